@@ -21,7 +21,7 @@ public struct ApplyOptions: Sendable {
   /// Whether a database that belongs to no dataset takes the files of one, and belongs to that from then on.
   ///
   /// The first file decides, so this is for calls that somebody has made for these very files. An app that applies whatever has arrived
-  /// by itself sets it to false: then such files are refused (`otherDataset`) until ``DatabaseManager/joinDataset(_:home:)`` was called.
+  /// by itself sets it to false: then such files are refused (`otherDataset`) until ``DatabaseManager/joinDataset(_:)`` was called.
   public var adoptsDataset = true
   /// What is done about the first diff of somebody whose database seems to be a copy of this one, or this one of theirs.
   public var copies = CopyPolicy.ask

@@ -58,7 +58,7 @@ extension BuckiaHome {
 
   /// Removes a contact. Nothing that their key has signed is ever applied again, in any database of this person, whoever else is
   /// trusted; nor can the card be added again. What was applied before stays: see
-  /// ``DatabaseManager/undo(_:options:home:)``.
+  /// ``DatabaseManager/undo(_:options:)``.
   ///
   /// - Throws: `BuckiaError`: `noSuchContact`.
   @discardableResult

@@ -15,20 +15,18 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
-  ///   - home: Knows which files were made from this database.
   ///   - resolver: Is asked about each conflict, on the thread that does the work.
   ///   - progress: Is told how far the work has come, on the same thread. May throw to stop it.
   /// - Returns: What became of each file.
   /// - Throws: As the synchronous call; `CancellationError`, or an `ApplyInterruption` with it as the cause.
   @discardableResult
   public func processInboundChanges(
-    _ paths: [String], options: ApplyOptions = ApplyOptions(), home: BuckiaHome = .standard,
-    resolver: ConflictResolver? = nil,
+    _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
     progress: @escaping @Sendable (ApplyProgress) throws -> Void = { _ in }
   ) async throws -> ApplyReport {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try processInboundChanges(
-        paths, options: options, home: home, resolver: resolver,
+        paths, options: options, resolver: resolver,
         progress: {
           try cancellation.check()
           try progress($0)

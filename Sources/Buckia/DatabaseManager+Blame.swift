@@ -16,12 +16,9 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - table: The table. It must have a clock: see ``keepClocks(of:)``.
   ///   - key: A value for each column of its primary key, or for `_rowid_` where it has none.
-  ///   - home: Where the contacts are, whose names senders have.
   /// - Throws: `BuckiaError`: `noSuchTable`; `noClock`; `columnsDiffer` where the values are not those of the key; as
   ///   ``BuckiaHome/contacts()``.
-  public func origin(
-    ofRowIn table: String, key: [String: ChangesetValue], home: BuckiaHome = .standard
-  ) throws -> RowOrigin {
+  public func origin(ofRowIn table: String, key: [String: ChangesetValue]) throws -> RowOrigin {
     let senders = try home.knownSenders()
     return try withReader { connection in
       let schema = try SchemaReader(connection)

@@ -16,22 +16,21 @@ extension DatabaseManager {
   /// first shared, they are known to be the same rows.
   ///
   /// From now on its diffs name the dataset, and diffs of others are refused (`otherDataset`). Who has a copy from before joins with
-  /// ``joinDataset(_:home:)``, or by applying a diff (see ``ApplyOptions/adoptsDataset``).
+  /// ``joinDataset(_:)``, or by applying a diff (see ``ApplyOptions/adoptsDataset``).
   ///
   /// ```swift
   /// let dataset = try database.beginDataset()
   /// try otherCopy.joinDataset(dataset)
   /// ```
   ///
-  /// - Parameter home: Knows which replica the database is; see <doc:Replicas>.
   /// - Returns: The dataset.
   /// - Throws: `BuckiaError` with `datasetExists` where it belongs to one already; when the database cannot be written. Nothing has been
   ///   changed then.
   @discardableResult
-  public func beginDataset(home: BuckiaHome = .standard) throws -> Dataset {
+  public func beginDataset() throws -> Dataset {
     var generator = SystemRandomNumberGenerator()
     guard let id = DatasetID.random(using: &generator) else { throw BuckiaError(.misuse, "no id can be made") }
-    return try setDataset(Dataset(id), isNew: true, home: home) { known in
+    return try setDataset(Dataset(id), isNew: true) { known in
       guard let known else { return }
       throw BuckiaError(
         .datasetExists,
@@ -42,18 +41,16 @@ extension DatabaseManager {
 
   /// Makes this database part of a shared one, whatever it belonged to before.
   ///
-  /// - Parameters:
-  ///   - dataset: The shared database.
-  ///   - home: Knows which replica the database is; see <doc:Replicas>.
+  /// - Parameter dataset: The shared database.
   /// - Returns: The dataset.
   /// - Throws: `BuckiaError` when the database cannot be written. Nothing has been changed then.
   @discardableResult
-  public func joinDataset(_ dataset: Dataset, home: BuckiaHome = .standard) throws -> Dataset {
-    try setDataset(dataset, home: home) { _ in }
+  public func joinDataset(_ dataset: Dataset) throws -> Dataset {
+    try setDataset(dataset) { _ in }
   }
 
   private func setDataset(
-    _ dataset: Dataset, isNew: Bool = false, home: BuckiaHome, checking check: (Dataset?) throws -> Void
+    _ dataset: Dataset, isNew: Bool = false, checking check: (Dataset?) throws -> Void
   ) throws -> Dataset {
     try withWriter { connection in
       let transaction = try SQLiteTransaction(on: connection)

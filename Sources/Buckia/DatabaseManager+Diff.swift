@@ -28,7 +28,6 @@ extension DatabaseManager {
   ///   - options: Which tables, which of their rows and columns, how, and whether a bare changeset is wanted.
   ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which is not taken where
   ///     only known senders are trusted.
-  ///   - home: Where the clock of the ids is kept, which files were made from this database, and what is known of its replica.
   ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
   ///     stop.
   /// - Returns: What was found and written; `id` is nil when there is no difference, and then there is no file.
@@ -38,7 +37,7 @@ extension DatabaseManager {
   @discardableResult
   public func createDatabaseDiff(
     since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), signedBy identity: Identity? = nil,
-    home: BuckiaHome = .standard, progress: @escaping (DiffProgress) throws -> Void = { _ in }
+    progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
     if identity != nil, options.isRaw {
       throw BuckiaError(
@@ -72,11 +71,11 @@ extension DatabaseManager {
   @discardableResult
   public func createDatabaseDiff(
     since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), signedBy identity: Identity? = nil,
-    home: BuckiaHome = .standard, progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
+    progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
   ) async throws -> DiffReport {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try createDatabaseDiff(
-        since: older, output: output, options: options, signedBy: identity, home: home,
+        since: older, output: output, options: options, signedBy: identity,
         progress: {
           try cancellation.check()
           try progress($0)

@@ -25,13 +25,11 @@ extension DatabaseManager {
   /// for remark in report.warnings { print(remark) }
   /// ```
   ///
-  /// - Parameters:
-  ///   - isUsed: Whether ranges are used from now on.
-  ///   - home: Knows which replica the database is; see <doc:Replicas>.
+  /// - Parameter isUsed: Whether ranges are used from now on.
   /// - Throws: `BuckiaError` with `unwritable` where it cannot be settled which replica the database is, on which the ranges depend; when the
   ///   database cannot be written. Nothing has been changed then.
   @discardableResult
-  public func useKeyRanges(_ isUsed: Bool = true, home: BuckiaHome = .standard) throws -> KeyRangeReport {
+  public func useKeyRanges(_ isUsed: Bool = true) throws -> KeyRangeReport {
     try withWriter { connection in
       let transaction = try SQLiteTransaction(on: connection)
       try Ledger.prepare(on: connection)

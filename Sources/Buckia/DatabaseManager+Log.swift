@@ -5,23 +5,20 @@ import SQLiteConnections
 extension DatabaseManager {
   /// Everything the ledger holds, oldest first. Empty for a database without one.
   ///
-  /// A ledger can have millions of entries: see ``forEachLogEntry(home:_:)`` and ``log(newest:home:)``.
+  /// A ledger can have millions of entries: see ``forEachLogEntry(_:)`` and ``log(newest:)``.
   ///
-  /// - Parameter home: Where the contacts are, whose names entries have.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; as ``BuckiaHome/contacts()``.
-  public func log(home: BuckiaHome = .standard) throws -> [LedgerEntry] {
+  public func log() throws -> [LedgerEntry] {
     var entries: [LedgerEntry] = []
-    try forEachLogEntry(home: home) { entries.append($0) }
+    try forEachLogEntry { entries.append($0) }
     return entries
   }
 
   /// Gives everything the ledger holds to `body`, oldest first, without having all of it in memory.
   ///
-  /// - Parameters:
-  ///   - home: Where the contacts are, whose names entries have.
-  ///   - body: Takes an entry. May throw to stop.
+  /// - Parameter body: Takes an entry. May throw to stop.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; whatever `body` throws.
-  public func forEachLogEntry(home: BuckiaHome = .standard, _ body: (LedgerEntry) throws -> Void) throws {
+  public func forEachLogEntry(_ body: (LedgerEntry) throws -> Void) throws {
     let senders = try home.knownSenders()
     try withReader { connection in
       guard try Ledger.exists(on: connection) else { return }
@@ -31,13 +28,9 @@ extension DatabaseManager {
 
   /// The newest entries of the ledger, oldest first, and how many there are in all.
   ///
-  /// - Parameters:
-  ///   - count: How many are wanted at most.
-  ///   - home: Where the contacts are, whose names entries have.
+  /// - Parameter count: How many are wanted at most.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
-  public func log(
-    newest count: Int, home: BuckiaHome = .standard
-  ) throws -> (entries: [LedgerEntry], total: Int) {
+  public func log(newest count: Int) throws -> (entries: [LedgerEntry], total: Int) {
     let senders = try home.knownSenders()
     return try withReader { connection in
       guard try Ledger.exists(on: connection) else { return ([], 0) }
@@ -47,13 +40,9 @@ extension DatabaseManager {
 
   /// What was recorded last of each of some files, by their names.
   ///
-  /// - Parameters:
-  ///   - files: Their names, without folders, and the ids that they go by.
-  ///   - home: Where the contacts are, whose names entries have.
+  /// - Parameter files: Their names, without folders, and the ids that they go by.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
-  package func lastLogEntries(
-    ofFiles files: [(name: String, id: KSUID)], home: BuckiaHome = .standard
-  ) throws -> [String: LedgerEntry] {
+  package func lastLogEntries(ofFiles files: [(name: String, id: KSUID)]) throws -> [String: LedgerEntry] {
     let senders = try home.knownSenders()
     return try withReader { connection in
       guard try Ledger.exists(on: connection) else { return [:] }

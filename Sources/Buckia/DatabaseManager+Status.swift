@@ -11,11 +11,9 @@ extension DatabaseManager {
   /// for stream in status.streams { print(stream.sender, stream.sequence) }
   /// ```
   ///
-  /// - Parameters:
-  ///   - home: Knows which replica the database is; see <doc:Replicas>.
-  ///   - includesWords: Whether all rows that are shared are read, to say them in words (``StatusReport/words``).
+  /// - Parameter includesWords: Whether all rows that are shared are read, to say them in words (``StatusReport/words``).
   /// - Throws: `BuckiaError` when there is no such database, it cannot be read, or has a newer ledger.
-  public func status(home: BuckiaHome = .standard, includesWords: Bool = false) throws -> StatusReport {
+  public func status(includesWords: Bool = false) throws -> StatusReport {
     try withReader { connection in
       // All of it is about one state.
       let transaction = try SQLiteTransaction(.deferred, on: connection)

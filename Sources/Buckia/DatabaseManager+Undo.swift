@@ -26,15 +26,12 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - subjects: What to take back; the newest goes first, whatever their order.
   ///   - options: What to do about rows that have been changed since.
-  ///   - home: Where the clock of the ids is kept, and what is known of the replica.
   /// - Returns: What was done.
   /// - Throws: `BuckiaError` when a diff is not in the ledger (`noSuchDiff`), has been taken back (`alreadyUndone`), or is not
   ///   known well enough any more (`notKept`), and when the schema has changed since so that its rows do not fit. Nothing has
   ///   been changed then.
   @discardableResult
-  public func undo(
-    _ subjects: [UndoSubject], options: UndoOptions = UndoOptions(), home: BuckiaHome = .standard
-  ) throws -> UndoReport {
+  public func undo(_ subjects: [UndoSubject], options: UndoOptions = UndoOptions()) throws -> UndoReport {
     try withWriter { connection in
       guard try Ledger.exists(on: connection) else {
         throw BuckiaError(.noSuchDiff, "nothing has been applied to this database", path: path)
@@ -54,7 +51,7 @@ extension DatabaseManager {
         settings.retention = try LedgerSettings.retention(on: connection)
         let registration = ReplicaRegistration(of: connection, in: home)
         let remarks = options.isDryRun ? [] : try registration.settle(on: connection).remarks
-        var report = try undo(subjects, options, home, settings, session, on: connection)
+        var report = try undo(subjects, options, settings, session, on: connection)
         report.warnings += remarks
         try undone.note(on: connection)
         if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
@@ -67,8 +64,8 @@ extension DatabaseManager {
   }
 
   private func undo(
-    _ subjects: [UndoSubject], _ options: UndoOptions, _ home: BuckiaHome, _ settings: ApplySettings,
-    _ session: ApplySession, on connection: borrowing SQLiteConnection
+    _ subjects: [UndoSubject], _ options: UndoOptions, _ settings: ApplySettings, _ session: ApplySession,
+    on connection: borrowing SQLiteConnection
   ) throws -> UndoReport {
     let wanted = try wanted(subjects, on: connection)
     var report = UndoReport(isDryRun: options.isDryRun)

@@ -7,7 +7,7 @@ import SQLiteConnections
 ///
 /// Made from a path, each call opens the file, does its work in transactions of its own and closes it again; calls may run in
 /// any number of threads and processes at once, because SQLite's locks keep them apart.
-/// ``borrowing(_:of:_:)`` gives one for a connection that the app has open, with the same calls.
+/// ``borrowing(_:of:home:_:)`` gives one for a connection that the app has open, with the same calls.
 ///
 /// ```swift
 /// let database = DatabaseManager("notes.sqlite")
@@ -23,17 +23,26 @@ public struct DatabaseManager: Sendable {
   private let source: Source
   /// The database file; empty for a borrowed database in memory.
   public let path: String
+  /// What belongs to the person who uses the database: its identity and contacts, the clock of the ids of new files, and which replica the
+  /// database is; see <doc:Replicas>.
+  public let home: BuckiaHome
   /// How long to wait for another program's lock, in milliseconds. A borrowed connection waits as the app has set it.
   public var busyTimeout: Int32 = 10_000
 
   /// Takes a database file, which need not exist before a call needs it.
-  public init(_ path: String) {
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - home: What belongs to the person who uses it.
+  public init(_ path: String, home: BuckiaHome = .standard) {
     self.path = path
+    self.home = home
     source = .file
   }
 
-  private init(_ handle: BorrowedHandle, path: String) {
+  private init(_ handle: BorrowedHandle, path: String, home: BuckiaHome) {
     source = .borrowed(handle)
+    self.home = home
     self.path = path
   }
 
@@ -52,17 +61,19 @@ public struct DatabaseManager: Sendable {
   /// - Parameters:
   ///   - handle: The app's `sqlite3 *`.
   ///   - copy: The copy of SQLite that made it; nil for the one that Buckia links.
+  ///   - home: What belongs to the person who uses the database.
   ///   - body: What to do. The database can only be used inside it, on the same thread.
   /// - Throws: `BuckiaError` when another copy of SQLite made the handle; whatever `body` throws.
   public static func borrowing<Result>(
-    _ handle: OpaquePointer, of copy: SQLiteCopy? = nil, _ body: (DatabaseManager) throws -> Result
+    _ handle: OpaquePointer, of copy: SQLiteCopy? = nil, home: BuckiaHome = .standard,
+    _ body: (DatabaseManager) throws -> Result
   ) throws -> Result {
     let path = try BuckiaError.wrapping {
       try SQLiteConnection.borrowing(handle, of: copy?.library) { $0.path }
     }
     let borrowed = BorrowedHandle(handle, of: copy?.library)
     defer { borrowed.end() }
-    return try body(DatabaseManager(borrowed, path: path))
+    return try body(DatabaseManager(borrowed, path: path, home: home))
   }
 
   // MARK: Connections
@@ -108,7 +119,7 @@ public struct DatabaseManager: Sendable {
 }
 
 extension DatabaseManager {
-  /// What ``initialize(trust:home:)`` did.
+  /// What ``initialize(trust:)`` did.
   public struct InitReport: Sendable {
     /// Whether the ledger tables were made just now.
     public let created: Bool
@@ -124,12 +135,10 @@ extension DatabaseManager {
 
   /// Makes the ledger tables, or migrates those of an earlier format, and makes the database when there is none.
   ///
-  /// - Parameters:
-  ///   - trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
-  ///   - home: Knows which replica the database is; see <doc:Replicas>.
+  /// - Parameter trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
   /// - Throws: `BuckiaError` when the database cannot be opened or written, or has a newer ledger.
   @discardableResult
-  public func initialize(trust: TrustMode? = nil, home: BuckiaHome = .standard) throws -> InitReport {
+  public func initialize(trust: TrustMode? = nil) throws -> InitReport {
     let existed = isBorrowed || FileSystem.exists(path)
     return try withWriter(makingFile: true) { connection in
       let transaction = try SQLiteTransaction(on: connection)

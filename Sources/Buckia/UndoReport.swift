@@ -1,7 +1,7 @@
 import BuckiaKSUID
 import BuckiaSchemaPlans
 
-/// What ``DatabaseManager/undo(_:options:home:)`` did.
+/// What ``DatabaseManager/undo(_:options:)`` did.
 public struct UndoReport: Sendable {
   /// One diff that was taken back.
   public struct Undone: Sendable {

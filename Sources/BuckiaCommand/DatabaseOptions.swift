@@ -14,9 +14,14 @@ struct DatabaseOptions: ParsableArguments {
     guard busyTimeout >= 0 else { throw ValidationError("--busy-timeout must not be negative.") }
   }
 
+  /// The way in to the database, for verbs that need nothing of the person's own.
+  var manager: DatabaseManager { manager(home: .standard) }
+
   /// The way in to the database.
-  var manager: DatabaseManager {
-    var manager = DatabaseManager(database)
+  ///
+  /// - Parameter home: What belongs to the person.
+  func manager(home: BuckiaHome) -> DatabaseManager {
+    var manager = DatabaseManager(database, home: home)
     manager.busyTimeout = busyTimeout
     return manager
   }

@@ -11,9 +11,12 @@ struct HostConnection {
 
   /// Works on the connection as a database.
   ///
+  /// - Parameters:
+  ///   - home: What belongs to the person who uses it.
+  ///   - body: What to do.
   /// - Throws: Whatever `body` throws, as an error of an SQL function.
-  func withDatabase<Result>(_ body: (DatabaseManager) throws -> Result) throws -> Result {
-    try SQLiteFunctionFailure.wrapping { try DatabaseManager.borrowing(handle, body) }
+  func withDatabase<Result>(home: BuckiaHome = .standard, _ body: (DatabaseManager) throws -> Result) throws -> Result {
+    try SQLiteFunctionFailure.wrapping { try DatabaseManager.borrowing(handle, home: home, body) }
   }
 
   /// Makes sure that the statement by which a function was called leaves room for transactions and changes of the schema.

@@ -13,14 +13,23 @@
     /// ```
     ///
     /// Use it as you use the connection: inside the closure that it was passed to.
-    public var buckia: ReplicatedDatabase { ReplicatedDatabase(self, copy: nil) }
+    public var buckia: ReplicatedDatabase { buckia(home: .standard) }
+
+    /// This connection, with the calls of Buckia.
+    ///
+    /// - Parameter home: What belongs to the person who uses the database.
+    public func buckia(home: BuckiaHome) -> ReplicatedDatabase { ReplicatedDatabase(self, copy: nil, home: home) }
 
     /// This connection, with the calls of Buckia, where another copy of SQLite has opened it than the one that Buckia
     /// links.
     ///
     /// That is so where GRDB was built with a custom SQLite or with SQLCipher. Calls of ``buckia`` throw then.
     ///
-    /// - Parameter copy: The copy that GRDB uses.
-    public func buckia(of copy: SQLiteCopy) -> ReplicatedDatabase { ReplicatedDatabase(self, copy: copy) }
+    /// - Parameters:
+    ///   - copy: The copy that GRDB uses.
+    ///   - home: What belongs to the person who uses the database.
+    public func buckia(of copy: SQLiteCopy, home: BuckiaHome = .standard) -> ReplicatedDatabase {
+      ReplicatedDatabase(self, copy: copy, home: home)
+    }
   }
 #endif

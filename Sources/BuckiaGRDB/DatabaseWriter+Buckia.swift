@@ -16,11 +16,15 @@
     ///
     /// It blocks the thread until the database can be written, and the calls are done.
     ///
-    /// - Parameter body: The calls. What it is given can only be used inside it.
+    /// - Parameters:
+    ///   - home: What belongs to the person who uses the database.
+    ///   - body: The calls. What it is given can only be used inside it.
     /// - Throws: Whatever `body` throws.
     @discardableResult
-    public func withBuckia<Value>(_ body: (ReplicatedDatabase) throws -> Value) throws -> Value {
-      try writeWithoutTransaction { try body($0.buckia) }
+    public func withBuckia<Value>(
+      home: BuckiaHome = .standard, _ body: (ReplicatedDatabase) throws -> Value
+    ) throws -> Value {
+      try writeWithoutTransaction { try body($0.buckia(home: home)) }
     }
 
     /// Makes calls of Buckia that begin and commit transactions of their own, on a thread of its own.
@@ -29,16 +33,20 @@
     /// before the next file, or within a few thousand rows. What it had committed before stays, and observations are
     /// told of it.
     ///
-    /// - Parameter body: The calls. What it is given can only be used inside it.
+    /// - Parameters:
+    ///   - home: What belongs to the person who uses the database.
+    ///   - body: The calls. What it is given can only be used inside it.
     /// - Throws: Whatever `body` throws; `CancellationError`, or an `ApplyInterruption` with it as the cause.
     @discardableResult
     public func withBuckia<Value: Sendable>(
-      _ body: @escaping @Sendable (ReplicatedDatabase) throws -> Value
+      home: BuckiaHome = .standard, _ body: @escaping @Sendable (ReplicatedDatabase) throws -> Value
     ) async throws -> Value {
       // GRDB's own asynchronous access would interrupt statements of Buckia's, and not tell observations of what was
       // committed.
       try await CancellationFlag.onThreadOfItsOwn { cancellation in
-        try self.writeWithoutTransaction { try body(ReplicatedDatabase($0, copy: nil, cancellation: cancellation)) }
+        try self.writeWithoutTransaction {
+          try body(ReplicatedDatabase($0, copy: nil, home: home, cancellation: cancellation))
+        }
       }
     }
   }

@@ -9,7 +9,7 @@
   /// ```
   ///
   /// ``ReplicatedDatabase/conflicts(matching:)`` has the versions, ``ReplicatedDatabase/resolve(_:taking:options:)``
-  /// resolves conflicts. The table is there once the ledger is: see ``ReplicatedDatabase/initialize(trust:home:)``.
+  /// resolves conflicts. The table is there once the ledger is: see ``ReplicatedDatabase/initialize(trust:)``.
   /// Only Buckia writes to it.
   public struct LoggedConflict: FetchableRecord, TableRecord, Identifiable, Hashable, Sendable {
     /// The ledger's table.

@@ -9,7 +9,7 @@
   /// let held = try LoggedDiff.filter { $0.state == DiffState.held }.fetchAll(db)
   /// ```
   ///
-  /// The table is there once the ledger is: see ``ReplicatedDatabase/initialize(trust:home:)``. Only Buckia writes to
+  /// The table is there once the ledger is: see ``ReplicatedDatabase/initialize(trust:)``. Only Buckia writes to
   /// it.
   public struct LoggedDiff: FetchableRecord, TableRecord, Identifiable, Hashable, Sendable {
     /// The ledger's table.

@@ -10,7 +10,7 @@
   /// let refusals = try LoggedRefusal.order { $0.lastAt.desc }.fetchAll(db)
   /// ```
   ///
-  /// The table is there once the ledger is: see ``ReplicatedDatabase/initialize(trust:home:)``. Only Buckia writes to
+  /// The table is there once the ledger is: see ``ReplicatedDatabase/initialize(trust:)``. Only Buckia writes to
   /// it.
   public struct LoggedRefusal: FetchableRecord, TableRecord, Identifiable, Hashable, Sendable {
     /// The ledger's table.

@@ -26,32 +26,25 @@
     ///
     /// ``LoggedDiff`` and ``LoggedRefusal`` have requests for parts of it.
     ///
-    /// - Parameter home: Where the contacts are, whose names entries have.
     /// - Throws: As `DatabaseManager.log`.
-    public func log(home: BuckiaHome = .standard) throws -> [LedgerEntry] {
-      try reading(.log) { try $0.log(home: home) }
+    public func log() throws -> [LedgerEntry] {
+      try reading(.log) { try $0.log() }
     }
 
     /// The newest entries of the ledger, oldest first, and how many there are in all.
     ///
-    /// - Parameters:
-    ///   - count: How many are wanted at most.
-    ///   - home: Where the contacts are, whose names entries have.
+    /// - Parameter count: How many are wanted at most.
     /// - Throws: As `DatabaseManager.log`.
-    public func log(
-      newest count: Int, home: BuckiaHome = .standard
-    ) throws -> (entries: [LedgerEntry], total: Int) {
-      try reading(.log) { try $0.log(newest: count, home: home) }
+    public func log(newest count: Int) throws -> (entries: [LedgerEntry], total: Int) {
+      try reading(.log) { try $0.log(newest: count) }
     }
 
     /// Where the database stands: what has arrived, what waits or is open, and which replica it is.
     ///
-    /// - Parameters:
-    ///   - home: Knows which replica the database is.
-    ///   - includesWords: Whether all rows that are shared are read, to say them in words.
+    /// - Parameter includesWords: Whether all rows that are shared are read, to say them in words.
     /// - Throws: As `DatabaseManager.status`.
-    public func status(home: BuckiaHome = .standard, includesWords: Bool = false) throws -> StatusReport {
-      try reading(.all) { try $0.status(home: home, includesWords: includesWords) }
+    public func status(includesWords: Bool = false) throws -> StatusReport {
+      try reading(.all) { try $0.status(includesWords: includesWords) }
     }
   }
 #endif

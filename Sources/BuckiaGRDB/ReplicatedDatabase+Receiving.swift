@@ -6,7 +6,7 @@
     /// Applies diff files, raw changesets and whole inbound folders, each file exactly once.
     ///
     /// In a transaction of the app, applied files stay in their folders: the next call finds them applied and removes
-    /// them. ``GRDB/DatabaseWriter/withBuckia(_:)-(_)`` makes calls outside of one.
+    /// them. ``GRDB/DatabaseWriter/withBuckia(home:_:)-(_,_)`` makes calls outside of one.
     ///
     /// ```swift
     /// try queue.write { db in
@@ -21,15 +21,14 @@
     /// - Parameters:
     ///   - paths: Files and folders.
     ///   - options: How to apply.
-    ///   - home: Knows which files were made from this database, and which replica it is.
     ///   - resolver: Is asked about each conflict, before the policies.
     ///   - progress: Is told how far the work has come. May throw to stop it.
     /// - Returns: What became of each file.
     /// - Throws: As `DatabaseManager.processInboundChanges`.
     @discardableResult
     public func processInboundChanges(
-      _ paths: [String], options: ApplyOptions = ApplyOptions(), home: BuckiaHome = .standard,
-      resolver: ConflictResolver? = nil, progress: ApplyProgressHandler? = nil
+      _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
+      progress: ApplyProgressHandler? = nil
     ) throws -> ApplyReport {
       var options = options
       // The tables that only triggers write to are in no other list.
@@ -37,7 +36,7 @@
       return try writing { database, written in
         do {
           let report = try database.processInboundChanges(
-            paths, options: options, home: home, resolver: resolver,
+            paths, options: options, resolver: resolver,
             progress: {
               try cancellation?.check()
               try progress?($0)
@@ -63,16 +62,14 @@
     ///
     /// - Parameters:
     ///   - options: How to apply.
-    ///   - home: Knows which replica the database is.
     ///   - resolver: Is asked about each conflict, before the policies.
     /// - Returns: What became of the files of which something was held and has a place now.
     /// - Throws: As `DatabaseManager.processInboundChanges`.
     @discardableResult
     public func applyHeldChanges(
-      options: ApplyOptions = ApplyOptions(schema: .hold), home: BuckiaHome = .standard,
-      resolver: ConflictResolver? = nil
+      options: ApplyOptions = ApplyOptions(schema: .hold), resolver: ConflictResolver? = nil
     ) throws -> ApplyReport {
-      try processInboundChanges([], options: options, home: home, resolver: resolver)
+      try processInboundChanges([], options: options, resolver: resolver)
     }
 
     /// Takes back what diffs did, also after their rows have been changed by others.
@@ -80,15 +77,12 @@
     /// - Parameters:
     ///   - subjects: What to take back.
     ///   - options: What to do about rows that have been changed since.
-    ///   - home: Where the clock of the ids is kept, and what is known of the replica.
     /// - Returns: What was done.
     /// - Throws: As `DatabaseManager.undo`.
     @discardableResult
-    public func undo(
-      _ subjects: [UndoSubject], options: UndoOptions = UndoOptions(), home: BuckiaHome = .standard
-    ) throws -> UndoReport {
+    public func undo(_ subjects: [UndoSubject], options: UndoOptions = UndoOptions()) throws -> UndoReport {
       try writing { database, written in
-        let report = try database.undo(subjects, options: options, home: home)
+        let report = try database.undo(subjects, options: options)
         written.add(report)
         return report
       }

@@ -20,21 +20,20 @@
     ///   - output: Where the file goes.
     ///   - options: What becomes of rows that have left the scope, and more.
     ///   - identity: Who signs the file.
-    ///   - home: Where the clock of the ids is kept, and what is known of the replica.
     ///   - progress: Is told how far the comparison has come. May throw to stop.
     /// - Returns: What was found and written.
     /// - Throws: As `DatabaseManager.share`.
     @discardableResult
     public func share(
       _ scope: ShareScope, to recipients: [ShareRecipient], output: DiffOutput,
-      options: ShareOptions = ShareOptions(), signedBy identity: Identity? = nil, home: BuckiaHome = .standard,
+      options: ShareOptions = ShareOptions(), signedBy identity: Identity? = nil,
       progress: @escaping (DiffProgress) throws -> Void = { _ in }
     ) throws -> ShareReport {
       try writing { database, written in
         // What is to be sent is committed before the file is written, which may fail.
         if !options.isDryRun { written.addLedger() }
         return try database.share(
-          scope, to: recipients, output: output, options: options, signedBy: identity, home: home,
+          scope, to: recipients, output: output, options: options, signedBy: identity,
           progress: polling(progress))
       }
     }
@@ -49,21 +48,20 @@
     ///   - output: Where the file goes.
     ///   - options: Which tables, which of their rows and columns, and how.
     ///   - identity: Who signs the file; nil for an unsigned one.
-    ///   - home: Where the clock of the ids is kept, and what is known of the replica.
     ///   - progress: Is told how far the comparison has come. May throw to stop.
     /// - Returns: What was found and written; `id` is nil when there is no difference.
     /// - Throws: As `DatabaseManager.createDatabaseDiff`.
     @discardableResult
     public func createDatabaseDiff(
       since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(),
-      signedBy identity: Identity? = nil, home: BuckiaHome = .standard,
+      signedBy identity: Identity? = nil,
       progress: @escaping (DiffProgress) throws -> Void = { _ in }
     ) throws -> DiffReport {
       var options = options
       options.excludedTables.formUnion(try tablesOfGRDB())
       return try writing { database, written in
         let report = try database.createDatabaseDiff(
-          since: older, output: output, options: options, signedBy: identity, home: home,
+          since: older, output: output, options: options, signedBy: identity,
           progress: polling(progress))
         if report.id != nil { written.addLedger() }
         return report

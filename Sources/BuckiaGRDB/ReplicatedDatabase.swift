@@ -21,12 +21,15 @@
     let db: Database
     /// The copy of SQLite that has opened it; nil for the one that Buckia links.
     let copy: SQLiteCopy?
+    /// What belongs to the person who uses it.
+    let home: BuckiaHome
     /// Says when the calls are not wanted any more; nil where nobody will.
     let cancellation: CancellationFlag?
 
-    init(_ db: Database, copy: SQLiteCopy?, cancellation: CancellationFlag? = nil) {
+    init(_ db: Database, copy: SQLiteCopy?, home: BuckiaHome, cancellation: CancellationFlag? = nil) {
       self.db = db
       self.copy = copy
+      self.home = home
       self.cancellation = cancellation
     }
 
@@ -41,17 +44,13 @@
     /// migrator.registerMigration("ledger") { db in try db.buckia.initialize() }
     /// ```
     ///
-    /// - Parameters:
-    ///   - trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
-    ///   - home: Knows which replica the database is.
+    /// - Parameter trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
     /// - Throws: As `DatabaseManager.initialize`.
     @discardableResult
-    public func initialize(
-      trust: TrustMode? = nil, home: BuckiaHome = .standard
-    ) throws -> DatabaseManager.InitReport {
+    public func initialize(trust: TrustMode? = nil) throws -> DatabaseManager.InitReport {
       try writing { database, written in
         written.addLedger()
-        return try database.initialize(trust: trust, home: home)
+        return try database.initialize(trust: trust)
       }
     }
 
@@ -113,7 +112,7 @@
     }
 
     private func lending<Value>(_ body: (DatabaseManager) throws -> Value) throws -> Value {
-      try DatabaseManager.borrowing(handle(), of: copy, body)
+      try DatabaseManager.borrowing(handle(), of: copy, home: home, body)
     }
 
     private func handle() throws -> OpaquePointer {

@@ -49,7 +49,7 @@ public final class BuckiaClient: Sendable {
 
   /// The file that holds what is known of the storages, in the person's home.
   private static func indexPath(of configuration: BuckiaConfiguration) throws -> String {
-    try configuration.home.syncIndexPath(of: configuration.database.path, userID: configuration.userID)
+    try configuration.database.home.syncIndexPath(of: configuration.database.path, userID: configuration.userID)
   }
 
   /// How far the present round has come, whenever that changes: for each caller from now on, until the client goes.

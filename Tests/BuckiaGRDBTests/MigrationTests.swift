@@ -56,8 +56,8 @@
             INSERT INTO places VALUES ('p', 'Harbour');
             """)
       }
-      try newer.withBuckia {
-        _ = try $0.createDatabaseDiff(since: nil, output: .folder(inbound), home: home)
+      try newer.withBuckia(home: home) {
+        _ = try $0.createDatabaseDiff(since: nil, output: .folder(inbound))
       }
     }
 
@@ -104,8 +104,8 @@
     @Test("Which migrations have run stays at home")
     func migrationsStay() throws {
       let newer = try app("newer", 2)
-      try newer.withBuckia { buckia in
-        let report = try buckia.createDatabaseDiff(since: nil, output: .folder(inbound), home: home)
+      try newer.withBuckia(home: home) { buckia in
+        let report = try buckia.createDatabaseDiff(since: nil, output: .folder(inbound))
         #expect(report.tables.map(\.name).sorted() == ["notes", "places"])
       }
       let older = try app("older", 1)

@@ -22,7 +22,7 @@
       let before = try mailbox.folder.copy("receiver.sqlite", to: "before.sqlite")
       let report = try mailbox.writer.write { db in
         try db.execute(sql: "INSERT INTO notes VALUES (3, 'Harbour')")
-        return try db.buckia.createDatabaseDiff(since: before, output: .folder(outbox), home: home)
+        return try db.buckia(home: home).createDatabaseDiff(since: before, output: .folder(outbox))
       }
       #expect(report.tables.map(\.name) == ["notes"] && report.tables.map(\.inserted) == [1])
       #expect(try mailbox.folder.names(in: "outbox").count == 1)
@@ -36,13 +36,13 @@
       let ben = [ShareRecipient("Ben")]
       let error = #expect(throws: BuckiaError.self) {
         try mailbox.writer.write { db in
-          _ = try db.buckia.share(scope, to: ben, output: .folder(outbox), options: options, home: home)
+          _ = try db.buckia(home: home).share(scope, to: ben, output: .folder(outbox), options: options)
         }
       }
       #expect(error?.code == .misuse)
       let counter = RegionCounter("notes", "buckia_share", in: mailbox.writer)
-      let report = try mailbox.writer.withBuckia {
-        try $0.share(scope, to: ben, output: .folder(outbox), options: options, home: home)
+      let report = try mailbox.writer.withBuckia(home: home) {
+        try $0.share(scope, to: ben, output: .folder(outbox), options: options)
       }
       #expect(report.tables.map(\.inserted) == [2])
       #expect(counter.take()["notes"] == nil)
@@ -65,8 +65,8 @@
     func excludedTables() throws {
       var options = DiffOptions()
       options.excludedTables = ["tags", "nowhere"]
-      let report = try DatabaseManager(mailbox.path).createDatabaseDiff(
-        since: nil, output: .folder(outbox), options: options, home: home)
+      let report = try DatabaseManager(mailbox.path, home: home).createDatabaseDiff(
+        since: nil, output: .folder(outbox), options: options)
       #expect(report.tables.map(\.name).sorted() == ["drafts", "notes"])
     }
   }

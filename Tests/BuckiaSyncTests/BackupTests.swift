@@ -103,7 +103,7 @@ struct BackupTests {
   @Test("The backup of another device is not overwritten")
   func otherDevice() async throws {
     try await local.put(StorageContents(Array("another device's".utf8)), to: RemotePath("anna/backup.sqlite"), .none)
-    try DatabaseManager(anna.database).initialize(home: anna.home)
+    try DatabaseManager(anna.database, home: anna.home).initialize()
     let result = try await anna.sync()
     #expect(result.notes.count == 1)
     let names = try await local.listAll(RemotePath("anna")).objects.map(\.path.name)

@@ -147,8 +147,8 @@ private struct RoundHistory {
     try? FileManager.default.removeItem(atPath: path)
     try FileManager.default.copyItem(atPath: base, toPath: path)
     try TestDatabases.run("INSERT INTO note VALUES (\(diff), 'row \(diff)')", on: path)
-    let report = try DatabaseManager(path).createDatabaseDiff(
-      since: base, output: .folder(device.person.outbox), home: device.person.home)
+    let report = try DatabaseManager(path, home: device.person.home).createDatabaseDiff(
+      since: base, output: .folder(device.person.outbox))
     let file = try #require(report.path)
     made.append(
       Made(

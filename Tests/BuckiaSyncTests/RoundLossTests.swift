@@ -49,8 +49,8 @@ struct RoundLossTests {
     var options = DiffOptions()
     options.isRaw = true
     let file = try #require(
-      try await DatabaseManager(anna.database).createDatabaseDiff(
-        since: anna.shared, output: .folder(anna.outbox), options: options, home: anna.home
+      try await DatabaseManager(anna.database, home: anna.home).createDatabaseDiff(
+        since: anna.shared, output: .folder(anna.outbox), options: options
       ).path)
     let bytes = try fileBytes(file)
     for name in [(file as NSString).lastPathComponent, "3MOszSZz3uTLnb7JQCqVqYrLuuY.changeset"] {

@@ -31,7 +31,7 @@ struct SyncPerson {
       $0.userID = user
       $0.hasSeveralDevices = true
     }
-    try DatabaseManager(device.database).initialize(home: device.home)
+    try DatabaseManager(device.database, home: device.home).initialize()
     return device
   }
 
@@ -52,10 +52,9 @@ struct SyncPerson {
 
   func configuration(to others: [String] = []) -> BuckiaConfiguration {
     var configuration = BuckiaConfiguration(
-      userID: name, database: DatabaseManager(database),
+      userID: name, database: DatabaseManager(database, home: home),
       folders: FolderStructureConfiguration(main: folder.file("\(name)/files")),
-      storage: StorageAccount(.custom(storage)),
-      home: home)
+      storage: StorageAccount(.custom(storage)))
     configuration.deliveries = others.map { BuckiaConfiguration.Delivery(from: outbox, to: $0) }
     change(&configuration)
     return configuration
@@ -71,7 +70,7 @@ struct SyncPerson {
   /// Writes what has changed since the last time into the outbox.
   @discardableResult
   func write() throws -> DiffReport {
-    let report = try DatabaseManager(database).createDatabaseDiff(since: shared, output: .folder(outbox), home: home)
+    let report = try DatabaseManager(database, home: home).createDatabaseDiff(since: shared, output: .folder(outbox))
     try FileManager.default.removeItem(atPath: shared)
     try FileManager.default.copyItem(atPath: database, toPath: shared)
     return report

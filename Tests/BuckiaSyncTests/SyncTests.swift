@@ -54,8 +54,8 @@ struct SyncTests {
     options.isUnencrypted = true
     func share(_ sql: String) throws -> String {
       try anna.run(sql)
-      let report = try DatabaseManager(anna.database).share(
-        scope, to: [ShareRecipient("ben")], output: .folder(anna.outbox), options: options, home: anna.home)
+      let report = try DatabaseManager(anna.database, home: anna.home).share(
+        scope, to: [ShareRecipient("ben")], output: .folder(anna.outbox), options: options)
       return report.path ?? ""
     }
     _ = try share("INSERT INTO note VALUES (1,'one')")

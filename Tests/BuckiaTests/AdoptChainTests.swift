@@ -170,8 +170,8 @@ import TestSupport
         // By chance two versions have no table in common.
         var options = DiffOptions()
         options.allowsUnrelated = true
-        let made = try DatabaseManager(next).createDatabaseDiff(
-          since: latest, output: .folder(folder.path), options: options, home: home)
+        let made = try DatabaseManager(next, home: home).createDatabaseDiff(
+          since: latest, output: .folder(folder.path), options: options)
         latest = next
         guard let file = made.path else { continue }
         let report = try DatabaseManager(receiver).processInboundChanges(

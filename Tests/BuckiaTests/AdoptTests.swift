@@ -238,8 +238,8 @@ import TestSupport
     let exchange = try Exchange(migration.base)
     let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
     try TestDatabases.run(migration.upgrade, on: theirs)
-    let made = try DatabaseManager(theirs).createDatabaseDiff(
-      since: exchange.base, output: .folder(exchange.inbound), home: BuckiaHome(path: exchange.folder.file("home")))
+    let made = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.inbound))
     #expect(made.path != nil)
     let before = try exchange.everythingButOurs()
     let dry = try exchange.apply(ApplyOptions(schema: .adopt, isDryRun: true))
@@ -261,8 +261,8 @@ import TestSupport
       try TestDatabases.rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'buckia_replaced%'", on: exchange.mine)
         == ["0"])
     // Nothing is left to do.
-    let again = try DatabaseManager(theirs).createDatabaseDiff(
-      since: exchange.mine, output: .folder(exchange.folder.path), home: BuckiaHome(path: exchange.folder.file("home")))
+    let again = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
+      since: exchange.mine, output: .folder(exchange.folder.path))
     #expect(again.path == nil, "\(again.tables) \(again.skipped)")
   }
 
@@ -370,10 +370,9 @@ import TestSupport
     try TestDatabases.run("INSERT INTO notes VALUES (50, 'local', NULL)", on: exchange.mine)
     let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
     try TestDatabases.run("ALTER TABLE notes RENAME COLUMN title TO heading", on: theirs)
-    _ = try DatabaseManager(theirs).createDatabaseDiff(
+    _ = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
       since: exchange.base, output: .folder(exchange.inbound),
-      options: DiffOptions(renames: [ColumnRename(table: "notes", from: "title", to: "heading")]),
-      home: BuckiaHome(path: exchange.folder.file("home")))
+      options: DiffOptions(renames: [ColumnRename(table: "notes", from: "title", to: "heading")]))
     let report = try exchange.apply(ApplyOptions(schema: .adopt))
     #expect(report.diffs.map(\.state) == [.applied], "\(report.diffs.first?.reason ?? "")")
     #expect(try Self.differences(exchange.mine, theirs) == [])

@@ -16,9 +16,9 @@ import Testing
   private static let seen = "SELECT id, is_applied FROM seen ORDER BY rowid"
 
   private func lend<Result>(
-    _ connection: borrowing SQLiteConnection, _ body: (DatabaseManager) throws -> Result
+    _ connection: borrowing SQLiteConnection, home: BuckiaHome, _ body: (DatabaseManager) throws -> Result
   ) throws -> Result {
-    try DatabaseManager.borrowing(connection.handle.pointer, body)
+    try DatabaseManager.borrowing(connection.handle.pointer, home: home, body)
   }
 
   private func isApplying(_ connection: borrowing SQLiteConnection) throws -> Int64? {
@@ -31,8 +31,8 @@ import Testing
     let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
     let connection = try SQLiteConnection(opening: theirs, as: .readWrite)
     try connection.execute("DROP TRIGGER noted; UPDATE notes SET n = 2")
-    try DatabaseManager(theirs).createDatabaseDiff(
-      since: exchange.base, output: .folder(exchange.inbound), home: exchange.home)
+    try DatabaseManager(theirs, home: exchange.home).createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.inbound))
     return exchange
   }
 
@@ -57,8 +57,8 @@ import Testing
   func leavesNothing() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
-    let report = try lend(connection) {
-      try $0.processInboundChanges([exchange.inbound], options: ApplyOptions(triggers: true), home: exchange.home)
+    let report = try lend(connection, home: exchange.home) {
+      try $0.processInboundChanges([exchange.inbound], options: ApplyOptions(triggers: true))
     }
     #expect(report.applied.count == 1)
     #expect(try exchange.rows(Self.seen) == ["1|1"])
@@ -77,7 +77,7 @@ import Testing
     try DatabaseManager.addApplyingFunction(to: connection.handle.pointer)
     for end in ["ROLLBACK", "COMMIT"] {
       try connection.execute("BEGIN")
-      let report = try lend(connection) { try $0.processInboundChanges([exchange.inbound], home: exchange.home) }
+      let report = try lend(connection, home: exchange.home) { try $0.processInboundChanges([exchange.inbound]) }
       #expect(report.applied.count == 1)
       #expect(try isApplying(connection) == 0)
       try connection.execute("UPDATE notes SET n = n + 1")
@@ -97,9 +97,9 @@ import Testing
     struct Stop: Error {}
     var during: [Int64?] = []
     #expect(throws: Stop.self) {
-      try lend(connection) {
+      try lend(connection, home: exchange.home) {
         try $0.processInboundChanges(
-          [exchange.inbound], home: exchange.home,
+          [exchange.inbound],
           progress: { _ in
             during.append(try isApplying(connection))
             during.append(try isApplying(other))
@@ -111,12 +111,12 @@ import Testing
     #expect(try isApplying(connection) == 0)
     // What is lent again inside does not end it.
     during = []
-    try lend(connection) { database in
+    try lend(connection, home: exchange.home) { database in
       _ = try database.processInboundChanges(
-        [exchange.inbound], home: exchange.home,
+        [exchange.inbound],
         progress: { progress in
           guard during.isEmpty else { return }
-          try lend(connection) { _ = try $0.undo([], home: exchange.home) }
+          try lend(connection, home: exchange.home) { _ = try $0.undo([]) }
           during.append(try isApplying(connection))
         })
     }
@@ -163,8 +163,8 @@ import Testing
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("DROP TRIGGER noted; UPDATE notes SET n = 9")
     try connection.execute(Self.temporary)
-    try lend(connection) { (database: DatabaseManager) throws -> Void in
-      let report = try database.processInboundChanges([exchange.inbound], home: exchange.home)
+    try lend(connection, home: exchange.home) { (database: DatabaseManager) throws -> Void in
+      let report = try database.processInboundChanges([exchange.inbound])
       #expect(report.diffs.map(\.conflicts) == [1])
       let conflict = try #require(try database.conflicts().first)
       #expect(try database.resolve([conflict.id], taking: .incoming).refused.isEmpty)
@@ -172,7 +172,7 @@ import Testing
     #expect(try exchange.rows(Self.seen) == ["2|1"])
     let theirs = try exchange.folder.copy("theirs.sqlite", to: "theirs-2.sqlite")
     try TestDatabases.run("UPDATE notes SET n = 3", on: theirs)
-    try lend(connection) {
+    try lend(connection, home: exchange.home) {
       _ = try $0.merge(theirs, since: exchange.folder.file("theirs.sqlite"))
     }
     #expect(try exchange.rows(Self.seen) == ["2|1", "3|1"])
@@ -184,9 +184,9 @@ import Testing
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("DROP TRIGGER noted")
     try connection.execute(Self.temporary)
-    try lend(connection) { (database: DatabaseManager) throws -> Void in
-      let report = try database.processInboundChanges([exchange.inbound], home: exchange.home)
-      try database.undo([.diff(try #require(report.diffs.first?.id).description)], home: exchange.home)
+    try lend(connection, home: exchange.home) { (database: DatabaseManager) throws -> Void in
+      let report = try database.processInboundChanges([exchange.inbound])
+      try database.undo([.diff(try #require(report.diffs.first?.id).description)])
     }
     // What the trigger had written when the diff was applied has been taken back, too.
     #expect(try exchange.rows(Self.seen) == ["1|1"])

@@ -75,7 +75,7 @@ private let notes = """
   func fullDisk() throws {
     let exchange = try Exchange(notes)
     try exchange.send("UPDATE notes SET text = text || hex(zeroblob(2000))")
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     let before = try exchange.everythingButOurs()
     let pages = try #require(try exchange.rows("PRAGMA page_count").first.flatMap { Int($0) })
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
@@ -99,8 +99,8 @@ private let notes = """
   func noHome() throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run("DELETE FROM notes WHERE id = 7", on: exchange.mine)
-    let report = try DatabaseManager(exchange.mine).createDatabaseDiff(
-      since: exchange.base, output: .folder(exchange.folder.path), home: BuckiaHome(path: "/proc/none"))
+    let report = try DatabaseManager(exchange.mine, home: BuckiaHome(path: "/proc/none")).createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.folder.path))
     #expect(report.tables.map(\.deleted) == [1])
     #expect(report.warnings == [Remark(.clockNotKept, "/proc/none/clock")])
   }

@@ -12,9 +12,10 @@ struct BorrowedDatabaseTests {
 
   /// Lends the handle of a connection as an app would.
   private func lend<Result>(
-    _ connection: borrowing SQLiteConnection, _ body: (DatabaseManager) throws -> Result
+    _ connection: borrowing SQLiteConnection, home: BuckiaHome = .standard,
+    _ body: (DatabaseManager) throws -> Result
   ) throws -> Result {
-    try DatabaseManager.borrowing(connection.handle.pointer, body)
+    try DatabaseManager.borrowing(connection.handle.pointer, home: home, body)
   }
 
   @Test(
@@ -62,9 +63,9 @@ struct BorrowedDatabaseTests {
     try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna)
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     func apply() throws -> [DiffOutcome] {
-      try DatabaseManager.borrowing(connection.handle.pointer) {
+      try DatabaseManager.borrowing(connection.handle.pointer, home: exchange.home) {
         try $0.processInboundChanges(
-          [exchange.inbound], options: ApplyOptions(trust: .known), home: exchange.home
+          [exchange.inbound], options: ApplyOptions(trust: .known)
         ).diffs
       }
     }
@@ -116,10 +117,9 @@ struct BorrowedDatabaseTests {
     let exchange = try Exchange(Self.schema)
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("INSERT INTO notes VALUES (2, 2); BEGIN; UPDATE notes SET n = 5 WHERE id = 1")
-    let report = try lend(connection) {
+    let report = try lend(connection, home: exchange.home) {
       try $0.createDatabaseDiff(
-        since: exchange.base, output: .folder(exchange.inbound), options: DiffOptions(method: method),
-        home: BuckiaHome(path: exchange.folder.file("home")))
+        since: exchange.base, output: .folder(exchange.inbound), options: DiffOptions(method: method))
     }
     #expect(report.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 1, 0]])
     #expect(report.method == method)
@@ -136,9 +136,8 @@ struct BorrowedDatabaseTests {
     let exchange = try Exchange(Self.schema)
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(Self.schema), (7, 7)")
-    let report = try lend(connection) {
-      try $0.createDatabaseDiff(
-        since: nil, output: .folder(exchange.inbound), home: BuckiaHome(path: exchange.folder.file("home")))
+    let report = try lend(connection, home: exchange.home) {
+      try $0.createDatabaseDiff(since: nil, output: .folder(exchange.inbound))
     }
     #expect(report.tables.map(\.inserted) == [2])
     #expect(report.tables.map(\.isNew) == [true])
@@ -264,12 +263,11 @@ struct AsynchronousCallTests {
   func comparison() async throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY); CREATE TABLE tags(id INTEGER PRIMARY KEY)")
     try TestDatabases.run("INSERT INTO notes VALUES (1); INSERT INTO tags VALUES (1)", on: exchange.mine)
-    let home = BuckiaHome(path: exchange.folder.file("home"))
     // The work waits before the first table until the task has been cancelled.
     let (begun, cancelled) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let task = Task {
       try await exchange.database.createDatabaseDiff(
-        since: exchange.base, output: .folder(exchange.inbound), home: home,
+        since: exchange.base, output: .folder(exchange.inbound),
         progress: { _ in
           begun.signal()
           cancelled.wait()
@@ -280,8 +278,7 @@ struct AsynchronousCallTests {
     cancelled.signal()
     await #expect(throws: CancellationError.self) { try await task.value }
     #expect(try exchange.folder.names(in: "inbound").isEmpty)
-    let report = try await exchange.database.createDatabaseDiff(
-      since: exchange.base, output: .folder(exchange.inbound), home: home)
+    let report = try await exchange.database.createDatabaseDiff(since: exchange.base, output: .folder(exchange.inbound))
     #expect(report.tables.map(\.inserted) == [1, 1])
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }

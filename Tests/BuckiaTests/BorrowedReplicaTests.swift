@@ -9,7 +9,7 @@ import Testing
 /// Replicas on connections of the app, whose transactions may be rolled back, and in memory.
 @Suite struct BorrowedReplicaTests {
   private func initialize(_ connection: borrowing SQLiteConnection, _ bench: ReplicaBench) throws -> [Remark] {
-    try DatabaseManager.borrowing(connection.handle.pointer) { try $0.initialize(home: bench.home).warnings }
+    try DatabaseManager.borrowing(connection.handle.pointer, home: bench.home) { try $0.initialize().warnings }
   }
 
   @Test("What is begun in a transaction of the app goes with it, and is no trace of another database afterwards")
@@ -50,8 +50,8 @@ import Testing
     let connection = try SQLiteConnection(opening: bench.path, as: .readWrite)
     for end in ["ROLLBACK", "COMMIT"] {
       try connection.execute("BEGIN")
-      let report = try DatabaseManager.borrowing(connection.handle.pointer) {
-        try $0.processInboundChanges([file], home: bench.home)
+      let report = try DatabaseManager.borrowing(connection.handle.pointer, home: bench.home) {
+        try $0.processInboundChanges([file])
       }
       #expect(report.diffs.map(\.state) == [.applied])
       #expect(report.warnings == [])
@@ -70,8 +70,8 @@ import Testing
       let file = try bench.folder.write(insertion(into: "notes", values: [row, 1]), to: "\(row).changeset")
       let connection = try SQLiteConnection(opening: bench.path, as: .readWrite)
       try connection.execute("BEGIN IMMEDIATE")
-      let report = try DatabaseManager.borrowing(connection.handle.pointer) {
-        try $0.processInboundChanges([file], home: bench.home)
+      let report = try DatabaseManager.borrowing(connection.handle.pointer, home: bench.home) {
+        try $0.processInboundChanges([file])
       }
       try connection.execute("COMMIT")
       return report.warnings
@@ -95,8 +95,8 @@ import Testing
     let before = try bench.folder.copy(bench.path, to: "before.sqlite")
     let connection = try SQLiteConnection(opening: bench.path, as: .readWrite)
     try connection.execute("INSERT INTO notes VALUES (1, 1); BEGIN")
-    let report = try DatabaseManager.borrowing(connection.handle.pointer) {
-      try $0.createDatabaseDiff(since: before, output: .folder(bench.folder.file("outbox")), home: bench.home)
+    let report = try DatabaseManager.borrowing(connection.handle.pointer, home: bench.home) {
+      try $0.createDatabaseDiff(since: before, output: .folder(bench.folder.file("outbox")))
     }
     let state = connection.transactionState
     #expect(state != .write)

@@ -104,9 +104,8 @@ import TestSupport
       """, on: theirs)
     var options = DiffOptions()
     options.keyless = .content
-    _ = try DatabaseManager(theirs).createDatabaseDiff(
-      since: exchange.base, output: .folder(exchange.inbound), options: options,
-      home: BuckiaHome(path: exchange.folder.file("home")))
+    _ = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.inbound), options: options)
     let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(try Self.content(exchange, "a", "b") == "'1' 'x'; '1' 'x'; 'r' 'z'")

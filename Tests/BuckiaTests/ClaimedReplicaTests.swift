@@ -33,7 +33,7 @@ import Testing
       Self.schema + "INSERT INTO note VALUES (7, 'evil'); INSERT INTO comment VALUES ('m', 7, 'evil')")
     try anna.meet(ben)
     try anna.meet(mallory)
-    for person in [anna, ben, mallory] { try DatabaseManager(person.path).initialize(home: person.home) }
+    for person in [anna, ben, mallory] { try DatabaseManager(person.path, home: person.home).initialize() }
   }
 
   /// Lets mallory share what has changed, signed as the replica of somebody else.
@@ -120,9 +120,9 @@ import Testing
     _ = try home.addContact(anna.home.identity().card.text)
     _ = try home.trustContact("anna", fingerprint: anna.home.identity().card.fingerprint)
     try ben.run("UPDATE note SET text = 'of ben, edited'")
-    _ = try DatabaseManager(ben.path).share(
+    _ = try DatabaseManager(ben.path, home: home).share(
       Self.notes, to: [ShareRecipient(home.contact(named: "anna"))], output: .folder(folder.file("for anna")),
-      signedBy: home.identity(), home: home)
+      signedBy: home.identity())
     let received = try anna.receive()
     #expect(received.map(\.state) == [.applied] && received.flatMap(\.warnings) == [], "\(received)")
     #expect(try anna.rows("SELECT count(*) FROM note WHERE text LIKE 'of ben%'") == ["1"])

@@ -25,7 +25,7 @@ import Testing
       let database = DatabaseManager(path)
       try database.setUndoRetention(bytes: 0)
       let report = try database.processInboundChanges(
-        [exchange.inbound], options: ApplyOptions(conflicts: policy, keepsFiles: true), home: exchange.home)
+        [exchange.inbound], options: ApplyOptions(conflicts: policy, keepsFiles: true))
       #expect(report.diffs.map(\.updated) == [20_000])
       #expect(report.diffs.map(\.conflicts) == [0])
     }
@@ -86,10 +86,10 @@ import Testing
     #expect(try exchange.apply(ApplyOptions(conflicts: [.table("a"): .latest])).diffs.map(\.inserted) == [2])
     #expect(try exchange.texts("SELECT table_name FROM buckia_clock") == ["a"])
     #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'buckia_clock_[2-9]*'") == ["0"])
-    let origin = try exchange.database.origin(ofRowIn: "a", key: ["id": .integer(1)], home: exchange.home)
+    let origin = try exchange.database.origin(ofRowIn: "a", key: ["id": .integer(1)])
     #expect(origin.source?.diff == sent.id)
     let error = #expect(throws: BuckiaError.self) {
-      try exchange.database.origin(ofRowIn: "b", key: ["id": .integer(1)], home: exchange.home)
+      try exchange.database.origin(ofRowIn: "b", key: ["id": .integer(1)])
     }
     #expect(error?.code == .noClock)
   }

@@ -24,7 +24,7 @@ import Testing
   private func diff(in exchange: Exchange) throws -> DiffReport {
     try TestDatabases.run("INSERT INTO notes VALUES (abs(random()), 0)", on: exchange.mine)
     return try exchange.database.createDatabaseDiff(
-      since: exchange.base, output: .folder(exchange.folder.file("outbox")), home: exchange.home)
+      since: exchange.base, output: .folder(exchange.folder.file("outbox")))
   }
 
   @Test("A clock behind the newest entry of the ledger, or the newest id, is reported; ids stay greater all the same")

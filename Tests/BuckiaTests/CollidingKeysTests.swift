@@ -23,7 +23,9 @@ struct CollidingKeysTests {
 
     func path(_ name: String) -> String { folder.file(name) }
 
-    func database(_ name: String) -> DatabaseManager { DatabaseManager(path(name)) }
+    func database(_ name: String) -> DatabaseManager {
+      DatabaseManager(path(name), home: BuckiaHome(path: folder.file("home-\(name)")))
+    }
 
     /// Keeps a copy, from which the next diff is taken.
     func remember(_ name: String) throws {
@@ -36,7 +38,7 @@ struct CollidingKeysTests {
       if !edits.isEmpty { try TestDatabases.run(edits, on: path(sender)) }
       _ = try database(sender).createDatabaseDiff(
         since: folder.file("\(sender)-before"), output: .folder(folder.file("to-\(receiver)")),
-        options: DiffOptions(isRaw: raw), home: BuckiaHome(path: folder.file("home-\(sender)")))
+        options: DiffOptions(isRaw: raw))
       try remember(sender)
     }
 

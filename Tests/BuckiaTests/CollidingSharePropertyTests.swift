@@ -34,15 +34,14 @@ import Testing
       var options = ShareOptions()
       options.isUnencrypted = true
       options.resyncs = resyncing
-      return try DatabaseManager(path).share(
-        scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options,
-        home: home
+      return try DatabaseManager(path, home: home).share(
+        scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options
       ).id != nil
     }
 
     func receive() throws -> ApplyReport {
       try folder.makeFolder("for \(name)")
-      return try DatabaseManager(path).processInboundChanges([folder.file("for \(name)")], home: home)
+      return try DatabaseManager(path, home: home).processInboundChanges([folder.file("for \(name)")])
     }
 
     func rows(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: path) }

@@ -27,15 +27,14 @@ import Testing
       var options = ShareOptions()
       options.isUnencrypted = true
       options.resyncs = resyncing
-      return try DatabaseManager(path).share(
-        scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options,
-        home: home)
+      return try DatabaseManager(path, home: home).share(
+        scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options)
     }
 
     @discardableResult
     func receive() throws -> ApplyReport {
       try folder.makeFolder("for \(name)")
-      let report = try DatabaseManager(path).processInboundChanges([folder.file("for \(name)")], home: home)
+      let report = try DatabaseManager(path, home: home).processInboundChanges([folder.file("for \(name)")])
       #expect(report.diffs.allSatisfy { $0.state == .applied }, "\(report.diffs.map { $0.reason ?? "" })")
       let conflicts = try DatabaseManager(path).conflicts()
       #expect(report.diffs.allSatisfy { $0.conflicts == 0 }, "\(name): \(conflicts)")
@@ -121,11 +120,11 @@ import Testing
     #expect(try ben.album() == expected)
     // Both have the same words, whatever numbers the rows have.
     let words = try [anna, ben].map { person in
-      try DatabaseManager(person.path).status(home: person.home, includesWords: true).words.map(\.words)
+      try DatabaseManager(person.path, home: person.home).status(includesWords: true).words.map(\.words)
     }
     #expect(words[0] == words[1] && words[0].count == 1, "\(words)")
     try ben.run("UPDATE photo SET title = 'sea?' WHERE title = 'sea of ben'")
-    #expect(try DatabaseManager(ben.path).status(home: ben.home, includesWords: true).words.map(\.words) != words[1])
+    #expect(try DatabaseManager(ben.path, home: ben.home).status(includesWords: true).words.map(\.words) != words[1])
     try ben.run("UPDATE photo SET title = 'sea of ben' WHERE title = 'sea?'")
     // There is nothing left to say.
     #expect(try anna.share(Self.scope, with: ben).id == nil)
@@ -368,7 +367,7 @@ import Testing
     try anna.receive()
     try cara.run("INSERT INTO comment VALUES (1,1,'nice')")
     try cara.share(Self.scope, with: anna)
-    let report = try DatabaseManager(anna.path).processInboundChanges([folder.file("for anna")], home: anna.home)
+    let report = try DatabaseManager(anna.path, home: anna.home).processInboundChanges([folder.file("for anna")])
     #expect(report.diffs.map(\.conflicts) == [1], "what it hangs on is gone")
     let connection = try SQLiteConnection(opening: anna.path, as: .readOnly)
     #expect(try connection.integer("SELECT count(*) FROM photo WHERE title = 'of ben'") == 1)
@@ -398,7 +397,7 @@ import Testing
     #expect(try anna.rows("SELECT title FROM photo WHERE id = 1") == [])
     try cara.run("INSERT INTO comment VALUES (1,1,'nice')")
     try cara.share(Self.scope, with: anna)
-    let report = try DatabaseManager(anna.path).processInboundChanges([folder.file("for anna")], home: anna.home)
+    let report = try DatabaseManager(anna.path, home: anna.home).processInboundChanges([folder.file("for anna")])
     #expect(report.diffs.map(\.conflicts) == [1], "what it hangs on is gone")
     #expect(try anna.album() == ["of ben|"])
   }
@@ -408,8 +407,8 @@ import Testing
       Self.schema, "INSERT INTO photo VALUES (\(Int64.max),'of anna')",
       "INSERT INTO photo VALUES (\(Int64.max),'of ben')")
     try people[0].share(Self.scope, with: people[1])
-    let report = try DatabaseManager(people[1].path).processInboundChanges(
-      [folder.file("for ben")], home: people[1].home)
+    let report = try DatabaseManager(people[1].path, home: people[1].home).processInboundChanges(
+      [folder.file("for ben")])
     #expect(report.diffs.map(\.conflicts) == [0])
     #expect(try people[1].rows("SELECT title FROM photo ORDER BY id") == ["of anna", "of ben"])
   }

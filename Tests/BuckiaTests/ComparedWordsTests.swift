@@ -28,7 +28,7 @@ import Testing
   }
 
   private func words(_ person: SharingPerson) throws -> [[String]] {
-    let report = try DatabaseManager(person.path).status(home: person.home, includesWords: true)
+    let report = try DatabaseManager(person.path, home: person.home).status(includesWords: true)
     return report.words.map(\.words)
   }
 
@@ -49,10 +49,10 @@ import Testing
     let said = try #require(try words(anna).first)
     #expect(said.count == 6)
     #expect(try words(anna) == [said], "they are the same each time")
-    let status = try DatabaseManager(anna.path).status(home: anna.home, includesWords: true)
+    let status = try DatabaseManager(anna.path, home: anna.home).status(includesWords: true)
     #expect(status.words.map(\.people) == ["ben"])
     #expect(status.words.map(\.rows) == [3])
-    #expect(try DatabaseManager(anna.path).status(home: anna.home).words == [])
+    #expect(try DatabaseManager(anna.path, home: anna.home).status().words == [])
   }
 
   @Test(arguments: [
@@ -124,7 +124,7 @@ import Testing
   @Test func `a scope that cannot be followed any more has a reason instead of words`() throws {
     try anna.share(Self.album, with: ben)
     try anna.run("DROP TABLE photo; DROP TABLE album")
-    let status = try DatabaseManager(anna.path).status(home: anna.home, includesWords: true)
+    let status = try DatabaseManager(anna.path, home: anna.home).status(includesWords: true)
     #expect(status.words.map(\.words) == [[]])
     #expect(status.words[0].problem?.contains("album") == true)
   }

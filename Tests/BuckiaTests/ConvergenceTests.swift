@@ -253,7 +253,7 @@ import Testing
     try group.apply(1)
     #expect(try group.rows(1, "SELECT id, title FROM note ORDER BY id") == ["1|ONE", "3|three"])
     let (id, member) = (try #require(made.id), group.members[1])
-    let report = try member.database.undo([.diff(id.description)], home: member.home)
+    let report = try member.database.undo([.diff(id.description)])
     #expect(report.undone.map { [$0.inserted, $0.updated, $0.deleted, $0.conflicts] } == [[1, 1, 0, 0]])
     #expect(try group.content(1) == before)
     let sent = try group.send(1)
@@ -285,8 +285,7 @@ import Testing
     var options = DiffOptions()
     options.isRaw = true
     try group.members[0].database.createDatabaseDiff(
-      since: group.members[0].shared, output: .file(file, replacing: false), options: options,
-      home: group.members[0].home)
+      since: group.members[0].shared, output: .file(file, replacing: false), options: options)
     let report = try group.apply(1, [file])
     #expect(report.diffs.map(\.state) == [.rejected])
     #expect(report.diffs.map(\.code) == [.noID])

@@ -19,10 +19,12 @@ import Testing
     for name in ["recipes", "songs"] { try TestDatabases.run(Self.schema, on: folder.file("\(name).sqlite")) }
   }
 
-  private func database(_ name: String) -> DatabaseManager { DatabaseManager(folder.file("\(name).sqlite")) }
+  private func database(_ name: String) -> DatabaseManager {
+    DatabaseManager(folder.file("\(name).sqlite"), home: home)
+  }
 
   @discardableResult
-  private func begin(_ name: String) throws -> Dataset { try database(name).beginDataset(home: home) }
+  private func begin(_ name: String) throws -> Dataset { try database(name).beginDataset() }
 
   /// Adds a row to a database and sends it.
   @discardableResult
@@ -30,7 +32,7 @@ import Testing
     let before = try folder.copy("\(name).sqlite", to: "before-\(title).sqlite")
     try TestDatabases.run("INSERT INTO item VALUES ('\(title)', '\(title)')", on: folder.file("\(name).sqlite"))
     let report = try database(name).createDatabaseDiff(
-      since: before, output: .folder(folder.file("out")), options: DiffOptions(isRaw: raw), home: home)
+      since: before, output: .folder(folder.file("out")), options: DiffOptions(isRaw: raw))
     return try #require(report.path)
   }
 
@@ -39,7 +41,7 @@ import Testing
   ) throws -> ApplyReport {
     var options = ApplyOptions()
     change(&options)
-    return try database(name).processInboundChanges(files, options: options, home: home)
+    return try database(name).processInboundChanges(files, options: options)
   }
 
   private func titles(_ name: String) throws -> [String] {
@@ -60,12 +62,12 @@ import Testing
         + "database; apply it to a copy of that one, or, if the two are one, make this database part of it with "
         + "`buckia init DATABASE --dataset \(recipes)`")
     #expect(try titles("songs") == [])
-    #expect(try database("songs").log(home: home).map(\.state) == [.rejected])
+    #expect(try database("songs").log().map(\.state) == [.rejected])
     // Its reason may go, and then it is applied as if nothing had been.
-    try database("songs").joinDataset(recipes, home: home)
+    try database("songs").joinDataset(recipes)
     #expect(try apply([soup], to: "songs").diffs.map(\.state) == [.applied])
     #expect(try titles("songs") == ["soup"])
-    #expect(try database("songs").log(home: home).map(\.state) == [.applied])
+    #expect(try database("songs").log().map(\.state) == [.applied])
   }
 
   @Test func `copies of a database belong to the same dataset, whatever replica they are`() throws {
@@ -76,7 +78,7 @@ import Testing
     let bread = try send("bread", from: "copy")
     #expect(try apply([bread], to: "recipes").diffs.map(\.state) == [.applied])
     #expect(try titles("recipes") == ["bread", "soup"])
-    let (one, other) = (try database("recipes").status(home: home), try database("copy").status(home: home))
+    let (one, other) = (try database("recipes").status(), try database("copy").status())
     #expect(one.replica?.id != other.replica?.id)
     #expect([one.dataset, other.dataset] == [dataset, dataset])
   }
@@ -133,16 +135,16 @@ import Testing
     let connection = try SQLiteConnection(opening: path, as: .readWrite)
     for end in ["ROLLBACK", "COMMIT"] {
       try connection.execute("BEGIN")
-      let report = try DatabaseManager.borrowing(connection.handle.pointer) {
-        try $0.processInboundChanges([ballad, soup], home: home)
+      let report = try DatabaseManager.borrowing(connection.handle.pointer, home: home) {
+        try $0.processInboundChanges([ballad, soup])
       }
       #expect(report.diffs.map(\.state) == [.applied, .rejected])
       try connection.execute(end)
       #expect(try database("new").dataset() == (end == "COMMIT" ? dataset : nil))
     }
     // What the app's connection belongs to counts there as anywhere.
-    let report = try DatabaseManager.borrowing(connection.handle.pointer) {
-      try $0.processInboundChanges([soup], home: home)
+    let report = try DatabaseManager.borrowing(connection.handle.pointer, home: home) {
+      try $0.processInboundChanges([soup])
     }
     #expect(report.diffs.map(\.code) == [.otherDataset])
     #expect(try titles("new") == ["ballad"])

@@ -40,9 +40,8 @@ import Testing
   @discardableResult
   private func share(to recipients: [ShareRecipient]? = nil, output: DiffOutput? = nil) throws -> ShareReport {
     let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
-    return try DatabaseManager(path).share(
-      scope, to: recipients ?? [ben], output: output ?? .folder(outbox), signedBy: home("Anna").identity(),
-      home: home("Anna"))
+    return try DatabaseManager(path, home: home("Anna")).share(
+      scope, to: recipients ?? [ben], output: output ?? .folder(outbox), signedBy: home("Anna").identity())
   }
 
   private func received(
@@ -51,8 +50,8 @@ import Testing
     var options = ApplyOptions(trust: trust)
     options.keepsFiles = true
     options.decryption = decryption
-    let report = try DatabaseManager(folder.file("\(name).sqlite")).processInboundChanges(
-      [source ?? outbox], options: options, home: home(name))
+    let report = try DatabaseManager(folder.file("\(name).sqlite"), home: home(name)).processInboundChanges(
+      [source ?? outbox], options: options)
     return try #require(report.diffs.first)
   }
 
@@ -70,8 +69,8 @@ import Testing
     #expect(try texts("Ben") == ["canary"])
     let other = try received(by: "Cara")
     #expect(other.state == .rejected && other.code == .noMatchingIdentity, "\(other)")
-    let nobody = try DatabaseManager(folder.file("Cara.sqlite")).processInboundChanges(
-      [outbox], options: ApplyOptions(), home: BuckiaHome(path: folder.file("nobody's")))
+    let nobody = try DatabaseManager(folder.file("Cara.sqlite"), home: BuckiaHome(path: folder.file("nobody's")))
+      .processInboundChanges([outbox], options: ApplyOptions())
     #expect(nobody.diffs.map(\.code) == [.encrypted])
     #expect(nobody.diffs.first?.reason?.contains("neither an identity nor a passphrase") == true)
 
@@ -129,8 +128,8 @@ import Testing
   @Test func `a signed file that says for nobody is refused when it comes encrypted, unless by a passphrase`() throws {
     let before = try TestDatabases.run(
       "CREATE TABLE note(id INTEGER PRIMARY KEY, text)", on: folder.file("before.sqlite"))
-    let made = try DatabaseManager(path).createDatabaseDiff(
-      since: before, output: .folder(folder.file("diffs")), signedBy: home("Anna").identity(), home: home("Anna"))
+    let made = try DatabaseManager(path, home: home("Anna")).createDatabaseDiff(
+      since: before, output: .folder(folder.file("diffs")), signedBy: home("Anna").identity())
     let plain = try #require(made.path)
     let sealed = folder.file("sealed")
     try FileEncryption(to: [#require(ShareRecipient(home("Ben").identity().card).key)]).encrypt(plain, to: sealed)
@@ -148,7 +147,7 @@ import Testing
     }
     let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
     #expect {
-      try DatabaseManager(path).share(scope, to: [ben], output: .folder(outbox), home: home("Anna"))
+      try DatabaseManager(path, home: home("Anna")).share(scope, to: [ben], output: .folder(outbox))
     } throws: {
       ($0 as? BuckiaError)?.code == .noIdentity
     }
@@ -194,8 +193,8 @@ import Testing
     try folder.write(bytes, to: "outbox/\(URL(fileURLWithPath: first).lastPathComponent)")
     var options = ApplyOptions()
     options.keepsFiles = true
-    let report = try DatabaseManager(folder.file("Ben.sqlite")).processInboundChanges(
-      [outbox], options: options, home: home("Ben"))
+    let report = try DatabaseManager(folder.file("Ben.sqlite"), home: home("Ben")).processInboundChanges(
+      [outbox], options: options)
     #expect(report.diffs.contains { $0.state == .applied })
   }
 
@@ -216,8 +215,8 @@ import Testing
       "PRAGMA temp_store = FILE; CREATE TEMP TABLE of_the_app(x); INSERT INTO of_the_app VALUES (7)")
     let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
     func share() throws -> ShareReport {
-      try DatabaseManager.borrowing(connection.handle.pointer) {
-        try $0.share(scope, to: [ben], output: .folder(outbox), signedBy: home("Anna").identity(), home: home("Anna"))
+      try DatabaseManager.borrowing(connection.handle.pointer, home: home("Anna")) {
+        try $0.share(scope, to: [ben], output: .folder(outbox), signedBy: home("Anna").identity())
       }
     }
     #expect { try share() } throws: { ($0 as? BuckiaError)?.code == .cannotEncrypt }
@@ -254,14 +253,13 @@ import Testing
       options.isUnencrypted = isUnencrypted
       let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
       let seen = Seen()
-      let report = try DatabaseManager(path).share(
+      let report = try DatabaseManager(path, home: home("Anna")).share(
         scope, to: [ben], output: .folder(outbox), options: options, signedBy: home("Anna").identity(),
-        home: home("Anna"),
         progress: { _ in seen.look { openFilesHold(canary) } })
       found.sending = seen.isFound
       let again = Seen()
-      try DatabaseManager(folder.file("Ben.sqlite")).processInboundChanges(
-        [outbox], home: home("Ben"), progress: { _ in again.look { openFilesHold(canary) } })
+      try DatabaseManager(folder.file("Ben.sqlite"), home: home("Ben")).processInboundChanges(
+        [outbox], progress: { _ in again.look { openFilesHold(canary) } })
       found.receiving = again.isFound
       #expect(try texts("Ben").count == 30_000)
       #expect(report.bytes > 5_000_000)
@@ -278,9 +276,9 @@ import Testing
         """, on: path)
       var options = ShareOptions()
       options.isUnencrypted = isUnencrypted
-      let report = try DatabaseManager(path).share(
+      let report = try DatabaseManager(path, home: home("Anna")).share(
         scope, to: [ShareRecipient(home("Anna").contact(named: "Ben"))], output: .folder(outbox), options: options,
-        signedBy: home("Anna").identity(), home: home("Anna"))
+        signedBy: home("Anna").identity())
       let file = try #require(report.path)
       let verifying = Seen()
       let verified = try DiffInspection.verify([.path(file)], home: home("Ben")) { _ in
@@ -310,9 +308,9 @@ import Testing
       var options = ShareOptions()
       options.isUnencrypted = isUnencrypted
       let seen = Seen()
-      let report = try DatabaseManager(path).share(
+      let report = try DatabaseManager(path, home: home("Anna")).share(
         labels, to: [ShareRecipient(home("Anna").contact(named: "Ben"))], output: .folder(outbox), options: options,
-        signedBy: home("Anna").identity(), home: home("Anna"), progress: { _ in seen.look { openFilesHold(canary) } })
+        signedBy: home("Anna").identity(), progress: { _ in seen.look { openFilesHold(canary) } })
       #expect(report.tables.map(\.inserted) == [1, 20_000])
       #expect(seen.isFound == isUnencrypted)
     }

@@ -60,9 +60,8 @@ import TestSupport
 
     /// Writes the difference of two databases into a file.
     func ship(from older: String, named name: String) throws -> DiffReport {
-      try DatabaseManager(newer).createDatabaseDiff(
-        since: older, output: .file(folder.file(name), replacing: false),
-        home: BuckiaHome(path: folder.file("home")))
+      try DatabaseManager(newer, home: BuckiaHome(path: folder.file("home"))).createDatabaseDiff(
+        since: older, output: .file(folder.file(name), replacing: false))
     }
   }
 

@@ -132,12 +132,11 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
   @Test("A folder with files that were made from the database keeps them, time after time", arguments: [false, true])
   func outbox(raw: Bool) throws {
     let exchange = try Exchange(notes)
-    let home = BuckiaHome(path: exchange.folder.file("home"))
     try TestDatabases.run("UPDATE notes SET n = 2; INSERT INTO notes VALUES (5, 5)", on: exchange.mine)
     try exchange.folder.makeFolder("outbox")
     let outbox = exchange.folder.file("outbox")
     _ = try exchange.database.createDatabaseDiff(
-      since: exchange.base, output: .folder(outbox), options: DiffOptions(isRaw: raw), home: home)
+      since: exchange.base, output: .folder(outbox), options: DiffOptions(isRaw: raw))
     // What somebody else has put there is applied, and stays, too.
     let other = try exchange.plant(
       insertion(into: "notes", values: [9, 9]),
@@ -147,7 +146,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     // The database has moved on since.
     try TestDatabases.run("UPDATE notes SET n = 3 WHERE id = 1", on: exchange.mine)
     for round in 0..<2 {
-      let report = try exchange.database.processInboundChanges([outbox], home: home)
+      let report = try exchange.database.processInboundChanges([outbox])
       #expect(report.diffs.map(\.state) == [DiffState](repeating: round == 0 ? .applied : .alreadyApplied, count: 2))
       #expect(report.outgoingFolders == [outbox])
       #expect(report.removed.isEmpty)
@@ -156,8 +155,8 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(try exchange.rows("SELECT id, n FROM notes ORDER BY id") == ["1|3", "5|5", "9|9"])
     // A copy is another replica.
     _ = try exchange.folder.copy("base.sqlite", to: "copy.sqlite")
-    let copy = DatabaseManager(exchange.folder.file("copy.sqlite"))
-    #expect(try copy.processInboundChanges([outbox], home: home).removed.count == 2)
+    let copy = DatabaseManager(exchange.folder.file("copy.sqlite"), home: exchange.home)
+    #expect(try copy.processInboundChanges([outbox]).removed.count == 2)
     #expect(try exchange.folder.names(in: "outbox").isEmpty)
   }
 

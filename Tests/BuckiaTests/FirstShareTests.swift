@@ -12,7 +12,7 @@ import Testing
     let policy: ConflictPolicy
     var path: String { folder.file("\(name).sqlite") }
     var home: BuckiaHome { BuckiaHome(path: folder.file("home of \(name)")) }
-    var database: DatabaseManager { DatabaseManager(path) }
+    var database: DatabaseManager { DatabaseManager(path, home: home) }
 
     func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
 
@@ -24,7 +24,7 @@ import Testing
         ShareScope(name: "all") { SharedTable("note") },
         to: others.map { try ShareRecipient(home.contact(named: $0.name)) },
         output: .folder(folder.file("from \(name)")),
-        options: options, signedBy: home.identity(), home: home)
+        options: options, signedBy: home.identity())
       for delivery in report.files {
         let path = try #require(delivery.path)
         let file = path.split(separator: "/").last.map(String.init) ?? ""
@@ -42,7 +42,7 @@ import Testing
       var options = ApplyOptions()
       options.copies = copies
       options.conflicts = [.otherwise: policy]
-      return try database.processInboundChanges([folder.file("for \(name)")], options: options, home: home).diffs
+      return try database.processInboundChanges([folder.file("for \(name)")], options: options).diffs
     }
 
     var notes: [String] {
@@ -63,7 +63,7 @@ import Testing
       try person.home.makeIdentity(named: person.name)
       try person.run("CREATE TABLE note(id \(key) PRIMARY KEY, title TEXT, body TEXT)")
       if hasClocks {
-        try person.database.initialize(home: person.home)
+        try person.database.initialize()
         try person.database.keepClocks()
       }
     }
@@ -141,7 +141,7 @@ import Testing
     try anna.run("INSERT INTO note VALUES (1, 'a', 'anna')")
     try anna.share(with: ben)
     let diff = try #require(try ben.receive().first?.id)
-    _ = try ben.database.undo([.diff("\(diff)")], home: ben.home)
+    _ = try ben.database.undo([.diff("\(diff)")])
     #expect(try ben.notes == [])
     #expect(try ben.share(with: anna).tables.reduce(0) { $0 + $1.deleted } == 0)
     try anna.receive()
@@ -196,7 +196,7 @@ import Testing
     let people = try people(key: key)
     let (anna, ben) = (people[0], people[1])
     try anna.run(Self.notes)
-    try anna.database.beginDataset(home: anna.home)
+    try anna.database.beginDataset()
     try FileManager.default.removeItem(atPath: ben.path)
     try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
     try anna.run("UPDATE note SET title = 'uno' WHERE title = 'one'; DELETE FROM note WHERE title = 'two'")

@@ -56,9 +56,8 @@ import TestSupport
     let new = try folder.copy(Self.folder.appendingPathComponent("\(pair.new).gpkg").path, to: "new.gpkg")
     let mine = try folder.copy("old.gpkg", to: "mine.gpkg")
     let triggers = try names("type = 'trigger'", in: mine)
-    let diff = try DatabaseManager(new).createDatabaseDiff(
-      since: old, output: .file(folder.file("it.bdiff"), replacing: false),
-      home: BuckiaHome(path: folder.file("home")))
+    let diff = try DatabaseManager(new, home: BuckiaHome(path: folder.file("home"))).createDatabaseDiff(
+      since: old, output: .file(folder.file("it.bdiff"), replacing: false))
     let path = try #require(diff.path)
     let report = try DatabaseManager(mine).processInboundChanges([path])
     #expect(report.diffs.map(\.state) == [.applied])

@@ -89,8 +89,8 @@ import Testing
   @Test func `a raw changeset does not bring a private row to a recipient`() throws {
     try anna.share(Self.albums, with: ben)
     try folder.write(Self.movedPhoto.bytes, to: "raw.changeset")
-    let report = try DatabaseManager(anna.path).processInboundChanges(
-      [folder.file("raw.changeset")], options: ApplyOptions(conflicts: .takeIncoming), home: anna.home)
+    let report = try DatabaseManager(anna.path, home: anna.home).processInboundChanges(
+      [folder.file("raw.changeset")], options: ApplyOptions(conflicts: .takeIncoming))
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(try anna.rows("SELECT album FROM photo") == ["shared"])
     #expect(try leaks(Self.albums, to: ben) == [])

@@ -34,9 +34,9 @@ import Testing
     mutating func send(_ edits: String, to receivers: [String]) throws {
       try TestDatabases.run(edits, on: author)
       let output = folder.file("out")
-      let report = try DatabaseManager(author).createDatabaseDiff(
+      let report = try DatabaseManager(author, home: home).createDatabaseDiff(
         since: sent, output: .file(output, replacing: true),
-        options: DiffOptions(keyless: keyless), home: home)
+        options: DiffOptions(keyless: keyless))
       count += 1
       sent = try folder.copy("author", to: "sent-\(count)")
       guard let path = report.path, let id = report.id else { return }

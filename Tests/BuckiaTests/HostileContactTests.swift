@@ -89,7 +89,7 @@ import Testing
 
   @Test func `a contact's row that claims another person's key does not get that person's comments`() throws {
     try ben.run("INSERT INTO note VALUES (7, 7, 'of ben'); INSERT INTO comment VALUES ('c', NULL, 7, 'on ben''s note')")
-    try DatabaseManager(ben.path).initialize(home: ben.home)
+    try DatabaseManager(ben.path, home: ben.home).initialize()
     let bens = try ben.replica()
     try mallory.run("INSERT INTO note VALUES (60, 7, 'evil')")
     try mallory.share(Self.topic7, with: anna) {
@@ -214,7 +214,7 @@ import Testing
         origins: [bens], runs: [Annotations.Run(count: count, origin: 0)], keys: $0.annotations?.keys)
     }
     #expect(try anna.receive(.latest).map(\.state) == [.applied])
-    let origin = try DatabaseManager(anna.path).origin(ofRowIn: "person", key: ["id": .text("m")], home: anna.home)
+    let origin = try DatabaseManager(anna.path, home: anna.home).origin(ofRowIn: "person", key: ["id": .text("m")])
     #expect(origin.exists && origin.columns.allSatisfy { $0.source?.sender != "ben" })
   }
 
@@ -230,7 +230,7 @@ import Testing
         keys: $0.annotations?.keys)
     }
     #expect(try anna.receive(policies).map(\.state) == [.applied])
-    let origin = try DatabaseManager(anna.path).origin(ofRowIn: "person", key: ["id": .text("m")], home: anna.home)
+    let origin = try DatabaseManager(anna.path, home: anna.home).origin(ofRowIn: "person", key: ["id": .text("m")])
     let sources = [origin.source] + origin.columns.map(\.source)
     #expect(sources.map { $0?.sender } == ["mallory", "mallory", "mallory"], "\(sources)")
     #expect(sources.allSatisfy { $0?.isClaimed == true && $0?.appliedAt != nil })

@@ -102,7 +102,7 @@ private let schema = """
     ])
   func refusedRaw(_ table: String, _ keyFlags: [UInt8]) throws {
     let exchange = try Exchange(schema)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     let before = try exchange.everythingButOurs()
     let settings = try exchange.rows("SELECT * FROM buckia_settings")
     try exchange.plantRaw(insertion(into: table, keyFlags: keyFlags, values: keyFlags.map { _ in 50 }))
@@ -119,7 +119,7 @@ private let schema = """
     arguments: ["sqlite_master", "SQLITE_sequence", "sqlite_stat1", "sqlite_", "sqlite_autoindex_notes_1"])
   func tablesOfSQLite(_ table: String) throws {
     let exchange = try Exchange(schema)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     let before = try exchange.everythingButOurs()
     try exchange.plantRaw(insertion(into: table, values: [50, 50]))
     let report = try exchange.apply()
@@ -330,7 +330,7 @@ private let schema = """
   @Test("At most a thousand refused files are remembered")
   func boundedRefusals() throws {
     let exchange = try Exchange(schema)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     let transaction = try SQLiteTransaction(on: connection)
     for number in 0..<1_100 {

@@ -81,9 +81,8 @@ private let notes = """
       "DELETE FROM tags WHERE id = 1; ALTER TABLE notes ADD COLUMN mood; UPDATE notes SET mood = id",
     ].enumerated() {
       try TestDatabases.run(edit, on: path)
-      _ = try DatabaseManager(path).createDatabaseDiff(
-        since: older, output: .folder(exchange.inbound),
-        home: BuckiaHome(path: exchange.folder.file("author-home")))
+      _ = try DatabaseManager(path, home: BuckiaHome(path: exchange.folder.file("author-home"))).createDatabaseDiff(
+        since: older, output: .folder(exchange.inbound))
       older = try exchange.folder.copy("author.sqlite", to: "step\(index).sqlite")
     }
     #expect(try exchange.apply().diffs.map(\.state) == [.applied, .applied, .applied, .applied])
@@ -108,9 +107,8 @@ private let notes = """
       "INSERT INTO photos VALUES (2, 99)", "DELETE FROM albums",
     ].enumerated() {
       try TestDatabases.run(edit, on: path)
-      let sent = try DatabaseManager(path).createDatabaseDiff(
-        since: older, output: .folder(together.inbound),
-        home: BuckiaHome(path: together.folder.file("author-home")))
+      let sent = try DatabaseManager(path, home: BuckiaHome(path: together.folder.file("author-home")))
+        .createDatabaseDiff(since: older, output: .folder(together.inbound))
       older = try together.folder.copy("author.sqlite", to: "step\(index).sqlite")
       let copy = try apart.folder.copy(#require(sent.path), to: "inbound/\(#require(sent.id)).bdiff")
       _ = try apart.database.processInboundChanges([copy])

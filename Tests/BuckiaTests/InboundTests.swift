@@ -146,7 +146,7 @@ private let notes = """
   @Test("Under trust \"known\" the file of an unknown sender is set aside, and the mode stays")
   func trust() throws {
     let exchange = try Exchange(notes)
-    #expect(try exchange.database.initialize(trust: .known, home: exchange.home).trust == .known)
+    #expect(try exchange.database.initialize(trust: .known).trust == .known)
     try exchange.send("INSERT INTO notes VALUES (4, 'four', 4)")
     let report = try exchange.apply()
     #expect(report.trust == .known)

@@ -39,7 +39,7 @@ import Testing
     arguments: ["journal_mode = WAL", "journal_mode = DELETE", "auto_vacuum = FULL"], [7_000, 60_000])
   func large(setting: String, rows: Int) throws {
     let exchange = try Exchange(Self.schema)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     try TestDatabases.run("\(Self.indexes) PRAGMA \(setting); VACUUM", on: exchange.mine)
     // More than 4 MiB of changes are applied while they are read.
     try exchange.send(Self.rows(1, rows, text: "printf('%.*c', 70, 'x') || i"))
@@ -53,7 +53,7 @@ import Testing
   @Test("When an index cannot be created again, its file comes to the same end as where it is kept")
   func failingExpression() throws {
     let exchange = try Exchange(Self.schema)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     try TestDatabases.run("CREATE INDEX ta ON t(a); CREATE INDEX tj ON t(json_extract(c, '$.a'), b)", on: exchange.mine)
     try exchange.send(Self.rows(1, 6_000))
     try exchange.send("\(Self.rows(6_001, 13_000)); UPDATE t SET c = 'no JSON' WHERE id = 12999")
@@ -67,7 +67,7 @@ import Testing
   @Test("A file that is refused leaves the indexes alone")
   func refused() throws {
     let exchange = try Exchange(Self.schema)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     try TestDatabases.run("\(Self.indexes) INSERT INTO t VALUES (5000, 0, 'mine', 'mine')", on: exchange.mine)
     try exchange.send(Self.rows(1, 8_000))
     let version = try Self.version(exchange.mine)
@@ -79,7 +79,7 @@ import Testing
   @Test("A dry run changes nothing")
   func dryRun() throws {
     let exchange = try Exchange(Self.schema)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     try TestDatabases.run(Self.indexes, on: exchange.mine)
     try exchange.send(Self.rows(1, 8_000))
     let version = try Self.version(exchange.mine)
@@ -97,7 +97,7 @@ import Testing
     arguments: Borrowing.allCases)
   func borrowed(_ borrowing: Borrowing) throws {
     let exchange = try Exchange(Self.schema)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     try TestDatabases.run(Self.indexes, on: exchange.mine)
     try exchange.send(Self.rows(1, 8_000))
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)

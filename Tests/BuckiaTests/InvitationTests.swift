@@ -37,7 +37,9 @@ import Testing
   }
 
   private func home(_ name: String) -> BuckiaHome { BuckiaHome(path: folder.file("home of \(name)")) }
-  private func database(_ name: String) -> DatabaseManager { DatabaseManager(folder.file("\(name).sqlite")) }
+  private func database(_ name: String) -> DatabaseManager {
+    DatabaseManager(folder.file("\(name).sqlite"), home: home(name))
+  }
   private var now: Int64 { WallClock.unixMilliseconds }
   private var shared: String { folder.file("shared") }
 
@@ -46,7 +48,7 @@ import Testing
     options.recipient = recipient
     options.folder = shared
     return try database("anna").invite(
-      Self.scope, options: options, as: anna, home: home("anna"), at: time ?? now
+      Self.scope, options: options, as: anna, at: time ?? now
     ).invitation
   }
 
@@ -54,8 +56,7 @@ import Testing
   private func accept(
     _ invitation: Invitation, as identity: Identity? = nil, in name: String = "ben", at time: Int64? = nil
   ) throws -> AcceptanceReport {
-    try database(name).accept(
-      invitation, answer: .folder(shared), as: identity ?? ben, home: home(name), at: time ?? now)
+    try database(name).accept(invitation, answer: .folder(shared), as: identity ?? ben, at: time ?? now)
   }
 
   private func apply(
@@ -63,7 +64,7 @@ import Testing
   ) throws -> ApplyReport {
     var options = ApplyOptions()
     change(&options)
-    return try database(name).processInboundChanges(paths ?? [shared], options: options, home: home(name))
+    return try database(name).processInboundChanges(paths ?? [shared], options: options)
   }
 
   private func rows(_ query: String, of name: String) throws -> [String] {
@@ -88,7 +89,7 @@ import Testing
 
   @Test(arguments: [TrustMode.any, .known])
   func `whoever accepts is trusted on both sides, and gets the rows with the next share`(_ trust: TrustMode) throws {
-    try database("anna").initialize(trust: trust, home: home("anna"))
+    try database("anna").initialize(trust: trust)
     let invitation = try Invitation(invite().text)
     #expect(
       invitation.scope.tables.map { "\($0.name): \($0.rows) -\($0.omittedColumns) ~\($0.rewrittenColumns)" } == [
@@ -116,7 +117,7 @@ import Testing
     #expect(try database("anna").sharedScopes(with: [ShareRecipient(contact), ShareRecipient("x")]).isEmpty)
     // Encrypted for him, since his card came with the answer.
     let share = try database("anna").share(
-      Self.scope, to: [ShareRecipient(contact)], output: .folder(shared), signedBy: anna, home: home("anna"))
+      Self.scope, to: [ShareRecipient(contact)], output: .folder(shared), signedBy: anna)
     #expect(share.isSnapshot && share.sequence == 1)
     #expect(share.path?.hasSuffix(".bdiff.age") == true)
     #expect(
@@ -130,14 +131,14 @@ import Testing
   }
 
   @Test func `what comes along with the answer is from a contact already`() throws {
-    try database("anna").initialize(trust: .known, home: home("anna"))
+    try database("anna").initialize(trust: .known)
     try accept(invite())
     let base = try folder.copy("ben.sqlite", to: "base.sqlite")
     try TestDatabases.run("CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT, note TEXT)", on: base)
     let theirs = try folder.copy("base.sqlite", to: "theirs.sqlite")
     try TestDatabases.run("INSERT INTO album VALUES (9,'hello','')", on: theirs)
-    try DatabaseManager(theirs).createDatabaseDiff(
-      since: base, output: .folder(shared), signedBy: ben, home: home("ben"))
+    try DatabaseManager(theirs, home: home("ben")).createDatabaseDiff(
+      since: base, output: .folder(shared), signedBy: ben)
     let report = try apply()
     #expect(report.answers.map(\.state) == [.accepted])
     #expect(report.diffs.map(\.state) == [.applied])
@@ -153,12 +154,12 @@ import Testing
 
   @Test func `what cannot be shared is not offered`() throws {
     let scope = ShareScope { SharedTable("nowhere") }
-    #expect(code { _ = try database("anna").invite(scope, as: anna, home: home("anna")) } == .noSuchTable)
+    #expect(code { _ = try database("anna").invite(scope, as: anna) } == .noSuchTable)
     var options = InvitationOptions()
     for days in [0, 366] {
       options.days = days
       #expect(
-        code { _ = try database("anna").invite(Self.scope, options: options, as: anna, home: home("anna")) }
+        code { _ = try database("anna").invite(Self.scope, options: options, as: anna) }
           == .invalidInvitation)
     }
     #expect(try rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'buckia%'", of: "anna") == ["0"])
@@ -270,7 +271,7 @@ import Testing
     let invitation = try invite()
     #expect(
       code {
-        _ = try database("anna").accept(invitation, answer: .folder(shared), as: anna, home: home("anna"))
+        _ = try database("anna").accept(invitation, answer: .folder(shared), as: anna)
       } == .ownKey)
     // One's own answer, in a folder that both use, is left alone.
     try accept(invitation)
@@ -294,8 +295,7 @@ import Testing
     #expect(code { try accept(invitation) } == .contactExists)
     #expect(try home("ben").contacts().all.map(\.state) == [.seen])
     #expect(try folder.names(in: "shared").isEmpty)
-    let named = try database("ben").accept(
-      invitation, named: "Anna B", answer: .folder(shared), as: ben, home: home("ben"))
+    let named = try database("ben").accept(invitation, named: "Anna B", answer: .folder(shared), as: ben)
     #expect(named.inviter?.name == "Anna B")
   }
 
@@ -342,9 +342,9 @@ import Testing
       of: answer.invitation, proof: answer.proof, stream: answer.stream, by: mallory, replica: nil, at: 1)
     let path = try plant(swapped.text)
     #expect(try apply { $0.isDryRun = true }.answers.map(\.state) == [.refused])
-    #expect(try database("anna").log(home: home("anna")).isEmpty)
+    #expect(try database("anna").log().isEmpty)
     for _ in 0..<2 { #expect(try apply().answers.map(\.state) == [.refused]) }
-    let entries = try database("anna").log(home: home("anna"))
+    let entries = try database("anna").log()
     #expect(entries.map(\.state) == [.rejected])
     #expect(entries.first?.reason?.contains("does not prove that they have the invitation") == true)
     #expect(entries.first?.sender == "key \(mallory.card.key)")
@@ -355,7 +355,7 @@ import Testing
     // What is signed by nobody has no sender.
     let nonsense = try plant("nonsense")
     #expect(try apply().answers.map(\.state) == [.refused])
-    #expect(try database("anna").log(home: home("anna")).map(\.sender).sorted().last == "unsigned")
+    #expect(try database("anna").log().map(\.sender).sorted().last == "unsigned")
     try FileManager.default.removeItem(atPath: nonsense)
     // One that is taken later is refused no more: the same bytes that were expired for a while.
     let late = try plant(answer.text)
@@ -404,10 +404,9 @@ import Testing
     try accept(invitation)
     let connection = try SQLiteConnection(opening: folder.file("anna.sqlite"), as: .readWrite)
     try connection.execute("BEGIN")
-    let report = try DatabaseManager.borrowing(connection.handle.pointer) {
-      #expect(
-        code { [database = $0] in _ = try database.invite(Self.scope, as: anna, home: home("anna")) } == .misuse)
-      return try $0.processInboundChanges([shared], home: home("anna"))
+    let report = try DatabaseManager.borrowing(connection.handle.pointer, home: home("anna")) {
+      #expect(code { [database = $0] in _ = try database.invite(Self.scope, as: anna) } == .misuse)
+      return try $0.processInboundChanges([shared])
     }
     try connection.execute("ROLLBACK")
     #expect(report.answers.map(\.code) == [.misuse])

@@ -20,7 +20,7 @@ import Testing
 
   private func person(_ name: String, _ sql: String = schema) throws -> SharingPerson {
     let person = try SharingPerson(name, in: folder, sql)
-    try DatabaseManager(person.path).useKeyRanges(home: person.home)
+    try DatabaseManager(person.path, home: person.home).useKeyRanges()
     return person
   }
 
@@ -64,17 +64,17 @@ import Testing
     for name in ["anna", "ben"] {
       let path = try folder.copy("origin", to: name)
       let home = BuckiaHome(path: folder.file("home of \(name)"))
-      try DatabaseManager(path).useKeyRanges(home: home)
+      try DatabaseManager(path, home: home).useKeyRanges()
       try TestDatabases.run("INSERT INTO photo(title) VALUES ('one of \(name)'), ('two of \(name)')", on: path)
       copies.append((path, home))
     }
     let files = try copies.map { path, home in
       try #require(
-        try DatabaseManager(path).createDatabaseDiff(since: origin, output: .folder(folder.file("out")), home: home)
+        try DatabaseManager(path, home: home).createDatabaseDiff(since: origin, output: .folder(folder.file("out")))
           .path)
     }
     for (place, copy) in copies.enumerated() {
-      let report = try DatabaseManager(copy.path).processInboundChanges([files[1 - place]], home: copy.home)
+      let report = try DatabaseManager(copy.path, home: copy.home).processInboundChanges([files[1 - place]])
       #expect(report.diffs.map(\.conflicts) == [0])
       try TestDatabases.run("INSERT INTO photo(title) VALUES ('later')", on: copy.path)
     }
@@ -91,7 +91,7 @@ import Testing
     try add("one", by: anna)
     let copy = try folder.copy("anna.sqlite", to: "copy")
     // What the copy is, it finds out when it is used.
-    try DatabaseManager(copy).initialize(home: anna.home)
+    try DatabaseManager(copy, home: anna.home).initialize()
     for path in [anna.path, copy] { try TestDatabases.run("INSERT INTO photo(title) VALUES ('two')", on: path) }
     let keys = try [anna.path, copy].map { try TestDatabases.rows("SELECT max(id) FROM photo", on: $0) }
     #expect(keys[0] != keys[1])
@@ -103,10 +103,9 @@ import Testing
       CREATE TABLE plain(id INTEGER PRIMARY KEY, v); CREATE TABLE named(id TEXT PRIMARY KEY);
       CREATE TABLE counted(id INTEGER PRIMARY KEY AUTOINCREMENT, v); INSERT INTO counted(v) VALUES (1), (2);
       """, on: folder.file("db"))
-    let home = BuckiaHome(path: folder.file("home"))
-    let database = DatabaseManager(path)
+    let database = DatabaseManager(path, home: BuckiaHome(path: folder.file("home")))
     #expect(try database.examine().warnings.filter { $0.code == .integerKeys }.count == 2)
-    let report = try database.useKeyRanges(home: home)
+    let report = try database.useKeyRanges()
     #expect(report.tables == ["counted"])
     #expect(report.warnings == [Remark(.noKeyRange, "plain")])
     let warnings = try database.examine().warnings
@@ -114,7 +113,7 @@ import Testing
     #expect(try TestDatabases.rows("SELECT id FROM counted", on: path) == ["1", "2"])
     try TestDatabases.run("INSERT INTO counted(v) VALUES (3)", on: path)
     #expect(try TestDatabases.rows("SELECT max(id) % 1048576 FROM counted", on: path) == ["1"])
-    #expect(try database.useKeyRanges(false, home: home).tables == [])
+    #expect(try database.useKeyRanges(false).tables == [])
     #expect(try database.examine().warnings.filter { $0.code == .integerKeys }.count == 2)
   }
 }

@@ -49,8 +49,8 @@ import TestSupport
         DELETE FROM log WHERE rowid % 3 = \(id % 3); UPDATE wide SET b = a WHERE rowid > \(id); \(Self.rows(12, &random));
         \(random.oneIn(2) ? "VACUUM" : "ALTER TABLE log ADD COLUMN more DEFAULT 7; UPDATE log SET more = rowid % 2")
         """, on: newer)
-      let report = try DatabaseManager(newer).createDatabaseDiff(
-        since: older, output: .folder(folder.path), options: DiffOptions(keyless: .content), home: home)
+      let report = try DatabaseManager(newer, home: home).createDatabaseDiff(
+        since: older, output: .folder(folder.path), options: DiffOptions(keyless: .content))
       #expect(report.tables.allSatisfy { $0.updated == 0 })
       if let path = report.path {
         // So that both sides can be counted alike, the receiver's rows have the new column, too.
@@ -76,9 +76,8 @@ import TestSupport
     try TestDatabases.run("DELETE FROM log WHERE line = 'a'; INSERT INTO log VALUES ('mine', 0)", on: exchange.mine)
     let theirs = try exchange.folder.copy("base.sqlite", to: "theirs")
     try TestDatabases.run("DELETE FROM log WHERE rowid < 3; INSERT INTO log VALUES ('new', 9)", on: theirs)
-    _ = try DatabaseManager(theirs).createDatabaseDiff(
-      since: exchange.base, output: .folder(exchange.inbound), options: DiffOptions(keyless: .content),
-      home: BuckiaHome(path: exchange.folder.file("home")))
+    _ = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.inbound), options: DiffOptions(keyless: .content))
     let report = try exchange.apply()
     #expect(report.diffs.map(\.inserted) == [1])
     #expect(report.diffs.map(\.deleted) == [1])
@@ -100,9 +99,8 @@ import TestSupport
       let path = exchange.folder.file("changes.bdiff")
       let theirs = try exchange.folder.copy("base.sqlite", to: "theirs")
       try TestDatabases.run("DELETE FROM log WHERE rowid = 2; UPDATE log SET n = \(new) WHERE rowid = 3", on: theirs)
-      _ = try DatabaseManager(theirs).createDatabaseDiff(
-        since: exchange.base, output: .file(path, replacing: false), options: DiffOptions(keyless: .content),
-        home: BuckiaHome(path: exchange.folder.file("home")))
+      _ = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
+        since: exchange.base, output: .file(path, replacing: false), options: DiffOptions(keyless: .content))
       let options = ApplyOptions(conflicts: .abort)
       let report = try exchange.database.processInboundChanges([path], options: options)
       #expect(report.diffs.map { [$0.inserted, $0.deleted] } == [[1, 2]])
@@ -111,9 +109,8 @@ import TestSupport
       // Where the row itself is gone, the one that is equal to it stays.
       try TestDatabases.run("DELETE FROM log", on: theirs)
       let rest = exchange.folder.file("rest.bdiff")
-      _ = try DatabaseManager(theirs).createDatabaseDiff(
-        since: exchange.base, output: .file(rest, replacing: false), options: DiffOptions(keyless: .content),
-        home: BuckiaHome(path: exchange.folder.file("home")))
+      _ = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
+        since: exchange.base, output: .file(rest, replacing: false), options: DiffOptions(keyless: .content))
       #expect(try exchange.database.processInboundChanges([rest]).diffs.map(\.deleted) == [1])
       #expect(try exchange.rows("SELECT typeof(n) = typeof(\(new)) FROM log") == ["1"])
     }

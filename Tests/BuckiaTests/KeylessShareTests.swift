@@ -173,9 +173,9 @@ import Testing
     }
     func share(_ person: HostileContact) throws {
       let others = people.filter { $0.name != person.name }
-      let sent = try DatabaseManager(person.path).share(
+      let sent = try DatabaseManager(person.path, home: person.home).share(
         scope, to: others.map { try ShareRecipient(person.home.contact(named: $0.name)) },
-        output: .folder(folder.file("of all")), signedBy: person.home.identity(), home: person.home)
+        output: .folder(folder.file("of all")), signedBy: person.home.identity())
       guard let path = sent.path else { return }
       for other in others {
         _ = try folder.write(fileBytes(path), to: "for \(other.name)/\(path.split(separator: "/").last ?? "")")
@@ -203,7 +203,7 @@ import Testing
     let (anna, ben) = (try HostileContact("anna", in: folder, tables), try HostileContact("ben", in: folder, tables))
     try anna.meet(ben)
     func words(_ person: HostileContact) throws -> [[String]] {
-      try DatabaseManager(person.path).status(home: person.home, includesWords: true).words.map(\.words)
+      try DatabaseManager(person.path, home: person.home).status(includesWords: true).words.map(\.words)
     }
     try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1)")
     try ben.run("INSERT INTO note VALUES ('b', 1), ('mine', 1); INSERT INTO thing VALUES ('t')")
@@ -222,7 +222,7 @@ import Testing
   @Test func `copies of a dataset have the same rows`() throws {
     let anna = try people(["anna"])[0]
     try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1), ('c', 1)")
-    _ = try DatabaseManager(anna.path).beginDataset(home: anna.home)
+    _ = try DatabaseManager(anna.path, home: anna.home).beginDataset()
     _ = try folder.copy(anna.path, to: "copy.sqlite")
     let ben = try SharingPerson("ben", in: folder, "SELECT 1")
     _ = try folder.write(fileBytes(folder.file("copy.sqlite")), to: "ben.sqlite")

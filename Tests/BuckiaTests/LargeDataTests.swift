@@ -14,9 +14,9 @@ import Testing
     _ folder: TemporaryFolder, _ older: String, _ newer: String, method: DiffMethod? = nil, onto target: String,
     options: ApplyOptions = ApplyOptions()
   ) throws -> (sent: DiffReport, outcome: DiffOutcome) {
-    let sent = try DatabaseManager(newer).createDatabaseDiff(
+    let sent = try DatabaseManager(newer, home: BuckiaHome(path: folder.file("home"))).createDatabaseDiff(
       since: older, output: .file(folder.file("\(UInt64.random(in: 0...(.max))).bdiff"), replacing: false),
-      options: DiffOptions(method: method), home: BuckiaHome(path: folder.file("home")))
+      options: DiffOptions(method: method))
     let report = try DatabaseManager(target).processInboundChanges([try #require(sent.path)], options: options)
     let outcome = try #require(report.diffs.first)
     #expect(outcome.state == .applied, "\(outcome.reason ?? "")")

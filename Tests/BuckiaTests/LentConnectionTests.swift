@@ -35,8 +35,8 @@ import Testing
     for name in ["mine", "base", "ben"] { try TestDatabases.run(Self.schema, on: folder.file(name)) }
     for (home, name) in [(me, "me"), (ben, "ben")] { try home.makeIdentity(named: name) }
     try folder.makeFolder("inbound")
-    app = try AppConnection(to: folder.file("mine"))
-    try app.lend { _ = try $0.initialize(home: me) }
+    app = try AppConnection(to: folder.file("mine"), home: me)
+    try app.lend { _ = try $0.initialize() }
     try app.lend { try $0.keepClocks() }
   }
 
@@ -46,9 +46,8 @@ import Testing
     if folder.has("theirs") { try FileManager.default.removeItem(atPath: theirs) }
     _ = try folder.copy("base", to: "theirs")
     try TestDatabases.run(edits, on: theirs)
-    try DatabaseManager(theirs).createDatabaseDiff(
-      since: folder.file("base"), output: .folder(folder.file("inbound")), options: DiffOptions(keyless: keyless),
-      home: BuckiaHome(path: folder.file("home of others")))
+    try DatabaseManager(theirs, home: BuckiaHome(path: folder.file("home of others"))).createDatabaseDiff(
+      since: folder.file("base"), output: .folder(folder.file("inbound")), options: DiffOptions(keyless: keyless))
     if keeping { try TestDatabases.run(edits, on: folder.file("base")) }
   }
 
@@ -61,15 +60,14 @@ import Testing
 
   private func share(_ database: DatabaseManager) throws {
     try database.share(
-      scope, to: [ShareRecipient(ben.identity().card)], output: .folder(folder.file("outbox")), signedBy: me.identity(),
-      home: me)
+      scope, to: [ShareRecipient(ben.identity().card)], output: .folder(folder.file("outbox")), signedBy: me.identity())
   }
 
   /// Ben shares his albums with me.
   private func shareOfBen() throws {
-    try DatabaseManager(folder.file("ben")).share(
+    try DatabaseManager(folder.file("ben"), home: ben).share(
       scope, to: [ShareRecipient(me.identity().card)], output: .folder(folder.file("inbound")),
-      signedBy: ben.identity(), home: ben)
+      signedBy: ben.identity())
   }
 
   @Test func `hundreds of calls of every kind leave a connection as it was, also those that fail`() throws {
@@ -143,7 +141,7 @@ import Testing
         try shareOfBen()
       }
       func apply(_ database: DatabaseManager) throws {
-        let report = try database.processInboundChanges([folder.file("inbound")], options: options, home: me)
+        let report = try database.processInboundChanges([folder.file("inbound")], options: options)
         refused += report.rejected.count
       }
       if kind != .encrypted, kind != .latestWithDeletedParent, round % 3 == 0 {
@@ -153,8 +151,7 @@ import Testing
       }
       if round % 5 == 0 {
         try call("stop") {
-          try $0.processInboundChanges(
-            [folder.file("inbound")], options: options, home: me, progress: { _ in throw Stop() })
+          try $0.processInboundChanges([folder.file("inbound")], options: options, progress: { _ in throw Stop() })
         }
       }
       try call("apply \(kind)", apply)
@@ -163,7 +160,7 @@ import Testing
       }
       try call("undo") { database in
         guard let newest = try database.log().last(where: { $0.state == .applied })?.id else { return }
-        try database.undo([.diff("\(newest)")], home: me)
+        try database.undo([.diff("\(newest)")])
       }
       try call("share", share)
       try call("resolve") { database in
@@ -171,7 +168,7 @@ import Testing
         filter.isOpen = true
         try database.resolve(matching: filter, taking: round % 2 == 0 ? .incoming : .local)
       }
-      try call("status") { _ = try $0.status(home: me, includesWords: true) }
+      try call("status") { _ = try $0.status(includesWords: true) }
       try call("apply again", apply)
       for name in try folder.names(in: "inbound") {
         try FileManager.default.removeItem(atPath: folder.file("inbound/\(name)"))
@@ -196,8 +193,7 @@ import Testing
 
   private func apply(_ body: @escaping () throws -> Void = {}) throws {
     try app.lend { database in
-      let report = try database.processInboundChanges(
-        [folder.file("inbound")], home: me, progress: { _ in try body() })
+      let report = try database.processInboundChanges([folder.file("inbound")], progress: { _ in try body() })
       #expect(report.diffs.map(\.state) == [.applied])
     }
   }
@@ -252,7 +248,7 @@ import Testing
         #expect(try app.connection.integer("SELECT count(*) FROM temp.\(name)") == 0)
       }
     }
-    try app.lend { _ = try $0.status(home: me) }
+    try app.lend { _ = try $0.status() }
     #expect(try app.connection.integer("SELECT count(*) FROM temp.sqlite_schema") == 0)
   }
 
@@ -269,7 +265,7 @@ import Testing
         count = try connection.connection.integer("SELECT count(*) FROM temp.sqlite_schema WHERE type = 'table'")
         return .useDefault
       }
-      try database.processInboundChanges([folder.file("inbound")], options: options, home: me, resolver: resolver)
+      try database.processInboundChanges([folder.file("inbound")], options: options, resolver: resolver)
     }
     #expect(count.map { $0 > 0 } == true)
     #expect(try app.connection.integer("SELECT count(*) FROM temp.sqlite_schema") == 0)
@@ -288,8 +284,8 @@ import Testing
     try TestDatabases.run(sql, on: folder.file("before"))
     let connection = try SQLiteConnection(
       opening: TestDatabases.run("\(sql); INSERT INTO note VALUES ('x')", on: folder.file("now")), as: .readWrite)
-    let report = try DatabaseManager.borrowing(connection.handle.pointer) {
-      try $0.createDatabaseDiff(since: folder.file("before"), output: .folder(folder.file("outbox")), home: me)
+    let report = try DatabaseManager.borrowing(connection.handle.pointer, home: me) {
+      try $0.createDatabaseDiff(since: folder.file("before"), output: .folder(folder.file("outbox")))
     }
     #expect(report.id != nil)
     #expect(throws: SQLiteError.self) { _ = try connection.prepare("SELECT 'a' < 'b' COLLATE buckia_bytes") }
@@ -300,10 +296,12 @@ import Testing
 private final class AppConnection {
   let connection: SQLiteConnection
   private let sqlite: LoadedSQLite
+  private let home: BuckiaHome
   /// What the hooks are called with. The first place counts calls of the authorizer, the second those of the progress handler.
   private let context = UnsafeMutablePointer<Int>.allocate(capacity: 2)
 
-  init(to path: String) throws {
+  init(to path: String, home: BuckiaHome) throws {
+    self.home = home
     connection = try SQLiteConnection(opening: path, as: .readWrite)
     sqlite = try LoadedSQLite.linked.get()
     context.initialize(repeating: 0, count: 2)
@@ -336,7 +334,9 @@ private final class AppConnection {
 
   private var pointer: OpaquePointer { connection.handle.pointer }
 
-  func lend(_ body: (DatabaseManager) throws -> Void) throws { try DatabaseManager.borrowing(pointer, body) }
+  func lend(_ body: (DatabaseManager) throws -> Void) throws {
+    try DatabaseManager.borrowing(pointer, home: home, body)
+  }
 
   /// Sets the hooks of which there is one for each connection.
   ///

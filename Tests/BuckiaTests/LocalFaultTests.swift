@@ -173,7 +173,7 @@ import Testing
   @Test("A limit or an authorizer of the application's refuses one file, not the others", arguments: [18, 23])
   func lentConnection(code: Int) throws {
     let exchange = try Exchange(Self.base)
-    try exchange.database.initialize(home: exchange.home)
+    try exchange.database.initialize()
     try exchange.send("INSERT INTO notes VALUES (10, 1)")
     try exchange.send(
       code == 18 ? "INSERT INTO notes VALUES (20, zeroblob(200000))" : "UPDATE notes SET n = 0 WHERE id = 2")

@@ -35,8 +35,8 @@ import Testing
   private var outbox: String { folder.file("outbox") }
 
   private func share(to recipients: [ShareRecipient], _ output: DiffOutput? = nil) throws -> ShareReport {
-    try DatabaseManager(path).share(
-      scope, to: recipients, output: output ?? .folder(outbox), signedBy: home.identity(), home: home)
+    try DatabaseManager(path, home: home).share(
+      scope, to: recipients, output: output ?? .folder(outbox), signedBy: home.identity())
   }
 
   /// Whether an identity opens a file, and the file says that it is for it.
@@ -44,8 +44,8 @@ import Testing
     let database = try TestDatabases.run("VACUUM", on: folder.file("\(UUID().uuidString).sqlite"))
     var options = ApplyOptions()
     options.decryption = try FileDecryption(identities: [reader.identity])
-    let report = try DatabaseManager(database).processInboundChanges(
-      [file], options: options, home: BuckiaHome(path: folder.file("nobody's home")))
+    let report = try DatabaseManager(database, home: BuckiaHome(path: folder.file("nobody's home")))
+      .processInboundChanges([file], options: options)
     return try #require(report.diffs.first)
   }
 
@@ -116,7 +116,7 @@ import Testing
     for person in [ben, cara] {
       let database = try TestDatabases.run("VACUUM", on: folder.file("\(UUID().uuidString).sqlite"))
       let states = try report.files.map { file in
-        try DatabaseManager(database).processInboundChanges([#require(file.path)], home: person).diffs.map(\.state)
+        try DatabaseManager(database, home: person).processInboundChanges([#require(file.path)]).diffs.map(\.state)
       }
       #expect(states.filter { $0 == [.applied] }.count == 1)
       #expect(states.filter { $0 == [.rejected] }.count == 1)

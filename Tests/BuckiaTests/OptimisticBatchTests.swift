@@ -111,8 +111,8 @@ import Testing
           ;
         UPDATE t SET v = v + 1 WHERE k >= 'k5'
         """, on: path)
-      _ = try DatabaseManager(path).createDatabaseDiff(
-        since: older, output: .folder(exchange.inbound), home: BuckiaHome(path: exchange.folder.file("author-home")))
+      _ = try DatabaseManager(path, home: BuckiaHome(path: exchange.folder.file("author-home"))).createDatabaseDiff(
+        since: older, output: .folder(exchange.inbound))
       older = try exchange.folder.copy("author.sqlite", to: "step\(step).sqlite")
     }
     let report = try exchange.apply(ApplyOptions(conflicts: .abort))

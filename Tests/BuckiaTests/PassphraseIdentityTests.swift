@@ -145,7 +145,8 @@ import Testing
         return Array("horse".utf8)
       })
     try exchange.send("INSERT INTO notes VALUES (2, 2)")
-    let plain = try exchange.database.processInboundChanges([exchange.inbound], home: home)
+    let database = DatabaseManager(exchange.mine, home: home)
+    let plain = try database.processInboundChanges([exchange.inbound])
     #expect(plain.diffs.map(\.state) == [.applied])
     #expect(asked.count == 0)
     // What is encrypted for him needs it: once for all files.
@@ -154,14 +155,14 @@ import Testing
     let theirs = try TestDatabases.run("CREATE TABLE extra(id INTEGER PRIMARY KEY)", on: folder.file("anna.sqlite"))
     for number in 1...2 {
       try TestDatabases.run("INSERT INTO extra VALUES (\(number))", on: theirs)
-      try DatabaseManager(theirs).share(
+      try DatabaseManager(theirs, home: annas).share(
         ShareScope { SharedTable("extra") }, to: [ShareRecipient(ben.card)], output: .folder(exchange.inbound),
-        signedBy: anna, home: annas)
+        signedBy: anna)
     }
-    let locked = try exchange.database.processInboundChanges([exchange.inbound], home: exchange.home)
+    let locked = try exchange.database.processInboundChanges([exchange.inbound])
     #expect(locked.diffs.map(\.state) == [.rejected, .rejected])
     #expect(locked.diffs.allSatisfy { $0.reason?.contains("protected by a passphrase") == true })
-    let opened = try exchange.database.processInboundChanges([exchange.inbound], home: home)
+    let opened = try database.processInboundChanges([exchange.inbound])
     #expect(opened.diffs.map(\.state) == [.applied, .applied])
     #expect(asked.count == 1)
   }

@@ -25,9 +25,8 @@ import Testing
     var options = ShareOptions()
     options.isUnencrypted = true
     options.isDryRun = isDryRun
-    return try DatabaseManager(path).share(
-      scope, to: [ShareRecipient("ben")], output: .folder(path + ".outbox"), options: options,
-      home: BuckiaHome(path: path + ".home"))
+    return try DatabaseManager(path, home: BuckiaHome(path: path + ".home")).share(
+      scope, to: [ShareRecipient("ben")], output: .folder(path + ".outbox"), options: options)
   }
 
   /// A database with many small pages.
@@ -160,16 +159,15 @@ import Testing
     func receive(_ path: String, from other: String) throws {
       var options = ApplyOptions()
       options.keepsFiles = true
-      let report = try DatabaseManager(path).processInboundChanges(
-        [other + ".outbox"], options: options, home: BuckiaHome(path: path + ".home"))
+      let report = try DatabaseManager(path, home: BuckiaHome(path: path + ".home")).processInboundChanges(
+        [other + ".outbox"], options: options)
       #expect(report.rejected.isEmpty)
     }
     func exchange(_ path: String, _ scope: ShareScope, with other: String, named name: String) throws -> [[Int]] {
       var options = ShareOptions()
       options.isUnencrypted = true
-      let report = try DatabaseManager(path).share(
-        scope, to: [ShareRecipient(name)], output: .folder(path + ".outbox"), options: options,
-        home: BuckiaHome(path: path + ".home"))
+      let report = try DatabaseManager(path, home: BuckiaHome(path: path + ".home")).share(
+        scope, to: [ShareRecipient(name)], output: .folder(path + ".outbox"), options: options)
       if report.id != nil { try receive(other, from: path) }
       return counts(report)
     }

@@ -26,8 +26,8 @@ struct ReferenceTests {
     try TestDatabases.run(earlier, on: before)
     let after = try exchange.folder.copy("before.sqlite", to: "after.sqlite")
     try TestDatabases.run(edits, on: after)
-    _ = try DatabaseManager(after).createDatabaseDiff(
-      since: before, output: .folder(exchange.inbound), options: DiffOptions(), home: exchange.home)
+    _ = try DatabaseManager(after, home: exchange.home).createDatabaseDiff(
+      since: before, output: .folder(exchange.inbound), options: DiffOptions())
   }
 
   private func conflicts(_ exchange: Exchange) throws -> [String] {

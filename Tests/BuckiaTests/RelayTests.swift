@@ -20,8 +20,8 @@ import Testing
       self.keepsClocks = keepsClocks
       folder = try TemporaryFolder()
       for name in names {
-        let path = try TestDatabases.run(RelayTests.schema, on: folder.file("\(name).sqlite"))
-        let database = DatabaseManager(path)
+        try TestDatabases.run(RelayTests.schema, on: folder.file("\(name).sqlite"))
+        let database = database(name)
         try database.initialize()
         if keepsClocks { try database.keepClocks() }
         try folder.makeFolder("for \(name)")
@@ -33,7 +33,9 @@ import Testing
     private func home(_ name: String) -> BuckiaHome {
       BuckiaHome(path: folder.file(ordersIDs ? "home" : "home of \(name)"))
     }
-    private func database(_ name: String) -> DatabaseManager { DatabaseManager(folder.file("\(name).sqlite")) }
+    private func database(_ name: String) -> DatabaseManager {
+      DatabaseManager(folder.file("\(name).sqlite"), home: home(name))
+    }
 
     func run(_ name: String, _ sql: String) throws { try TestDatabases.run(sql, on: folder.file("\(name).sqlite")) }
 
@@ -48,8 +50,7 @@ import Testing
       if let condition { note = note.where(condition) }
       let scope = ShareScope(name: "notes of \(name)") { note }
       let report = try database(name).share(
-        scope, to: others.map { ShareRecipient($0) }, output: .folder(folder.file("from \(name)")), options: options,
-        home: home(name))
+        scope, to: others.map { ShareRecipient($0) }, output: .folder(folder.file("from \(name)")), options: options)
       if let path = report.path {
         for other in others {
           let file = path.split(separator: "/").last.map(String.init) ?? ""
@@ -62,8 +63,7 @@ import Testing
     @discardableResult
     func receive(_ name: String) throws -> [DiffOutcome] {
       let options = keepsClocks ? ApplyOptions(conflicts: .latest) : ApplyOptions()
-      let report = try database(name).processInboundChanges(
-        [folder.file("for \(name)")], options: options, home: home(name))
+      let report = try database(name).processInboundChanges([folder.file("for \(name)")], options: options)
       #expect(
         report.diffs.allSatisfy { $0.state == .applied || $0.state == .alreadyApplied },
         "\(name): \(report.diffs.map { $0.reason ?? "" })")

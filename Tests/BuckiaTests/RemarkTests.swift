@@ -323,8 +323,7 @@ struct RemarkTests {
 
     let table = #expect(throws: BuckiaError.self) {
       try exchange.database.createDatabaseDiff(
-        since: nil, output: .folder(exchange.folder.path), options: DiffOptions(tables: ["nobody"]),
-        home: BuckiaHome(path: exchange.folder.file("home")))
+        since: nil, output: .folder(exchange.folder.path), options: DiffOptions(tables: ["nobody"]))
     }
     #expect(table?.code == .noSuchTable)
     #expect(table?.context.table == "nobody")

@@ -30,8 +30,8 @@ import Testing
   }
 
   private func diff(from one: String, to other: String, _ renames: [ColumnRename]) throws -> DiffReport {
-    try DatabaseManager(other).createDatabaseDiff(
-      since: one, output: .folder(folder.path), options: DiffOptions(renames: renames), home: home)
+    try DatabaseManager(other, home: home).createDatabaseDiff(
+      since: one, output: .folder(folder.path), options: DiffOptions(renames: renames))
   }
 
   @discardableResult

@@ -167,9 +167,9 @@ import Testing
     try TestDatabases.run("CREATE TABLE shared(id TEXT PRIMARY KEY); INSERT INTO shared VALUES ('a')", on: copy)
     var options = ShareOptions()
     options.isUnencrypted = true
-    let report = try DatabaseManager(copy).share(
+    let report = try DatabaseManager(copy, home: other).share(
       ShareScope(name: "all") { SharedTable("shared") }, to: [ShareRecipient("anna")],
-      output: .folder(bench.folder.file("outbox")), options: options, signedBy: other.identity(), home: other)
+      output: .folder(bench.folder.file("outbox")), options: options, signedBy: other.identity())
     #expect(report.warnings == [Remark(.replicaUnknown)])
   }
 
@@ -300,8 +300,8 @@ import Testing
       try TestDatabases.run("INSERT INTO notes VALUES (1, 2)", on: path)
       let other = try SQLiteConnection(opening: path, as: .readWrite)
       try other.execute("BEGIN IMMEDIATE")
-      let report = try DatabaseManager(path).createDatabaseDiff(
-        since: before, output: .folder(bench.folder.file("outbox")), home: bench.home)
+      let report = try DatabaseManager(path, home: bench.home).createDatabaseDiff(
+        since: before, output: .folder(bench.folder.file("outbox")))
       let sender = try DiffFile.verified(at: try #require(report.path)).manifest.sender
       // A copy cannot become a replica of its own now, and must not speak for the other one.
       #expect(sender?.replica == (path == copy ? nil : replica.id))
@@ -314,15 +314,15 @@ import Testing
     let bench = try ReplicaBench()
     try bench.apply()
     let replica = try bench.replica()
-    let copy = DatabaseManager(try bench.folder.copy(bench.path, to: "copy.sqlite"))
+    let copy = DatabaseManager(try bench.folder.copy(bench.path, to: "copy.sqlite"), home: bench.home)
     let applied = try #require(try copy.log().first?.id)
     var options = UndoOptions()
     options.isDryRun = true
-    #expect(try copy.undo([.diff("\(applied)")], options: options, home: bench.home).warnings == [])
+    #expect(try copy.undo([.diff("\(applied)")], options: options).warnings == [])
     #expect(try bench.replica(copy.path) == replica)
-    #expect(try copy.undo([.diff("\(applied)")], home: bench.home).warnings.map(\.code) == [.replicaCopied])
+    #expect(try copy.undo([.diff("\(applied)")]).warnings.map(\.code) == [.replicaCopied])
     #expect(try bench.replica(copy.path) != replica)
-    #expect(try copy.undo([.unsigned], home: bench.home).warnings == [])
+    #expect(try copy.undo([.unsigned]).warnings == [])
   }
 
   @Test("The outbox of a database that was moved is not emptied; a copy takes what is in it like anybody's")
@@ -332,11 +332,11 @@ import Testing
     try bench.diff()
     let moved = try bench.move(bench.path, to: "moved.sqlite")
     let outbox = bench.folder.file("outbox")
-    let kept = try DatabaseManager(moved).processInboundChanges([outbox], home: bench.home)
+    let kept = try DatabaseManager(moved, home: bench.home).processInboundChanges([outbox])
     #expect(kept.outgoingFolders == [outbox])
     #expect(kept.removed.isEmpty)
     let copy = try bench.folder.copy(moved, to: "copy.sqlite")
-    let taken = try DatabaseManager(copy).processInboundChanges([outbox], home: bench.home)
+    let taken = try DatabaseManager(copy, home: bench.home).processInboundChanges([outbox])
     #expect(taken.outgoingFolders == [])
     #expect(taken.removed.count == 1)
   }

@@ -36,15 +36,15 @@ import Testing
   private func share(from name: String = "anna", to other: String = "ben", as identity: Identity? = nil) throws
     -> ShareReport
   {
-    try DatabaseManager(folder.file("\(name).sqlite")).share(
+    try DatabaseManager(folder.file("\(name).sqlite"), home: home(name)).share(
       scope, to: [ShareRecipient(home(name).contact(named: other))], output: .folder(folder.file("for \(other)")),
-      signedBy: identity ?? home(name).identity(), home: home(name))
+      signedBy: identity ?? home(name).identity())
   }
 
   @discardableResult
   private func receive(by name: String = "ben", trust: TrustMode? = nil) throws -> [DiffOutcome] {
-    try DatabaseManager(folder.file("\(name).sqlite")).processInboundChanges(
-      [folder.file("for \(name)")], options: ApplyOptions(trust: trust), home: home(name)
+    try DatabaseManager(folder.file("\(name).sqlite"), home: home(name)).processInboundChanges(
+      [folder.file("for \(name)")], options: ApplyOptions(trust: trust)
     ).diffs
   }
 
@@ -92,7 +92,7 @@ import Testing
     #expect(try rows() == ["b|TWO", "c|mine", "x|mine"])
     #expect(try rows("ben", "SELECT count(DISTINCT sender) FROM buckia_vouch") == ["1"])
     #expect(try rows("ben", "SELECT count(DISTINCT sender) FROM buckia_state WHERE sender IS NOT NULL") == ["1"])
-    let streams = try DatabaseManager(folder.file("ben.sqlite")).status(home: home("ben")).streams
+    let streams = try DatabaseManager(folder.file("ben.sqlite"), home: home("ben")).status().streams
     #expect(streams.map(\.isEnded) == [false, true])
   }
 

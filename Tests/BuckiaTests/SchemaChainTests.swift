@@ -167,9 +167,9 @@ import TestSupport
           }
           return name(before, rename.oldName) && name(author.tables, rename.newName)
         }
-        let report = try DatabaseManager(copies[version]).createDatabaseDiff(
+        let report = try DatabaseManager(copies[version], home: home).createDatabaseDiff(
           since: copies[version - 1], output: .folder(folder.path),
-          options: DiffOptions(renames: renames), home: home)
+          options: DiffOptions(renames: renames))
         guard let made = report.path else { continue }
         // Renames are remembered of those who sign.
         try sign(fileAt: made, by: 1)

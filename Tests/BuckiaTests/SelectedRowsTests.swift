@@ -27,8 +27,8 @@ import TestSupport
   func snapshot() throws {
     let options = DiffOptions(
       selections: ["notes": RowSelection(where: "owner = $me", ["me": 7], omitting: ["secret"])])
-    let report = try DatabaseManager(database).createDatabaseDiff(
-      since: nil, output: .folder(folder.path), options: options, home: home)
+    let report = try DatabaseManager(database, home: home).createDatabaseDiff(
+      since: nil, output: .folder(folder.path), options: options)
     let path = try #require(report.path)
     #expect(try DiffFile.verified(at: path).manifest.kind == .snapshot)
     #expect(report.tables.map(\.inserted) == [1, 1])
@@ -43,12 +43,10 @@ import TestSupport
     let target = try TestDatabases.run("PRAGMA user_version = 1", on: folder.file("target"))
     func diff() throws -> DiffReport {
       // Each with a clock of its own, which knows of no other.
-      try DatabaseManager(target).createDatabaseDiff(
-        since: nil, output: .folder(folder.path),
-        home: BuckiaHome(path: folder.file("home\(UInt64.random(in: 0...(.max)))")))
+      try DatabaseManager(target, home: BuckiaHome(path: folder.file("home\(UInt64.random(in: 0...(.max)))")))
+        .createDatabaseDiff(since: nil, output: .folder(folder.path))
     }
-    let report = try DatabaseManager(database).createDatabaseDiff(
-      since: nil, output: .folder(folder.path), home: home)
+    let report = try DatabaseManager(database, home: home).createDatabaseDiff(since: nil, output: .folder(folder.path))
     _ = try DatabaseManager(target).processInboundChanges([try #require(report.path)])
     for _ in 0..<20 { #expect(try #require(try diff().id) > #require(report.id)) }
   }

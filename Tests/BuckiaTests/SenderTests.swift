@@ -31,10 +31,10 @@ import Testing
     let report = try exchange.apply(known)
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(report.diffs.map(\.sender) == ["Anna"])
-    #expect(try exchange.database.log(home: exchange.home).map(\.sender) == ["Anna"])
+    #expect(try exchange.database.log().map(\.sender) == ["Anna"])
     // Whoever does not know her sees the key.
     let stranger = BuckiaHome(path: exchange.folder.file("other"))
-    #expect(try exchange.database.log(home: stranger).map(\.sender) == ["key \(anna.card.key)"])
+    #expect(try DatabaseManager(exchange.mine, home: stranger).log().map(\.sender) == ["key \(anna.card.key)"])
   }
 
   @Test
@@ -64,7 +64,7 @@ import Testing
     try exchange.home.trustContact("Anna", fingerprint: anna.fingerprint)
     #expect(try exchange.apply().diffs.map(\.state) == [.applied])
     #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "2"])
-    #expect(try exchange.database.log(home: exchange.home).map(\.state) == [.applied], "the refusal is forgotten")
+    #expect(try exchange.database.log().map(\.state) == [.applied], "the refusal is forgotten")
   }
 
   @Test(arguments: [false, true])
@@ -93,11 +93,11 @@ import Testing
       "this database trusts known senders only, and a raw changeset has none; ask its sender for a signed diff file",
     ]
     #expect(try exchange.apply(known).diffs.map(\.reason) == reasons)
-    let named = try exchange.database.processInboundChanges([unsigned, raw], options: known, home: exchange.home)
+    let named = try exchange.database.processInboundChanges([unsigned, raw], options: known)
     #expect(named.diffs.map(\.reason) == reasons)
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
-    let borrowed = try DatabaseManager.borrowing(connection.handle.pointer) {
-      try $0.processInboundChanges([exchange.inbound], options: known, home: exchange.home)
+    let borrowed = try DatabaseManager.borrowing(connection.handle.pointer, home: exchange.home) {
+      try $0.processInboundChanges([exchange.inbound], options: known)
     }
     #expect(borrowed.diffs.map(\.reason) == reasons)
     #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
@@ -113,7 +113,7 @@ import Testing
     try exchange.folder.makeFolder("elsewhere")
     let name = try #require(try exchange.folder.names(in: "inbound").first)
     _ = try exchange.folder.copy("inbound/\(name)", to: "elsewhere/\(name)")
-    let report = try exchange.database.processInboundChanges([inbound], options: known, home: exchange.home)
+    let report = try exchange.database.processInboundChanges([inbound], options: known)
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(report.diffs.map(\.sender) == ["you"])
   }
@@ -174,7 +174,7 @@ import Testing
     try exchange.folder.write(first.bytes, to: "inbound/\(first.name)")
     #expect(try exchange.apply(ApplyOptions(trust: .any)).diffs.map(\.state) == [.rejected, .rejected])
     #expect(try exchange.rows("SELECT id FROM t").isEmpty)
-    #expect(try exchange.database.status(home: exchange.home).ledger?.waiting == 0)
+    #expect(try exchange.database.status().ledger?.waiting == 0)
   }
 
   @Test(arguments: [TrustMode.any, .known])

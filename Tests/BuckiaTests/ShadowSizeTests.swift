@@ -38,9 +38,9 @@ import Testing
     options.isUnencrypted = true
     let recipients = (0..<people).map { ShareRecipient("person-\($0)") }
     func share() throws {
-      try DatabaseManager(path).share(
+      try DatabaseManager(path, home: BuckiaHome(path: folder.file("home"))).share(
         ShareScope(name: "items", tables: [shared]), to: recipients, output: .folder(folder.file("outbox")),
-        options: options, home: BuckiaHome(path: folder.file("home")))
+        options: options)
     }
     try share()
     let first = try TestDatabases.size(of: path)

@@ -39,8 +39,8 @@ import Testing
     var options = ShareOptions()
     options.isUnencrypted = true
     change(&options)
-    return try DatabaseManager(path).share(
-      scope, to: names.map { ShareRecipient($0) }, output: .folder(outbox), options: options, home: home)
+    return try DatabaseManager(path, home: home).share(
+      scope, to: names.map { ShareRecipient($0) }, output: .folder(outbox), options: options)
   }
 
   private func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
@@ -49,8 +49,8 @@ import Testing
   private func received(in name: String = "ben.sqlite", _ query: String) throws -> [String] {
     var options = ApplyOptions()
     options.keepsFiles = true
-    let report = try DatabaseManager(folder.file(name)).processInboundChanges(
-      [outbox], options: options, home: BuckiaHome(path: folder.file("home of \(name)")))
+    let report = try DatabaseManager(folder.file(name), home: BuckiaHome(path: folder.file("home of \(name)")))
+      .processInboundChanges([outbox], options: options)
     #expect(report.rejected.isEmpty)
     return try rows(query, of: name)
   }
@@ -160,8 +160,8 @@ import Testing
       var options = ShareOptions()
       options.isUnencrypted = isUnencrypted
       options.isDryRun = isDryRun
-      return try DatabaseManager(path).share(
-        Self.scope, to: [recipient], output: .folder(outbox), options: options, signedBy: signer, home: home)
+      return try DatabaseManager(path, home: home).share(
+        Self.scope, to: [recipient], output: .folder(outbox), options: options, signedBy: signer)
     }
     try run(
       """
@@ -190,7 +190,7 @@ import Testing
     #expect(first.leftOut.first?.rows.map(\.key) == [[9]])
     #expect(first.warnings.map(\.code) == [.rowsWithoutParent, .parentColumnsLeftOut])
     #expect(try received(Self.photos) == ["1|1|beach", "2|1|sea", "3|2|snow"])
-    var status = try DatabaseManager(path).status(home: home)
+    var status = try DatabaseManager(path, home: home).status()
     #expect(status.leftOut.map { "\($0.people) \($0.table) \($0.rows)" } == ["ben photo 1"])
 
     // Nothing has changed, and it is still named.
@@ -200,7 +200,7 @@ import Testing
     try run("INSERT INTO album VALUES (77,'found',NULL)")
     #expect(try share(scope).leftOut.isEmpty)
     #expect(try received(Self.photos) == ["1|1|beach", "2|1|sea", "3|2|snow", "9|77|of no album"])
-    status = try DatabaseManager(path).status(home: home)
+    status = try DatabaseManager(path, home: home).status()
     #expect(status.leftOut.isEmpty)
   }
 
@@ -284,8 +284,8 @@ import Testing
     var options = ShareOptions()
     options.isUnencrypted = true
     #expect(throws: (any Error).self) {
-      try DatabaseManager(path).share(
-        Self.scope, to: [ShareRecipient("ben")], output: .file(blocked, replacing: false), options: options, home: home)
+      try DatabaseManager(path, home: home).share(
+        Self.scope, to: [ShareRecipient("ben")], output: .file(blocked, replacing: false), options: options)
     }
     try run("UPDATE photo SET title = 'later' WHERE id = 1")
     let report = try share()

@@ -161,7 +161,7 @@ import Testing
     try anna.run("INSERT INTO photo VALUES ('d',1,'rain')")
     let diff = try #require(try anna.share(Self.album(1), with: ben).id).description
     try ben.receive()
-    let undo = try DatabaseManager(ben.path).undo([.diff(diff)], home: ben.home)
+    let undo = try DatabaseManager(ben.path, home: ben.home).undo([.diff(diff)])
     #expect(try ben.photos() == ["a|1|beach", "b|1|sea"])
     #expect(
       try ben.share(Self.album(1), with: anna, { ($0.isDryRun, $0.propagates) = (true, true) }).tables
@@ -173,7 +173,7 @@ import Testing
     #expect(try anna.share(Self.album(1), with: ben).tables.isEmpty)
     #expect(try ben.share(Self.album(1), with: anna).tables.isEmpty)
     // What is there again, and is deleted then, is deleted.
-    try DatabaseManager(ben.path).undo([.diff(try #require(undo.undone.first).id.description)], home: ben.home)
+    try DatabaseManager(ben.path, home: ben.home).undo([.diff(try #require(undo.undone.first).id.description)])
     #expect(try ben.photos() == ["a|1|beach", "b|1|sea", "d|1|rain"])
     try ben.share(Self.album(1), with: anna)
     try anna.receive()
@@ -189,14 +189,14 @@ import Testing
     try ben.receive()
     try ben.share(Self.album(1), with: cara)
     try cara.receive()
-    let undo = try DatabaseManager(ben.path).undo([.diff(diff)], home: ben.home)
+    let undo = try DatabaseManager(ben.path, home: ben.home).undo([.diff(diff)])
     #expect(try ben.photos().isEmpty)
     // Passed on as what it is: not shared any more.
     let report = try ben.share(Self.album(1), with: cara, { $0.isDryRun = true })
     #expect(report.tables.map { [$0.deleted, $0.withdrawn] } == [[0, 1], [0, 2]])
     let asked = try ben.share(Self.album(1), with: cara, { ($0.isDryRun, $0.propagates) = (true, true) })
     #expect(asked.tables.map { [$0.deleted, $0.withdrawn] } == [[1, 0], [2, 0]])
-    try DatabaseManager(ben.path).undo([.diff(try #require(undo.undone.first).id.description)], home: ben.home)
+    try DatabaseManager(ben.path, home: ben.home).undo([.diff(try #require(undo.undone.first).id.description)])
     try ben.run("DELETE FROM photo WHERE id = 'a'")
     #expect(try ben.share(Self.album(1), with: cara).tables.map { [$0.deleted, $0.withdrawn] } == [[1, 0]])
     try cara.receive()
@@ -229,10 +229,10 @@ import Testing
     try FileManager.default.removeItem(atPath: lost)
     try anna.run("UPDATE photo SET title = 'found' WHERE id = 'e'; UPDATE album SET name = 'warm' WHERE id = 1")
     try anna.share(Self.album(1), with: ben)
-    let waiting = try DatabaseManager(ben.path).processInboundChanges([folder.file("for ben")], home: ben.home)
+    let waiting = try DatabaseManager(ben.path, home: ben.home).processInboundChanges([folder.file("for ben")])
     #expect(waiting.diffs.map(\.state) == [.waiting])
     #expect(try anna.share(Self.album(1), with: ben) { $0.resyncs = true }.isSnapshot)
-    let report = try DatabaseManager(ben.path).processInboundChanges([folder.file("for ben")], home: ben.home)
+    let report = try DatabaseManager(ben.path, home: ben.home).processInboundChanges([folder.file("for ben")])
     #expect(report.diffs.map(\.conflicts).allSatisfy { $0 == 0 })
     #expect(try ben.photos() == ["a|1|of ben", "d|1|lost", "e|1|found"])
     #expect(try ben.rows("SELECT * FROM album") == ["1|warm"])
@@ -291,8 +291,8 @@ import Testing
     try ben.run("UPDATE photo SET title = 'of ben', stars = 5 WHERE id = 'a'")
     try ben.share(Self.album(1), with: anna)
     func hold() throws -> [DiffOutcome] {
-      try DatabaseManager(anna.path).processInboundChanges(
-        [folder.file("for anna")], options: ApplyOptions(schema: .hold), home: anna.home
+      try DatabaseManager(anna.path, home: anna.home).processInboundChanges(
+        [folder.file("for anna")], options: ApplyOptions(schema: .hold)
       ).diffs
     }
     #expect(try hold().map(\.state) == [.held])
@@ -320,8 +320,8 @@ import Testing
     try anna.run("UPDATE photo SET title = 'of anna' WHERE id = 'a'")
     try ben.run("UPDATE photo SET title = 'of ben'; INSERT INTO photo VALUES ('d',1,'new')")
     try ben.share(Self.album(1), with: anna)
-    let refused = try DatabaseManager(anna.path).processInboundChanges(
-      [folder.file("for anna")], options: ApplyOptions(conflicts: .abort), home: anna.home)
+    let refused = try DatabaseManager(anna.path, home: anna.home).processInboundChanges(
+      [folder.file("for anna")], options: ApplyOptions(conflicts: .abort))
     #expect(refused.diffs.map(\.state) == [.rejected])
     let report = try anna.share(Self.album(1), with: ben)
     #expect(report.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[0, 1, 0]])

@@ -66,14 +66,14 @@ import Testing
     func share(_ person: SharingPerson, with names: [String], into output: String) throws {
       var options = ShareOptions()
       options.isUnencrypted = true
-      try DatabaseManager(person.path).share(
+      try DatabaseManager(person.path, home: person.home).share(
         Self.album, to: names.map { ShareRecipient($0) }, output: .folder(folder.file(output)), options: options,
-        signedBy: person.home.identity(), home: person.home)
+        signedBy: person.home.identity())
     }
     /// Applies what is for both, and shares back.
     func answer(_ person: SharingPerson) throws {
-      let report = try DatabaseManager(person.path).processInboundChanges(
-        [folder.file("for both")], options: ApplyOptions(keepsFiles: true), home: person.home)
+      let report = try DatabaseManager(person.path, home: person.home).processInboundChanges(
+        [folder.file("for both")], options: ApplyOptions(keepsFiles: true))
       #expect(report.rejected.isEmpty)
       try share(person, with: ["anna"], into: "for anna")
       try anna.receive()
@@ -132,7 +132,7 @@ import Testing
     .deletingLastPathComponent().path
 
   @Test func `a database in which nothing is shared has the view, too, and tables can be renamed`() throws {
-    try DatabaseManager(anna.path).initialize(home: anna.home)
+    try DatabaseManager(anna.path, home: anna.home).initialize()
     #expect(try anna.rows("SELECT * FROM buckia_shared") == [])
     try anna.share(Self.album, with: ben)
     try anna.share(Self.album, with: ben) { $0.resyncs = true }
@@ -140,7 +140,7 @@ import Testing
   }
 
   @Test func `hundreds of streams fit`() throws {
-    try DatabaseManager(anna.path).initialize(home: anna.home)
+    try DatabaseManager(anna.path, home: anna.home).initialize()
     try anna.share(Self.album, with: ben)
     // A compound SELECT may have 500 terms.
     try anna.run(
@@ -155,8 +155,8 @@ import Testing
   @Test func `neither the view nor its tables travel`() throws {
     try anna.share(Self.album, with: ben)
     let before = try TestDatabases.run(Self.schema, on: folder.file("before.sqlite"))
-    let report = try DatabaseManager(anna.path).createDatabaseDiff(
-      since: before, output: .folder(folder.file("diffs")), home: anna.home)
+    let report = try DatabaseManager(anna.path, home: anna.home).createDatabaseDiff(
+      since: before, output: .folder(folder.file("diffs")))
     #expect(report.skipped.filter { $0.name.contains("buckia") } == [])
     #expect(report.tables.map(\.name).sorted() == ["album", "mark", "photo"])
   }

@@ -14,21 +14,20 @@ struct SnapshotTests {
     let database: DatabaseManager
     let shared: String
     let inbound: String
-    let home: BuckiaHome
 
     init(_ name: String, in folder: TemporaryFolder) throws {
       self.folder = folder
-      database = DatabaseManager(try folder.copy("base.sqlite", to: "\(name).sqlite"))
+      database = DatabaseManager(
+        try folder.copy("base.sqlite", to: "\(name).sqlite"), home: BuckiaHome(path: folder.file("\(name)-home")))
       shared = folder.file("\(name)-shared.sqlite")
       try database.snapshot(to: shared)
       inbound = folder.file("\(name)-inbound")
-      home = BuckiaHome(path: folder.file("\(name)-home"))
       try folder.makeFolder("\(name)-inbound")
     }
 
     /// Sends what changed since the last exchange.
     func send(to other: Person) throws -> DiffReport {
-      try database.createDatabaseDiff(since: shared, output: .folder(other.inbound), home: home)
+      try database.createDatabaseDiff(since: shared, output: .folder(other.inbound))
     }
 
     /// Applies what has come, and keeps what both know now.

@@ -11,7 +11,7 @@ import Testing
   @Test("A database without a ledger has nothing but that to say")
   func nothing() throws {
     let exchange = try Exchange(StreamAuthor.schema)
-    let status = try exchange.database.status(home: exchange.home)
+    let status = try exchange.database.status()
     #expect(status.ledger == nil)
     #expect(status.trust == nil)
     #expect(status.replica == nil)
@@ -34,7 +34,7 @@ import Testing
     new.time = old.time
     try exchange.deliver(last, new.next(after: nil, row: 40, kind: .snapshot, replacing: old.stream))
     try exchange.apply()
-    let status = try exchange.database.status(home: exchange.home)
+    let status = try exchange.database.status()
     #expect(status.ledger?.applied == 4)
     #expect(status.ledger?.waiting == 3)
     let streams = Dictionary(uniqueKeysWithValues: status.streams.map { ($0.stream.prefix(2), $0) })
@@ -57,7 +57,7 @@ import Testing
     // When all has come, nothing is missing.
     try exchange.deliver(files[2], lost)
     try exchange.apply()
-    let later = try exchange.database.status(home: exchange.home)
+    let later = try exchange.database.status()
     #expect(later.ledger?.waiting == 0)
     #expect(later.streams.allSatisfy { $0.waiting == 0 && $0.missing == nil })
     #expect(later.streams.map(\.sequence).max() == 5)
@@ -73,7 +73,7 @@ import Testing
     try exchange.plantRaw(Array("nonsense".utf8))
     try exchange.apply()
     _ = try exchange.database.resolve([1], taking: .local)
-    let status = try exchange.database.status(home: exchange.home)
+    let status = try exchange.database.status()
     #expect(status.conflicts == 2)
     #expect(status.openConflicts == 1)
     #expect(status.ledger?.applied == 1)
@@ -84,13 +84,13 @@ import Testing
     #expect(replica.id.utf8.count == 32)
     let copy = try exchange.folder.copy(exchange.mine, to: "copy.sqlite")
     for _ in 0..<2 {
-      let copied = try #require(try DatabaseManager(copy).status(home: exchange.home).replica)
+      let copied = try #require(try DatabaseManager(copy, home: exchange.home).status().replica)
       #expect(copied.standing == .copied)
       #expect(copied.id == replica.id)
     }
     let elsewhere = BuckiaHome(path: exchange.folder.file("elsewhere"))
-    #expect(try DatabaseManager(copy).status(home: elsewhere).replica?.standing == .unknown)
-    #expect(try exchange.database.status(home: elsewhere).replica?.standing == .present)
+    #expect(try DatabaseManager(copy, home: elsewhere).status().replica?.standing == .unknown)
+    #expect(try DatabaseManager(exchange.mine, home: elsewhere).status().replica?.standing == .present)
     #expect(!FileSystem.exists(elsewhere.path))
   }
 }

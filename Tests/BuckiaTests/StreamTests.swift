@@ -167,8 +167,7 @@ import Testing
       let snapshot = try author.next(after: fourth, row: 50, kind: .snapshot)
       let files = [lost[0], third, fourth, snapshot]
       let paths = try order.map { try exchange.folder.write(files[$0].bytes, to: "attachment \($0)") }
-      let report = try exchange.database.processInboundChanges(
-        paths, home: BuckiaHome(path: exchange.folder.file("home")))
+      let report = try exchange.database.processInboundChanges(paths)
       let states = Dictionary(uniqueKeysWithValues: report.diffs.map { ($0.id, $0.state) })
       #expect(report.diffs.map(\.path) == paths, "\(order)")
       #expect(states[third.id] == .alreadyApplied && states[fourth.id] == .alreadyApplied, "\(order): \(states)")
@@ -184,8 +183,7 @@ import Testing
     var author = try StreamAuthor()
     let files = try author.files(4)
     let paths = try [3, 1, 2, 0].map { try exchange.folder.write(files[$0].bytes, to: "attachment \($0)") }
-    let report = try exchange.database.processInboundChanges(
-      paths, home: BuckiaHome(path: exchange.folder.file("home")))
+    let report = try exchange.database.processInboundChanges(paths)
     #expect(report.diffs.map(\.state) == [.applied, .applied, .applied, .applied])
     #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3", "4"])
   }

@@ -107,7 +107,7 @@ import Testing
     #expect(try ben.alteredStates().count == 1)
     try anna.run("UPDATE photo SET title = 'seven' WHERE title = 'anna 7'")
     #expect(try fromAnna().differences == [["photo", "1"]])
-    let status = try DatabaseManager(ben.path).status(home: ben.home)
+    let status = try DatabaseManager(ben.path, home: ben.home).status()
     #expect(status.warnings.differences == [["photo", "1"]])
     // At most twice: what has been taken for a row under another key is in a part of which nobody knows.
     var rounds = 0
@@ -179,8 +179,8 @@ import Testing
     try anna.share(Self.scope, with: ben)
     var options = ApplyOptions()
     options.conflicts = .takeIncoming
-    let report = try DatabaseManager(ben.path).processInboundChanges(
-      [folder.file("for ben")], options: options, home: ben.home)
+    let report = try DatabaseManager(ben.path, home: ben.home).processInboundChanges(
+      [folder.file("for ben")], options: options)
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(try ben.rows("SELECT title FROM photo WHERE id = 7") == ["ben 7"])
     #expect(report.diffs.flatMap(\.warnings) == [])

@@ -26,9 +26,7 @@ private let edits = """
   private func undo(
     _ ids: KSUID?..., in exchange: Exchange, _ options: UndoOptions = UndoOptions()
   ) throws -> UndoReport {
-    try exchange.database.undo(
-      ids.compactMap { $0 }.map { .diff($0.description) }, options: options,
-      home: BuckiaHome(path: exchange.folder.file("home")))
+    try exchange.database.undo(ids.compactMap { $0 }.map { .diff($0.description) }, options: options)
   }
 
   @Test(
@@ -157,7 +155,7 @@ private let edits = """
     #expect(single.undone.map(\.deleted) == [1])
     #expect(try exchange.rows("SELECT count(*) FROM note WHERE id = 17") == ["0"])
     try undo(single.undone.first?.id, in: exchange)
-    let report = try exchange.database.undo([.unsigned], home: BuckiaHome(path: exchange.folder.file("home")))
+    let report = try exchange.database.undo([.unsigned])
     #expect(report.undone.map(\.diff) == ids.reversed().map(\.description))
     #expect(report.skipped.isEmpty)
     #expect(try exchange.everythingButOurs() == before)
@@ -224,7 +222,7 @@ private let edits = """
     // All or nothing.
     #expect(throws: BuckiaError.self) { try undo(small.id, large.id, in: exchange) }
     #expect(try exchange.everythingButOurs() == before)
-    let report = try exchange.database.undo([.unsigned], home: BuckiaHome(path: exchange.folder.file("home")))
+    let report = try exchange.database.undo([.unsigned])
     #expect(report.undone.map(\.diff) == [small.id?.description])
     #expect(report.skipped.map(\.diff) == [large.id?.description])
     for number in 20..<60 { try exchange.send("INSERT INTO note VALUES (\(number), 'n', hex(zeroblob(400)))") }

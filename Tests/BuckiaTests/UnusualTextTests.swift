@@ -105,9 +105,8 @@ import TestSupport
     let doctor = try DatabaseManager(newer).examine()
     #expect(doctor.replicates.map(\.name) == ["food"])
     #expect(doctor.skipped.map(\.name) == ["caf\u{fffd}", "drink"])
-    let sent = try DatabaseManager(newer).createDatabaseDiff(
-      since: older, output: .file(folder.file("a.bdiff"), replacing: false),
-      home: BuckiaHome(path: folder.file("home")))
+    let sent = try DatabaseManager(newer, home: BuckiaHome(path: folder.file("home"))).createDatabaseDiff(
+      since: older, output: .file(folder.file("a.bdiff"), replacing: false))
     let report = try DatabaseManager(older).processInboundChanges([try #require(sent.path)])
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(try WholeFood.rows(of: older) == WholeFood.rows(of: newer))

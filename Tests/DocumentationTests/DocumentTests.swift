@@ -94,10 +94,10 @@ struct DocumentTests {
       var options = ShareOptions()
       options.isUnencrypted = true
       let home = BuckiaHome(path: folder.file("home"))
-      try DatabaseManager(anna).share(
+      try DatabaseManager(anna, home: home).share(
         ShareScope(json: block("json")), to: [ShareRecipient("ben")], output: .folder(folder.file("outbox")),
-        options: options, home: home)
-      try DatabaseManager(ben).processInboundChanges([folder.file("outbox")], home: home)
+        options: options)
+      try DatabaseManager(ben, home: home).processInboundChanges([folder.file("outbox")])
     }
     func received(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: ben) }
     try exchange()

@@ -22,7 +22,7 @@ private func protect(home: BuckiaHome, passphrase: String) throws {
 /// Sends a signed diff.
 private func send(now: String, before: String, outbox: String, home: BuckiaHome) throws {
   let me = try home.identity()
-  try DatabaseManager(now).createDatabaseDiff(since: before, output: .folder(outbox), signedBy: me, home: home)
+  try DatabaseManager(now, home: home).createDatabaseDiff(since: before, output: .folder(outbox), signedBy: me)
 }
 
 /// Trusts somebody.
@@ -34,9 +34,9 @@ private func trust(card: String, home: BuckiaHome) throws {
 }
 
 /// Applies what trusted contacts have sent.
-private func apply(database: DatabaseManager, inbound: String, home: BuckiaHome) throws {
+private func apply(notes: String, inbound: String, home: BuckiaHome) throws {
   let options = ApplyOptions(trust: .known)
-  let report = try database.processInboundChanges([inbound], options: options, home: home)
+  let report = try DatabaseManager(notes, home: home).processInboundChanges([inbound], options: options)
   for diff in report.diffs where diff.code == .untrusted {
     print(diff.path, "is kept until its sender is trusted:", diff.reason ?? "")
   }
@@ -66,13 +66,13 @@ struct IdentitySamples {
     let made = try Printed.lines { try begin(home: annas) }
     #expect(made.first?.hasPrefix("buckia-card-1:") == true)
     try send(now: files.now, before: files.before, outbox: files.inbound, home: annas)
-    let kept = try Printed.lines { try apply(database: files.database, inbound: files.inbound, home: bens) }
+    let kept = try Printed.lines { try apply(notes: files.mine, inbound: files.inbound, home: bens) }
     #expect(kept.count == 1)
     #expect(try files.titles() == ["Boat", "Radio"])
     let card = try annas.identity().card
     let shown = try Printed.lines { try trust(card: card.text, home: bens) }
     #expect(shown == ["Anna reads to you: \(card.fingerprint)"])
-    #expect(try Printed.lines { try apply(database: files.database, inbound: files.inbound, home: bens) } == [])
+    #expect(try Printed.lines { try apply(notes: files.mine, inbound: files.inbound, home: bens) } == [])
     #expect(try files.titles() == ["Ship", "Radio", "Harbour"])
     let rotation = try annas.rotateIdentity()
     let proposed = try Printed.lines { try propose(rotation: rotation.text, home: bens) }

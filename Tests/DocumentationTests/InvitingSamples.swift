@@ -7,7 +7,7 @@ private func invite(photos: String, file: String, home: BuckiaHome) throws {
   let scope = ShareScope(name: "summer") { SharedTable("album").where("id = 7").omitting("note") }
   var options = InvitationOptions()
   options.recipient = "Ben"
-  let report = try DatabaseManager(photos).invite(scope, options: options, as: home.identity(), home: home)
+  let report = try DatabaseManager(photos, home: home).invite(scope, options: options, as: home.identity())
   try report.invitation.write(to: file)
 }
 
@@ -17,14 +17,13 @@ private func accept(mine: String, file: String, outbox: String, home: BuckiaHome
   print(invitation.card.name, "reads to you:", invitation.card.fingerprint)
   for table in invitation.scope.tables { print(table.name, table.rows, table.omittedColumns) }
   // Once the person says that it is the same, and accepts:
-  let report = try DatabaseManager(mine).accept(
-    invitation, answer: .folder(outbox), as: home.identity(), home: home)
+  let report = try DatabaseManager(mine, home: home).accept(invitation, answer: .folder(outbox), as: home.identity())
   print(report.wasAccepted ? "was accepted before" : "accepted")
 }
 
 /// Takes the answer.
 private func take(photos: String, inbound: String, home: BuckiaHome) throws {
-  let report = try DatabaseManager(photos).processInboundChanges([inbound], home: home)
+  let report = try DatabaseManager(photos, home: home).processInboundChanges([inbound])
   for answer in report.answers {
     print(answer.state.rawValue, answer.contact?.name ?? answer.reason ?? "")
   }

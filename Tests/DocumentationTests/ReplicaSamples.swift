@@ -4,23 +4,23 @@ import TestSupport
 import Testing
 
 /// Says what became of the replica.
-private func applyAndTell(database: DatabaseManager, inbound: String, home: BuckiaHome) throws {
-  let report = try database.processInboundChanges([inbound], home: home)
+private func applyAndTell(notes: String, inbound: String, home: BuckiaHome) throws {
+  let database = DatabaseManager(notes, home: home)
+  let report = try database.processInboundChanges([inbound])
   for remark in report.warnings { print(remark) }
 }
 
 /// Looks whether it was restored.
-private func look(database: DatabaseManager, home: BuckiaHome) throws {
-  if let replica = try database.status(home: home).replica, replica.standing != .present {
+private func look(database: DatabaseManager) throws {
+  if let replica = try database.status().replica, replica.standing != .present {
     print("The database was restored or copied; it begins anew with the next call.")
   }
 }
 
 /// Keeps the diffs of other databases out.
-private func join(database: DatabaseManager, home: BuckiaHome, otherCopy: DatabaseManager, otherHome: BuckiaHome) throws
-{
-  let dataset = try database.beginDataset(home: home)
-  try otherCopy.joinDataset(dataset, home: otherHome)
+private func join(database: DatabaseManager, otherCopy: DatabaseManager) throws {
+  let dataset = try database.beginDataset()
+  try otherCopy.joinDataset(dataset)
 }
 
 /// Lets triggers ask who is writing.
@@ -34,28 +34,29 @@ struct ReplicaSamples {
   func restored() throws {
     let files = try SampleFiles()
     let home = BuckiaHome(path: files.folder.file("home"))
-    try files.database.initialize(home: home)
+    let database = DatabaseManager(files.mine, home: home)
+    try database.initialize()
     let backup = try files.folder.copy(files.mine, to: "backup.sqlite")
     try files.deliver()
-    #expect(try Printed.lines { try applyAndTell(database: files.database, inbound: files.inbound, home: home) } == [])
-    #expect(try Printed.lines { try look(database: files.database, home: home) } == [])
+    #expect(try Printed.lines { try applyAndTell(notes: files.mine, inbound: files.inbound, home: home) } == [])
+    #expect(try Printed.lines { try look(database: database) } == [])
     try FileManager.default.removeItem(atPath: files.mine)
     _ = try files.folder.copy(backup, to: "mine.sqlite")
-    #expect(try Printed.lines { try look(database: files.database, home: home) }.count == 1)
-    let told = try Printed.lines { try applyAndTell(database: files.database, inbound: files.inbound, home: home) }
+    #expect(try Printed.lines { try look(database: database) }.count == 1)
+    let told = try Printed.lines { try applyAndTell(notes: files.mine, inbound: files.inbound, home: home) }
     #expect(told.count == 1)
-    #expect(try Printed.lines { try look(database: files.database, home: home) } == [])
+    #expect(try Printed.lines { try look(database: database) } == [])
   }
 
   @Test("Copies of a database belong to the same dataset")
   func dataset() throws {
     let files = try SampleFiles()
-    let copy = DatabaseManager(try files.folder.copy(files.mine, to: "copy.sqlite"))
-    try join(
-      database: files.database, home: BuckiaHome(path: files.folder.file("home")), otherCopy: copy,
-      otherHome: BuckiaHome(path: files.folder.file("other home")))
+    let database = DatabaseManager(files.mine, home: BuckiaHome(path: files.folder.file("home")))
+    let copy = DatabaseManager(
+      try files.folder.copy(files.mine, to: "copy.sqlite"), home: BuckiaHome(path: files.folder.file("other home")))
+    try join(database: database, otherCopy: copy)
     let dataset = try copy.dataset()
-    #expect(try dataset != nil && dataset == files.database.dataset())
+    #expect(try dataset != nil && dataset == database.dataset())
   }
 
   @Test("A trigger can call the function on a connection of the app")

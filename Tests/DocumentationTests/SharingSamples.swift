@@ -9,8 +9,8 @@ private func share(photos: String, outbox: String, home: BuckiaHome) throws {
     SharedTable("photo").children(of: "album").rewriting("owner", to: .null)
   }
   let ben = try ShareRecipient(home.contact(named: "Ben"))
-  let report = try DatabaseManager(photos).share(
-    scope, to: [ben], output: .folder(outbox), signedBy: home.identity(), home: home)
+  let report = try DatabaseManager(photos, home: home).share(
+    scope, to: [ben], output: .folder(outbox), signedBy: home.identity())
   for table in report.tables { print(table.name, table.columns, table.inserted) }
 }
 

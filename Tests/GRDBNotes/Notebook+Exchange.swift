@@ -41,13 +41,11 @@
       let me = try home.identity()
       let others = try home.contacts().all.filter { $0.state == .trusted }
       let scope = ShareScope(name: "notes") { SharedTable("notes") }
-      return try queue.withBuckia { buckia in
-        let report = try buckia.processInboundChanges(
-          [folder.inbound(of: me.name)], options: Self.applyOptions, home: home)
+      return try queue.withBuckia(home: home) { buckia in
+        let report = try buckia.processInboundChanges([folder.inbound(of: me.name)], options: Self.applyOptions)
         for other in others {
           try buckia.share(
-            scope, to: [ShareRecipient(other)], output: .folder(folder.inbound(of: other.name)), signedBy: me,
-            home: home)
+            scope, to: [ShareRecipient(other)], output: .folder(folder.inbound(of: other.name)), signedBy: me)
         }
         return report
       }

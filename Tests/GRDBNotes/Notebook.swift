@@ -17,15 +17,15 @@
       self.home = home
       try Self.migrator(home).migrate(queue)
       // What a newer version of the app has sent may have a place now.
-      try queue.withBuckia { buckia in
-        try buckia.applyHeldChanges(options: Self.applyOptions, home: home)
+      try queue.withBuckia(home: home) { buckia in
+        try buckia.applyHeldChanges(options: Self.applyOptions)
       }
     }
 
     private static func migrator(_ home: BuckiaHome) -> DatabaseMigrator {
       var migrator = DatabaseMigrator()
       migrator.registerMigration("ledger") { db in
-        try db.buckia.initialize(trust: .known, home: home)
+        try db.buckia(home: home).initialize(trust: .known)
       }
       migrator.registerMigration("notes") { db in
         try db.create(table: "notes") { table in

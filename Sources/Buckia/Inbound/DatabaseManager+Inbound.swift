@@ -26,7 +26,6 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
-  ///   - home: Knows which files were made from this database, and which replica it is; see <doc:Replicas>.
   ///   - resolver: Is asked about each conflict, before the policies; again about the same one where files are applied again
   ///     because one of them failed.
   ///   - progress: Is told how far the work has come. May throw to stop it.
@@ -36,17 +35,17 @@ extension DatabaseManager {
   ///   files were done before.
   @discardableResult
   public func processInboundChanges(
-    _ paths: [String], options: ApplyOptions = ApplyOptions(), home: BuckiaHome = .standard,
-    resolver: ConflictResolver? = nil, progress: ApplyProgressHandler? = nil
+    _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
+    progress: ApplyProgressHandler? = nil
   ) throws -> ApplyReport {
     try processInboundChanges(
-      paths.map { InboundSource.path($0) }, options: options, home: home, resolver: resolver, progress: progress)
+      paths.map { InboundSource.path($0) }, options: options, resolver: resolver, progress: progress)
   }
 
   /// The same for files, folders and bytes that came without a file.
   package func processInboundChanges(
-    _ sources: [InboundSource], options: ApplyOptions, home: BuckiaHome = .standard,
-    resolver: ConflictResolver? = nil, progress: ApplyProgressHandler? = nil
+    _ sources: [InboundSource], options: ApplyOptions, resolver: ConflictResolver? = nil,
+    progress: ApplyProgressHandler? = nil
   ) throws -> ApplyReport {
     try requireFile()
     let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: options.decryption))
@@ -55,10 +54,10 @@ extension DatabaseManager {
       try withWriter { connection in
         try Opening.sealing(isSealed) {
           guard listing.items.contains(where: \.isEncrypted) else {
-            return try apply(listing, options, home, resolver, progress, on: connection)
+            return try apply(listing, options, resolver, progress, on: connection)
           }
           return try TemporaryFilesInMemory.whileRequired(on: connection) {
-            try apply(listing, options, home, resolver, progress, on: connection)
+            try apply(listing, options, resolver, progress, on: connection)
           }
         }
       }
@@ -68,8 +67,9 @@ extension DatabaseManager {
   }
 
   private func apply(
-    _ listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome, _ resolver: ConflictResolver?,
-    _ progress: ApplyProgressHandler?, on connection: borrowing SQLiteConnection
+    _ listing: InboundListing, _ options: ApplyOptions, _ resolver: ConflictResolver?,
+    _ progress: ApplyProgressHandler?,
+    on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
     // What may still be rolled back is neither streamed nor removed.
     let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
@@ -97,8 +97,7 @@ extension DatabaseManager {
     do {
       report = try CommitDurability.raised(on: connection) {
         try receive(
-          files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, before: mark?.id,
-          on: connection)
+          files, of: listing, options, removesFiles: isFinal, resolver, beside: edits, before: mark?.id, on: connection)
       }
       report.answers = answers
       if let repair { report.warnings.append(repair) }
@@ -123,7 +122,7 @@ extension DatabaseManager {
   }
 
   private func receive(
-    _ files: InboundFiles, of listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome, removesFiles: Bool,
+    _ files: InboundFiles, of listing: InboundListing, _ options: ApplyOptions, removesFiles: Bool,
     _ resolver: ConflictResolver?, beside edits: UnsentEdits?, before snapshot: String?,
     on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {

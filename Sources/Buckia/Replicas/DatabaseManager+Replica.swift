@@ -6,10 +6,9 @@ extension DatabaseManager {
   /// Makes sure that the database speaks for a replica of its own, before anything is done in its name: a copy or a restored backup begins
   /// another incarnation. A database without a ledger stays as it is.
   ///
-  /// - Parameter home: Knows which replica the database is; see <doc:Replicas>.
   /// - Returns: The incarnation in hexadecimal, nil without a ledger; and what people should know.
   /// - Throws: `BuckiaError` when there is no such database, it cannot be read or written, or has a newer ledger.
-  package func settleReplica(home: BuckiaHome) throws -> (incarnation: String?, remarks: [Remark]) {
+  package func settleReplica() throws -> (incarnation: String?, remarks: [Remark]) {
     // As a writer, which rolls back what a process was killed in.
     try withWriter { connection in
       guard try Ledger.exists(on: connection) else { return (nil, []) }
@@ -22,10 +21,10 @@ extension DatabaseManager {
     }
   }
 
-  /// The ids of the files that were made from the database, as far as a home knows.
+  /// The ids of the files that were made from the database, as far as the home knows.
   ///
   /// - Throws: `BuckiaError` when the database cannot be read.
-  package func outgoingIDs(home: BuckiaHome) throws -> Set<KSUID> {
+  package func outgoingIDs() throws -> Set<KSUID> {
     let replica = try withReader { connection in
       try Ledger.exists(on: connection) ? Replica.read(on: connection)?.id : nil
     }

@@ -37,7 +37,6 @@ extension DatabaseManager {
   ///   - options: What becomes of rows that have left the scope, and more.
   ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which can only be one that is
   ///     left unencrypted, and is not taken where only known senders are trusted.
-  ///   - home: Where the clock of the ids is kept, and what is known of the replica.
   ///   - progress: Is told how far the comparison has come. May throw to stop.
   /// - Returns: What was found and written; `id` is nil when nothing has changed, and then there is no file.
   /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key, or when the connection of the app has TEMP tables or triggers and `PRAGMA temp_store` is not MEMORY; `noIdentity` when nobody signs; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
@@ -47,8 +46,7 @@ extension DatabaseManager {
   @discardableResult
   public func share(
     _ scope: ShareScope, to recipients: [ShareRecipient], output: DiffOutput, options: ShareOptions = ShareOptions(),
-    signedBy identity: Identity? = nil, home: BuckiaHome = .standard,
-    progress: @escaping (DiffProgress) throws -> Void = { _ in }
+    signedBy identity: Identity? = nil, progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> ShareReport {
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in

@@ -3,7 +3,7 @@ import BuckiaKSUID
 import BuckiaSchemaPlans
 import BuckiaSharing
 
-/// What ``DatabaseManager/share(_:to:output:options:signedBy:home:progress:)`` did.
+/// What ``DatabaseManager/share(_:to:output:options:signedBy:progress:)`` did.
 public struct ShareReport: Sendable {
   /// What is sent of one table.
   public struct Table: Sendable, Equatable {

@@ -11,7 +11,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One call of ``DatabaseManager/share(_:to:output:options:signedBy:home:progress:)``.
+/// One call of ``DatabaseManager/share(_:to:output:options:signedBy:progress:)``.
 struct ShareRun {
   private let scope: ShareScope
   private let audience: String

@@ -29,12 +29,12 @@ enum ExchangeWork: String, CaseIterable, ExpressibleByArgument {
 
   /// Does it.
   func run(on database: String, _ file: String, home: String) throws {
-    let (database, home) = (DatabaseManager(database), BuckiaHome(path: home))
+    let database = DatabaseManager(database, home: BuckiaHome(path: home))
     switch self {
-    case .resync: try Exchange.apply(file, to: database, home)
-    case .answer: try Exchange.share(database, into: file, home)
-    case .words: _ = try database.status(home: home, includesWords: true)
-    case .undo: try database.undo([.unsigned], home: home)
+    case .resync: try Exchange.apply(file, to: database)
+    case .answer: try Exchange.share(database, into: file)
+    case .words: _ = try database.status(includesWords: true)
+    case .undo: try database.undo([.unsigned])
     case .resolve: try database.resolve(matching: ConflictFilter(), taking: .incoming)
     }
   }
@@ -96,31 +96,31 @@ private struct Exchange {
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 10 FROM n WHERE i < \(rows - 9)) INSERT INTO note SELECT i, 'mine', NULL FROM n"
       )
     }
-    let (source, target) = (DatabaseManager(author), DatabaseManager(database))
-    let (authorHome, readerHome) = (BuckiaHome(path: folder.file("author")), BuckiaHome(path: home))
+    let source = DatabaseManager(author, home: BuckiaHome(path: folder.file("author")))
+    let target = DatabaseManager(database, home: BuckiaHome(path: home))
     if work == .undo { try target.setUndoRetention(bytes: 1 << 32) }
     let first = folder.newFile(".bdiff")
-    try Self.share(source, into: first, authorHome)
-    try Self.apply(first, to: target, readerHome)
+    try Self.share(source, into: first)
+    try Self.apply(first, to: target)
     guard work == .resync else {
       file = first
       return
     }
     file = folder.newFile(".bdiff")
-    try Self.share(source, into: file, authorHome, resyncs: true)
+    try Self.share(source, into: file, resyncs: true)
   }
 
-  static func share(_ database: DatabaseManager, into file: String, _ home: BuckiaHome, resyncs: Bool = false) throws {
+  static func share(_ database: DatabaseManager, into file: String, resyncs: Bool = false) throws {
     var options = ShareOptions()
     options.isUnencrypted = true
     options.resyncs = resyncs
     try database.share(
       ShareScope { SharedTable("note") }, to: [ShareRecipient("somebody")], output: .file(file, replacing: false),
-      options: options, home: home)
+      options: options)
   }
 
-  static func apply(_ file: String, to database: DatabaseManager, _ home: BuckiaHome) throws {
-    let report = try database.processInboundChanges([file], options: ApplyOptions(), home: home)
+  static func apply(_ file: String, to database: DatabaseManager) throws {
+    let report = try database.processInboundChanges([file], options: ApplyOptions())
     guard let refused = report.rejected.first else { return }
     throw BuckiaError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
   }

@@ -26,8 +26,8 @@ struct TransferCommand: ParsableCommand {
       let home = BuckiaHome(path: "\(person)/home")
       let account = StorageAccount(.webDAV(address: address))
       var configuration = BuckiaConfiguration(
-        userID: TransferCommand.user, database: DatabaseManager("\(person)/notes.sqlite"),
-        folders: FolderStructureConfiguration(main: "\(person)/files"), storage: account, home: home)
+        userID: TransferCommand.user, database: DatabaseManager("\(person)/notes.sqlite", home: home),
+        folders: FolderStructureConfiguration(main: "\(person)/files"), storage: account)
       configuration.storage.type = .custom(try account.provider(transport: transport))
       let client = try BuckiaClient(configuration)
       var options = SyncOptions()

@@ -52,7 +52,7 @@ package enum EngineCalls {
     let home = BuckiaHome(path: home ?? "\(database)-home")
     var options = ApplyOptions(conflicts: conflicts)
     options.decryption = try key.map { try FileDecryption(identities: [$0]) }
-    let report = try DatabaseManager(database).processInboundChanges([path], options: options, home: home)
+    let report = try DatabaseManager(database, home: home).processInboundChanges([path], options: options)
     if let refused = report.rejected.first {
       throw BuckiaError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
     }
@@ -64,9 +64,8 @@ package enum EngineCalls {
   package static func diff(
     from older: String, to newer: String, file: String, home: String, by method: DiffMethod? = nil
   ) throws {
-    _ = try DatabaseManager(newer).createDatabaseDiff(
-      since: older, output: .file(file, replacing: false), options: DiffOptions(method: method),
-      home: BuckiaHome(path: home))
+    _ = try DatabaseManager(newer, home: BuckiaHome(path: home)).createDatabaseDiff(
+      since: older, output: .file(file, replacing: false), options: DiffOptions(method: method))
   }
 
   /// Shares the table `t`, as `buckia share` does: all of it first, then what has changed.
@@ -78,10 +77,10 @@ package enum EngineCalls {
     var options = ShareOptions()
     options.isUnencrypted = key == nil
     let identity = try key.map { _ in try home.identityIfAny() ?? home.makeIdentity(named: "Anna") }
-    try DatabaseManager(database).share(
+    try DatabaseManager(database, home: home).share(
       ShareScope { SharedTable(TableName(TableShape.table)) },
       to: [key.map { ShareRecipient(try $0.makeRecipient()) } ?? ShareRecipient("ben")],
-      output: .file(file, replacing: false), options: options, signedBy: identity, home: home)
+      output: .file(file, replacing: false), options: options, signedBy: identity)
   }
 
   /// One who signs diff files.

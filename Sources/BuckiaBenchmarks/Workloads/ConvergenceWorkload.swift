@@ -82,8 +82,8 @@ private struct ConvergenceWorkload {
   private func buckia(_ name: ImplementationName, _ policy: ConflictPolicies) -> Implementation {
     Implementation(name, isSubject: true) { [database, diff] folder in
       let path = try folder.copy(of: database.path)
-      let manager = DatabaseManager(path)
-      try manager.initialize(home: BuckiaHome(path: "\(path)-home"))
+      let manager = DatabaseManager(path, home: BuckiaHome(path: "\(path)-home"))
+      try manager.initialize()
       if policy == .latest { try manager.keepClocks() }
       let connection = try SQLiteConnection(opening: path, as: .readWrite)
       try LedgerSettings.setRetention(

@@ -23,8 +23,7 @@ package func buckia_apply(
     }
     do {
       let report = try database.with { manager in
-        try manager.processInboundChanges(
-          paths, options: options, home: database.home, resolver: resolver, progress: { try watch.tell($0) })
+        try manager.processInboundChanges(paths, options: options, resolver: resolver, progress: { try watch.tell($0) })
       }
       buckia_counts.give(report, to: counts)
       try Results.give(report.json(stoppedBy: nil), to: json)

@@ -80,7 +80,7 @@ package func buckia_init(
     let database: Database = try Handle.required(database, "database")
     let mode = try trust.mode
     try database.with { manager in
-      let report = try manager.initialize(trust: mode, home: database.home)
+      let report = try manager.initialize(trust: mode)
       let dataset = try manager.dataset()
       try Results.give(report.json(dataset: dataset), to: json)
     }

@@ -24,7 +24,7 @@ package func buckia_diff(
     try watch.check()
     let report = try database.with { manager in
       try manager.createDatabaseDiff(
-        since: older, output: output, options: options, signedBy: signer, home: database.home,
+        since: older, output: output, options: options, signedBy: signer,
         progress: { try watch.tell($0) })
     }
     try Results.give(report.json, to: json)

@@ -12,8 +12,8 @@ package func buckia_log(
   return call(error) {
     let database: Database = try Handle.required(database, "database")
     let entries = try database.with { manager -> [LedgerEntry] in
-      guard let count = limit(newest) else { return try manager.log(home: database.home) }
-      return try count == 0 ? [] : manager.log(newest: count, home: database.home).entries
+      guard let count = limit(newest) else { return try manager.log() }
+      return try count == 0 ? [] : manager.log(newest: count).entries
     }
     try Results.give(["version": 1, "entries": .array(entries.map(\.json))], to: json)
   }
@@ -28,7 +28,7 @@ package func buckia_each_log_entry(
     let database: Database = try Handle.required(database, "database")
     guard let item else { throw Arguments.misuse("item is NULL") }
     try database.with { manager in
-      try manager.forEachLogEntry(home: database.home) { try Results.give($0.json, to: item, context) }
+      try manager.forEachLogEntry { try Results.give($0.json, to: item, context) }
     }
   }
 }
@@ -49,7 +49,7 @@ package func buckia_undo(
     let options = UndoOptions(
       conflicts: ConflictPolicies(try ConflictPolicy(given.on_conflict)), isDryRun: given.dry_run)
     let subjects = try diffs.map { .diff($0) } + UndoSubject.senders(named: senders, in: database.home)
-    let report = try database.with { try $0.undo(subjects, options: options, home: database.home) }
+    let report = try database.with { try $0.undo(subjects, options: options) }
     try Results.give(report.json, to: json)
   }
 }

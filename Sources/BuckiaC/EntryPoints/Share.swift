@@ -33,7 +33,7 @@ package func buckia_share(
     let report = try database.with { manager in
       try manager.share(
         scope ?? manager.onlyScope(sharedWith: recipients), to: recipients, output: output, options: options,
-        signedBy: database.home.identityIfAny(), home: database.home, progress: { try watch.tell($0) })
+        signedBy: manager.home.identityIfAny(), progress: { try watch.tell($0) })
     }
     try Results.give(report.json, to: json)
   }

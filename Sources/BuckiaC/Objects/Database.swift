@@ -29,10 +29,11 @@ final class Database {
   func with<Result>(_ body: (DatabaseManager) throws -> Result) throws -> Result {
     switch source {
     case .path(let path):
-      var manager = DatabaseManager(path)
+      var manager = DatabaseManager(path, home: home)
       if let busyTimeout { manager.busyTimeout = busyTimeout }
       return try body(manager)
-    case .handle(let handle, of: let copy): return try DatabaseManager.borrowing(handle, of: copy, body)
+    case .handle(let handle, of: let copy):
+      return try DatabaseManager.borrowing(handle, of: copy, home: home, body)
     }
   }
 }

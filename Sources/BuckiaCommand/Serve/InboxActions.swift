@@ -47,7 +47,7 @@ struct InboxActions {
     var options = database.options
     options.isDryRun = isDryRun
     do {
-      return try database.manager.processInboundChanges([path], options: options, home: database.home)
+      return try database.manager.processInboundChanges([path], options: options)
         .message(failure: nil, addresses)
     } catch let interruption as ApplyInterruption {
       return interruption.report.message(failure: ErrorReport(interruption.cause), addresses)

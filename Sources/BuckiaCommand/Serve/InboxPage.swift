@@ -12,7 +12,7 @@ struct InboxPage {
   func write(on page: PageWriter) throws {
     let listings = try database.folders.map { try $0.files() }
     let shown = listings.flatMap { $0.prefix(ServedDatabase.filesOnPage) }
-    let entries = try database.manager.lastLogEntries(ofFiles: shown.map { ($0.name, $0.id) }, home: database.home)
+    let entries = try database.manager.lastLogEntries(ofFiles: shown.map { ($0.name, $0.id) })
     var frame = PageFrame(
       title: "Inbound folders of \(database.name)", facts: [("database", database.name)], noun: "files", counts: [],
       tables: [])

@@ -10,8 +10,8 @@ struct OverviewPage {
 
   /// Writes the page.
   func write(on page: PageWriter) throws {
-    let status = try database.manager.status(home: database.home)
-    let (entries, total) = try database.manager.log(newest: ServedDatabase.entriesOnPage, home: database.home)
+    let status = try database.manager.status()
+    let (entries, total) = try database.manager.log(newest: ServedDatabase.entriesOnPage)
     let listings = try database.folders.map { try $0.files() }
     var frame = PageFrame(
       title: "Where \(database.name) stands", facts: facts(of: status), noun: "files", counts: [], tables: [])

@@ -6,7 +6,6 @@ struct ServedDatabase: Sendable {
   let manager: DatabaseManager
   /// The database, for people.
   let name: String
-  let home: BuckiaHome
   /// Where diff files arrive.
   let folders: [InboundFolder]
   /// How they are applied.

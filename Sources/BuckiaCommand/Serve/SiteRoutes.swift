@@ -56,7 +56,7 @@ struct SiteRoutes: Sendable {
     in file: InboundFolder.File, _ address: String, _ site: PageSite, on page: PageWriter
   ) throws {
     let inspected = try DiffInspection.open(
-      .path(file.path), home: database.home, decryption: database.options.decryption)
+      .path(file.path), home: database.manager.home, decryption: database.options.decryption)
     let changes = ChangesPage(of: inspected, name: file.path, limits: database.limits, on: page)
     changes.site = site
     if !database.isReadOnly { changes.introduction = InboxPage.form(address, file) }

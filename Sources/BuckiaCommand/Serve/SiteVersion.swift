@@ -37,7 +37,7 @@ final class SiteVersion: @unchecked Sendable {
   }
 
   private static func ledger(of database: ServedDatabase) throws -> Int {
-    let status = try database.manager.status(home: database.home)
+    let status = try database.manager.status()
     var hasher = Hasher()
     for count in [status.conflicts, status.openConflicts] { hasher.combine(count) }
     if let counts = status.ledger {

@@ -80,8 +80,9 @@ struct SyncFile {
         try names.requireNothingElse()
       }
       var configuration = BuckiaConfiguration(
-        userID: try root.required("user").text(), database: DatabaseManager(try path(root.required("database"))),
-        folders: folders, storage: try account(root.required("storage")), home: home)
+        userID: try root.required("user").text(),
+        database: DatabaseManager(try path(root.required("database")), home: home),
+        folders: folders, storage: try account(root.required("storage")))
       configuration.fallback = try root["fallback"].map { try account($0) }
       configuration.mirrors = try root["mirrors"]?.list().map { try account($0) } ?? []
       configuration.hasSeveralDevices = try root["several-devices"]?.flag() ?? false

@@ -76,9 +76,8 @@ struct AcceptVerb: Verb {
     } else {
       try console.say(invitation.lines(style: console.style))
     }
-    let report = try target.manager.accept(
-      invitation, named: name, answer: OutputPath.diffOutput(answer, replacing: force), as: identity,
-      home: home.folder)
+    let report = try target.manager(home: home.folder).accept(
+      invitation, named: name, answer: OutputPath.diffOutput(answer, replacing: force), as: identity)
     try console.document(report.json(of: invitation))
     try console.say(report.lines(of: invitation, database: target.database, style: console.style))
     return .done

@@ -97,8 +97,8 @@ struct ApplyVerb: Verb {
     var failure: ErrorReport?
     let report: ApplyReport
     do {
-      report = try target.manager.processInboundChanges(
-        ArgumentFile.sources(paths), options: options, home: home.folder,
+      report = try target.manager(home: home.folder).processInboundChanges(
+        ArgumentFile.sources(paths), options: options,
         progress: { progress.update($0.line) })
     } catch let interruption as ApplyInterruption {
       report = interruption.report

@@ -123,9 +123,8 @@ struct DiffVerb: Verb {
     let signer =
       try identity.map { try Identity(contentsOf: $0, passphrase: home.passphrase) }
       ?? (sign ? home.folder.identity() : nil)
-    let report = try DatabaseManager(new).createDatabaseDiff(
+    let report = try DatabaseManager(new, home: home.folder).createDatabaseDiff(
       since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: signer,
-      home: home.folder,
       progress: { now in progress.update(now.line) })
     progress.clear()
     try console.document(report.json)

@@ -66,20 +66,21 @@ struct InitVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager.initialize(trust: trust, home: home.folder)
+    let manager = target.manager(home: home.folder)
+    let report = try manager.initialize(trust: trust)
     if undoSize != nil || undoDays != nil {
-      try target.manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
+      try manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
     }
-    if let silentDays { try target.manager.setSilenceLimit(days: silentDays) }
-    let clocked = clocks || !clock.isEmpty ? try target.manager.keepClocks(of: clocks ? nil : clock) : nil
-    let ranges = try keyRanges.map { try target.manager.useKeyRanges($0, home: home.folder) }
+    if let silentDays { try manager.setSilenceLimit(days: silentDays) }
+    let clocked = clocks || !clock.isEmpty ? try manager.keepClocks(of: clocks ? nil : clock) : nil
+    let ranges = try keyRanges.map { try manager.useKeyRanges($0) }
     let joined = try dataset.map { choice in
       switch choice {
-      case .new: try target.manager.beginDataset(home: home.folder)
-      case .known(let dataset): try target.manager.joinDataset(dataset, home: home.folder)
+      case .new: try manager.beginDataset()
+      case .known(let dataset): try manager.joinDataset(dataset)
       }
     }
-    let belongsTo = try target.manager.dataset()
+    let belongsTo = try manager.dataset()
     let warnings = report.warnings + (ranges?.warnings ?? []).filter { !report.warnings.contains($0) }
     try console.document(
       report.json(

@@ -57,9 +57,9 @@ struct InviteVerb: Verb {
     if let file, ArgumentFile.isThere(file), !force {
       throw ValidationError("\(file.escaped) is there already; --force replaces it.")
     }
-    let report = try target.manager.invite(
+    let report = try target.manager(home: home.folder).invite(
       scope == ArgumentFile.standardInput ? .standardInput() : ShareScope(contentsOf: scope), options: options,
-      as: home.folder.identity(), home: home.folder)
+      as: home.folder.identity())
     let invitation = report.invitation
     try console.document(report.json(path: file))
     if let file {

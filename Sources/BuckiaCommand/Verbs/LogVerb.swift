@@ -30,7 +30,7 @@ struct LogVerb: Verb {
   /// The document, written entry by entry: it need not fit in memory.
   private func printDocument(on console: Console) throws {
     var list = JSONListWriter("entries", on: console)
-    try target.manager.forEachLogEntry(home: home.folder) { try list.add($0.json) }
+    try target.manager(home: home.folder).forEachLogEntry { try list.add($0.json) }
     try list.end()
   }
 
@@ -40,12 +40,12 @@ struct LogVerb: Verb {
   private func printText(on console: Console) throws {
     let style = console.style
     guard output.full else {
-      let (entries, total) = try target.manager.log(newest: style.listLimit, home: home.folder)
+      let (entries, total) = try target.manager(home: home.folder).log(newest: style.listLimit)
       return try console.say(entries.lines(style: style, of: total))
     }
     var entries: [LedgerEntry] = []
     var isEmpty = true
-    try target.manager.forEachLogEntry(home: home.folder) { entry in
+    try target.manager(home: home.folder).forEachLogEntry { entry in
       if entries.count == Self.tableLimit {
         try console.say(entries.lines(style: style))
         try console.say()

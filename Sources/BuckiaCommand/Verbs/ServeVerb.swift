@@ -58,7 +58,7 @@ struct ServeVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let database = try servedDatabase()
     // What cannot be shown at all is told here, and not in the browser.
-    _ = try database.manager.status(home: database.home)
+    _ = try database.manager.status()
     for folder in database.folders { _ = try folder.files() }
     let token = AccessToken()
     let routes = SiteRoutes(database, SiteAddresses(token))
@@ -83,7 +83,7 @@ struct ServeVerb: Verb {
     // Files can be encrypted for the person, and nobody looks at the terminal once the browser is open.
     if !inbound.isEmpty, try folder.isIdentityProtected() == true { _ = try folder.identity() }
     return ServedDatabase(
-      manager: target.manager, name: target.database, home: folder,
+      manager: target.manager(home: folder), name: target.database,
       folders: inbound.map { InboundFolder(path: $0) }, options: options, decidedBy: by ?? ResolveVerb.account,
       isReadOnly: readOnly, limits: output.full ? .full : .standard)
   }

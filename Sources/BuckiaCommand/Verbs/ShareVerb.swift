@@ -160,10 +160,9 @@ struct ShareVerb: Verb {
     options.isDryRun = dryRun
     let known = Recipients(in: home.folder)
     let recipients = try to.map { try known.recipient($0) }
-    let report = try DatabaseManager(database).share(
+    let report = try DatabaseManager(database, home: home.folder).share(
       chosenScope(for: recipients), to: recipients,
       output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: home.folder.identityIfAny(),
-      home: home.folder,
       progress: { now in progress.update(now.line) })
     progress.clear()
     try console.document(report.json)

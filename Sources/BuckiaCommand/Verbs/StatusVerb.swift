@@ -26,7 +26,7 @@ struct StatusVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager.status(home: home.folder, includesWords: words)
+    let report = try target.manager(home: home.folder).status(includesWords: words)
     let next = report.nextSteps(database: target.database)
     try console.document(report.json(next: next))
     try console.say(report.lines(next: next, style: console.style))

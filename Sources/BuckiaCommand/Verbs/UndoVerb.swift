@@ -45,9 +45,9 @@ struct UndoVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager.undo(
+    let report = try target.manager(home: home.folder).undo(
       ids.map { .diff($0) } + UndoSubject.senders(named: sender, in: home.folder),
-      options: UndoOptions(conflicts: ConflictPolicies(onConflict), isDryRun: dryRun), home: home.folder)
+      options: UndoOptions(conflicts: ConflictPolicies(onConflict), isDryRun: dryRun))
     try console.document(report.json)
     try console.say(report.lines(database: target.database, style: console.style))
     return report.skipped.isEmpty ? .done : .failed

@@ -15,7 +15,7 @@ extension SQLiteConnection {
       let options = try ApplyOptions(given)
       let home = try given.home()
       try host.requireRoom(for: "buckia_apply")
-      let report = try host.withDatabase { try $0.processInboundChanges([source], options: options, home: home) }
+      let report = try host.withDatabase(home: home) { try $0.processInboundChanges([source], options: options) }
       return .text(report.json(stoppedBy: nil).text())
     }
   }

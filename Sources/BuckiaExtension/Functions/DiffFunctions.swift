@@ -68,8 +68,8 @@ private struct DiffCall {
     return try SQLiteFunctionFailure.wrapping {
       let collected = CollectedBytes()
       do {
-        let report = try DatabaseManager(newer).createDatabaseDiff(
-          since: older, output: .stream { collected.append($0) }, options: options, home: home)
+        let report = try DatabaseManager(newer, home: home).createDatabaseDiff(
+          since: older, output: .stream { collected.append($0) }, options: options)
         return report.id == nil ? nil : collected.bytes
       } catch let refusal as IncompleteChangeset {
         throw SQLiteFunctionFailure("\(refusal); ask for a diff file with the option {\"raw\":false}")

@@ -129,7 +129,7 @@ extension SyncRound {
     }
     let place = BackupPlace(folder: remote, name: known.path.name)
     let now = Int64(Date().timeIntervalSince1970)
-    let id = try configuration.home.newIDs(after: [], unixSeconds: now).ids[0]
+    let id = try configuration.database.home.newIDs(after: [], unixSeconds: now).ids[0]
     let path = try place.history.appending("\(id).pages")
     try await put(copy.delta, to: path, .ifAbsent, in: storage)
     var next = known

@@ -5,7 +5,7 @@ import BuckiaStorage
 public struct BuckiaConfiguration: Sendable {
   /// The person's folder in the storage: one part of a path, such as `7f3a91`.
   public var userID: String
-  /// The local database.
+  /// The local database, with the home of the person: identity, contacts, and what was sent where.
   public var database: DatabaseManager
   /// Where the person's files are on this device.
   public var folders: FolderStructureConfiguration
@@ -19,8 +19,6 @@ public struct BuckiaConfiguration: Sendable {
   public var hasSeveralDevices = false
   /// Where diffs for others go.
   public var deliveries: [Delivery] = []
-  /// What belongs to the person: identity, contacts, and what was sent where.
-  public var home: BuckiaHome
 
   /// Diffs for one person.
   public struct Delivery: Sendable {
@@ -41,13 +39,11 @@ public struct BuckiaConfiguration: Sendable {
 
   /// Describes what a client works with.
   public init(
-    userID: String, database: DatabaseManager, folders: FolderStructureConfiguration, storage: StorageAccount,
-    home: BuckiaHome = .standard
+    userID: String, database: DatabaseManager, folders: FolderStructureConfiguration, storage: StorageAccount
   ) {
     self.userID = userID
     self.database = database
     self.folders = folders
     self.storage = storage
-    self.home = home
   }
 }

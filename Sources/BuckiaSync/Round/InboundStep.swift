@@ -39,7 +39,7 @@ struct InboundStep {
     let objects = listing.objects.filter { $0.path.folder == inbound && InboundFileName.isOne($0.path.name) }
     self.objects = objects
     otherCount = listing.objects.count - objects.count + listing.unusableNames
-    let made = objects.isEmpty ? [] : try round.configuration.database.outgoingIDs(home: round.configuration.home)
+    let made = objects.isEmpty ? [] : try round.configuration.database.outgoingIDs()
     own = Set(objects.map(\.path).filter { path in InboundFileName.id(path.name).map { made.contains($0) } ?? false })
     marks =
       if round.configuration.hasSeveralDevices, !round.options.isDryRun {
@@ -194,7 +194,7 @@ struct InboundStep {
     options.keepsFiles = false
     options.isDryRun = isDryRun
     return try await round.configuration.database.processInboundChanges(
-      [folder], options: options, home: round.configuration.home)
+      [folder], options: options)
   }
 
   /// Whether all files are refused or wait as the database has recorded it before.
@@ -206,7 +206,7 @@ struct InboundStep {
       }
     let names = files.map { String($0.path.split(separator: "/").last ?? "") }
     let entries = try round.configuration.database.lastLogEntries(
-      ofFiles: names.compactMap { name in InboundFileName.id(name).map { (name, $0) } }, home: round.configuration.home)
+      ofFiles: names.compactMap { name in InboundFileName.id(name).map { (name, $0) } })
     return zip(files, names).allSatisfy { file, name in
       guard let entry = entries[name] else { return false }
       return ![.applied, .alreadyApplied, .held].contains(file.state) && entry.state == file.state

@@ -80,9 +80,9 @@ struct SyncRound {
 
   /// Finds out which life of the database this is, before anything is done in its name.
   private mutating func settleDevice() async throws {
-    let (database, home) = (configuration.database, configuration.home)
+    let database = configuration.database
     let (incarnation, remarks) = try await CancellationFlag.onThreadOfItsOwn { _ in
-      try database.settleReplica(home: home)
+      try database.settleReplica()
     }
     result.notes += remarks.map { "\($0)" }
     device = try await index.device(in: incarnation ?? "-")

@@ -50,8 +50,8 @@ struct Chain {
         INSERT INTO line VALUES (\(number));
         COMMIT
         """)
-      _ = try DatabaseManager(bench.path("end.db")).createDatabaseDiff(
-        since: bench.path("before.db"), output: .folder(bench.path("sent")), home: home)
+      _ = try DatabaseManager(bench.path("end.db"), home: home).createDatabaseDiff(
+        since: bench.path("before.db"), output: .folder(bench.path("sent")))
       try remove("before.db")
       try copy("end.db", to: "before.db")
     }

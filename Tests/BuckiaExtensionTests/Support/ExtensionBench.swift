@@ -51,9 +51,8 @@ struct ExtensionBench {
     let name = "theirs-\(UUID().uuidString).sqlite"
     _ = try folder.copy("base.sqlite", to: name)
     try make(name, edits)
-    try DatabaseManager(folder.file(name)).createDatabaseDiff(
-      since: folder.file("base.sqlite"), output: .folder(folder.file("inbound")),
-      home: BuckiaHome(path: folder.file(".home")))
+    try DatabaseManager(folder.file(name), home: BuckiaHome(path: folder.file(".home"))).createDatabaseDiff(
+      since: folder.file("base.sqlite"), output: .folder(folder.file("inbound")))
   }
 
   static let notes = """

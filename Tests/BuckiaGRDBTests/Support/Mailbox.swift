@@ -57,7 +57,7 @@
     func deliver(_ sql: String) throws {
       let before = try folder.copy("sender.sqlite", to: "sender-\(try folder.names(in: ".").count).sqlite")
       try TestDatabases.run(sql, on: sender)
-      try DatabaseManager(sender).createDatabaseDiff(since: before, output: .folder(inbound), home: home)
+      try DatabaseManager(sender, home: home).createDatabaseDiff(since: before, output: .folder(inbound))
     }
 
     /// The names of the files that wait in the folder.

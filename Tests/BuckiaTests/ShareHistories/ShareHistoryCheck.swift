@@ -97,7 +97,7 @@ struct ShareHistoryCheck {
   private func words() throws -> [Fault] {
     // Otherwise people share more with one than the other shares with them.
     guard history.people == 2, history.sharing != .topics, rows[0] == rows[1], !history.has(.keep) else { return [] }
-    let words = try run.people.map { try DatabaseManager($0.path).status(home: $0.home, includesWords: true).words }
+    let words = try run.people.map { try DatabaseManager($0.path, home: $0.home).status(includesWords: true).words }
     let differ = words[0].map(\.words) != words[1].map(\.words) || words.joined().contains { $0.problem != nil }
     return differ ? [Fault(kind: .words, description: "\(words[0]) and \(words[1])")] : []
   }

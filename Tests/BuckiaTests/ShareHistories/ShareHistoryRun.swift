@@ -126,7 +126,7 @@ final class ShareHistoryRun {
     }
     if isCopied {
       for _ in 0..<3 { try edit(anna, history.seed &+ UInt64(written.count)) }
-      if history.beginning == .copiesOfDataset { _ = try DatabaseManager(anna.path).beginDataset(home: anna.home) }
+      if history.beginning == .copiesOfDataset { _ = try DatabaseManager(anna.path, home: anna.home).beginDataset() }
       for person in people.dropFirst() { _ = try folder.copy(anna.path, to: "\(person.name).sqlite") }
       note("all others have a copy of anna's database\(history.beginning == .copiesOfDataset ? ", a dataset" : "")")
     }
@@ -157,10 +157,10 @@ final class ShareHistoryRun {
   private func invite() throws {
     let (anna, ben) = (people[0], people[1])
     note("anna invites ben, who accepts")
-    let invitation = try DatabaseManager(anna.path).invite(scope(anna, ben), as: anna.home.identity(), home: anna.home)
+    let invitation = try DatabaseManager(anna.path, home: anna.home).invite(scope(anna, ben), as: anna.home.identity())
       .invitation
-    _ = try DatabaseManager(ben.path).accept(
-      invitation, answer: .folder(folder.file("for anna")), as: ben.home.identity(), home: ben.home)
+    _ = try DatabaseManager(ben.path, home: ben.home).accept(
+      invitation, answer: .folder(folder.file("for anna")), as: ben.home.identity())
     try receive(anna, [folder.file("for anna")])
   }
 
@@ -185,7 +185,7 @@ final class ShareHistoryRun {
       let diff = person.applied[Int(step.choice % UInt64(person.applied.count))]
       try tick(person, step.choice)
       do {
-        try DatabaseManager(person.path).undo([.diff(diff)], home: person.home)
+        try DatabaseManager(person.path, home: person.home).undo([.diff(diff)])
         note("\(person.name): undo \(diff)")
       } catch let error as BuckiaError where [.alreadyUndone, .notKept, .noSuchDiff].contains(error.code) {
         note("\(person.name): undo \(diff) -- \(error.code)")
@@ -343,9 +343,9 @@ final class ShareHistoryRun {
     let id = try tick(person, UInt64(folders) &* 77)
     let report: ShareReport
     do {
-      report = try DatabaseManager(person.path).share(
+      report = try DatabaseManager(person.path, home: person.home).share(
         scope(person, group.first), to: group.map { try person.recipient($0) },
-        output: .folder(folder.file(outbox)), options: options, signedBy: person.ownIdentity(), home: person.home)
+        output: .folder(folder.file(outbox)), options: options, signedBy: person.ownIdentity())
     } catch let error as BuckiaError {
       throw Fault(kind: .refused, description: "\(person.name) cannot share: \(error) \(id)")
     }
@@ -399,7 +399,7 @@ final class ShareHistoryRun {
       }
     if history.onlyKnown { options.trust = .known }
     if history.beginning == .copies { options.copies = .same }
-    let report = try DatabaseManager(person.path).processInboundChanges(paths, options: options, home: person.home)
+    let report = try DatabaseManager(person.path, home: person.home).processInboundChanges(paths, options: options)
     let did = report.diffs.map {
       "\($0.id.map { "\($0)" } ?? "?") \($0.state) +\($0.inserted) ~\($0.updated) -\($0.deleted) !\($0.conflicts)"
     }

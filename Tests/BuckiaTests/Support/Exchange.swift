@@ -30,7 +30,7 @@ struct Exchange {
     try folder.makeFolder("inbound")
   }
 
-  var database: DatabaseManager { DatabaseManager(mine) }
+  var database: DatabaseManager { DatabaseManager(mine, home: home) }
 
   /// Somebody changes a copy of the base and sends what changed.
   @discardableResult
@@ -39,15 +39,14 @@ struct Exchange {
   ) throws -> DiffReport {
     let theirs = try folder.copy("base.sqlite", to: "theirs-\(UInt64.random(in: 0...UInt64.max)).sqlite")
     try TestDatabases.run(edits, on: theirs)
-    return try DatabaseManager(theirs).createDatabaseDiff(
-      since: base, output: output ?? .folder(inbound), options: DiffOptions(isRaw: raw), signedBy: identity,
-      home: home)
+    return try DatabaseManager(theirs, home: home).createDatabaseDiff(
+      since: base, output: output ?? .folder(inbound), options: DiffOptions(isRaw: raw), signedBy: identity)
   }
 
   /// Applies the inbound folder.
   @discardableResult
   func apply(_ options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil) throws -> ApplyReport {
-    try database.processInboundChanges([inbound], options: options, home: home, resolver: resolver)
+    try database.processInboundChanges([inbound], options: options, resolver: resolver)
   }
 
   /// The only file of the inbound folder, verified, as the engine takes it.

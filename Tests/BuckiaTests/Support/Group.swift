@@ -10,7 +10,6 @@ struct Group {
   struct Member {
     let database: DatabaseManager
     let shared: String
-    let home: BuckiaHome
     /// The files that have not been applied here yet.
     var mail: [String] = []
   }
@@ -29,13 +28,12 @@ struct Group {
     folder = try TemporaryFolder()
     try TestDatabases.run(schema, on: folder.file("base.sqlite"))
     for index in 0..<count {
-      let database = DatabaseManager(try folder.copy("base.sqlite", to: "\(index).sqlite"))
+      let database = DatabaseManager(
+        try folder.copy("base.sqlite", to: "\(index).sqlite"),
+        home: BuckiaHome(path: folder.file(ordersIDs ? "home" : "\(index)-home")))
       try database.initialize()
       try database.keepClocks()
-      members.append(
-        Member(
-          database: database, shared: folder.file("\(index)-shared.sqlite"),
-          home: BuckiaHome(path: folder.file(ordersIDs ? "home" : "\(index)-home"))))
+      members.append(Member(database: database, shared: folder.file("\(index)-shared.sqlite")))
       try database.snapshot(to: members[index].shared)
     }
   }
@@ -46,7 +44,7 @@ struct Group {
   @discardableResult
   mutating func send(_ member: Int) throws -> DiffReport {
     let report = try members[member].database.createDatabaseDiff(
-      since: members[member].shared, output: .folder(folder.file("sent")), home: members[member].home)
+      since: members[member].shared, output: .folder(folder.file("sent")))
     if let file = report.path {
       sent.append((file, member))
       for other in members.indices where other != member { members[other].mail.append(file) }
@@ -61,7 +59,7 @@ struct Group {
     var options = options
     options.snapshot = members[member].shared
     members[member].mail.removeAll { files.contains($0) }
-    return try members[member].database.processInboundChanges(files, options: options, home: members[member].home)
+    return try members[member].database.processInboundChanges(files, options: options)
   }
 
   /// Lets everybody have everything.

@@ -38,7 +38,7 @@ final class HostileContact {
 
   /// The replica that the database is.
   func replica() throws -> ReplicaID {
-    let id = try #require(try DatabaseManager(path).status(home: home).replica).id
+    let id = try #require(try DatabaseManager(path, home: home).status().replica).id
     return try #require(ReplicaID(hex: id))
   }
 
@@ -61,15 +61,14 @@ final class HostileContact {
     guard changes != nil || alter != nil || altered[other.name] != nil else {
       var options = ShareOptions()
       options.widening = widening
-      return try DatabaseManager(path).share(
-        scope, to: [recipient], output: .folder(outbox), options: options, signedBy: home.identity(), home: home)
+      return try DatabaseManager(path, home: home).share(
+        scope, to: [recipient], output: .folder(outbox), options: options, signedBy: home.identity())
     }
     var options = ShareOptions()
     options.isUnencrypted = true
     options.acknowledges = true
-    let report = try DatabaseManager(path).share(
-      scope, to: [recipient], output: .folder(folder.file("unaltered")), options: options, signedBy: home.identity(),
-      home: home)
+    let report = try DatabaseManager(path, home: home).share(
+      scope, to: [recipient], output: .folder(folder.file("unaltered")), options: options, signedBy: home.identity())
     let diff = try DiffFile.verified(at: try #require(report.path))
     let definitions = try diff.schema.flatMap { $0.isEmpty ? nil : $0 } ?? definitions()
     var draft = DiffFileDraft(manifest: diff.manifest, schema: .included(definitions), annotations: diff.annotations)
@@ -105,8 +104,8 @@ final class HostileContact {
   /// Applies what has arrived, from known senders only.
   @discardableResult
   func receive(_ policies: ConflictPolicies = .keepLocal) throws -> [DiffOutcome] {
-    try DatabaseManager(path).processInboundChanges(
-      [folder.file("for \(name)")], options: ApplyOptions(conflicts: policies, trust: .known), home: home
+    try DatabaseManager(path, home: home).processInboundChanges(
+      [folder.file("for \(name)")], options: ApplyOptions(conflicts: policies, trust: .known)
     ).diffs
   }
 }

@@ -25,7 +25,7 @@ final class NotesPerson {
     home = BuckiaHome(path: folder.file(ordersIDs && !isSigning ? "home" : "home of \(name)"))
     if isSigning { try home.makeIdentity(named: name) }
     try folder.makeFolder("for \(name)")
-    try DatabaseManager(path).initialize(home: home)
+    try DatabaseManager(path, home: home).initialize()
     try DatabaseManager(path).keepClocks()
   }
 
@@ -88,9 +88,9 @@ final class NotesPerson {
     let recipients = try others.map {
       try isSigning ? ShareRecipient(home.contact(named: $0.name)) : ShareRecipient($0.name)
     }
-    let report = try DatabaseManager(path).share(
+    let report = try DatabaseManager(path, home: home).share(
       ShareScope(name: "notes") { SharedTable("note") }, to: recipients, output: .folder(folder.file("from \(name)")),
-      options: options, signedBy: isSigning ? home.identity() : nil, home: home)
+      options: options, signedBy: isSigning ? home.identity() : nil)
     if isDelivered, let file = report.path { for other in others { try other.deliver(file) } }
     return report.path
   }
@@ -98,8 +98,8 @@ final class NotesPerson {
   /// Makes a diff that belongs to no stream.
   @discardableResult
   func diff(from older: String, to folderName: String) throws -> String {
-    let report = try DatabaseManager(path).createDatabaseDiff(
-      since: older, output: .folder(folder.file(folderName)), home: home)
+    let report = try DatabaseManager(path, home: home).createDatabaseDiff(
+      since: older, output: .folder(folder.file(folderName)))
     return try #require(report.path)
   }
 
@@ -118,8 +118,8 @@ final class NotesPerson {
   func receive(expecting states: Set<DiffState> = [.applied, .alreadyApplied]) throws -> [DiffOutcome] {
     var options = ApplyOptions()
     options.conflicts = .latest
-    let report = try DatabaseManager(path).processInboundChanges(
-      [folder.file("for \(name)")], options: options, home: home)
+    let report = try DatabaseManager(path, home: home).processInboundChanges(
+      [folder.file("for \(name)")], options: options)
     #expect(
       report.diffs.allSatisfy { states.contains($0.state) },
       "\(name): \(report.diffs.map { $0.reason ?? "\($0.state)" })")
@@ -143,10 +143,10 @@ final class NotesPerson {
       "CREATE TABLE other(id INTEGER PRIMARY KEY); INSERT INTO other VALUES (1)", on: folder.file(name))
     var options = ShareOptions()
     options.isUnencrypted = true
-    try DatabaseManager(other).share(
+    try DatabaseManager(other, home: BuckiaHome(path: folder.file("home of \(name)"))).share(
       ShareScope { SharedTable("other") }, to: [ShareRecipient(self.name)],
       output: .folder(folder.file("for \(self.name)")),
-      options: options, home: BuckiaHome(path: folder.file("home of \(name)")))
+      options: options)
     try receive()
   }
 

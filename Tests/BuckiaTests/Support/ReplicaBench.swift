@@ -24,7 +24,7 @@ struct ReplicaBench {
   /// Makes the ledger, or finds it, and returns what is told of the replica.
   @discardableResult
   func initialize(_ path: String? = nil, home: BuckiaHome? = nil) throws -> [Remark] {
-    try DatabaseManager(path ?? self.path).initialize(home: home ?? self.home).warnings
+    try DatabaseManager(path ?? self.path, home: home ?? self.home).initialize().warnings
   }
 
   /// Applies a new file with one row, and returns what is told of the replica.
@@ -35,8 +35,8 @@ struct ReplicaBench {
     let row = Int64.random(in: 1...Int64.max)
     let file = "inbound/\(Exchange.id(at: 1_700_000_000)).changeset"
     try folder.write(insertion(into: "notes", values: [row, 1]), to: file)
-    let report = try DatabaseManager(path ?? self.path).processInboundChanges(
-      [folder.file(file)], options: options, home: home ?? self.home)
+    let report = try DatabaseManager(path ?? self.path, home: home ?? self.home).processInboundChanges(
+      [folder.file(file)], options: options)
     #expect(report.diffs.map(\.state) == [.applied])
     return report.warnings
   }
@@ -47,8 +47,8 @@ struct ReplicaBench {
     let path = path ?? self.path
     let before = try folder.copy(path, to: "before-\(UInt64.random(in: 0...UInt64.max)).sqlite")
     try TestDatabases.run("INSERT INTO notes VALUES (abs(random()), 2)", on: path)
-    return try DatabaseManager(path).createDatabaseDiff(
-      since: before, output: .folder(folder.file("outbox")), options: options, home: home)
+    return try DatabaseManager(path, home: home).createDatabaseDiff(
+      since: before, output: .folder(folder.file("outbox")), options: options)
   }
 
   /// What the database says it is.

@@ -29,16 +29,15 @@ final class SharingPerson {
     var options = ShareOptions()
     options.isUnencrypted = true
     change(&options)
-    return try DatabaseManager(path).share(
-      scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options,
-      home: home)
+    return try DatabaseManager(path, home: home).share(
+      scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options)
   }
 
   /// Applies what has come.
   @discardableResult
   func receive(_ options: ApplyOptions = ApplyOptions()) throws -> ApplyReport {
-    let report = try DatabaseManager(path).processInboundChanges(
-      [folder.file("for \(name)")], options: options, home: home)
+    let report = try DatabaseManager(path, home: home).processInboundChanges(
+      [folder.file("for \(name)")], options: options)
     #expect(
       report.diffs.allSatisfy { $0.state == .applied || $0.state == .alreadyApplied },
       "\(report.diffs.map { $0.reason ?? "" })")

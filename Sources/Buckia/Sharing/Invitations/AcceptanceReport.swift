@@ -1,7 +1,7 @@
 import BuckiaIdentities
 import BuckiaSchemaPlans
 
-/// What ``DatabaseManager/accept(_:named:answer:as:home:)`` did.
+/// What ``DatabaseManager/accept(_:named:answer:as:)`` did.
 public struct AcceptanceReport: Sendable {
   /// Who has invited: a trusted contact now. Nil where the invitation was accepted before.
   public internal(set) var inviter: Contact?

@@ -12,7 +12,7 @@ extension DatabaseManager {
   ///
   /// ```swift
   /// let invitation = try Invitation(contentsOf: "anna.invitation")
-  /// let report = try database.accept(invitation, answer: .folder("outbox"), as: home.identity(), home: home)
+  /// let report = try database.accept(invitation, answer: .folder("outbox"), as: home.identity())
   /// print(report.path ?? "")
   /// ```
   ///
@@ -24,22 +24,19 @@ extension DatabaseManager {
   ///   - name: What its author is to be called here; nil for what the card says.
   ///   - output: Where the answer goes.
   ///   - identity: Who accepts it.
-  ///   - home: Where the contacts are, and what is known of the replica.
   /// - Throws: `BuckiaError`: `expiredInvitation`; `ownKey` for one's own; `endedKey` for an author who was removed;
   ///   `contactExists` when another contact has the name; `misuse` for a borrowed database inside a transaction of the app.
   ///   Nothing has been changed then. When the answer cannot be written, the next call writes it.
   public func accept(
-    _ invitation: Invitation, named name: String? = nil, answer output: DiffOutput, as identity: Identity,
-    home: BuckiaHome = .standard
+    _ invitation: Invitation, named name: String? = nil, answer output: DiffOutput, as identity: Identity
   ) throws -> AcceptanceReport {
-    try accept(
-      invitation, named: name, answer: output, as: identity, home: home, at: WallClock.unixMilliseconds)
+    try accept(invitation, named: name, answer: output, as: identity, at: WallClock.unixMilliseconds)
   }
 
   /// The same at a time of one's own, in milliseconds since 1970.
   package func accept(
     _ invitation: Invitation, named name: String? = nil, answer output: DiffOutput, as identity: Identity,
-    home: BuckiaHome = .standard, at time: Int64
+    at time: Int64
   ) throws -> AcceptanceReport {
     guard invitation.card.key != identity.card.key else {
       throw BuckiaError(.ownKey, "the invitation is your own; send it to the person it is for")

@@ -11,11 +11,11 @@ extension DatabaseManager {
   ///
   /// The invitation goes to that person, by a way that others do not read: whoever answers it first is taken for them. Their answer is a
   /// small file, which `processInboundChanges` takes: then they are a trusted contact, and
-  /// ``share(_:to:output:options:signedBy:home:progress:)`` with this scope and them makes what they get.
+  /// ``share(_:to:output:options:signedBy:progress:)`` with this scope and them makes what they get.
   ///
   /// ```swift
   /// let scope = ShareScope(name: "summer") { SharedTable("album").where("id = 7") }
-  /// let invitation = try database.invite(scope, as: home.identity(), home: home).invitation
+  /// let invitation = try database.invite(scope, as: home.identity()).invitation
   /// print(invitation.text)
   /// ```
   ///
@@ -23,21 +23,19 @@ extension DatabaseManager {
   ///   - scope: What they are going to get.
   ///   - options: Whom it is for, where the files are going to be, and how long it is taken.
   ///   - identity: Who invites.
-  ///   - home: Where the contacts are, and what is known of the replica.
-  /// - Throws: `BuckiaError`: as ``share(_:to:output:options:signedBy:home:progress:)`` for the scope; `invalidInvitation` when it is
+  /// - Throws: `BuckiaError`: as ``share(_:to:output:options:signedBy:progress:)`` for the scope; `invalidInvitation` when it is
   ///   too long to be said; `contactExists` and `invalidName` for the recipient; `misuse` for a borrowed database inside a
   ///   transaction of the app. Nobody is invited then.
   public func invite(
-    _ scope: ShareScope, options: InvitationOptions = InvitationOptions(), as identity: Identity,
-    home: BuckiaHome = .standard
+    _ scope: ShareScope, options: InvitationOptions = InvitationOptions(), as identity: Identity
   ) throws -> InvitationReport {
-    try invite(scope, options: options, as: identity, home: home, at: WallClock.unixMilliseconds)
+    try invite(scope, options: options, as: identity, at: WallClock.unixMilliseconds)
   }
 
   /// The same at a time of one's own, in milliseconds since 1970.
   package func invite(
     _ scope: ShareScope, options: InvitationOptions = InvitationOptions(), as identity: Identity,
-    home: BuckiaHome = .standard, at time: Int64
+    at time: Int64
   ) throws -> InvitationReport {
     guard (1...365).contains(options.days) else {
       throw BuckiaError(.invalidInvitation, "an invitation is taken for 1 to 365 days")

@@ -2,7 +2,7 @@ import BuckiaByteStreams
 import BuckiaIdentities
 
 extension Invitation {
-  /// Reads an invitation and verifies its signature. Whether it has expired ``DatabaseManager/accept(_:named:answer:as:home:)`` looks at.
+  /// Reads an invitation and verifies its signature. Whether it has expired ``DatabaseManager/accept(_:named:answer:as:)`` looks at.
   ///
   /// - Parameter text: The line that begins with `buckia-invitation-1:`. White space in it is ignored.
   /// - Throws: `BuckiaError`: `invalidInvitation`, `badSignature`, or `unsupportedFormat` for one of a newer version.

@@ -15,7 +15,7 @@ public struct InvitationOptions: Sendable {
   public init() {}
 }
 
-/// What ``DatabaseManager/invite(_:options:as:home:)`` did.
+/// What ``DatabaseManager/invite(_:options:as:)`` did.
 public struct InvitationReport: Sendable {
   /// The invitation.
   public let invitation: Invitation
