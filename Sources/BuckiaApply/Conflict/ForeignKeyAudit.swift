@@ -18,10 +18,14 @@ struct ForeignKeyAudit {
 
   /// Looks at every foreign key whose table or parent was changed.
   ///
-  /// - Parameter written: Rows that were written beside the changes, by table.
+  /// - Parameters:
+  ///   - written: Rows that were written beside the changes, by table.
+  ///   - last: The greatest rowids before the changes of tables without a key.
   /// - Returns: The rows that refer to nothing or to another row than before, by foreign key; none without such rows.
   /// - Throws: `SQLiteError`.
-  func run(_ sections: TableSections, beside written: [TableName: KeyStore]) throws -> [BrokenRows] {
+  func run(
+    _ sections: TableSections, beside written: [TableName: KeyStore], after last: [TableName: Int64]
+  ) throws -> [BrokenRows] {
     let referring = try referring(sections).union(written.keys)
     var all: [BrokenRows] = []
     guard !referring.isEmpty else { return all }
@@ -38,7 +42,7 @@ struct ForeignKeyAudit {
           try check.orphaned(notedIn: store, &found)
         }
         found.areTaken = false
-        if let match = changed[entry.name] { try check.written(match, sections, &found) }
+        if let match = changed[entry.name] { try check.written(match, sections, after: last[entry.name], &found) }
         if let store = watch.rowsWritten(to: entry.name) { try check.written(notedIn: store, &found) }
         if let store = written[entry.name] { try check.written(notedIn: store, &found) }
         if let collisions, collisions.refused.hasReplaced {

@@ -112,7 +112,11 @@ struct ForeignKeyCheck {
   }
 
   /// Rows that the changes wrote and that refer to nothing.
-  func written(_ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows) throws {
+  ///
+  /// - Parameter last: The greatest rowid before the changes, for a table without a key.
+  func written(
+    _ match: TableMatch, _ sections: TableSections, after last: Int64?, _ found: inout BrokenRows
+  ) throws {
     let key = child.keyIndexes
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
     // An UPDATE that leaves the reference alone breaks nothing. A generated column can follow any other.
@@ -133,6 +137,7 @@ struct ForeignKeyCheck {
         var writer = ChangesetWriter()
         for column in columns { writer.append(change.row(column), of: bytes) }
         guard nullKeys.insert(writer.bytes).inserted else { return }
+        if let last { return try addAll(where: "c.\(child.keySQL[0]) > \(last)", to: &found) }
       }
       let lookup = try lookups[isNull] ?? prepareLookup(of: key, isNull)
       lookups[isNull] = lookup

@@ -38,8 +38,8 @@ final class ReferenceDecisions {
   private var staying: [TableName: StayingRows] = [:]
   /// The rows that the diff inserts and that were not there before it, by table; empty for the first run.
   private(set) var new: [TableName: KeyStore] = [:]
-  /// The greatest rowid before the diff of each table into which it inserts rows without a key: theirs are greater.
-  private var lastRowIDs: [TableName: Int64] = [:]
+  /// The greatest rowid before the diff of each of its tables without a key that refers to others: rows that it inserts have greater ones.
+  private(set) var lastRowIDs: [TableName: Int64] = [:]
   /// How many rows referred to nothing that have been mended before this run.
   var count: Int { asked.count - old.count }
 
@@ -83,7 +83,7 @@ final class ReferenceDecisions {
   ) throws {
     for rows in staying.values { rows.beginRun() }
     new = [:]
-    lastRowIDs = [:]
+    try noteLastRowIDs(matches, in: session)
     guard runs > 0 else { return }
     if runs >= Self.runLimit { try keepAll(matches, in: session) }
     let sections = try sections()
@@ -125,6 +125,15 @@ final class ReferenceDecisions {
     return try lookup.step()
   }
 
+  private func noteLastRowIDs(_ matches: [TableName: TableMatch], in session: ApplySession) throws {
+    lastRowIDs = [:]
+    for (name, match) in matches where match.local.isKeyedByRowID && match.local.rowIDName != nil {
+      guard try session.references().isChild(name) else { continue }
+      let greatest = "SELECT max(\(match.local.keySQL[0])) FROM main.\(name.quoted)"
+      lastRowIDs[name] = try session.connection.integer(greatest) ?? 0
+    }
+  }
+
   private func noteNewRows(
     _ sections: TableSections, _ matches: [TableName: TableMatch], in session: ApplySession
   ) throws {
@@ -142,13 +151,7 @@ final class ReferenceDecisions {
         WHERE NOT EXISTS (SELECT 1 FROM main.\(name.quoted) WHERE \(equal))
         """, isPersistent: true)
       try sections.forEachChange(of: name) { change, bytes in
-        guard change.operation == .insert else { return }
-        if change.hasNullKey {
-          guard local.isKeyedByRowID, lastRowIDs[name] == nil else { return }
-          let greatest = "SELECT max(\(local.keySQL[0])) FROM main.\(name.quoted)"
-          lastRowIDs[name] = try session.connection.integer(greatest) ?? 0
-          return
-        }
+        guard change.operation == .insert, !change.hasNullKey else { return }
         for (index, place) in places.enumerated() { try insert.bind(change.new(place), in: bytes, at: index) }
         try insert.run()
       }

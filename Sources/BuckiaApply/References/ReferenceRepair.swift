@@ -47,7 +47,7 @@ struct ReferenceRepair {
   /// - Returns: False if the diff has to be rolled back and applied again, with what is decided now.
   /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when the policy, or the resolver, refuses broken references.
   mutating func run(_ sections: TableSections) throws -> Bool {
-    let found = try audit.run(sections, beside: parked.written)
+    let found = try audit.run(sections, beside: parked.written, after: decisions.lastRowIDs)
     var unknown: [(check: ForeignKeyCheck, row: BrokenRows.Row)] = []
     var rest: [(check: ForeignKeyCheck, row: BrokenRows.Row)] = []
     for broken in found {

@@ -152,7 +152,8 @@ package struct ConflictSettlement {
   private func violations(_ watch: ForeignKeyWatch) throws -> [String] {
     let nothing = TemporaryBuffer([])
     let audit = ForeignKeyAudit(session: session, changed: [:], watch: watch, collisions: nil)
-    return try audit.run(TableSections(ChangesetSummary.of(nothing), of: nothing), beside: [:]).flatMap { broken in
+    return try audit.run(TableSections(ChangesetSummary.of(nothing), of: nothing), beside: [:], after: [:]).flatMap {
+      broken in
       try broken.missing.map { "it refers to \(try broken.check.name(ofParent: $0.values)), which is not there" }
     }
   }

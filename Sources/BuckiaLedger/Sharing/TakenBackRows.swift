@@ -16,6 +16,9 @@ package enum TakenBackRows {
   /// Stands for shares that are not made yet.
   package static let laterShares: Int64 = 0
 
+  /// In the place of the number of a share: rows that their senders have withdrawn. They may come back.
+  package static let withdrawn: Int64 = -1
+
   /// Notes a row for a share whose receivers have it.
   ///
   /// - Parameter key: The values of its key, in the format of changesets.

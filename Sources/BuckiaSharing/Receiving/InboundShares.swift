@@ -250,6 +250,9 @@ package final class InboundShares: SharingParticipant {
         changes.definitions ?? changes.localDefinitions(schema), from: changes.key.sender, schema, on: connection)
     }
     let hasTombstones = try connection.cachedInteger("SELECT 1 FROM main.buckia_tombstone LIMIT 1") != nil
+    let hasWithdrawn =
+      try connection.cachedInteger(
+        "SELECT 1 FROM main.buckia_taken_back WHERE share = \(TakenBackRows.withdrawn) LIMIT 1") != nil
     let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
@@ -288,6 +291,10 @@ package final class InboundShares: SharingParticipant {
         if hasTombstones, try table.finds(table.lookup, reader.new, bytes, on: connection) {
           try Tombstones.remove(table.key(reader.new, bytes), of: table.name, on: connection)
         }
+        if hasWithdrawn {
+          try TakenBackRows.remove(
+            table.key(reader.new, bytes), of: table.name, for: TakenBackRows.withdrawn, on: connection)
+        }
         for (share, shadow) in untold where try !shadow.has(reader.new, bytes, of: table) {
           try UntoldRows.note(table.key(reader.new, bytes), of: table.name, for: share, on: connection)
         }
@@ -315,6 +322,8 @@ package final class InboundShares: SharingParticipant {
       }
       try names.markDeleted(reader.old, bytes, of: table)
       guard isWithdrawal else { return }
+      try TakenBackRows.note(
+        table.key(reader.old, bytes), of: table.name, for: TakenBackRows.withdrawn, on: connection)
       for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }

@@ -314,7 +314,12 @@ final class MatchedChanges {
     _ called: [NameRuns.Name], _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isHere: Bool
   ) throws -> NameRuns.Name? {
     if let own, let name = called.first(where: { $0.replica == own }) {
-      if try !isHere || sent.contains(where: { try $0.has(row, bytes, of: table) }) { return name }
+      // A row that its sender has withdrawn was not deleted here, and may come back.
+      func isDeleted() throws -> Bool {
+        try !TakenBackRows.contains(
+          table.key(row, bytes), of: table.name, for: TakenBackRows.withdrawn, on: connection)
+      }
+      if try sent.contains(where: { try $0.has(row, bytes, of: table) }) || !isHere && isDeleted() { return name }
     }
     guard !called.isEmpty else { return nil }
     let brought = try vouchers.found(row, bytes, of: table).filter { $0.entry.stream != place.stream }
