@@ -6,7 +6,7 @@ public enum LeavePolicy: String, Sendable, CaseIterable {
   case keep
 }
 
-/// What becomes of rows that would be shared only because of a change that a recipient has made.
+/// What becomes of rows that would be shared only because of a change by somebody who does not have them.
 public enum WideningPolicy: String, Sendable, CaseIterable {
   /// They are held back, unless ``always`` was said of this share before.
   case hold
@@ -25,7 +25,7 @@ public struct ShareOptions: Sendable {
   /// Whether rows that went here because of an undo, or because somebody does not share them any more, are deleted at the receivers, too.
   /// Otherwise they are told that the rows are not shared any more, as with ``LeavePolicy/withdraw``.
   public var propagates = false
-  /// What becomes of rows that would be shared only because of a change that a recipient has made.
+  /// What becomes of rows that would be shared only because of a change by somebody who does not have them.
   public var widening = WideningPolicy.hold
   /// Whether everything in the scope is sent anew, for a receiver who has lost a file or has never got one.
   public var resyncs = false

@@ -69,7 +69,7 @@ struct ShareVerb: Verb {
 
   @Option(
     help:
-      "What becomes of rows that would be shared only because of a change that a recipient has made: hold lists them and sends none, once sends those that are there now, always sends them from now on, never holds them again."
+      "What becomes of rows that would be shared only because of a change by somebody who does not have them: hold lists them and sends none, once sends those that are there now, always sends them from now on, never holds them again."
   )
   var widen = WideningPolicy.hold
 
