@@ -12,8 +12,9 @@ import SQLiteSchemas
 package final class UndoneRows: RowEffectObserver {
   package let wantsRows = false
   /// For each row the place of its table and whether the row is there, the length of its key, and the key: together, since they may be
-  /// very many.
-  private var rows: [UInt8] = []
+  /// very many, and in chunks, since an array that grows needs room for itself twice.
+  private var chunks: [[UInt8]] = []
+  private static let chunkSize = 1 << 20
   private var tables: [TableName] = []
   private var places: [TableName: Int] = [:]
 
@@ -26,34 +27,48 @@ package final class UndoneRows: RowEffectObserver {
       tables.append(effect.table)
       places[effect.table] = place
     }
+    if chunks.last.map({ $0.count >= Self.chunkSize }) ?? true { chunks.append([]) }
+    let last = chunks.count - 1
     for number in [place << 1 | (effect.operation == .insert ? 1 : 0), effect.key.count] {
-      withUnsafeBytes(of: UInt32(number).littleEndian) { rows.append(contentsOf: $0) }
+      withUnsafeBytes(of: UInt32(number).littleEndian) { chunks[last].append(contentsOf: $0) }
     }
-    rows.append(contentsOf: effect.key)
+    chunks[last].append(contentsOf: effect.key)
   }
 
   private func forEachRow(_ body: (TableName, _ key: [UInt8], _ isThere: Bool) throws -> Void) rethrows {
-    var position = 0
-    func number() -> Int {
-      defer { position += 4 }
-      return rows[position..<position + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
-    }
-    while position < rows.count {
-      let (table, count) = (number(), number())
-      try body(tables[table >> 1], Array(rows[position..<position + count]), table & 1 == 1)
-      position += count
+    for rows in chunks {
+      var position = 0
+      func number() -> Int {
+        defer { position += 4 }
+        return rows[position..<position + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
+      }
+      while position < rows.count {
+        let (table, count) = (number(), number())
+        try body(tables[table >> 1], Array(rows[position..<position + count]), table & 1 == 1)
+        position += count
+      }
     }
   }
 
-  package var mark: Int { rows.count }
+  package var mark: Int { chunks.reduce(0) { $0 + $1.count } }
 
-  package func rewind(to mark: Int) { rows.removeLast(rows.count - mark) }
+  package func rewind(to mark: Int) {
+    var surplus = self.mark - mark
+    while surplus > 0, let last = chunks.last {
+      if surplus >= last.count {
+        chunks.removeLast()
+      } else {
+        chunks[chunks.count - 1].removeLast(surplus)
+      }
+      surplus -= last.count
+    }
+  }
 
   /// Notes the rows for the shares whose receivers have them.
   ///
   /// - Throws: `SQLiteError`.
   package func note(on connection: borrowing SQLiteConnection) throws {
-    guard !rows.isEmpty else { return }
+    guard !chunks.isEmpty else { return }
     let schema = try SchemaReader(connection)
     let names = Set(tables)
     let definitions = try schema.entries.filter { names.contains($0.name) && $0.kind == .table }
