@@ -25,7 +25,7 @@ extension DatabaseManager {
   /// for remark in report.warnings { print(remark) }
   /// ```
   ///
-  /// - Parameter isUsed: Whether ranges are used from now on.
+  /// - Parameter isUsed: True to use ranges from now on.
   /// - Throws: `BuckiaError` with `unwritable` where it cannot be settled which replica the database is, on which the ranges depend; when the
   ///   database cannot be written. Nothing has been changed then.
   @discardableResult

@@ -11,7 +11,7 @@ extension DatabaseManager {
   /// for stream in status.streams { print(stream.sender, stream.sequence) }
   /// ```
   ///
-  /// - Parameter includesWords: Whether all rows that are shared are read, to say them in words (``StatusReport/words``).
+  /// - Parameter includesWords: True to read all rows that are shared, for their word fingerprint (``StatusReport/words``).
   /// - Throws: `BuckiaError` when there is no such database, it cannot be read, or has a newer ledger.
   public func status(includesWords: Bool = false) throws -> StatusReport {
     try withReader { connection in

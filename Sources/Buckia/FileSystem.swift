@@ -41,7 +41,7 @@ package enum FileSystem {
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
   }
 
-  /// Whether everybody may read a file, as its permissions say; so too for one that is not there.
+  /// True if the permissions of a file let everybody read it, and for a file that does not exist.
   static func isReadableByAll(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) != 0 || status.st_mode & 0o004 != 0

@@ -8,10 +8,10 @@
   import Darwin
 #endif
 
-/// The time, for the façade; everything below it is given the time.
-enum WallClock {
+/// The time, for the façade and the rounds of sync; everything below them is given the time.
+package enum WallClock {
   /// Milliseconds since 1970.
-  static var unixMilliseconds: Int64 {
+  package static var unixMilliseconds: Int64 {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
     return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000

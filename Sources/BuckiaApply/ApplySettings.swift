@@ -73,7 +73,6 @@ package struct ApplySettings {
       on: connection, firesTriggers: firesTriggers, memoryLimit: memoryLimit, indexPolicy: indexPolicy)
     session.contentPolicy = contentPolicy
     session.keepsLedger = keepsLedger
-    session.sharing = sharing
     return session
   }
 }

@@ -193,7 +193,7 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     return status.st_mode & 0o077 == 0 ? .isPrivate : .isOpenToOthers
   }
 
-  /// Whether everybody may read the file, as its permissions say.
+  /// True if the permissions of the file let everybody read it.
   package func isReadableByAll() throws(ByteStreamError) -> Bool {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw error("examined", .unreadable) }

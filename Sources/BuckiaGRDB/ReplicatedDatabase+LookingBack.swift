@@ -41,7 +41,7 @@
 
     /// Where the database stands: what has arrived, what waits or is open, and which replica it is.
     ///
-    /// - Parameter includesWords: Whether all rows that are shared are read, to say them in words.
+    /// - Parameter includesWords: True to read all rows that are shared, for their word fingerprint.
     /// - Throws: As `DatabaseManager.status`.
     public func status(includesWords: Bool = false) throws -> StatusReport {
       try reading(.all) { try $0.status(includesWords: includesWords) }

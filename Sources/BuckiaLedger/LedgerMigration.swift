@@ -436,16 +436,7 @@ enum LedgerMigration {
   private static let toStampsWithCarriers = """
     CREATE TEMP TABLE buckia_migration AS SELECT * FROM main.buckia_stamp;
     DROP TABLE main.buckia_stamp;
-    CREATE TABLE main.buckia_stamp(
-      stamp INTEGER PRIMARY KEY,
-      clock INTEGER NOT NULL,
-      diff TEXT NOT NULL,
-      operation TEXT NOT NULL,
-      columns BLOB NOT NULL,
-      is_own INTEGER NOT NULL,
-      carrier TEXT
-    );
-    CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
+    \(RowClocks.stampDefinition)
     INSERT INTO main.buckia_stamp
       SELECT stamp, clock, diff, operation, columns, is_own, NULL FROM temp.buckia_migration;
     DROP TABLE temp.buckia_migration;

@@ -12,7 +12,7 @@ public struct StorageContents: Sendable {
   public let byteCount: Int64
   /// The SHA-256 of the bytes in lower-case hexadecimal, where it is known already: it need not be computed then.
   public var sha256: String?
-  /// Whether they are a file that others may not read: what is made of it here must not be more open.
+  /// True for the contents of a file that others may not read: a copy of it must not be more open.
   package private(set) var isPrivate = false
   /// Sees the bytes whenever all of them are read; nil for nobody.
   private var watcher: (any ContentsWatcher)?

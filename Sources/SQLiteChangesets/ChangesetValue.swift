@@ -20,13 +20,6 @@ public enum ChangesetValue: Hashable, Sendable {
     }
   }
 
-  /// Some values in the format of changesets, one after the other: a record.
-  package static func bytes(_ values: [ChangesetValue]) -> [UInt8] {
-    var writer = ChangesetWriter()
-    for value in values { writer.append(value) }
-    return writer.bytes
-  }
-
   /// Takes apart a record: encoded values one after the other, nil where one is undefined.
   ///
   /// - Throws: `ChangesetError` when the bytes are anything else.

@@ -92,6 +92,13 @@ public struct ChangesetWriter: Sendable {
   /// Adds encoded bytes made elsewhere.
   package mutating func append(encoded: UnsafeRawBufferPointer) { bytes.append(contentsOf: encoded) }
 
+  /// Some values, one after the other.
+  package static func record(of values: [ChangesetValue]) -> [UInt8] {
+    var writer = ChangesetWriter()
+    for value in values { writer.append(value) }
+    return writer.bytes
+  }
+
   /// Adds a value.
   package mutating func append(_ value: ChangesetValue) {
     switch value {

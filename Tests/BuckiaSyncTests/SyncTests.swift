@@ -149,10 +149,8 @@ struct SyncTests {
     #expect(try ben.notes().count == 3)
   }
 
-  @Test(
-    "A download that fails because of this device or the whole storage leads to no upload and no deletion either",
-    arguments: [.unauthorized, .unwritable, .fullDisk] as [StorageError.Code])
-  func lastingDownloadFault(code: StorageError.Code) async throws {
+  /// Ben, who has a media file, and to whom Anna has sent two diffs; the path of the first one.
+  private func personWithTwoDiffs() async throws -> (SyncPerson, String) {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     for number in 1...2 {
       try anna.run("INSERT INTO note VALUES (\(number),'x')")
@@ -160,7 +158,14 @@ struct SyncTests {
     }
     try await anna.sync(to: ["ben"])
     try ben.addMedia([1], "originals/a.mp4")
-    let bad = try #require(try await bench.objects("ben/inbound").first)
+    return (ben, try #require(try await bench.objects("ben/inbound").first))
+  }
+
+  @Test(
+    "A download that fails because of this device or the whole storage leads to no upload and no deletion either",
+    arguments: [.unauthorized, .unwritable, .fullDisk] as [StorageError.Code])
+  func lastingDownloadFault(code: StorageError.Code) async throws {
+    let (ben, bad) = try await personWithTwoDiffs()
     bench.watched.forgetCalls()
     bench.watched.fail { _, call in call == "get \(bad)" ? StorageError(code, "no") : nil }
     let result = try await ben.sync()
@@ -179,16 +184,9 @@ struct SyncTests {
     "One object that cannot be read is told, and the rest is done",
     arguments: [.forbidden, .notFound, .truncated, .invalidAnswer, .unsupported] as [StorageError.Code])
   func unreadableObject(code: StorageError.Code) async throws {
-    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
-    for number in 1...2 {
-      try anna.run("INSERT INTO note VALUES (\(number),'x')")
-      try anna.write()
-    }
-    try await anna.sync(to: ["ben"])
-    try ben.addMedia([1], "originals/a.mp4")
+    let (ben, bad) = try await personWithTwoDiffs()
     try ben.run("INSERT INTO note VALUES (9,'from Ben')")
     try ben.write()
-    let bad = try #require(try await bench.objects("ben/inbound").first)
     bench.watched.fail { _, call in call == "get \(bad)" ? StorageError(code, "no") : nil }
     for round in 1...2 {
       let result = try await ben.sync(to: ["anna"])

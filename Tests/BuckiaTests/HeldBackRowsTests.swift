@@ -86,9 +86,13 @@ import Testing
     #expect(try leaks(Self.albums, to: ben) == [])
   }
 
-  @Test func `a raw changeset does not bring a private row to a recipient`() throws {
+  private static let replacedPhoto = ChangesetWriter(
+    "photo", key: [1, 0, 0], [(.insert, old: [], new: [.text("p"), .text("shared"), .text("other")])])
+
+  @Test(arguments: [movedPhoto, replacedPhoto])
+  func `a raw changeset does not bring a private row to a recipient`(changes: ChangesetWriter) throws {
     try anna.share(Self.albums, with: ben)
-    try folder.write(Self.movedPhoto.bytes, to: "raw.changeset")
+    try folder.write(changes.bytes, to: "raw.changeset")
     let report = try DatabaseManager(anna.path, home: anna.home).processInboundChanges(
       [folder.file("raw.changeset")], options: ApplyOptions(conflicts: .takeIncoming))
     #expect(report.diffs.map(\.state) == [.applied])

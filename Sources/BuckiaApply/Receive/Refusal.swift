@@ -115,7 +115,7 @@ extension Refusal {
     Refusal(
       .rejected, code: .endedKey,
       reason:
-        "it is signed with a key that the contact \(EscapedText.quoted(name)) has replaced, and whoever has that may have made it since; "
+        "it is signed with a key that the contact \(EscapedText.quoted(name)) has replaced, and anybody who has the old key may have made it since; "
         + "their next share, signed with the new key, holds what it says: ask them for one (`buckia share`, with `--resync` if it "
         + "was made already)")
   }

@@ -31,6 +31,8 @@ package protocol SharingParticipant: AnyObject {
   ///   - key: The values of the row's key as the changes have them.
   ///   - table: Its table.
   func didKeep(_ key: [UInt8], of table: TableName)
+  /// True if it wants to know which rows the changes that were prepared last write because of others.
+  var isWatching: Bool { get }
   /// Notes that the changes that were prepared last have written a row because of another one: by a foreign-key action, a trigger or a
   /// conflict.
   ///

@@ -49,7 +49,8 @@ final class ParkedChildren {
           continue
         }
         guard try rows.write(row.record(in: table), to: ClockKeyRecord(bytes: row.key)) == nil else { continue }
-        let key = try table.isKeyedByRowID ? greatestRowID(of: table) : row.key
+        let key =
+          try table.isKeyedByRowID ? ChangesetWriter.record(of: [.integer(session.greatestRowID(of: table))]) : row.key
         returned[name, default: [:]][key] = row.key
         try ClockKeyRecord(bytes: key).bind(to: insert, from: 0)
         try insert.run()
@@ -57,12 +58,6 @@ final class ParkedChildren {
       }
     }
     try session.noteTriedParked()
-  }
-
-  /// The key of the row that was inserted last into a table without one.
-  private func greatestRowID(of table: TableDefinition) throws -> [UInt8] {
-    let query = "SELECT max(\(table.keySQL[0])) FROM main.\(TableName(table.name).quoted)"
-    return ChangesetValue.bytes([.integer(try connection.cachedInteger(query) ?? 0)])
   }
 
   /// Takes a row out of its table until the row comes that it refers to.
@@ -80,8 +75,9 @@ final class ParkedChildren {
     let parked = returned[name]?.removeValue(forKey: key)
     if session.keepsLedger {
       // The rowid is free for others meanwhile.
-      let number = ChangesetValue.bytes([.integer(Int64.random(in: Int64.min..<0))])
-      let key = parked ?? (table.isKeyedByRowID ? number : key)
+      let key =
+        parked
+        ?? (table.isKeyedByRowID ? ChangesetWriter.record(of: [.integer(Int64.random(in: Int64.min..<0))]) : key)
       try ParkedRows.add(
         ParkedRows.Row(table: name, key: key, entry: entry, columns: table.changesetColumns, values: row),
         on: connection)

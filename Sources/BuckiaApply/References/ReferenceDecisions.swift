@@ -129,8 +129,7 @@ final class ReferenceDecisions {
     lastRowIDs = [:]
     for (name, match) in matches where match.local.isKeyedByRowID && match.local.rowIDName != nil {
       guard try session.references().isChild(name) else { continue }
-      let greatest = "SELECT max(\(match.local.keySQL[0])) FROM main.\(name.quoted)"
-      lastRowIDs[name] = try session.connection.integer(greatest) ?? 0
+      lastRowIDs[name] = try session.greatestRowID(of: match.local)
     }
   }
 

@@ -230,7 +230,7 @@ struct ReferenceRepair {
     guard try rows.write(record.bytes, to: key) == nil else { return false }
     counts.updated += 1
     if !decisions.isDecided(check, row) { violations += 1 }
-    try session.sharing?.didWriteIndirectly(row.key, of: TableName(check.child.name))
+    try session.watcher?.didWriteIndirectly(row.key, of: TableName(check.child.name))
     try observer?.didWrite(
       RowEffect(
         table: TableName(check.child.name), operation: .update, cause: .change, key: row.key,

@@ -76,6 +76,8 @@ struct ApplyExecution {
     let rebuild =
       try resumed == nil ? IndexRebuild(of: incoming, keeping: indexes, seesTriggers: seesTriggers, in: session) : nil
     let effects = try effectLog(of: entry)
+    session.watcher = settings.sharing.flatMap { $0.isWatching ? $0 : nil }
+    defer { session.watcher = nil }
     var applier = try ChangesetApplier(
       schema: schema, decider: decider, collisions, rules: rules, session: session, keeping: indexes,
       rebuilding: rebuild,

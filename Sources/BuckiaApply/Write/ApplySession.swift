@@ -58,8 +58,8 @@ package final class ApplySession {
   /// What the diffs of the transaction did to the rows here, which is written before it is committed.
   var effects = EffectQueue()
 
-  /// Is told of rows that are written because of others; nil for nothing.
-  var sharing: (any SharingParticipant)?
+  /// Is told of rows that the diff in hand writes because of others; nil for nothing.
+  var watcher: (any SharingParticipant)?
 
   /// The conflicts that were open when the transaction began; nil where they are not to be closed.
   var openConflicts: OpenConflicts?
@@ -394,6 +394,11 @@ package final class ApplySession {
     guard !known.isEmpty else { return }
     cache.renames[changes.key.sender] = nil
     cache.hasTriedHeld = false
+  }
+
+  /// The greatest rowid of a table without a key; 0 where it has no rows.
+  func greatestRowID(of table: TableDefinition) throws -> Int64 {
+    try connection.cachedInteger("SELECT max(\(table.keySQL[0])) FROM main.\(TableName(table.name).quoted)") ?? 0
   }
 
   /// The statements for changes of one table.

@@ -70,7 +70,7 @@ struct ChangesetApplier {
     self.indexes = indexes
     self.rebuild = rebuild
     self.observer = observer
-    if rules.seesTriggers, observer != nil || effects != nil || session.sharing != nil {
+    if rules.seesTriggers, observer != nil || effects != nil || session.watcher != nil {
       indirect = try IndirectEffects(wantsRows: effects != nil || observer?.wantsRows == true, session)
     }
     self.progress = progress
@@ -148,7 +148,7 @@ struct ChangesetApplier {
     try rebuild?.finish { [progress, done] in try progress(done) }
     try indirect?.report { [observer, effects, session] effect, table in
       if effect.cause == .indirect, effect.operation != .delete, !effect.key.isEmpty {
-        try session.sharing?.didWriteIndirectly(effect.key, of: effect.table)
+        try session.watcher?.didWriteIndirectly(effect.key, of: effect.table)
       }
       try observer?.didWrite(effect)
       try effects?.write(effect, of: table)
@@ -212,7 +212,7 @@ struct ChangesetApplier {
     let applier = TableApplier(
       RowWriter(
         statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer,
-        gatheringInto: gathered, sharing: session.sharing),
+        gatheringInto: gathered, watchedBy: session.watcher),
       match, header: table, of: changeset, decider: decider, collisions, known,
       staying: collisions?.refused.references.staying(in: statements.name), waiting: waiting, clock: clock,
       exposing: exposed[statements.name], canBatch: canBatch,

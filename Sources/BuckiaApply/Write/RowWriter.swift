@@ -40,14 +40,15 @@ final class RowWriter {
   /// Finds rows that only their content identifies.
   let contents: ContentSearches
   private let key: RowKey
-  private let sharing: (any SharingParticipant)?
+  /// Is told of rows that are written because of others; nil for nothing.
+  private let watcher: (any SharingParticipant)?
 
   init(
     _ statements: TableStatements, _ header: ChangesetTable, keeping indexes: IndexMaintenance?,
     searching contents: ContentSearches, reportingTo observer: (any RowEffectObserver)?,
-    gatheringInto effects: EffectTable? = nil, sharing: (any SharingParticipant)? = nil
+    gatheringInto effects: EffectTable? = nil, watchedBy watcher: (any SharingParticipant)? = nil
   ) {
-    self.sharing = sharing
+    self.watcher = watcher
     self.effects = effects
     self.statements = statements
     self.indexes = indexes
@@ -148,7 +149,7 @@ final class RowWriter {
     case .update: counts.updated += 1
     case .delete: counts.deleted += 1
     }
-    if operation != .delete { try sharing?.didWriteIndirectly(key.bytes, of: statements.name) }
+    if operation != .delete { try watcher?.didWriteIndirectly(key.bytes, of: statements.name) }
     if let effects, effects.isWanted { try effects.write(before: before, after: after) }
     guard let observer else { return }
     try observer.didWrite(
@@ -257,10 +258,13 @@ final class RowWriter {
     }
     try statements.connection.execute("RELEASE buckia_replace")
     try didWrite(.update, .replacement, bytes, before: local.record, isExact: false)
-    if let sharing, !change.hasNullKey {
-      try sharing.didWriteIndirectly(key.bytes(of: change, bytes), of: statements.name)
-    }
     return nil
+  }
+
+  /// Tells that an INSERT has taken the place of the row with its key.
+  func noteReplacement(_ bytes: RawSpan) throws {
+    guard let watcher, !change.hasNullKey else { return }
+    try watcher.didWriteIndirectly(key.bytes(of: change, bytes), of: statements.name)
   }
 
   /// Inserts some rows that lie one after the other in a batch, of which the values are bound.

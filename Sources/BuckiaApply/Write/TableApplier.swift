@@ -67,7 +67,7 @@ final class TableApplier {
   var isDecided = false
   /// Whether the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
   /// the attempt.
-  private var expectsConflict = false
+  var expectsConflict = false
   /// The greatest rowid of the rows that were written, and of those that others have inserted.
   private(set) var greatestRowID: Int64 = 0
   /// The greatest rowid that an INSERT may bring.
@@ -151,7 +151,7 @@ final class TableApplier {
   }
 
   /// Whether the INSERT in hand waits for as long as any change of the table is to be tried again.
-  private func mustWait(_ bytes: RawSpan) -> Bool {
+  func mustWait(_ bytes: RawSpan) -> Bool {
     !waitingInserts.isEmpty && !writer.keepsMessages
       && waitingInserts.contains(RowIdentity(of: change, in: header, bytes))
   }
@@ -299,7 +299,7 @@ final class TableApplier {
   /// A resolver, rules and policies of columns decide about such rows themselves.
   ///
   /// - Returns: Whether it was something else before.
-  private func exposeEdit(_ bytes: RawSpan) throws -> Bool {
+  func exposeEdit(_ bytes: RawSpan) throws -> Bool {
     guard followsClock, let exposed, exposed.isAskedLate, layout.columnPolicies == nil,
       try decider.decidesByPolicyAlone(for: statements.name), let key = clock?.key(of: change, bytes),
       let edit = try exposed.edit(of: key)
@@ -350,156 +350,5 @@ final class TableApplier {
       writer.refuse("the row comes back with a value that a column of \(statements.name) would alter here, so it stays")
     }
     return true
-  }
-
-  private func insert(_ bytes: RawSpan) throws -> Refused? {
-    if expectsConflict, !writer.keepsMessages {
-      if let local = try writer.currentRow(bytes) {
-        defer { local.release() }
-        return try mustWait(bytes) ? Refused(refusal: .taken) : meet(local, bytes)
-      }
-      expectsConflict = false
-    }
-    if followsClock, let clock, try isDeletedLater(by: clock, bytes) { return try omitDeleted(bytes) }
-    guard let refusal = try writer.insert(bytes) else {
-      try didInsert(bytes)
-      return nil
-    }
-    guard let local = try writer.currentRow(bytes) else {
-      return Refused(refusal: refusal)
-    }
-    defer { local.release() }
-    // The DELETE that it waits for may have to be tried again, too.
-    if mustWait(bytes) { return Refused(refusal: refusal) }
-    if !expectsConflict { expectsConflict = try !hasTriggers.get() }
-    return try meet(local, bytes)
-  }
-
-  /// An INSERT meets a row with its key.
-  private func meet(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
-    if try exposeEdit(bytes) {
-      local.release()
-      return try attempt(bytes)
-    }
-    if !decider.asksAboutEverything, holdsNew(local, bytes) {
-      counts.unchanged += 1
-      try clock?.stamp(columns.subtracting(later), of: change, bytes)
-      return nil
-    }
-    let incident = ConflictIncident(kind: .conflict, change: change, local: local)
-    switch try resolve(incident, bytes) {
-    case .keepLocal: try record(incident, .keptLocal, bytes)
-    case .merge(let policy): return try merge(incident, by: policy, bytes)
-    case .write(let values): return try write(values, incident, bytes)
-    case .takeIncoming:
-      if let refused = try replace(local, bytes) { return refused }
-      try clock?.stamp(columns, of: change, bytes)
-      try record(incident, .tookIncoming, bytes)
-    }
-    return nil
-  }
-
-  /// Writes the row of an INSERT in the place of the one that has its key.
-  private func replace(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
-    if try !hasTriggers.get() {
-      let refusal = try writer.overwrite(bytes)
-      return refusal.map { Refused(refusal: $0, isDecided: true) }
-    }
-    let old = try local.copied()
-    let new = try old.replacing(change.newRow, in: bytes, columns: statements.match.columns)
-    let failed = try writer.replace(old, by: new, bytes)
-    return failed.map { Refused(refusal: $0.refusal, isDecided: $0.wasDeleted) }
-  }
-
-  private func update(_ bytes: RawSpan) throws -> Refused? {
-    // Only a key became another that SQLite takes for equal, which it writes and never applies.
-    guard !change.changed.isEmpty else {
-      counts.unchanged += 1
-      return nil
-    }
-    if later.isEmpty {
-      switch try writer.update(bytes, guardedBy: .oldValues) {
-      case .written:
-        try clock?.stamp(change.changed, of: change, bytes)
-        return nil
-      case .refused(let refusal): return Refused(refusal: refusal)
-      case .noRow: break
-      }
-    }
-    if try exposeEdit(bytes) { return try attempt(bytes) }
-    let local = try writer.currentRow(bytes)
-    defer { local?.release() }
-    if let local, !decider.asksAboutEverything {
-      if holdsNew(local, bytes) {
-        counts.unchanged += 1
-        try clock?.stamp(change.changed.subtracting(later), of: change, bytes)
-        return nil
-      }
-      if let others = try undisputedColumns(local, bytes) {
-        switch try writer.update(others, bytes) {
-        case .written:
-          try clock?.stamp(change.changed.subtracting(later), of: change, bytes)
-          return nil
-        case .refused(let refusal): return Refused(refusal: refusal)
-        case .noRow: break
-        }
-      }
-    }
-    var incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
-    if local == nil, followsClock, let clock { incident.message = try keepForLater(by: clock, bytes) }
-    return try resolveChanged(incident, bytes) {
-      let result = try writer.update(bytes, guardedBy: .none)
-      if case .written = result { try clock?.stamp(change.changed, of: change, bytes) }
-      return result
-    }
-  }
-
-  /// The columns that only the author has set, where both sides have set all others alike; nil where there is one that
-  /// they have
-  /// set to different values, or none that only the author has set.
-  private func undisputedColumns(_ local: CurrentRow, _ bytes: RawSpan) throws -> ColumnMask? {
-    var others = ColumnMask()
-    var hasAlike = false
-    for column in 0..<statements.columnCount where change.changed.contains(column) {
-      if holds(local, change.new(column), at: column, bytes) {
-        hasAlike = true
-      } else if later.contains(column) {
-        return nil
-      } else {
-        others.insert(column)
-      }
-    }
-    // Without one that is alike, the row would have been found, or there is a dispute.
-    guard hasAlike, !others.isEmpty else { return nil }
-    let unchanged = try writer.unchangedColumns(bytes)
-    for column in 0..<statements.columnCount where others.contains(column) && !unchanged.contains(column) { return nil }
-    return others
-  }
-
-  private func delete(_ bytes: RawSpan) throws -> Refused? {
-    if followsClock, let clock {
-      if try clock.isInsertedLater(change, bytes) { return try keepInserted(bytes) }
-      if !clock.isTrivial { try keepLaterColumns(by: clock, bytes) }
-    }
-    switch try writer.delete(bytes, guardedBy: .oldValues) {
-    case .written:
-      try clock?.stampDeletion(of: change, bytes)
-      return nil
-    case .refused(let refusal): return Refused(refusal: refusal)
-    case .noRow: break
-    }
-    let local = try writer.currentRow(bytes)
-    defer { local?.release() }
-    if local == nil, !decider.asksAboutEverything {
-      counts.unchanged += 1
-      try clock?.stampDeletion(of: change, bytes)
-      return nil
-    }
-    let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
-    return try resolveChanged(incident, bytes) {
-      let result = try writer.delete(bytes, guardedBy: .none)
-      if case .written = result { try clock?.stampDeletion(of: change, bytes) }
-      return result
-    }
   }
 }

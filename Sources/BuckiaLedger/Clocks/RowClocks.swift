@@ -22,6 +22,10 @@ package enum RowClocks {
       name TEXT NOT NULL COLLATE NOCASE,
       PRIMARY KEY (clock, position)
     ) WITHOUT ROWID;
+    \(stampDefinition)
+    """
+
+  static let stampDefinition = """
     CREATE TABLE main.buckia_stamp(
       stamp INTEGER PRIMARY KEY,
       clock INTEGER NOT NULL,

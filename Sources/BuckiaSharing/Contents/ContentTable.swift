@@ -88,19 +88,7 @@ final class ContentTable {
   private func parkedContents() throws -> [Int: Int64] {
     var found: [Int: Int64] = [:]
     for row in try ParkedRows.all(of: name, on: connection) {
-      try row.values.withRawSpan { bytes in
-        var position = 0
-        let values = row.columns.map { _ in ValueSlice(verified: bytes, at: &position) }
-        var writer = ChangesetWriter()
-        for column in definitions {
-          if let place = row.columns.firstIndex(where: { ASCIIName.matches($0, column.name) }) {
-            writer.append(values[place], of: bytes)
-          } else {
-            writer.append(encoded: try column.encodedAddedValue(isStrict: isStrict))
-          }
-        }
-        found[writer.bytes.hashValue, default: 0] += 1
-      }
+      found[try contentMaker(from: row.columns)(row.values).hashValue, default: 0] += 1
     }
     return found
   }
@@ -193,9 +181,7 @@ final class ContentTable {
     let row = Self.content(of: query, values.count)
     guard let known = try ledger.content(row) else { return [] }
     let own = try ReplicaIdentity.read(on: connection).map { known.counts.present(of: $0.incarnation) } ?? 0
-    let holders = try ledger.holders(of: known)
-    let isOwn = try counter.count(row) > known.counts.present - own || holders.contains(CopiedRows.datasetSender)
-    return isOwn ? [] : holders
+    return try counter.count(row) > known.counts.present - own ? [] : ledger.holders(of: known)
   }
 
   /// Gives the rows that somebody has: as many of equal ones as others have inserted.
@@ -262,12 +248,17 @@ final class ContentTable {
     guard case .array(let names)? = try? JSONParser.parse(Array(known.columns.utf8)) else {
       throw LedgerError(alteredAt: connection.path)
     }
-    let before = names.map { if case .string(let name) = $0 { name } else { "" } }
+    try known.setColumns(
+      document, contentMaker(from: names.map { if case .string(let name) = $0 { name } else { "" } }))
+  }
+
+  /// Makes contents of rows with some columns, both in the format of changesets.
+  private func contentMaker(from before: [String]) throws -> ([UInt8]) -> [UInt8] {
     let sources = try definitions.map { column -> (place: Int?, value: [UInt8]) in
       if let place = before.firstIndex(where: { ASCIIName.matches($0, column.name) }) { return (place, []) }
       return (nil, try column.encodedAddedValue(isStrict: isStrict))
     }
-    try known.setColumns(document) { row in
+    return { row in
       row.withRawSpan { bytes in
         var position = 0
         let values = before.map { _ in ValueSlice(verified: bytes, at: &position) }

@@ -36,10 +36,14 @@ extension InboundShares {
   /// - Throws: `SQLiteError`, `ReplicationError`.
   func watchScopes(_ changes: IncomingChanges, _ schema: SchemaReader) throws {
     author = nil
-    let isNarrow = try hasNarrowShares(schema)
+    let isNarrow = try hasNarrowShares()
     guard isNarrow || changes.place != nil, !isOwn(changes) else { return }
     author = (changes.key.sender, try RowHolders(vouchers, on: connection), schema)
-    if isNarrow { try DependentScopes(schema, on: connection).begin() }
+    guard isNarrow else { return }
+    movers.insert(changes.key.sender)
+    let scopes = try dependentScopes ?? DependentScopes(schema, on: connection)
+    dependentScopes = scopes
+    try scopes.begin()
   }
 
   /// True if the person whose database it is has signed changes.
@@ -48,21 +52,16 @@ extension InboundShares {
   }
 
   /// True if any share has not all rows of its tables: then a change can bring rows into it.
-  func hasNarrowShares(_ schema: SchemaReader) throws -> Bool {
+  func hasNarrowShares() throws -> Bool {
     if let known = areNarrow { return known }
-    let found = try ShareEntry.all(on: connection).contains { share in
-      do {
-        return try ScopeSchema(ShareScope(json: share.scope), schema, on: connection).tables.contains {
-          $0.rows != .all
-        }
-      } catch is ReplicationError {
-        // The schema has changed, and may yet become what it was.
-        return true
-      }
-    }
+    let scopes = try ScopeSchema.ofShares(SchemaReader(connection), on: connection)
+    // A scope that does not fit the schema may fit it again.
+    let found = scopes.contains { $0.schema?.tables.contains { $0.rows != .all } ?? true }
     areNarrow = found
     return found
   }
+
+  package var isWatching: Bool { author != nil }
 
   package func didWriteIndirectly(_ key: [UInt8], of table: TableName) throws {
     guard let author, let entry = author.schema.entry(named: table), entry.kind == .table else { return }
@@ -101,84 +100,14 @@ extension InboundShares {
 
   /// Notes which rows the changes of a transaction have brought into scopes whose conditions look at other rows.
   func noteDependentRows() throws {
-    guard let author else { return }
-    self.author = nil
-    guard areNarrow == true else { return }
-    try DependentScopes(SchemaReader(connection), on: connection).end { key, table in
-      if try !author.holders.has(author.sender, key, of: table) {
-        try WideningChanges.note(.row, key, of: table.name, by: author.sender, on: connection)
+    guard let dependentScopes else { return }
+    let holders = try RowHolders(vouchers, on: connection)
+    try dependentScopes.end { key, table in
+      for sender in movers.sorted() where try !holders.has(sender, key, of: table) {
+        try WideningChanges.note(.row, key, of: table.name, by: sender, on: connection)
       }
     }
-  }
-}
-
-/// The shared tables with a condition that looks at other rows than the one in question: a row can meet it because another is written.
-///
-/// So the rows that do not meet it are gathered before a transaction, in TEMP tables of their keys, and looked at again afterwards.
-private final class DependentScopes {
-  private let connection: SQLiteConnection
-  private var tables: [(table: ScopeSchema.Table, shared: SharedTable, name: String)] = []
-
-  init(_ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
-    self.connection = SQLiteConnection(sharing: connection)
-    for share in try ShareEntry.all(on: connection) {
-      guard let scope = try? ScopeSchema(ShareScope(json: share.scope), schema, on: connection) else { continue }
-      for (place, table) in scope.tables.enumerated() where !table.definition.isKeyedByRowID {
-        guard let shared = table.shared, shared.condition != nil, try Self.looksAtOthers(shared, table, on: connection)
-        else {
-          continue
-        }
-        let name = "temp.\(SQLiteConnection.temporaryPrefix)outside_\(share.number)_\(place)"
-        tables.append((table, shared, name))
-      }
-    }
-  }
-
-  /// True if the plan of a query with a condition has more steps than the table's own.
-  private static func looksAtOthers(
-    _ shared: SharedTable, _ table: ScopeSchema.Table, on connection: borrowing SQLiteConnection
-  ) throws -> Bool {
-    let plan = try connection.prepare(
-      "EXPLAIN QUERY PLAN SELECT 1 FROM \(table.sql) WHERE (\(shared.condition ?? "true")\n)")
-    var steps = 0
-    while try plan.step() { steps += 1 }
-    return steps > 1
-  }
-
-  /// Gathers the rows that meet no condition, unless that is done.
-  func begin() throws {
-    for (table, shared, name) in tables {
-      let known = try connection.integer(
-        "SELECT 1 FROM temp.sqlite_schema WHERE name = ?1", binding: [String(name.dropFirst("temp.".count))])
-      guard known == nil else { continue }
-      let keys = table.identity.indices.map { "k\($0)" }.joined(separator: ", ")
-      try connection.execute("CREATE TABLE \(name)(\(keys), PRIMARY KEY (\(keys))) WITHOUT ROWID")
-      try run(
-        "INSERT INTO \(name) SELECT \(table.identity.joined(separator: ", ")) FROM \(table.sql) WHERE (\(shared.condition ?? "true")\n) IS NOT TRUE",
-        shared
-      ) { _ = try $0.step() }
-    }
-  }
-
-  /// Gives the key of each that meets a condition now, in the format of changesets.
-  func end(_ body: ([UInt8], KeyedTable) throws -> Void) throws {
-    for (table, shared, name) in tables {
-      let keys = table.definition.keySQL
-      let identity = table.identity.joined(separator: ", ")
-      guard let keyed = KeyedTable(table.definition, table.definition) else { continue }
-      try run(
-        "SELECT \(keys.joined(separator: ", ")) FROM \(table.sql) WHERE (\(identity)) IN (SELECT * FROM \(name)) AND (\(shared.condition ?? "true")\n)",
-        shared
-      ) { query in
-        while try query.step() { try body(ContentTable.content(of: query, keys.count), keyed) }
-      }
-      try connection.execute("DROP TABLE IF EXISTS \(name)")
-    }
-  }
-
-  private func run(_ sql: String, _ shared: SharedTable, _ body: (borrowing SQLiteStatement) throws -> Void) throws {
-    let query = try connection.prepare(sql)
-    try RowSelection(where: nil, shared.parameters).bindParameters(to: query)
-    try body(query)
+    self.dependentScopes = nil
+    movers = []
   }
 }

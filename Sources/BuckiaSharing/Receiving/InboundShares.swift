@@ -16,15 +16,15 @@ package final class InboundShares: SharingParticipant {
   private let policies: ConflictPolicies
   private let copies: CopyPolicy
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
-  private var own: [TableName: KeySet] = [:]
+  private(set) var own: [TableName: KeySet] = [:]
   /// True if these changes insert a row that the sender has brought already.
   private var repeatsRows = false
-  private let keySets: KeySets
+  let keySets: KeySets
   /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
   private var kept: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
   /// True if any stream has rows of which the last change was not taken; nil until that is looked up, once for each diff.
-  private var hasUntaken: Bool?
+  var hasUntaken: Bool?
   /// What the changes that were prepared last become in the keys that their rows have here; nil where they say nothing of keys.
   private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
   /// Which diffs the changes that were prepared last come from; nil where all are their own.
@@ -51,6 +51,10 @@ package final class InboundShares: SharingParticipant {
   var areNarrow: Bool?
   /// Who has signed the changes that were prepared last, and who has which rows; nil where the changes bring no rows into shares.
   var author: (sender: String, holders: RowHolders, schema: SchemaReader)?
+  /// The scopes with conditions that look at other rows, in a transaction that may bring rows into them; nil before.
+  var dependentScopes: DependentScopes?
+  /// Those whose changes the transaction has.
+  var movers: Set<String> = []
 
   /// Takes part in applying diffs to a database, through a connection that must outlive it.
   ///
@@ -83,7 +87,7 @@ package final class InboundShares: SharingParticipant {
     let sharesAnything = try shares ?? !ShareEntry.all(on: connection).isEmpty
     shares = sharesAnything
     guard sharesAnything else { return false }
-    return try hasNarrowShares(SchemaReader(connection))
+    return try hasNarrowShares()
       || changes.definitions != nil && !changes.sharesWithAuthor(senders, on: connection).isEmpty
   }
 
@@ -117,12 +121,12 @@ package final class InboundShares: SharingParticipant {
     let schema = try SchemaReader(connection)
     let naming = try changes.naming().runs
     try watchScopes(changes, schema)
+    let definitions = try changes.definitions(in: schema)
     if author != nil || naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
-      let definitions = try changes.definitions ?? changes.localDefinitions(schema)
       contents = try ReceivedContents(definitions, from: changes.key.sender, schema, on: connection)
     }
     guard let place = changes.place else { return changes }
-    let tables = try KeyedTables(changes.definitions ?? [], schema)
+    let tables = try KeyedTables(definitions, schema)
     if let keys = try KeyTranslation(changes, schema, names, vouchers, copies, on: connection) {
       translation = (keys, try keys.translated())
     }
@@ -230,7 +234,8 @@ package final class InboundShares: SharingParticipant {
       try RowNameEntry.note(author: replica, of: place.stream, from: changes.key.sender, on: connection)
     }
     let schema = try SchemaReader(connection)
-    let tables = try KeyedTables(changes.definitions ?? changes.localDefinitions(schema), schema)
+    let definitions = try changes.definitions(in: schema)
+    let tables = try KeyedTables(definitions, schema)
     let shares = try changes.sharesWithAuthor(senders, on: connection)
     // What others may not have stays out of the shadow: the next share says it.
     let (peers, groups) = (try shares.filter { try $0.isForOne() }, try shares.filter { try !$0.isForOne() })
@@ -246,14 +251,14 @@ package final class InboundShares: SharingParticipant {
     var runs = WithdrawalRuns(try changes.withdrawals())
     var naming = NameRuns(contents == nil ? [] : try changes.naming().runs)
     let contentsNow = try contents.map { _ in
-      try ReceivedContents(
-        changes.definitions ?? changes.localDefinitions(schema), from: changes.key.sender, schema, on: connection)
+      try ReceivedContents(definitions, from: changes.key.sender, schema, on: connection)
     }
     let hasTombstones = try connection.cachedInteger("SELECT 1 FROM main.buckia_tombstone LIMIT 1") != nil
     let hasWithdrawn =
       try connection.cachedInteger(
         "SELECT 1 FROM main.buckia_taken_back WHERE share = \(TakenBackRows.withdrawn) LIMIT 1") != nil
     let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
+    let sentIn = untold.map(\.shadow)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
       let called = naming.next()
@@ -282,7 +287,7 @@ package final class InboundShares: SharingParticipant {
       case .deletion: isKept = true
       case nil: break
       }
-      // What stays although it was deleted goes out anew, to several recipients, too.
+      // A row that stays although it was deleted is sent again, to several recipients, too.
       for (_, shadow) in isKept ? untold : followed {
         try shadow.follow(
           change, reader, bytes, of: table, isForgotten: isForgotten, isKept: isKept, beside: edited)
@@ -299,7 +304,7 @@ package final class InboundShares: SharingParticipant {
           try UntoldRows.note(table.key(reader.new, bytes), of: table.name, for: share, on: connection)
         }
       }
-      try noteWidening(change, reader, bytes, of: table, sentIn: untold.map(\.shadow))
+      try noteWidening(change, reader, bytes, of: table, sentIn: sentIn)
       if let place = changes.place {
         try note(
           change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil,
@@ -336,6 +341,7 @@ package final class InboundShares: SharingParticipant {
     }
     try vouchers.flush()
     own = [:]
+    author = nil
     return try remarks(onSenderOf: changes) + (state?.finish(changes.claims.states) ?? [])
   }
 
@@ -356,57 +362,6 @@ package final class InboundShares: SharingParticipant {
     try settling.clear()
   }
 
-  /// Forgets what a stream had before its snapshot.
-  private func noteSnapshot(_ changes: IncomingChanges, _ place: StreamPlace, _ tables: KeyedTables) throws {
-    let sender = changes.key.sender
-    var earlier: [(TableName, KeyedTable)] = []
-    for name in try VouchEntry.tables(of: place.stream, from: sender, on: connection) {
-      if let table = tables[name] {
-        // What has just been noted for the first time is what the snapshot holds.
-        if try vouchers.hadRows(of: table, stream: place.stream, from: sender) { earlier.append((name, table)) }
-      } else {
-        try vouchers.forget(place.stream, from: sender, name)
-      }
-    }
-    if !earlier.isEmpty {
-      let present = try keys(in: changes, tables)
-      for (name, table) in earlier {
-        let kept = present[name]
-        try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
-          try kept?.contains(key) != true
-        }
-      }
-    }
-    guard let replaced = place.replaces else { return }
-    for name in try VouchEntry.tables(of: replaced, from: sender, on: connection) {
-      try vouchers.forget(replaced, from: sender, name)
-    }
-    try StateEntry.remove(replaced, from: sender, nil, on: connection)
-  }
-
-  /// Forgets what a stream had before of the rows that a diff holds anew.
-  private func noteResent(
-    _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ state: ReceivedState?,
-    _ schema: SchemaReader
-  ) throws {
-    var present: [TableName: KeySet] = [:]
-    let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
-    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
-      guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
-        table.hasKey(reader.new)
-      else { return }
-      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
-    }
-    let sender = changes.key.sender
-    for name in resent.tables {
-      guard let table = tables[name] else { continue }
-      try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
-        try present[name]?.contains(key) != true
-          && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy { resent.cover($0, of: name) }
-      }
-    }
-  }
-
   /// Notes which rows others ask for: those who have acknowledged the stream that these are of.
   private func noteRequests(of changes: IncomingChanges) throws {
     guard let replica = changes.claims.replica, !changes.claims.requests.isEmpty else { return }
@@ -422,77 +377,6 @@ package final class InboundShares: SharingParticipant {
         try ResendRequest.note(TableName(request.table), request.buckets, of: share.number, on: connection)
       }
     }
-  }
-
-  /// The keys of the rows that a snapshot holds.
-  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: KeySet] {
-    var present: [TableName: KeySet] = [:]
-    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
-      guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
-      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
-    }
-    return present
-  }
-
-  /// Notes which rows a stream has brought, or does not have any more.
-  private func note(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
-    _ sender: String, _ state: ReceivedState?, as sent: SentChange?, mayBeUntaken: Bool
-  ) throws {
-    let row = change.operation == .insert ? reader.new : reader.old
-    guard table.hasKey(row) else { return }
-    let known =
-      try (state == nil || place.isSnapshot) && !mayBeUntaken
-      ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
-    switch change.operation {
-    case .insert:
-      let isOwn = try !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
-      try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
-    case .update:
-      try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)
-    case .delete:
-      try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
-    }
-    try state?.follow(change, reader, bytes, of: table, after: place.isSnapshot ? nil : known, as: sent)
-    // Mostly no stream has any rows of which the last change was not taken.
-    let followsTaken = try mayBeUntaken || hasUntaken ?? UntakenRows.exist(on: connection)
-    hasUntaken = followsTaken
-    guard followsTaken else { return }
-    if let number = try vouchers.number(of: table, stream: place.stream, from: sender) {
-      try noteTaken(change, reader, bytes, of: table, number, before: known, mayBeUntaken)
-    }
-  }
-
-  /// Notes which version of a row was taken last, where that is not what the stream says.
-  ///
-  /// - Parameters:
-  ///   - stream: The number of what is noted of the stream's rows of the table.
-  ///   - known: The hash of what the stream had said before; nil for nothing.
-  private func noteTaken(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ stream: Int64,
-    before known: UInt64?, _ mayBeUntaken: Bool
-  ) throws {
-    let untaken = UntakenRows(of: stream)
-    guard try mayBeUntaken || untaken.exist(on: connection) else { return }
-    let row = change.operation == .insert ? reader.new : reader.old
-    let key = table.key(row, bytes)
-    guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
-    let here = try LocalRow(row, bytes, of: table, on: connection)
-    let before = try untaken.version(of: key, on: connection) ?? known.map { .hash($0) } ?? .none
-    let places = row.indices.filter { reader.new[$0].isDefined && !table.keyPlaces.contains($0) }
-    let taken = places.filter { here?.encoded($0) == bytes.array(reader.new[$0].encoded) }
-    if here != nil, taken.count == places.count, change.operation == .insert || before == known.map({ .hash($0) }) {
-      return try untaken.note(nil, of: key, on: connection)
-    }
-    guard change.operation == .update, case .hash(let version) = before else {
-      return try untaken.note(before, of: key, on: connection)
-    }
-    var hash = StreamRowHash(version)
-    for place in taken where reader.old[place].isDefined {
-      hash.remove(reader.old[place], bytes, table.seeds[place])
-      hash.add(reader.new[place], bytes, table.seeds[place])
-    }
-    try untaken.note(.hash(hash.value), of: key, on: connection)
   }
 
   /// Notes how far the sender has applied what was shared with them.

@@ -13,11 +13,12 @@ extension StreamClaims {
 }
 
 extension IncomingChanges {
-  /// The tables of changes that have no definitions, as they are here.
+  /// The tables as they travel; of changes without definitions, as they are here.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when the changes are damaged, `ByteStreamError` when they cannot be read.
-  func localDefinitions(_ schema: SchemaReader) throws -> [TableDefinition] {
-    try feed.summary().tables.compactMap { section in
+  func definitions(in schema: SchemaReader) throws -> [TableDefinition] {
+    if let definitions { return definitions }
+    return try feed.summary().tables.compactMap { section in
       let entry = schema.entry(named: TableName(section.table.name))
       guard let entry, entry.kind == .table else { return nil }
       let local = try schema.definition(of: entry)

@@ -11,16 +11,11 @@ final class RowHolders {
   private let connection: SQLiteConnection
   private let shadows: [TableName: ShadowEntry]
   private var changes: [String: [[UInt8]: Set<String>]] = [:]
-  private var contents: [TableName: ContentTable?] = [:]
+  private var contents: [TableName: ContentTable] = [:]
   /// What each share has sent, and the keys of its recipients.
   private lazy var shares = Result {
-    try ShareEntry.all(on: connection).map { share in
-      (
-        readers: try Set(
-          RecipientKey.all(of: share.number, on: connection)
-            + AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)),
-        shadows: try Self.shadows(of: share.number, on: connection)
-      )
+    try ShareEntry.all(on: connection).map {
+      (readers: try $0.readers(on: connection), shadow: try PeerShadow(of: $0, on: connection))
     }
   }
 
@@ -35,13 +30,8 @@ final class RowHolders {
     self.readers = readers
     self.vouchers = vouchers
     self.connection = SQLiteConnection(sharing: connection)
-    shadows = try share.map { try Self.shadows(of: $0, on: connection) } ?? [:]
-  }
-
-  private static func shadows(
-    of share: Int64, on connection: borrowing SQLiteConnection
-  ) throws -> [TableName: ShadowEntry] {
-    Dictionary(try ShadowEntry.all(of: share, on: connection).map { ($0.table, $0) }) { first, _ in first }
+    let sent = try share.map { try ShadowEntry.all(of: $0, on: connection) } ?? []
+    shadows = Dictionary(sent.map { ($0.table, $0) }) { first, _ in first }
   }
 
   /// True if others have sent rows of the tables, or changed any.
@@ -86,9 +76,7 @@ final class RowHolders {
       let row = table.row(withKey: bytes)
       if try vouchers.found(row, bytes, of: table).contains(where: { $0.entry.sender == sender }) { return true }
       return try shares.get().contains { share in
-        guard share.readers.contains(sender), let shadow = share.shadows[table.name] else { return false }
-        return try table.finds(
-          "SELECT 1 FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))", row, bytes, on: connection)
+        try share.readers.contains(sender) && share.shadow.has(row, bytes, of: table)
       }
     }
   }
@@ -106,11 +94,12 @@ final class RowHolders {
 
   /// Those who have sent a row that only its content identifies; empty where that was done here.
   func senders(ofContent identity: [ChangesetValue], in table: ScopeSchema.Table) throws -> Set<String> {
-    if contents[table.name] == nil {
-      let scopes = try ShareEntry.all(on: connection).map { try ShareScope(json: $0.scope) }
-      contents[table.name] = .some(try ContentTable(table.definition, table.definition, scopes, on: connection))
-    }
-    guard case .some(.some(let known)) = contents[table.name] else { return [] }
-    return try known.senders(ofRow: identity, identifiedBy: table.identity)
+    let known =
+      try contents[table.name]
+      ?? ContentTables([table.definition], SchemaReader(connection), on: connection)[table.name]
+    contents[table.name] = known
+    let senders = try known?.senders(ofRow: identity, identifiedBy: table.identity) ?? []
+    // The rows that a dataset begins with were here before.
+    return senders.contains(CopiedRows.datasetSender) ? [] : senders
   }
 }

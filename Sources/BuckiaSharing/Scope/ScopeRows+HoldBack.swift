@@ -170,11 +170,11 @@ extension ScopeRows {
         defer { place += count }
         return (0..<count).map { ChangesetValue(query, at: place + $0) }
       }
-      let (key, parentKey) = (next(childKey.count), ChangesetValue.bytes(next(parentKey.count)))
+      let (key, parentKey) = (next(childKey.count), ChangesetWriter.record(of: next(parentKey.count)))
       let identity = next(childIdentity.count)
       let senders =
         if let keyedChild, !key.contains(.null) {
-          try holders.senders(ofReferences: ChangesetValue.bytes(key), in: keyedChild)
+          try holders.senders(ofReferences: ChangesetWriter.record(of: key), in: keyedChild)
         } else {
           try holders.senders(ofContent: identity, in: child)
         }
@@ -189,7 +189,7 @@ extension ScopeRows {
     return !own.isEmpty
   }
 
-  /// Takes out those that nobody else has changed, and that refer to a shared row which is no candidate.
+  /// Takes out the candidates that no one else has changed, and that refer to a shared row which is no candidate.
   ///
   /// - Parameter isCandidate: True if rows of the parent may be candidates.
   /// - Returns: True if there were any.

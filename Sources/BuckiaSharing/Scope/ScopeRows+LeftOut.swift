@@ -19,18 +19,37 @@ extension ScopeRows {
 
   // MARK: Finding
 
-  /// Leaves out the rows of a table for which a condition fails: a value of theirs is not what the condition takes.
+  /// Leaves out the rows for which a condition fails: a value of theirs is not what it takes.
   ///
-  /// - Returns: How many there are.
-  func leaveOutFailing(_ conditions: [String], _ place: Int) throws -> Int {
-    let table = schema.tables[place]
+  /// - Throws: `SQLiteError`.
+  func leaveOutFailing() throws {
+    for (place, table) in schema.tables.enumerated() {
+      guard var shared = table.shared else { continue }
+      let failing = try failingRows(of: table, shared)
+      if failing.isEmpty { continue }
+      for key in failing {
+        try insert("\(key.map { "\($0)" }.joined(separator: ", ")), 0, \(Self.failing)", into: place, binding: nil)
+      }
+      let keys = table.identity.joined(separator: ", ")
+      let isLeftOut = "(\(keys)) IN (SELECT \(Self.keys(of: table)) FROM \(Self.leftOutName(place)))"
+      func guarded(_ condition: String) -> String { "CASE WHEN \(isLeftOut) THEN 0 ELSE (\(condition)\n) END" }
+      shared.condition = shared.condition.map(guarded)
+      shared.childCondition = shared.childCondition.map(guarded)
+      schema.tables[place].selected = shared
+    }
+  }
+
+  /// The identities of the rows of a table for which a condition fails.
+  private func failingRows(of table: ScopeSchema.Table, _ shared: SharedTable) throws -> [[ChangesetValue]] {
+    let terms = [shared.condition, shared.childCondition].compactMap { $0.map { "(\($0)\n)" } }
+    guard !terms.isEmpty else { return [] }
     let isRow = table.identity.enumerated().map { "\($1) = :buckia_k\($0)" }.joined(separator: " AND ")
-    let terms = conditions.map { "(\($0)\n)" }.joined(separator: ", ")
-    let condition = try connection.prepare("SELECT \(terms) FROM \(table.sql) WHERE \(isRow)")
+    let condition = try connection.prepare(
+      "SELECT \(terms.joined(separator: ", ")) FROM \(table.sql) WHERE \(isRow)")
     var failing: [[ChangesetValue]] = []
     try connection.forEachRow(of: "SELECT \(table.identity.joined(separator: ", ")) FROM \(table.sql)") { row in
       let key = table.identity.indices.map { ChangesetValue(row, at: $0) }
-      var parameters = table.shared?.parameters ?? [:]
+      var parameters = shared.parameters
       for (place, value) in key.enumerated() { parameters["buckia_k\(place)"] = value }
       try RowSelection(where: nil, parameters).bindParameters(to: condition)
       defer { condition.reset() }
@@ -38,11 +57,7 @@ extension ScopeRows {
         failing.append(key)
       }
     }
-    for key in failing {
-      let values = key.map { "\($0)" }.joined(separator: ", ")
-      try insert("\(values), 0, \(Self.failing)", into: place, binding: nil)
-    }
-    return failing.count
+    return failing
   }
 
   /// Finds the rows that are left out.

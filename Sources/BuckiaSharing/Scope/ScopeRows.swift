@@ -11,7 +11,7 @@ import SQLiteSchemas
 /// In each round the rows of the last one bring what they refer to, and those of the last level their children. Then rows that refer to
 /// one which is not shared are left out (`ScopeRows+LeftOut.swift`).
 package final class ScopeRows {
-  private(set) var schema: ScopeSchema
+  var schema: ScopeSchema
   let connection: SQLiteConnection
   /// The places of the tables that have rows which are left out.
   var leftOutPlaces: Set<Int> = []
@@ -92,22 +92,6 @@ package final class ScopeRows {
       }
     }
     for name in childTables.keys { try connection.execute("DROP TABLE IF EXISTS \(name)") }
-  }
-
-  /// Leaves out the rows for which a condition fails.
-  private func leaveOutFailing() throws {
-    for (place, table) in schema.tables.enumerated() {
-      guard var shared = table.shared else { continue }
-      let conditions = [shared.condition, shared.childCondition].compactMap { $0 }
-      if try !conditions.isEmpty && leaveOutFailing(conditions, place) == 0 { continue }
-      let keys =
-        "(\(table.identity.joined(separator: ", "))) IN (SELECT \(Self.keys(of: table)) FROM \(Self.leftOutName(place)))"
-      func guarded(_ condition: String) -> String { "CASE WHEN \(keys) THEN 0 ELSE (\(condition)\n) END" }
-      shared.condition = shared.condition.map(guarded)
-      shared.childCondition = shared.childCondition.map(guarded)
-      schema.tables[place].shared = shared
-      schema.tables[place].selected = shared
-    }
   }
 
   // MARK: Tables of keys

@@ -19,14 +19,16 @@ struct ScopeSchema {
   /// A table that takes part.
   struct Table {
     let definition: TableDefinition
-    /// What the scope says of it; nil where it takes part only because others refer to it.
-    var shared: SharedTable?
-    /// Its columns that are shared.
+    /// What is shared of it.
     var selected: SharedTable
+    /// True if the scope names it; else it takes part only because others refer to it.
+    let isNamed: Bool
     /// What tells its rows apart, as SQL: the rowid, or the key of a WITHOUT ROWID table.
     let identity: [String]
     var rows: Rows
 
+    /// What the scope says of it; nil where it does not name it.
+    var shared: SharedTable? { isNamed ? selected : nil }
     var name: TableName { TableName(definition.name) }
     var sql: String { "main.\(SQLText.identifier(definition.name))" }
   }
@@ -154,7 +156,7 @@ struct ScopeSchema {
     places[TableName(definition.name)] = tables.count
     tables.append(
       Table(
-        definition: definition, shared: isNamed ? shared : nil, selected: shared, identity: identity, rows: .gathered))
+        definition: definition, selected: shared, isNamed: isNamed, identity: identity, rows: .gathered))
   }
 
   /// What is shared of a table that the scope does not name: the key, what others refer to, what the scope says of its references, and what

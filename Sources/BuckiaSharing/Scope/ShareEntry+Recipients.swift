@@ -23,6 +23,14 @@ extension ShareEntry {
   /// - Throws: `JSONError` when the ledger is damaged.
   func isForOne() throws -> Bool { try recipients.count == 1 }
 
+  /// The keys of its recipients, as the ledger has them: those that they were addressed by, and those that they have signed with.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  func readers(on connection: borrowing SQLiteConnection) throws -> Set<String> {
+    try RecipientKey.all(of: number, on: connection).union(
+      AcknowledgementEntry.all(of: number, on: connection).map(\.sender))
+  }
+
   /// True if a sender is a recipient of the share, by the key that they sign with.
   ///
   /// - Parameters:

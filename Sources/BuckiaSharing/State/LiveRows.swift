@@ -87,12 +87,10 @@ final class LiveRows {
   /// Adds the rows of a scope, as they would be sent.
   private func add(_ share: ShareEntry) throws {
     // Where something fails, the transaction is rolled back, and the tables of the scope with it.
-    let readers = Set(
-      try RecipientKey.all(of: share.number, on: connection)
-        + AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender))
     let isOpen = try WideningChanges.areAllowed(in: share.number, on: connection)
     let rows = try ScopeRows(
-      ShareScope(json: share.scope), for: isOpen ? nil : (share.number, readers), on: connection, schema)
+      ShareScope(json: share.scope), for: isOpen ? nil : (share.number, share.readers(on: connection)), on: connection,
+      schema)
     for name in rows.tables {
       guard let table = tables[name] else { continue }
       try (rows.selections[name] ?? RowSelection()).forEachRow(
@@ -123,9 +121,7 @@ final class LiveRows {
   /// Adds the rows of a table that only their content identifies, as far as a sender has them.
   private func add(rowsOf name: TableName, heldBy sender: String) throws {
     guard let table = tables[name] else { return }
-    let scopes = try ShareEntry.all(on: connection).map { try ShareScope(json: $0.scope) }
-    let contents = try ContentTable(table.definition, table.definition, scopes, on: connection)
-    try contents?.forEachRow(table.results, heldBy: sender) {
+    try ContentTables([table.definition], schema, on: connection)[name]?.forEachRow(table.results, heldBy: sender) {
       table.add($0, isFromSeveral: isFromSeveral)
     }
     table.endSource()

@@ -117,7 +117,7 @@ struct PageDelta {
     return pageSize
   }
 
-  /// Whether a copy of a database is not all there, by the number of pages that its header names.
+  /// True if a copy of a database has fewer pages than its header names.
   ///
   /// - Parameters:
   ///   - header: Its first 100 bytes, or all where it has fewer.

@@ -11,7 +11,7 @@ import SQLiteConnections
 extension SyncRound {
   /// Copies the database and uploads the copy, to the storage and its mirrors: whole, or what has changed in it since the last time.
   ///
-  /// - Parameter looks: Whether the storage is asked for the backup although nothing has changed: what it has is relied upon next.
+  /// - Parameter looks: True to ask the storage for the backup although nothing has changed, since the next step relies on it.
   /// - Returns: Whether the storage has the database as it is now.
   /// - Throws: `BuckiaError` when the database is busy; `CancellationError`.
   mutating func backUp(to storage: any StorageProvider, looking looks: Bool) async throws -> Bool {
@@ -90,7 +90,7 @@ extension SyncRound {
     result.backedUp = true
   }
 
-  /// Whether a storage still has what was noted, as far as it lists it.
+  /// True if a storage lists the backup that was noted.
   private func isThere(_ state: BackupState, in storage: any StorageProvider) async throws -> Bool {
     guard let object = try await storage.stat(state.path), object.byteCount == state.byteCount,
       state.version == nil || object.version == nil || object.version?.text == state.version
@@ -101,7 +101,7 @@ extension SyncRound {
     return Int64(deltas.count) >= state.deltas && deltas.reduce(0) { $0 + $1.byteCount } >= state.deltaBytes
   }
 
-  /// Whether what a storage has leads to the newest state: restores it to see.
+  /// True if the backup in a storage leads to the newest state; it is restored to find out.
   private mutating func isWhole(_ state: BackupState, in storage: any StorageProvider) async throws -> Bool {
     let temporary = "\(folders.path)/.buckia-check"
     defer { cleanUp(temporary) }

@@ -47,7 +47,7 @@ public struct SyncResult: Sendable {
   public internal(set) var unchangedCount = 0
   /// What did not work out.
   public internal(set) var failures: [Failure] = []
-  /// Whether the round ended behind applying, because the storage broke down or this device had no room: nothing was uploaded or deleted then.
+  /// True if the round ended after applying, because the storage broke down or this device had no room: nothing was uploaded or deleted then.
   public internal(set) var isCutShort = false
   /// What is worth knowing.
   public internal(set) var notes: [String] = []

@@ -63,7 +63,7 @@ struct DeviceMarks {
 
   /// Says of another device that it is gone for good.
   ///
-  /// - Parameter isKnown: Whether something has to be known of it.
+  /// - Parameter isKnown: True if a device of which nothing is known is an error.
   /// - Throws: `StorageError`: `notFound` where nothing is.
   func retire(_ other: String, whereKnown isKnown: Bool = false) async throws {
     let folder = try folder.appending(other)
@@ -150,21 +150,4 @@ struct DeviceMarks {
     /// The devices that have marked a file.
     func owners(of name: String) -> [String] { devices.keys.filter { has($0, done: name) } }
   }
-}
-
-extension BuckiaClient {
-  private func marks() async throws -> DeviceMarks {
-    try await DeviceMarks(of: index.device(in: nil), in: RemotePath(configuration.userID), storages[0], index)
-  }
-
-  /// Takes part as one of the person's devices. Restoring a backup begins with this, so that files which arrive meanwhile are kept for the device.
-  func takePart() async throws {
-    if configuration.hasSeveralDevices { try await marks().takePart(at: SyncRound.now) }
-  }
-
-  /// Lets another device of the person be forgotten, which is gone for good: diffs do not wait for it any more.
-  ///
-  /// - Parameter device: Its id, as a round names it.
-  /// - Throws: `StorageError`: `notFound` when there is no such device.
-  public func forgetDevice(_ device: String) async throws { try await marks().retire(device, whereKnown: true) }
 }

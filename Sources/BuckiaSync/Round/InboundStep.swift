@@ -10,7 +10,7 @@ import BuckiaStorage
 
 /// What others have sent: downloaded, applied, and dropped from the storage when all of it is safe.
 ///
-/// What becomes of an object is decided by the ledger of the database as it is now. It is in the index by which digests the ledger knew it when it was
+/// What becomes of an object is decided by the present ledger of the database. It is in the index by which digests the ledger knew it when it was
 /// applied; as long as the ledger has these, it is settled, and can go from the storage behind a backup. Anything else is downloaded, unless it
 /// lies in the local folder already: cleared folders, other folders and databases that were restored lose nothing so.
 struct InboundStep {
@@ -58,12 +58,13 @@ struct InboundStep {
 
   /// Takes part as one of the person's devices, before anything is downloaded.
   ///
-  /// - Returns: Whether anything may be downloaded.
+  /// - Returns: True if anything may be downloaded.
   func takePart(_ result: inout SyncResult) async throws -> Bool {
     guard let marks else { return true }
     do {
       try await marks.takePart(
-        at: SyncRound.now, inbound: objects.map(\.path.name), settled: Set(try await settled().map(\.path.name)))
+        at: WallClock.unixMilliseconds, inbound: objects.map(\.path.name),
+        settled: Set(try await settled().map(\.path.name)))
       return true
     } catch let error as StorageError {
       result.failures.append(SyncResult.Failure(step: .listing, subject: storage.name, error: error))
@@ -197,7 +198,7 @@ struct InboundStep {
       [folder], options: options)
   }
 
-  /// Whether all files are refused or wait as the database has recorded it before.
+  /// True if all files are refused or wait, and the ledger says so already.
   private func isKnown(_ report: ApplyReport) throws -> Bool {
     let files =
       report.diffs.map { (path: $0.path, state: $0.state, reason: $0.reason) }

@@ -74,7 +74,7 @@ extension SyncRound {
 extension StorageProvider {
   /// Writes an object, and confirms that the storage has it: by its size and the digests that the storage tells.
   ///
-  /// - Parameter readsBack: Whether it is read back where the storage tells no digest.
+  /// - Parameter readsBack: True to read it back where the storage tells no digest.
   /// - Returns: The object as the storage has it.
   /// - Throws: `StorageError`: as ``putChecked(_:to:_:)``; `damaged` when the storage has something else.
   @discardableResult
@@ -120,7 +120,7 @@ extension StorageContents {
 }
 
 extension StorageError {
-  /// Whether nothing else would fare better: the storage is not there or does not know who asks, or this device has no room. Anything else is about
+  /// True if no other object would fare better: the storage is not there or does not know who asks, or this device has no room. Anything else is about
   /// one object.
   var stopsRound: Bool {
     [

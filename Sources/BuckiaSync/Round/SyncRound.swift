@@ -21,7 +21,7 @@ struct SyncRound {
   var result = SyncResult()
   /// The person's folder in the storage.
   let remote: RemotePath
-  /// This device, as the person's others know it; empty in a dry run.
+  /// The id of this device; empty in a dry run.
   private(set) var device = ""
 
   init(
@@ -40,9 +40,6 @@ struct SyncRound {
     self.report = report
     remote = try RemotePath(configuration.userID)
   }
-
-  /// The present time, in milliseconds since 1970.
-  static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 
   mutating func run() async throws -> SyncResult {
     let start = ContinuousClock.now
@@ -100,7 +97,7 @@ struct SyncRound {
 
   /// Backs the database up, unless that is not wanted.
   ///
-  /// - Returns: Whether what the ledger says is there to stay.
+  /// - Returns: True if the storage keeps what the ledger says.
   private mutating func isSafe(in storage: any StorageProvider, _ looks: Bool) async throws -> Bool {
     guard options.backsUp else { return true }
     step(.backingUp)

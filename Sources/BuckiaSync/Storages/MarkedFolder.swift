@@ -34,7 +34,7 @@ struct MarkedFolder: StorageProvider {
 
   /// Makes sure that the folder is what it was.
   ///
-  /// - Parameter isWritten: Whether something is about to be put into it, which makes the file where nothing is known of the folder yet.
+  /// - Parameter isWritten: True if something is about to be put into the folder, which makes the marker of a new folder.
   private func require(toWrite isWritten: Bool = false) async throws {
     let known = try await index.setting(setting)
     let found = found()
@@ -50,7 +50,7 @@ struct MarkedFolder: StorageProvider {
     )
   }
 
-  /// Takes the folder as it is now.
+  /// Takes the folder in its present state.
   func adopt() async throws {
     if let found = found() { return try await index.set(setting, to: found) }
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))

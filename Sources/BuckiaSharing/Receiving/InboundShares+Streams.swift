@@ -1,0 +1,132 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What streams have brought, once their changes have been applied.
+extension InboundShares {
+  /// Notes which rows a stream has brought, or does not have any more.
+  func note(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
+    _ sender: String, _ state: ReceivedState?, as sent: SentChange?, mayBeUntaken: Bool
+  ) throws {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard table.hasKey(row) else { return }
+    let known =
+      try (state == nil || place.isSnapshot) && !mayBeUntaken
+      ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
+    switch change.operation {
+    case .insert:
+      let isOwn = try !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
+      try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
+    case .update:
+      try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)
+    case .delete:
+      try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
+    }
+    try state?.follow(change, reader, bytes, of: table, after: place.isSnapshot ? nil : known, as: sent)
+    // Mostly no stream has any rows of which the last change was not taken.
+    let followsTaken = try mayBeUntaken || hasUntaken ?? UntakenRows.exist(on: connection)
+    hasUntaken = followsTaken
+    guard followsTaken else { return }
+    if let number = try vouchers.number(of: table, stream: place.stream, from: sender) {
+      try noteTaken(change, reader, bytes, of: table, number, before: known, mayBeUntaken)
+    }
+  }
+
+  /// Notes which version of a row was taken last, where that is not what the stream says.
+  ///
+  /// - Parameters:
+  ///   - stream: The number of what is noted of the stream's rows of the table.
+  ///   - known: The hash of what the stream had said before; nil for nothing.
+  private func noteTaken(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ stream: Int64,
+    before known: UInt64?, _ mayBeUntaken: Bool
+  ) throws {
+    let untaken = UntakenRows(of: stream)
+    guard try mayBeUntaken || untaken.exist(on: connection) else { return }
+    let row = change.operation == .insert ? reader.new : reader.old
+    let key = table.key(row, bytes)
+    guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
+    let here = try LocalRow(row, bytes, of: table, on: connection)
+    let before = try untaken.version(of: key, on: connection) ?? known.map { .hash($0) } ?? .none
+    let places = row.indices.filter { reader.new[$0].isDefined && !table.keyPlaces.contains($0) }
+    let taken = places.filter { here?.encoded($0) == bytes.array(reader.new[$0].encoded) }
+    if here != nil, taken.count == places.count, change.operation == .insert || before == known.map({ .hash($0) }) {
+      return try untaken.note(nil, of: key, on: connection)
+    }
+    guard change.operation == .update, case .hash(let version) = before else {
+      return try untaken.note(before, of: key, on: connection)
+    }
+    var hash = StreamRowHash(version)
+    for place in taken where reader.old[place].isDefined {
+      hash.remove(reader.old[place], bytes, table.seeds[place])
+      hash.add(reader.new[place], bytes, table.seeds[place])
+    }
+    try untaken.note(.hash(hash.value), of: key, on: connection)
+  }
+
+  /// Forgets what a stream had before its snapshot.
+  func noteSnapshot(_ changes: IncomingChanges, _ place: StreamPlace, _ tables: KeyedTables) throws {
+    let sender = changes.key.sender
+    var earlier: [(TableName, KeyedTable)] = []
+    for name in try VouchEntry.tables(of: place.stream, from: sender, on: connection) {
+      if let table = tables[name] {
+        // What has just been noted for the first time is what the snapshot holds.
+        if try vouchers.hadRows(of: table, stream: place.stream, from: sender) { earlier.append((name, table)) }
+      } else {
+        try vouchers.forget(place.stream, from: sender, name)
+      }
+    }
+    if !earlier.isEmpty {
+      let present = try keys(in: changes, tables)
+      for (name, table) in earlier {
+        let kept = present[name]
+        try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
+          try kept?.contains(key) != true
+        }
+      }
+    }
+    guard let replaced = place.replaces else { return }
+    for name in try VouchEntry.tables(of: replaced, from: sender, on: connection) {
+      try vouchers.forget(replaced, from: sender, name)
+    }
+    try StateEntry.remove(replaced, from: sender, nil, on: connection)
+  }
+
+  /// Forgets what a stream had before of the rows that a diff holds anew.
+  func noteResent(
+    _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ state: ReceivedState?,
+    _ schema: SchemaReader
+  ) throws {
+    var present: [TableName: KeySet] = [:]
+    let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
+        table.hasKey(reader.new)
+      else { return }
+      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
+    }
+    let sender = changes.key.sender
+    for name in resent.tables {
+      guard let table = tables[name] else { continue }
+      try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
+        try present[name]?.contains(key) != true
+          && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy { resent.cover($0, of: name) }
+      }
+    }
+  }
+
+  /// The keys of the rows that a snapshot holds.
+  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: KeySet] {
+    var present: [TableName: KeySet] = [:]
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
+      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
+    }
+    return present
+  }
+}
