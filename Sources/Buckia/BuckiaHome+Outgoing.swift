@@ -51,6 +51,24 @@ extension BuckiaHome {
     }
   }
 
+  /// Counts the files that were made as a replica as made by the one that its restored backup is. Where that cannot be written, they count as
+  /// those of others.
+  func passOutgoing(of replica: ReplicaID, to next: ReplicaID) {
+    let clock = openClock()
+    defer { withExtendedLifetime(clock) {} }
+    let former = Array("\(replica)".utf8)
+    _ = Result {
+      let lines = try outgoingLines()
+      let output = try AtomicFileOutput(at: outgoingPath, replacing: true, isPrivate: true)
+      for line in lines {
+        let isTheirs = line.suffix(former.count).elementsEqual(former)
+        try output.write(isTheirs ? Array(line.dropLast(former.count)) + Array("\(next)".utf8) : Array(line))
+        try output.write([UInt8(ascii: "\n")])
+      }
+      try output.publish()
+    }
+  }
+
   private static func digest(of database: String) -> String? {
     FileSystem.resolved(database).map { String("\(ContentDigest(of: Array($0.utf8)))".prefix(32)) }
   }

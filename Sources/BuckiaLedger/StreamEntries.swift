@@ -83,6 +83,15 @@ package enum StreamEntries {
     return found
   }
 
+  /// The number of the last diff of a stream that was applied, or is held; 0 for none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func last(
+    of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> Int64 {
+    try applied("AND s.stream = ?2 ORDER BY s.sequence DESC LIMIT 1", sender, stream, on: connection)?.sequence ?? 0
+  }
+
   /// The streams whose place snapshots of a sender have taken.
   ///
   /// - Throws: `SQLiteError`.

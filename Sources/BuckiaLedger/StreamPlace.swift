@@ -41,4 +41,10 @@ package struct StreamPlace: Equatable, Sendable {
     self.replaces = replaces
     self.isSnapshot = isSnapshot
   }
+
+  /// The place in a stream that goes on beside the one which it takes the place of.
+  package var besideReplaced: StreamPlace {
+    StreamPlace(
+      stream: stream, incarnation: incarnation, sequence: sequence, follows: follows, isSnapshot: isSnapshot)
+  }
 }

@@ -120,8 +120,9 @@ extension Remark {
           + "ids are greater than all before them in any case"
 
       case .replicaRestored:
-        "this database is in an earlier state than when it was last used here, as if a backup had been restored. It goes on as a new "
-          + "incarnation, so that others do not take what it sends from now on for what it sent before. Files that it had applied since "
+        "this database is in an earlier state than when it was last used here, as if a backup had been restored. It goes on as another "
+          + "replica, so that others do not take what it sends from now on for what it sent before. What it had shared and received in "
+          + "shares since then comes back after its next share, with the next one of each recipient; other files that it had applied since "
           + "then have to arrive again"
       case .replicaCopied:
         "this database is a copy of $1, which is still there. It goes on as a replica of its own, so that others can tell the two apart; "

@@ -101,6 +101,53 @@ import Testing
     }
   }
 
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `a restored database gets back what its owner had shared since the backup`(key: String, policy: ConflictPolicy)
+    throws
+  {
+    for hasClocks in [false, true] {
+      let people = try people(key: key, policy, hasClocks: hasClocks)
+      let (anna, ben) = (people[0], people[1])
+      try anna.run(Self.notes)
+      try anna.share(with: ben)
+      try ben.receive()
+      try ben.run("INSERT INTO note VALUES (10,'ten','x')")
+      try ben.share(with: anna)
+      try anna.receive()
+      let backup = try fileBytes(anna.path)
+      try anna.run(
+        """
+        UPDATE note SET title = 'ONE' WHERE title = 'one'; DELETE FROM note WHERE title = 'two';
+        INSERT INTO note VALUES (4,'four','x')
+        """)
+      try anna.share(with: ben)
+      try ben.run("UPDATE note SET body = 'y' WHERE title = 'ten'")
+      try ben.receive()
+      try ben.share(with: anna)
+      try anna.receive()
+      try anna.folder.write(backup, to: "anna.sqlite")
+      try FileManager.default.removeItem(atPath: anna.folder.file("for anna"))
+      // An integer key is given again.
+      try anna.run(
+        """
+        UPDATE note SET title = 'THREE' WHERE title = 'three';
+        INSERT INTO note VALUES (\(key == "TEXT" ? 5 : 4),'five','x')
+        """)
+      try anna.share(with: ben)
+      #expect(try ben.receive().map(\.conflicts) == [0])
+      let all = ["ONE|x", "THREE|x", "five|x", "four|x", "ten|y"]
+      #expect(try ben.notes == all)
+      #expect(try ben.share(with: anna).isSnapshot)
+      #expect(try anna.receive().map(\.conflicts) == [0])
+      #expect(try anna.notes == all)
+      try anna.run("DELETE FROM note WHERE title = 'four'; UPDATE note SET body = 'z' WHERE title = 'ONE'")
+      try anna.share(with: ben)
+      try ben.receive()
+      #expect(try ben.notes == ["ONE|z", "THREE|x", "five|x", "ten|y"])
+      #expect(try ben.share(with: anna).id == nil)
+    }
+  }
+
   @Test(arguments: ["INTEGER", "TEXT"])
   func `edits of different columns before the first share are merged`(key: String) throws {
     let people = try people(key: key)

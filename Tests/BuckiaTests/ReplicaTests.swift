@@ -36,7 +36,7 @@ import Testing
     #expect(try other.replica()?.incarnation != replica.incarnation)
   }
 
-  @Test("A restored backup begins a new incarnation of the same replica, and says so once", arguments: [true, false])
+  @Test("A restored backup goes on as another replica, and says so once", arguments: [true, false])
   func restored(inPlace: Bool) throws {
     let bench = try ReplicaBench()
     try bench.apply()
@@ -46,7 +46,7 @@ import Testing
     try bench.replace(with: backup, inPlace: inPlace)
     #expect(try bench.apply() == [Remark(.replicaRestored)])
     let next = try #require(try bench.replica())
-    #expect(next.id == replica.id)
+    #expect(next.id != replica.id)
     #expect(next.incarnation != replica.incarnation)
     #expect(try bench.apply() == [])
     #expect(try bench.replica() == next)
@@ -57,18 +57,23 @@ import Testing
     #expect(try bench.replica()?.incarnation != replica.incarnation)
   }
 
-  @Test("A backup is noticed by a diff that was made since, too, and no later diff says it is of the old incarnation")
+  @Test("A backup is noticed by a diff that was made since, too, and no later diff says it is of the old replica")
   func restoredBeforeDiff() throws {
     let bench = try ReplicaBench()
     try bench.initialize()
     let replica = try #require(try bench.replica())
     let backup = try bench.folder.copy(bench.path, to: "backup.sqlite")
-    #expect(try bench.diff().warnings == [])
+    let made = try bench.diff()
+    #expect(made.warnings == [])
     try bench.replace(with: backup)
     let report = try bench.diff()
     #expect(report.warnings == [Remark(.replicaRestored)])
+    // What was made before is no file of somebody else.
+    let known = try DatabaseManager(bench.path, home: bench.home).outgoingIDs()
+    #expect(known.isSuperset(of: [made.id, report.id].compactMap { $0 }))
     let sender = try DiffFile.verified(at: try #require(report.path)).manifest.sender
-    #expect(sender?.replica == replica.id)
+    #expect(sender?.replica != replica.id)
+    #expect(sender?.replica == (try bench.replica()?.id))
     #expect(sender?.incarnation == (try bench.replica()?.incarnation))
     #expect(sender?.incarnation != replica.incarnation)
   }

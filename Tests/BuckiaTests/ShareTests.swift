@@ -254,6 +254,8 @@ import Testing
       #expect(report.tables.map(\.inserted) == (name == "no JSON" ? [] : [2]))
       #expect(report.leftOut.map(\.reason) == [.conditionFails])
       #expect(report.leftOut.map(\.count) == [name == "no JSON" ? 2 : 1])
+      let words = try DatabaseManager(path, home: home).status(includesWords: true).words
+      #expect(words.map(\.problem) == [nil])
     }
     try run("UPDATE album SET name = '{\"open\": 1}'")
     #expect(try share(scope).leftOut.isEmpty)

@@ -11,9 +11,6 @@ struct Replica: Equatable {
   /// Makes one with ids that nobody else has.
   static func random() throws(BuckiaError) -> Replica { try Replica(id: randomID(), incarnation: randomID()) }
 
-  /// The same replica in a life that nobody else has.
-  func reborn() throws(BuckiaError) -> Replica { try Replica(id: id, incarnation: Self.randomID()) }
-
   /// An id that nothing else has.
   static func randomID<ID: FixedBytes>() throws(BuckiaError) -> ID {
     var generator = SystemRandomNumberGenerator()

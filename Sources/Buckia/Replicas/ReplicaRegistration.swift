@@ -114,17 +114,18 @@ struct ReplicaRegistration {
       if let file { try ReplicaIdentity.setFile(file, on: connection) }
       return Result(replica: replica, remarks: standing.remark.map { [$0] } ?? [])
     }
-    let next = if standing == .restored, let replica { try replica.reborn() } else { try Replica.random() }
+    let next = try Replica.random()
     // Before it is committed: no other process must find a database that says what nobody knows.
     if let path, !home.keep(KnownReplica(incarnation: next.incarnation, progress: nil, path: path), of: next.id) {
       return Result(remarks: [notKept])
     }
     try next.write(on: connection)
     if let file { try ReplicaIdentity.setFile(file, on: connection) }
-    if let replica, next.id != replica.id {
+    if let replica {
+      if standing == .restored { home.passOutgoing(of: replica.id, to: next.id) }
       try CopiedRows.separate(
-        from: replica.id.bytes, as: next.incarnation.bytes, newStream: { try (Replica.randomID() as StreamID).bytes },
-        on: connection)
+        from: replica.id.bytes, as: next.incarnation.bytes,
+        newStream: standing == .restored ? nil : { try (Replica.randomID() as StreamID).bytes }, on: connection)
     }
     try KeyRanges.move(on: connection)
     return Result(replica: next, remarks: standing.remark.map { [$0] } ?? [])

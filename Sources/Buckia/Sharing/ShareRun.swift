@@ -71,12 +71,9 @@ struct ShareRun {
   /// - Returns: Whether anything was written: a dry run leaves nothing.
   private func make(_ report: inout ShareReport, on connection: borrowing SQLiteConnection) throws -> Bool {
     let before = report
-    do { return try make(&report, leavingOutFailing: false, on: connection) } catch let error as SQLiteError
-      where error.primaryCode == 1 && scope.tables.contains(where: { $0.condition ?? $0.childCondition != nil })
-    {
-      // One row must not keep all others from being shared.
+    return try ScopeRows.leavingOutFailing(in: [scope]) {
       report = before
-      return try make(&report, leavingOutFailing: true, on: connection)
+      return try make(&report, leavingOutFailing: $0, on: connection)
     }
   }
 
@@ -127,11 +124,11 @@ struct ShareRun {
       scope, for: try mayWiden(share, on: connection) ? nil : (share.number, senders),
       leavesOutFailing: leavingOutFailing, on: connection, schema)
     let shadow = try Shadow(of: share.number, on: connection)
-    let isSnapshot = share.sequence == 0 || options.resyncs
+    let isSnapshot = share.sequence == 0 || share.last == nil || options.resyncs
     let state = try SentState(of: share, on: connection)
     if isSnapshot {
       try ToldDeletions.prepareSnapshot(of: share, isOtherStream: share.sequence == 0, on: connection)
-      try shadow.clear()
+      try shadow.setAside()
       try state.clear()
     }
     let requested = try ResendRequest.all(of: share.number, on: connection)
@@ -201,7 +198,10 @@ struct ShareRun {
     try ResendRequest.clear(for: share.number, on: connection)
     try TakenBackRows.clear(for: share.number, on: connection)
     try UntoldRows.clear(for: share.number, on: connection)
-    if isSnapshot { try shadow.clear() }
+    if isSnapshot {
+      try shadow.clear()
+      try shadow.removeFormer()
+    }
     // What stays where it is is not known to be there any more.
     try shadow.move(by: found, to: selections, keeping: held, schema)
     try prints.write(for: rows, shadow, on: connection)
@@ -279,10 +279,10 @@ struct ShareRun {
   /// The share of this scope with these people: the one that there is, or a new one.
   ///
   /// - Returns: The share, and the stream whose place it takes because that belongs to an earlier incarnation, to another key, or to fewer
-  ///   people.
+  ///   people, with the number of its last diff that is known here.
   private func share(
     of replica: Replica, on connection: borrowing SQLiteConnection
-  ) throws -> (ShareEntry, replaced: StreamID?) {
+  ) throws -> (ShareEntry, replaced: Manifest.Acknowledgement?) {
     let document = scope.json
     let known = try knownShare(on: connection)
     let stream = Self.randomBytes(StreamID.byteCount)
@@ -299,7 +299,10 @@ struct ShareRun {
       isWider || share.incarnation != replica.incarnation.bytes
         || share.sequence > 0 && sealing.isOther(than: share.signer)
     else { return (share, nil) }
-    let replaced = share.sequence > 0 ? StreamID(share.stream) : nil
+    var replaced: Manifest.Acknowledgement?
+    if share.sequence > 0, let stream = StreamID(share.stream), let incarnation = IncarnationID(share.incarnation) {
+      replaced = Manifest.Acknowledgement(stream: stream, incarnation: incarnation, through: share.sequence)
+    }
     share.stream = stream
     share.incarnation = replica.incarnation.bytes
     share.sequence = 0
@@ -315,7 +318,8 @@ struct ShareRun {
   /// Writes the file into the outbox.
   private func send(
     _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)],
-    _ claims: ShareClaims, _ names: SentNames, of share: inout ShareEntry, replacing replaced: StreamID?,
+    _ claims: ShareClaims, _ names: SentNames, of share: inout ShareEntry,
+    replacing replaced: Manifest.Acknowledgement?,
     as kind: Manifest.Kind, from source: RowSource, by replica: Replica, _ schema: SchemaReader,
     _ report: inout ShareReport
   ) throws {
@@ -328,12 +332,14 @@ struct ShareRun {
       ContentDigest(last.digest).map { Manifest.Chain.Predecessor(id: last.id, manifestSHA256: $0) }
     }
     let chain = Manifest.Chain(
-      stream: stream, sequence: share.sequence + 1, follows: kind == .snapshot ? nil : follows, replaces: replaced)
+      stream: stream, sequence: share.sequence + 1, follows: kind == .snapshot ? nil : follows,
+      replaces: replaced?.stream)
     var manifest = Manifest(
       id: id, kind: kind,
       sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
       audience: sealing.audience(), chain: chain,
-      acknowledgements: try Self.acknowledgements(on: source.connection), ownKeys: names.ownKeys)
+      acknowledgements: try Self.acknowledgements(on: source.connection) + (replaced.map { [$0] } ?? []),
+      ownKeys: names.ownKeys)
     if !names.ownKeys.isEmpty {
       let others = try RecipientKey.others(than: share.number, on: source.connection)
       manifest.sharedWith = Audience(of: others.compactMap { SigningKey(hex: $0)?.bytes })

@@ -213,8 +213,10 @@ package struct ReceiverGate: Sendable {
   ) throws -> Bool {
     guard try ForgottenDeletions.exist(on: connection) else { return false }
     let sender = changes.key.sender
+    // A restored backup is another replica than it was.
+    let restored = try place.replaces.flatMap { try RowNameEntry.author(of: $0, from: sender, on: connection) }
     return try ForgottenDeletions.requirements(
-      of: sender, changes.claims.replica, in: tables(of: changes), on: connection
+      of: sender, restored ?? changes.claims.replica, in: tables(of: changes), on: connection
     ).contains { wanted in
       if changes.claims.acknowledgements.contains(where: {
         $0.stream == wanted.stream && $0.incarnation == wanted.incarnation && $0.through >= wanted.through

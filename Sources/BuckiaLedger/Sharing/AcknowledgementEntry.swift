@@ -49,6 +49,16 @@ package struct AcknowledgementEntry: Equatable, Sendable {
     try connection.run(cached: "DELETE FROM main.buckia_acknowledgement WHERE sender = ?1", former)
   }
 
+  /// Forgets what a replica has acknowledged that has ended.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func removeAll(
+    by sender: String, _ replica: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "DELETE FROM main.buckia_acknowledgement WHERE sender = ?1 AND replica = ?2", sender, replica)
+  }
+
   /// Forgets who has acknowledged a share.
   ///
   /// - Throws: `SQLiteError`.

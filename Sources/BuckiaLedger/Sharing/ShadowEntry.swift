@@ -84,6 +84,25 @@ package struct ShadowEntry: Equatable, Sendable {
     return entry
   }
 
+  /// The shadows that a share had before the snapshot which is being made, or that the replica had which this database is a copy of.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func former(of share: Int64, on connection: borrowing SQLiteConnection) throws -> [ShadowEntry] {
+    try all(of: -share, on: connection)
+  }
+
+  /// Makes the shadow of a share a former one.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func setAside(from share: Int64, on connection: borrowing SQLiteConnection) throws {
+    for former in try Self.former(of: share, on: connection) where former.table == table {
+      try former.remove(on: connection)
+    }
+    try PrintEntry.remove(of: number, on: connection)
+    try connection.run(cached: "UPDATE main.buckia_shadow SET share = ?1 WHERE shadow = ?2", -share, number)
+    try SharedView.refresh(on: connection)
+  }
+
   /// Drops the shadow with its rows.
   ///
   /// - Throws: `SQLiteError`.

@@ -11,7 +11,7 @@ extension InboundShares {
   /// Notes which rows a stream has brought, or does not have any more.
   func note(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
-    _ sender: String, _ state: ReceivedState?, as sent: SentChange?, mayBeUntaken: Bool
+    _ sender: String, _ state: ReceivedState?, as sent: SentChange?, mayBeUntaken: Bool, followsTaken isFollowed: Bool
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard table.hasKey(row) else { return }
@@ -31,7 +31,7 @@ extension InboundShares {
     // Mostly no stream has any rows of which the last change was not taken.
     let followsTaken = try mayBeUntaken || hasUntaken ?? UntakenRows.exist(on: connection)
     hasUntaken = followsTaken
-    guard followsTaken else { return }
+    guard followsTaken, isFollowed else { return }
     if let number = try vouchers.number(of: table, stream: place.stream, from: sender) {
       try noteTaken(change, reader, bytes, of: table, number, before: known, mayBeUntaken)
     }
@@ -67,6 +67,47 @@ extension InboundShares {
       hash.add(reader.new[place], bytes, table.seeds[place])
     }
     try untaken.note(.hash(hash.value), of: key, on: connection)
+  }
+
+  /// True if the snapshot of a restored backup takes the place of a stream of which more was applied here than its author has. Only a restored
+  /// backup goes on as another replica.
+  func comesFromBackup(_ changes: IncomingChanges) throws -> Bool {
+    guard let (replaced, _) = try restored(by: changes),
+      let known = changes.claims.acknowledgements.first(where: { $0.stream == replaced })
+    else { return false }
+    return try keys(of: changes).contains {
+      try StreamEntries.last(of: replaced, from: $0, on: connection) > known.through
+    }
+  }
+
+  /// Sees to it that what a restored backup lacks is sent again: the next diff of each share with its owner is a snapshot.
+  func noteRestored(by changes: IncomingChanges) throws {
+    guard let (stream, former) = try restored(by: changes) else { return }
+    for var share in try changes.sharesWithAuthor(senders, on: connection) {
+      let known = try AcknowledgementEntry.all(of: share.number, on: connection).filter { $0.replica == former }
+      guard isFromBackup || known.contains(where: { $0.through > changes.claims.acknowledged(share) }) else { continue }
+      share.last = nil
+      try share.write(on: connection)
+    }
+    for key in keys(of: changes) {
+      try AcknowledgementEntry.removeAll(by: key, former, on: connection)
+      try StateEntry.remove(stream, from: key, nil, on: connection)
+    }
+  }
+
+  /// The stream whose place the snapshot of a restored backup takes, and the replica that it was of; nil for other changes.
+  private func restored(by changes: IncomingChanges) throws -> (stream: [UInt8], replica: [UInt8])? {
+    guard let replaced = changes.place?.replaces, let replica = changes.claims.replica else { return nil }
+    for key in keys(of: changes) {
+      guard let former = try RowNameEntry.author(of: replaced, from: key, on: connection) else { continue }
+      return former == replica ? nil : (replaced, former)
+    }
+    return nil
+  }
+
+  /// The keys with which the author of changes has signed, as the ledger has them.
+  private func keys(of changes: IncomingChanges) -> [String] {
+    [changes.key.sender] + senders.keys(before: changes.key.sender)
   }
 
   /// Forgets what a stream had before its snapshot.

@@ -37,6 +37,9 @@ package final class InboundShares: SharingParticipant {
   private(set) var contested: [TableName: Set<[UInt8]>] = [:]
   /// Whether the sender of the changes that were prepared last may not know of deletions that are forgotten here.
   private var isFromReturning = false
+  /// True if the changes that were prepared last begin the stream of a restored backup, whose author does not know the last diffs of the
+  /// stream before.
+  private(set) var isFromBackup = false
   /// What was edited here of what the author of the changes that were prepared last knows; nil where they are of no stream.
   private var edits: EditsSinceShare?
   /// What is looked up for that, once for all diffs.
@@ -125,7 +128,8 @@ package final class InboundShares: SharingParticipant {
     if author != nil || naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
       contents = try ReceivedContents(definitions, from: changes.key.sender, schema, on: connection)
     }
-    guard let place = changes.place else { return changes }
+    isFromBackup = try comesFromBackup(changes)
+    guard let place = place(of: changes) else { return changes }
     let tables = try KeyedTables(definitions, schema)
     if let keys = try KeyTranslation(changes, schema, names, vouchers, copies, on: connection) {
       translation = (keys, try keys.translated())
@@ -212,6 +216,11 @@ package final class InboundShares: SharingParticipant {
     try edits?.valuesBefore(ofRow: key, in: table) ?? [:]
   }
 
+  /// The place of changes in their stream; that of a restored backup goes on beside the stream before, of which its author does not know all.
+  private func place(of changes: IncomingChanges) -> StreamPlace? {
+    isFromBackup ? changes.place?.besideReplaced : changes.place
+  }
+
   // MARK: Afterwards
 
   package func didKeep(_ key: [UInt8], of table: TableName) { kept[table, default: []].insert(key) }
@@ -220,6 +229,7 @@ package final class InboundShares: SharingParticipant {
     hasFinished = true
     hasUntaken = nil
     let mayBeUntaken = counts.conflicts > 0
+    try noteRestored(by: changes)
     try noteAcknowledgements(of: changes)
     try noteProgress(of: changes)
     try noteRequests(of: changes)
@@ -306,9 +316,10 @@ package final class InboundShares: SharingParticipant {
       }
       try noteWidening(change, reader, bytes, of: table, sentIn: sentIn)
       if let place = changes.place {
+        // What the author lacks since a backup was restored is not left out here because of a conflict.
         try note(
           change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil,
-          mayBeUntaken: mayBeUntaken)
+          mayBeUntaken: mayBeUntaken, followsTaken: !isFromBackup)
       }
       guard change.operation == .delete, table.hasKey(reader.old) else { return }
       if !isWithdrawal, let place = changes.place,
@@ -335,7 +346,7 @@ package final class InboundShares: SharingParticipant {
     }
     for (_, shadow) in untold { try shadow.finish() }
     try vouchers.flush()
-    if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
+    if let place = place(of: changes), place.isSnapshot { try noteSnapshot(changes, place, tables) }
     if let place = changes.place, let resent, !place.isSnapshot, !resent.isEmpty {
       try noteResent(resent, changes, place, state, schema)
     }

@@ -31,10 +31,12 @@ final class PeerShadow {
   /// The keys of rows that have been followed.
   private var followed: [TableName: ScopePrints.ChangedKeys] = [:]
 
+  /// - Parameter isBeforeSnapshot: True for what was sent before the snapshot that is being made.
   /// - Throws: `SQLiteError`; `ReplicationError` when the scope in the ledger is damaged.
-  init(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws {
+  init(of share: ShareEntry, isBeforeSnapshot: Bool = false, on connection: borrowing SQLiteConnection) throws {
     self.connection = SQLiteConnection(sharing: connection)
-    let found = try ShadowEntry.all(of: share.number, on: connection)
+    let former = try isBeforeSnapshot ? ShadowEntry.former(of: share.number, on: connection) : []
+    let found = try former + ShadowEntry.all(of: share.number, on: connection)
     entries = Dictionary(found.map { ($0.table, $0) }) { first, _ in first }
     scope = try ShareScope(json: share.scope)
     self.share = share.number

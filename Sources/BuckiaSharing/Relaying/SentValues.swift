@@ -49,7 +49,7 @@ final class SentValues {
   ) throws -> [[UInt8]?]? {
     guard let number = try share(of: diff), let share = shares[number] else { return nil }
     if let last, last.key == key, last.table == table.name, last.share == number { return last.values }
-    let shadow = try shadows[number] ?? PeerShadow(of: share, on: connection)
+    let shadow = try shadows[number] ?? PeerShadow(of: share, isBeforeSnapshot: true, on: connection)
     shadows[number] = shadow
     let values = try shadow.values(row, bytes, of: table)
     last = (key, table.name, number, values)

@@ -43,6 +43,22 @@ package final class ScopeRows {
     }
   }
 
+  /// Does something with the rows of scopes, and if a condition fails for a row, does it again without such rows: one row must not keep all
+  /// others from being shared.
+  ///
+  /// - Parameter body: Is given true to leave out the rows for which a condition fails.
+  /// - Throws: What `body` throws.
+  package static func leavingOutFailing<Result>(
+    in scopes: [ShareScope], _ body: (Bool) throws -> Result
+  ) throws -> Result {
+    do { return try body(false) } catch let error as SQLiteError
+      where error.primaryCode == 1
+      && scopes.contains(where: { $0.tables.contains { $0.condition ?? $0.childCondition != nil } })
+    {
+      return try body(true)
+    }
+  }
+
   /// What is compared of each table.
   package var selections: [TableName: RowSelection] {
     var selections: [TableName: RowSelection] = [:]

@@ -35,15 +35,18 @@ package enum CopiedRows {
     try RowNameEntry.note(author: dataset, of: dataset, from: datasetSender, on: connection)
   }
 
-  /// Begins streams of this database's own for all shares of the replica that it is a copy of, whose streams go on without it.
+  /// Notes what a replica has shared, which this database is a copy of or was restored from, as brought by that replica's streams.
+  ///
+  /// The streams of a copied replica go on without this database, which begins streams of its own. Those of a replica whose backup was
+  /// restored stay in the ledger until the first diff of the next stream, which says that it takes their place.
   ///
   /// - Parameters:
   ///   - replica: The replica.
   ///   - incarnation: That of this database.
-  ///   - newStream: Makes the name of a stream.
+  ///   - newStream: Makes the name of a stream; nil if a backup was restored.
   /// - Throws: `SQLiteError`; `ReplicationError` when a scope in the ledger is damaged; what `newStream` throws.
   package static func separate(
-    from replica: [UInt8], as incarnation: [UInt8], newStream: () throws -> [UInt8],
+    from replica: [UInt8], as incarnation: [UInt8], newStream: (() throws -> [UInt8])?,
     on connection: borrowing SQLiteConnection
   ) throws {
     let schema = try SchemaReader(connection)
@@ -66,10 +69,11 @@ package enum CopiedRows {
             try vouchers.flush()
           }
         }
-        try shadow.remove(on: connection)
+        try shadow.setAside(from: share.number, on: connection)
       }
       try RowNameEntry.note(author: replica, of: share.stream, from: sender, on: connection)
       try CountedTable.rename(SentContents.holder(of: share.number), to: sender, on: connection)
+      guard let newStream else { continue }
       share.stream = try newStream()
       share.incarnation = incarnation
       share.sequence = 0

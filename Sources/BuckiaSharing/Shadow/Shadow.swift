@@ -34,10 +34,21 @@ package final class Shadow {
     RowSource(on: connection, standIns: entries.mapValues(\.name), named: "what was shared")
   }
 
-  /// Forgets all rows: nothing is known to be anywhere.
+  /// Forgets all rows: nothing is known to be anywhere. What was sent of them is kept until ``removeFormer()``.
+  package func setAside() throws {
+    for entry in entries.values { try entry.setAside(from: share, on: connection) }
+    entries = [:]
+  }
+
+  /// Forgets the rows that were put together for one snapshot.
   package func clear() throws {
     for entry in entries.values { try entry.remove(on: connection) }
     entries = [:]
+  }
+
+  /// Forgets what was sent before a snapshot.
+  package func removeFormer() throws {
+    for entry in try ShadowEntry.former(of: share, on: connection) { try entry.remove(on: connection) }
   }
 
   /// Forgets the rows of a table.

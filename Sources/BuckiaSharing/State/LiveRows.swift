@@ -23,8 +23,12 @@ final class LiveRows {
 
   /// Reads the rows.
   ///
+  /// - Parameter leavesOutFailing: True to leave out the rows for which a condition fails.
   /// - Throws: `ReplicationError` where a scope cannot be followed any more; `SQLiteError`; `LedgerError` when the ledger is damaged.
-  init(_ exchange: LiveWords.Exchange, _ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
+  init(
+    _ exchange: LiveWords.Exchange, _ schema: SchemaReader, leavingOutFailing leavesOutFailing: Bool,
+    on connection: borrowing SQLiteConnection
+  ) throws {
     self.schema = schema
     self.connection = SQLiteConnection(sharing: connection)
     key = exchange.streams.first ?? []
@@ -44,7 +48,7 @@ final class LiveRows {
     }
     let counted = try exchange.sender.map { try CountedTable.names(heldBy: $0, on: connection) } ?? []
     try makeTables(names.union(counted), links)
-    for share in exchange.shares { try add(share) }
+    for share in exchange.shares { try add(share, leavesOutFailing) }
     for state in exchange.states { try add(state) }
     for name in counted { try add(rowsOf: name, heldBy: exchange.sender ?? "") }
     try addParents()
@@ -85,20 +89,21 @@ final class LiveRows {
   // MARK: Rows
 
   /// Adds the rows of a scope, as they would be sent.
-  private func add(_ share: ShareEntry) throws {
-    // Where something fails, the transaction is rolled back, and the tables of the scope with it.
+  private func add(_ share: ShareEntry, _ leavesOutFailing: Bool) throws {
     let isOpen = try WideningChanges.areAllowed(in: share.number, on: connection)
     let rows = try ScopeRows(
-      ShareScope(json: share.scope), for: isOpen ? nil : (share.number, share.readers(on: connection)), on: connection,
-      schema)
-    for name in rows.tables {
-      guard let table = tables[name] else { continue }
-      try (rows.selections[name] ?? RowSelection()).forEachRow(
-        of: table.definition, table.identity + table.columns, on: connection
-      ) { row in table.add(row, isFromSeveral: isFromSeveral) }
-      table.endSource()
-    }
-    try rows.removeTables()
+      ShareScope(json: share.scope), for: isOpen ? nil : (share.number, share.readers(on: connection)),
+      leavesOutFailing: leavesOutFailing, on: connection, schema)
+    try cleaningUp(
+      after: {
+        for name in rows.tables {
+          guard let table = tables[name] else { continue }
+          try (rows.selections[name] ?? RowSelection()).forEachRow(
+            of: table.definition, table.identity + table.columns, on: connection
+          ) { row in table.add(row, isFromSeveral: isFromSeveral) }
+          table.endSource()
+        }
+      }, by: rows.removeTables)
   }
 
   /// Adds the rows that a stream has brought of a table, as far as they are here.

@@ -93,7 +93,10 @@ package struct LiveWords {
   ///
   /// - Throws: `ReplicationError` where a scope cannot be followed any more; `SQLiteError`.
   package init(of exchange: Exchange, _ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
-    let total = try LiveRows(exchange, schema, on: connection).total()
+    let scopes = try exchange.shares.map { try ShareScope(json: $0.scope) }
+    let total = try ScopeRows.leavingOutFailing(in: scopes) {
+      try LiveRows(exchange, schema, leavingOutFailing: $0, on: connection).total()
+    }
     digest = SipHash(key: exchange.streams.first ?? []).hash(Self.domain + total.sum.bytes).bytes
     rowCount = total.rows
     words = DigestWords.words(digest)

@@ -87,7 +87,7 @@ struct ShareHistoryCheck {
   }
 
   private func lost() throws -> [Fault] {
-    guard !history.has(.undo, .restore) else { return [] }
+    guard !history.has(.undo) else { return [] }
     var known = recorded
     for person in run.people { known.formUnion(try run.values(of: person)) }
     let lost = run.written.subtracting(run.replaced).subtracting(known).sorted()

@@ -196,7 +196,13 @@ final class ShareHistoryRun {
     case .restore:
       guard let backup = person.backup else { return }
       note("\(person.name): cp \(person.name).backup \(person.name).sqlite")
+      let before = try values(of: person)
       try folder.write(backup, to: "\(person.name).sqlite")
+      // What has reached nobody else is lost with the database.
+      let others = try people.filter { $0.number != person.number }.reduce(into: Set<String>()) {
+        try $0.formUnion(values(of: $1))
+      }
+      replaced.formUnion(before.subtracting(try values(of: person)).subtracting(others))
     case .rotate:
       note("\(person.name): identity rotate")
       _ = try person.home.rotateIdentity()
