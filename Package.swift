@@ -310,9 +310,7 @@ let package = Package(
     .testTarget(
       name: "BuckiaApplyTests",
       dependencies: ["BuckiaApply", "BuckiaDiff", "ReplicationTestSupport", "TestSupport", "EngineLinkageProbe"]),
-    .testTarget(
-      name: "BuckiaLedgerTests", dependencies: ["BuckiaLedger", "SQLiteConnections", "TestSupport"],
-      resources: [.copy("Fixtures")]),
+    .testTarget(name: "BuckiaLedgerTests", dependencies: ["BuckiaLedger", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaBenchmarksTests",
       dependencies: ["BuckiaBenchmarks", "BuckiaBenchmarkSuite", "SQLiteConnections", "TestSupport"]),

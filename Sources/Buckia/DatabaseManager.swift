@@ -123,8 +123,6 @@ extension DatabaseManager {
   public struct InitReport: Sendable {
     /// Whether the ledger tables were made just now.
     public let created: Bool
-    /// Whether the ledger tables were there in an earlier format and have been migrated.
-    public let migrated: Bool
     /// Whether the database itself was made just now.
     public let createdDatabase: Bool
     /// Who is trusted.
@@ -133,7 +131,7 @@ extension DatabaseManager {
     public let warnings: [Remark]
   }
 
-  /// Makes the ledger tables, or migrates those of an earlier format, and makes the database when there is none.
+  /// Makes the ledger tables, and the database when there is none.
   ///
   /// - Parameter trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
   /// - Throws: `BuckiaError` when the database cannot be opened or written, or has a newer ledger.
@@ -142,7 +140,7 @@ extension DatabaseManager {
     let existed = isBorrowed || FileSystem.exists(path)
     return try withWriter(makingFile: true) { connection in
       let transaction = try SQLiteTransaction(on: connection)
-      let ledger = try Ledger.prepare(on: connection)
+      let isNew = try Ledger.prepare(on: connection)
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
       let inForce = try LedgerSettings.trust(on: connection)
       let registration = ReplicaRegistration(of: connection, in: home)
@@ -152,8 +150,7 @@ extension DatabaseManager {
         warnings.append(remark)
       }
       return InitReport(
-        created: ledger == .created, migrated: ledger != .created && ledger != .present, createdDatabase: !existed,
-        trust: inForce, warnings: warnings)
+        created: isNew, createdDatabase: !existed, trust: inForce, warnings: warnings)
     }
   }
 }

@@ -66,8 +66,6 @@ public struct ApplyReport: Sendable {
   public internal(set) var misnamed: [String] = []
   /// Whether the ledger tables were made just now.
   public let createdLedger: Bool
-  /// Whether the ledger tables had an earlier format and have been migrated.
-  public let migratedLedger: Bool
   /// How long it took, in seconds.
   public internal(set) var seconds: Double
   /// Whether nothing was changed, because only a report was wanted.

@@ -35,7 +35,7 @@
 
     // MARK: Preparing
 
-    /// Makes the ledger tables, or migrates those of an earlier format.
+    /// Makes the ledger tables.
     ///
     /// The first call that applies files makes them, too. Requests of ``LoggedDiff`` and its like need them: call
     /// this in a migration of the app. It can be called any number of times.

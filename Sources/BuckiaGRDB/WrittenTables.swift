@@ -27,7 +27,7 @@
       add(report.changedTables)
       add(report.changedRows.map(\.table))
       let hasRecorded = report.diffs.contains { $0.state != .alreadyApplied } || !report.answers.isEmpty
-      if hasRecorded || report.createdLedger || report.migratedLedger { addLedger() }
+      if hasRecorded || report.createdLedger { addLedger() }
       if report.diffs.contains(where: { $0.conflicts > 0 }) { addConflicts() }
     }
 

@@ -21,11 +21,7 @@ enum ConflictDetails {
   final class Reader {
     private let connection: SQLiteConnection
 
-    /// - Returns: nil for a ledger of an earlier format, which has none of it.
-    init?(on connection: borrowing SQLiteConnection) throws {
-      guard try ResolutionRecord.areKept(on: connection) else { return nil }
-      self.connection = SQLiteConnection(sharing: connection)
-    }
+    init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
     func add(to record: inout ConflictRecord) throws {
       let query = try connection.cached("SELECT rule, others FROM main.buckia_conflict_detail WHERE conflict = ?1")

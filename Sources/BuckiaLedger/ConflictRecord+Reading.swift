@@ -40,8 +40,7 @@ package struct ConflictSelection {
   func query(
     _ results: String, _ rest: String, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteStatement {
-    // In a ledger of an earlier format none is resolved.
-    let isOpen = try isOpen && ResolutionRecord.areKept(on: connection) ? Self.isOpen : ""
+    let isOpen = isOpen ? Self.isOpen : ""
     let query = try connection.prepare("SELECT \(results) \(Self.tables) WHERE \(Self.condition)\(isOpen) \(rest)")
     try query.bind(numbers.lowerBound, at: 0)
     try query.bind(numbers.upperBound, at: 1)
@@ -149,7 +148,7 @@ extension ConflictRecord {
     on connection: borrowing SQLiteConnection, _ body: (ConflictRecord) throws -> Void
   ) throws {
     var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
-    let details = try ConflictDetails.Reader(on: connection)
+    let details = ConflictDetails.Reader(on: connection)
     let row = try selection.query(
       """
       conflict, entry, coalesce(l.diff, lower(hex(l.digest))), layout, table_name, kind, outcome, base, local, incoming, c.reason
@@ -174,7 +173,7 @@ extension ConflictRecord {
         key: key, kind: kind(row, at: 5),
         outcome: outcome(row, at: 6), base: versions.base, local: versions.local, incoming: versions.incoming,
         reason: row.text(at: 10))
-      try details?.add(to: &record)
+      try details.add(to: &record)
       try body(record)
     }
   }

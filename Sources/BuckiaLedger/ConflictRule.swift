@@ -70,7 +70,7 @@ extension ConflictRule {
   package static func all(
     of table: TableName? = nil, on connection: borrowing SQLiteConnection
   ) throws -> [ConflictRule] {
-    guard try ResolutionRecord.areKept(on: connection) else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     var rules: [ConflictRule] = []
     let query = try connection.prepare(
       """

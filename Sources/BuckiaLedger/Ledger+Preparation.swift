@@ -1,17 +1,7 @@
 import SQLiteConnections
 
 extension Ledger {
-  /// What ``prepare(on:)`` found and did.
-  package enum Preparation: Equatable, Sendable {
-    /// The tables were there, in the present format.
-    case present
-    /// The tables were made.
-    case created
-    /// The tables were there in an earlier format, and have been migrated.
-    case migrated(from: Int64)
-  }
-
-  /// All tables in the present format.
+  /// All tables.
   private static let definition = [
     LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
     LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
@@ -27,23 +17,18 @@ extension Ledger {
     WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
   ].joined(separator: "\n")
 
-  /// Makes the ledger tables where they are missing, and migrates those of an earlier format.
+  /// Makes the ledger tables where they are missing: all of them, or none where that fails.
   ///
-  /// Either all of it happens, or nothing: a failure or a crash on the way leaves the tables as they were.
-  ///
+  /// - Returns: True if they were made now.
   /// - Throws: `SQLiteError`; `LedgerError` with `newerLedger`.
   @discardableResult
-  package static func prepare(on connection: borrowing SQLiteConnection) throws -> Preparation {
-    let found = try format(on: connection) ?? 0
-    if found == format { return .present }
+  package static func prepare(on connection: borrowing SQLiteConnection) throws -> Bool {
+    if try exists(on: connection) { return false }
     let transaction = try SQLiteTransaction(on: connection)
-    if found == 0 { try connection.execute(definition) }
-    for statements in LedgerMigration.statements.dropFirst(found == 0 ? .max : Int(found) - 1) {
-      try connection.execute(statements)
-    }
+    try connection.execute(definition)
     try SharedView.refresh(on: connection)
     try connection.execute("UPDATE main.buckia_settings SET value = \(format) WHERE name = 'format'")
     try transaction.commit()
-    return found == 0 ? .created : .migrated(from: found)
+    return true
   }
 }

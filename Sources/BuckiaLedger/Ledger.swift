@@ -5,18 +5,8 @@ import SQLiteConnections
 /// Its rows commit together with the rows of the diff they record, which makes applying exactly-once. `Schemas/ledger.md`
 /// describes the tables. Every call works inside whatever transaction is open.
 package enum Ledger {
-  /// The format of the tables that this version writes. Readers understand every earlier format, too.
-  package static let format: Int64 = 15
-  /// The first format that has the sums of what streams hold.
-  static let stateFormat: Int64 = 10
-  /// The first format that has who signed what was shared last.
-  static let signerFormat: Int64 = 12
-  /// The first format that has rows as streams say them where they are otherwise here.
-  static let translatedFormat: Int64 = 13
-  /// The first format that has who knows of deletions.
-  static let deletionFormat: Int64 = 14
-  /// The first format that has the keys of the recipients of shares.
-  static let recipientFormat: Int64 = 15
+  /// The format of the tables: the first that is released. A change of the tables gets the next number, and a migration to it.
+  package static let format: Int64 = 1
 
   /// The format of the ledger tables of a database; nil when it has none.
   ///
@@ -33,7 +23,7 @@ package enum Ledger {
     return found
   }
 
-  /// Whether the database has ledger tables, of any format that this version knows.
+  /// True if the database has ledger tables.
   ///
   /// - Throws: As ``format(on:)``.
   package static func exists(on connection: borrowing SQLiteConnection) throws -> Bool {

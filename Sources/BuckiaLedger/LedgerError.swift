@@ -18,7 +18,7 @@ package struct LedgerError: Error, Sendable, CustomStringConvertible {
     code = .newerLedger
     self.path = path
     message =
-      "the ledger tables have format \(format), and this version of Buckia knows 1 to \(Ledger.format); update Buckia"
+      "the ledger tables have format \(format), and this version of Buckia knows format \(Ledger.format); update Buckia"
   }
 
   /// Makes the error for tables with contents that Buckia never writes.

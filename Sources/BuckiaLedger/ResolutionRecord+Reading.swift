@@ -16,16 +16,11 @@ extension ResolutionRecord {
     CREATE INDEX main.buckia_resolution_conflict ON buckia_resolution(conflict);
     """
 
-  /// Whether the ledger has a format that keeps resolutions.
-  static func areKept(on connection: borrowing SQLiteConnection) throws -> Bool {
-    try Ledger.format(on: connection) ?? 0 >= 5
-  }
-
   /// All resolutions of a conflict, oldest first.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   package static func all(of conflict: Int64, on connection: borrowing SQLiteConnection) throws -> [ResolutionRecord] {
-    guard try areKept(on: connection) else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     return try read(conflict, "ORDER BY resolution", on: connection)
   }
 
@@ -38,7 +33,7 @@ extension ResolutionRecord {
   ///
   /// - Throws: `SQLiteError`.
   package static func newest(on connection: borrowing SQLiteConnection) throws -> Int64 {
-    guard try areKept(on: connection) else { return 0 }
+    guard try Ledger.exists(on: connection) else { return 0 }
     return try connection.integer("SELECT max(resolution) FROM main.buckia_resolution") ?? 0
   }
 

@@ -50,8 +50,7 @@ extension StreamState {
   package static func all(
     naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
   ) throws -> [StreamState] {
-    // In a ledger of an earlier format there is no such table.
-    guard let format = try Ledger.format(on: connection), format >= 5 else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     let first = try connection.prepare(missing)
     var states: [StreamState] = []
     try connection.forEachRow(of: query) { row in

@@ -22,7 +22,7 @@ struct ReportTests {
       return diff
     }
     return ApplyReport(
-      trust: .any, diffs: diffs, ignored: 0, createdLedger: false, migratedLedger: false, seconds: 0, isDryRun: false,
+      trust: .any, diffs: diffs, ignored: 0, createdLedger: false, seconds: 0, isDryRun: false,
       changedRows: [])
   }
 
@@ -71,7 +71,7 @@ struct ReportTests {
     diff.schemaChanges = [evil]
     diff.warnings = [Remark(.damaged, evil)]
     let apply = ApplyReport(
-      trust: .any, diffs: [diff], ignored: 0, createdLedger: true, migratedLedger: false, seconds: 0, isDryRun: false,
+      trust: .any, diffs: [diff], ignored: 0, createdLedger: true, seconds: 0, isDryRun: false,
       changedRows: [])
     let skipped = [SkippedItem(name: evil, reason: evil)]
     let conflict = ConflictRecord(

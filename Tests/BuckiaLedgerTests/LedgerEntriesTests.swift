@@ -71,4 +71,42 @@ struct LedgerEntriesTests {
       on: connection)
     #expect(try last("a.bdiff", id) == "quarantined 6")
   }
+
+  // MARK: Tables
+
+  private func tables(on connection: borrowing SQLiteConnection) throws -> Int64? {
+    try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'buckia_%'")
+  }
+
+  @Test("Ledger tables for which there is no room are not made in part", arguments: [1, 20, 60] as [Int64])
+  func withoutRoom(pages: Int64) throws {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute("CREATE TABLE note(id); PRAGMA max_page_count = \(2 + pages)")
+    let error = #expect(throws: SQLiteError.self) { try Ledger.prepare(on: connection) }
+    #expect(error?.primaryCode == 13)
+    let isOpen = connection.isInTransaction
+    #expect(!isOpen)
+    #expect(try tables(on: connection) == 0)
+    try connection.execute("PRAGMA max_page_count = 1000000")
+    #expect(try Ledger.prepare(on: connection))
+    #expect(try !Ledger.prepare(on: connection))
+  }
+
+  @Test("Ledger tables that are made inside the application's transaction go when that is rolled back")
+  func rolledBackByTheApplication() throws {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute("CREATE TABLE gone(x); CREATE VIEW broken AS SELECT x FROM gone; DROP TABLE gone; BEGIN")
+    #expect(try Ledger.prepare(on: connection))
+    try connection.execute("ROLLBACK")
+    #expect(try !Ledger.exists(on: connection))
+  }
+
+  @Test("A ledger of another format is refused with its number", arguments: [Ledger.format + 1, 99, 0, -1])
+  func otherFormat(number: Int64) throws {
+    let connection = try database()
+    try connection.execute("UPDATE buckia_settings SET value = \(number) WHERE name = 'format'")
+    let error = #expect(throws: LedgerError.self) { try Ledger.prepare(on: connection) }
+    #expect(error?.code == .newerLedger)
+    #expect(error?.description.contains("the ledger tables have format \(number),") == true)
+  }
 }

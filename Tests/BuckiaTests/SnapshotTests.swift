@@ -389,7 +389,7 @@ struct SnapshotTests {
     try connection.execute("UPDATE notes SET title = 'mine'")
     if writes { try anna.edit("UPDATE notes SET title = 'theirs'") }
     var report = ApplyReport(
-      trust: .any, diffs: [], ignored: 0, createdLedger: false, migratedLedger: false, seconds: 0, isDryRun: false,
+      trust: .any, diffs: [], ignored: 0, createdLedger: false, seconds: 0, isDryRun: false,
       changedRows: [])
     try report.keep(anna.shared, of: connection, since: version)
     #expect(report.wasWrittenMeanwhile == writes)

@@ -4,7 +4,7 @@ import Testing
 /// Makes the ledger tables.
 private func prepare(notes: String) throws {
   let report = try DatabaseManager(notes).initialize(trust: .any)
-  if report.migrated { print("the ledger tables had an earlier format") }
+  if report.created { print("the ledger tables were made") }
 }
 
 /// Lists what arrived.

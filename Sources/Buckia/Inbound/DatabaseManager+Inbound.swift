@@ -170,8 +170,7 @@ extension DatabaseManager {
     }
     var report = ApplyReport(
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,
-      createdLedger: receiver.ledger == .created,
-      migratedLedger: receiver.ledger != .created && receiver.ledger != .present, seconds: 0,
+      createdLedger: receiver.hasMadeLedger, seconds: 0,
       isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [],
       outgoingFolders: files.removal.outgoingFolders.sorted())
     report.misnamed = listing.misnamed

@@ -23,7 +23,7 @@ package struct RowHistory {
   ///   - table: The table.
   /// - Returns: nil where the table has no clock.
   package init?(of key: [ChangesetValue], in table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
-    guard try RowClocks.arePossible(on: connection), let number = try RowClocks.number(of: table, on: connection) else {
+    guard try Ledger.exists(on: connection), let number = try RowClocks.number(of: table, on: connection) else {
       return nil
     }
     columns = table.changesetColumns

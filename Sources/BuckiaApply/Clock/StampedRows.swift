@@ -40,7 +40,7 @@ package final class StampedRows {
   package init?(of table: TableDefinition, includingOwn includesOwn: Bool, on connection: borrowing SQLiteConnection)
     throws
   {
-    guard try RowClocks.arePossible(on: connection), table.module == nil,
+    guard try Ledger.exists(on: connection), table.module == nil,
       let number = try RowClocks.number(of: table, on: connection),
       try includesOwn || RowClocks.knowsOthers(in: number, on: connection)
     else { return nil }

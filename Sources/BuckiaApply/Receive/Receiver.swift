@@ -20,8 +20,8 @@ import SQLiteSchemas
 package struct Receiver {
   /// Who is trusted.
   package var trust: TrustMode { gate.trust }
-  /// What became of the ledger tables.
-  package let ledger: Ledger.Preparation
+  /// True if the ledger tables were made for it.
+  package let hasMadeLedger: Bool
   package let gate: ReceiverGate
   let settings: ApplySettings
   private let clock: () -> Int64
@@ -43,7 +43,7 @@ package struct Receiver {
   private static let groupFileLimit = 4_096
   private static let groupByteLimit = 64 << 20
 
-  /// Prepares a database: makes or migrates the ledger tables and sets who is trusted.
+  /// Prepares a database: makes the ledger tables and sets who is trusted.
   ///
   /// - Parameters:
   ///   - connection: The database, borrowed or of one's own, in a transaction or not.
@@ -63,7 +63,7 @@ package struct Receiver {
     do {
       try session.begin()
       let transaction = try SQLiteTransaction(on: connection)
-      ledger = try session.requireLedger()
+      hasMadeLedger = try session.requireLedger()
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
       gate = try ReceiverGate(
         on: connection, senders: settings.senders, adoptsDataset: settings.adoptsDataset)

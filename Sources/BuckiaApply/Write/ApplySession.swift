@@ -271,17 +271,17 @@ package final class ApplySession {
     return try known.hasVirtualTables()
   }
 
-  /// Creates or migrates the ledger tables where that is needed.
+  /// Makes the ledger tables where they are missing and the session keeps a ledger.
   ///
-  /// - Returns: What was done; `present` where the session has seen to it before, or keeps none.
+  /// - Returns: True if they were made now.
   @discardableResult
-  func requireLedger() throws -> Ledger.Preparation {
+  func requireLedger() throws -> Bool {
     try refresh()
-    if cache.hasLedger || !keepsLedger { return .present }
-    let found = try Ledger.prepare(on: connection)
+    if cache.hasLedger || !keepsLedger { return false }
+    let isNew = try Ledger.prepare(on: connection)
     try refresh()
     cache.hasLedger = true
-    return found
+    return isNew
   }
 
   /// Whether any table has a clock.

@@ -108,16 +108,8 @@ extension ApplyReport {
   }
 
   private func ledgerLines(database: String, style: Style) -> [String] {
-    guard !isDryRun else { return [] }
-    var lines: [String] = []
-    if migratedLedger {
-      lines += style.wrapped(
-        "The ledger tables (buckia_…) in \(database.escaped) were brought to the present format.", hanging: 2)
-    }
-    if createdLedger {
-      lines += style.wrapped("The ledger tables (buckia_…) were made in \(database.escaped).", hanging: 2)
-    }
-    return lines
+    guard !isDryRun, createdLedger else { return [] }
+    return style.wrapped("The ledger tables (buckia_…) were made in \(database.escaped).", hanging: 2)
   }
 
   /// The copy that the next diff is made from.

@@ -20,7 +20,7 @@ package enum ForgottenDeletions {
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
-    guard try (Ledger.format(on: connection) ?? 0) >= Ledger.deletionFormat else { return false }
+    guard try Ledger.exists(on: connection) else { return false }
     return try connection.cachedInteger("SELECT 1 FROM main.buckia_forgotten LIMIT 1") != nil
   }
 

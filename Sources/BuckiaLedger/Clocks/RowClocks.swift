@@ -22,10 +22,6 @@ package enum RowClocks {
       name TEXT NOT NULL COLLATE NOCASE,
       PRIMARY KEY (clock, position)
     ) WITHOUT ROWID;
-    \(stampDefinition)
-    """
-
-  static let stampDefinition = """
     CREATE TABLE main.buckia_stamp(
       stamp INTEGER PRIMARY KEY,
       clock INTEGER NOT NULL,
@@ -38,14 +34,9 @@ package enum RowClocks {
     CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
     """
 
-  /// Whether the ledger has these tables at all.
-  package static func arePossible(on connection: borrowing SQLiteConnection) throws -> Bool {
-    try (Ledger.format(on: connection) ?? 0) >= 6
-  }
-
   /// The tables that have a clock.
   package static func tables(on connection: borrowing SQLiteConnection) throws -> [TableName] {
-    guard try arePossible(on: connection) else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     var names: [TableName] = []
     try connection.forEachRow(of: "SELECT table_name FROM main.buckia_clock ORDER BY clock") {
       names.append(TableName($0.text(at: 0) ?? ""))
@@ -55,7 +46,7 @@ package enum RowClocks {
 
   /// The greatest diff that any clock knows, own diffs included; nil for none.
   package static func newestID(on connection: borrowing SQLiteConnection) throws -> KSUID? {
-    guard try arePossible(on: connection) else { return nil }
+    guard try Ledger.exists(on: connection) else { return nil }
     return try connection.text("SELECT max(diff) FROM main.buckia_stamp").flatMap { KSUID($0) }
   }
 
@@ -187,9 +178,7 @@ package enum RowClocks {
 
   /// How what a stamp says is known; nil for one that is not there.
   package static func source(of number: Int64, on connection: borrowing SQLiteConnection) throws -> Source? {
-    let hasCarriers = try (Ledger.format(on: connection) ?? 0) >= Ledger.recipientFormat
-    let query = try connection.cached(
-      "SELECT is_own, \(hasCarriers ? "carrier" : "NULL") FROM main.buckia_stamp WHERE stamp = ?1")
+    let query = try connection.cached("SELECT is_own, carrier FROM main.buckia_stamp WHERE stamp = ?1")
     defer { query.statement.reset() }
     try query.statement.bind(number, at: 0)
     guard try query.statement.step() else { return nil }

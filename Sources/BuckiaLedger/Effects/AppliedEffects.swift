@@ -122,7 +122,7 @@ package enum AppliedEffects {
   ///
   /// - Throws: `SQLiteError`.
   package static func entries(on connection: borrowing SQLiteConnection) throws -> [Entry] {
-    guard try Ledger.format(on: connection) == Ledger.format else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     var found: [Entry] = []
     try connection.forEachRow(
       of: """

@@ -34,8 +34,6 @@ package struct EffectReader {
   package mutating func forEachPiece(
     of entry: Int64, on connection: borrowing SQLiteConnection, _ body: (EffectBlock.Piece) throws -> Void
   ) throws -> Bool {
-    // Tables of an earlier format keep nothing that could be read.
-    guard try Ledger.format(on: connection) == Ledger.format else { return false }
     let query = try connection.cached(
       "SELECT effect FROM main.buckia_effect WHERE last >= ?1 AND first <= ?1 ORDER BY effect")
     var blocks: [Int64] = []

@@ -53,7 +53,7 @@ package struct AcceptedEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func find(_ invitation: [UInt8], on connection: borrowing SQLiteConnection) throws -> AcceptedEntry? {
-    guard let format = try Ledger.format(on: connection), format >= InvitationEntry.firstFormat else { return nil }
+    guard try Ledger.exists(on: connection) else { return nil }
     let query = try connection.prepare(
       """
       SELECT digest, inviter, stream, accepted_at, file, answer, is_delivered FROM main.buckia_accepted

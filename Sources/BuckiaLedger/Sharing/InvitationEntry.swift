@@ -20,9 +20,6 @@ package struct InvitationEntry: Equatable, Sendable {
     ) WITHOUT ROWID;
     """
 
-  /// The format of the ledger that brought this table and `buckia_accepted`.
-  static let firstFormat: Int64 = 9
-
   /// The invitation: 16 bytes.
   package let id: [UInt8]
   /// SHA-256 of the document that was signed.
@@ -70,11 +67,11 @@ package struct InvitationEntry: Equatable, Sendable {
 
   // MARK: Reading
 
-  /// The invitation with this id; nil where this database has made none, or its ledger is older than they are.
+  /// The invitation with this id; nil where this database has made none.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func find(_ id: [UInt8], on connection: borrowing SQLiteConnection) throws -> InvitationEntry? {
-    guard let format = try Ledger.format(on: connection), format >= firstFormat else { return nil }
+    guard try Ledger.exists(on: connection) else { return nil }
     let query = try connection.prepare(
       """
       SELECT digest, proof_key, recipient, scope, stream, incarnation, made_at, expires_at, used_at, used_by

@@ -20,7 +20,7 @@ package enum RecipientKey {
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(of share: Int64, on connection: borrowing SQLiteConnection) throws -> Set<String> {
-    guard let format = try Ledger.format(on: connection), format >= Ledger.recipientFormat else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     let query = try connection.cached("SELECT key FROM main.buckia_recipient WHERE share = ?1")
     defer { query.statement.reset() }
     try query.statement.bind(share, at: 0)

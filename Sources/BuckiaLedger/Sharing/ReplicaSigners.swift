@@ -61,7 +61,7 @@ package enum ReplicaSigners {
   package static func believed(
     _ claimed: [UInt8], from sender: String, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
   ) throws -> (replica: [UInt8], other: String?) {
-    guard let format = try Ledger.format(on: connection), format >= Ledger.recipientFormat else {
+    guard try Ledger.exists(on: connection) else {
       return (claimed, nil)
     }
     if !sender.isEmpty, try ReplicaIdentity.read(on: connection)?.replica == claimed, !senders.isOwn(sender) {

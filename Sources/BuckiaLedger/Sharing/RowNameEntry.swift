@@ -202,7 +202,7 @@ package struct RowNameEntry: Hashable, Sendable {
   package static func streams(
     on connection: borrowing SQLiteConnection
   ) throws -> [(sender: String, stream: [UInt8], replica: [UInt8])] {
-    guard let format = try Ledger.format(on: connection), format >= Ledger.translatedFormat else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     let query = try connection.prepare(
       """
       SELECT DISTINCT a.sender, a.stream, a.replica FROM main.buckia_stream_author AS a

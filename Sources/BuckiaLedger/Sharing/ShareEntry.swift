@@ -55,13 +55,12 @@ package struct ShareEntry: Equatable, Sendable {
 
   // MARK: Reading
 
-  /// All shares of a database, the first one made first; none where the ledger is older than they are.
+  /// All shares of a database, the first one made first.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(on connection: borrowing SQLiteConnection) throws -> [ShareEntry] {
-    guard let format = try Ledger.format(on: connection), format >= 8 else { return [] }
-    let signer = format >= Ledger.signerFormat ? "signer" : "NULL"
-    let columns = "share, stream, incarnation, name, scope, audience, sequence, diff, digest, \(signer)"
+    guard try Ledger.exists(on: connection) else { return [] }
+    let columns = "share, stream, incarnation, name, scope, audience, sequence, diff, digest, signer"
     var found: [ShareEntry] = []
     try connection.forEachRow(of: "SELECT \(columns) FROM main.buckia_share ORDER BY share") { row in
       var entry = ShareEntry(

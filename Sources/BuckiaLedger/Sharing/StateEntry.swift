@@ -74,11 +74,11 @@ package struct StateEntry: Equatable, Sendable {
     isRequested = row.integer(at: 10) != 0
   }
 
-  /// All of them; none where the ledger is older than they are.
+  /// All of them.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(on connection: borrowing SQLiteConnection) throws -> [StateEntry] {
-    guard let format = try Ledger.format(on: connection), format >= Ledger.stateFormat else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     var found: [StateEntry] = []
     try connection.forEachRow(of: "SELECT \(columnNames) FROM main.buckia_state ORDER BY state") {
       found.append(StateEntry($0))

@@ -37,11 +37,10 @@ package struct TranslatedRows {
   /// - Parameter vouch: The number of the ``VouchEntry``.
   package init(of vouch: Int64) { self.vouch = vouch }
 
-  /// Whether there are any; never where the ledger is older than they are.
+  /// Whether there are any.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
-    guard let format = try Ledger.format(on: connection), format >= Ledger.translatedFormat else { return false }
     let query = try connection.cached("SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 LIMIT 1")
     defer { query.statement.reset() }
     try query.statement.bind(vouch, at: 0)

@@ -40,7 +40,6 @@ package struct UntakenRows {
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
-    guard let format = try Ledger.format(on: connection), format >= Ledger.recipientFormat else { return false }
     let query = try connection.cached("SELECT 1 FROM main.buckia_untaken WHERE vouch = ?1 LIMIT 1")
     defer { query.statement.reset() }
     try query.statement.bind(vouch, at: 0)
