@@ -27,7 +27,7 @@ LOAD := $(shell cut -d' ' -f1 /proc/loadavg 2>/dev/null || sysctl -n vm.loadavg 
 # Debian's names of the libraries, and of git, which `buckia git` calls.
 PACKAGES := libsqlite3-dev libzstd-dev git
 # What only tests run: Debian's age, the servers that storages are tested against, and Python for those of PyPI.
-TEST_PACKAGES := age apache2-bin rclone python3 python3-venv openssl sqlite3
+TEST_PACKAGES := age apache2-bin rclone nginx libnginx-mod-http-dav-ext lighttpd lighttpd-mod-webdav python3 python3-venv openssl sqlite3
 # Homebrew's folder is on no search path by itself.
 BREW := $(if $(filter Darwin,$(shell uname -s)),$(shell brew --prefix 2>/dev/null))
 FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)
@@ -252,7 +252,17 @@ dependencies:
 	    echo "Installing what is missing:$$missing"; \
 	    export DEBIAN_FRONTEND=noninteractive; \
 	    $$as apt-get update -qq >/dev/null; \
-	    $$as apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	    : 'Packages with a service would start it, now and at each start of the system: tests only need the programs.'; \
+	    policy=/usr/sbin/policy-rc.d; \
+	    if [ -e "$$policy" ]; then policy=; else \
+	      printf '#!/bin/sh\nexit 101\n' | $$as tee "$$policy" >/dev/null; $$as chmod 755 "$$policy"; \
+	    fi; \
+	    status=0; $$as apt-get install -y -qq --no-install-recommends $$missing >/dev/null || status=$$?; \
+	    for service in nginx lighttpd; do \
+	      case " $$missing " in *" $$service "*) $$as update-rc.d "$$service" disable >/dev/null 2>&1 || true;; esac; \
+	    done; \
+	    if [ -n "$$policy" ]; then $$as rm "$$policy"; fi; \
+	    [ "$$status" = 0 ] || exit "$$status"; \
 	  fi; \
 	elif [ "$$(uname -s)" = Darwin ]; then \
 	  [ -n '$(BREW)' ] && [ -e '$(BREW)/include/zstd.h' ] || { \

@@ -1,6 +1,21 @@
 import BuckiaApply
+import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
+
+/// How much may come without a person who has looked at it, by files that were found in folders: others write to these.
+///
+/// A file may unpack to 64 MiB, or to 100 times its size where that is more. What is above a limit changes nothing, is `quarantined` with the code
+/// ``BuckiaErrorCode/overLimit``, and stays in its folder until a person lets it through: files that are named by themselves have no limits.
+public struct InboundLimits: Sendable, Equatable {
+  /// How many bytes of changes one sender may bring in a day (UTC). Files without a signature have one sender together.
+  public var senderBytes: Int64 = 1 << 30
+  /// The ids of files that a person has let through.
+  public var allowed: Set<KSUID> = []
+
+  /// Makes limits with the defaults.
+  public init() {}
+}
 
 /// How to apply what others sent.
 public struct ApplyOptions: Sendable {
@@ -36,7 +51,11 @@ public struct ApplyOptions: Sendable {
   ///
   /// More is faster where many rows of a large table with indexes change. Most diffs need a fraction of it. The page cache of
   /// a connection that the app has open is never made smaller, and is as before afterwards.
+  ///
+  /// A change of more than half of it, in a file that was found in a folder, waits for a person: see ``InboundLimits``.
   public var memoryLimit = ApplySession.defaultMemoryLimit
+  /// How much may come by files that were found in folders.
+  public var limits = InboundLimits()
   /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
 

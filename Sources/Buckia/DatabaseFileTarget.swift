@@ -44,10 +44,14 @@ struct DatabaseFileTarget {
     return true
   }
 
-  /// Makes an empty file beside the target, with the permissions of the database, and writable for its owner.
-  func makeTemporaryFile(like database: String) throws(BuckiaError) -> TemporaryDatabase {
-    var status = stat()
-    let permissions = stat(database, &status) == 0 ? status.st_mode & 0o777 | 0o600 : 0o600
+  /// Makes an empty file beside the target, with the permissions that all databases have which it is made of, and writable for its owner.
+  func makeTemporaryFile(like databases: String...) throws(BuckiaError) -> TemporaryDatabase {
+    var permissions: mode_t = 0o777
+    for database in databases {
+      var status = stat()
+      permissions &= stat(database, &status) == 0 ? status.st_mode : 0o600
+    }
+    permissions |= 0o600
     do throws(ByteStreamError) { return try TemporaryDatabase(in: folder, permissions: permissions) } catch {
       throw BuckiaError(.unwritable, "the \(product) cannot be written: \(error.message)", path: path)
     }

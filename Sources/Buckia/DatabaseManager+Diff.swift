@@ -130,7 +130,8 @@ extension DatabaseManager {
     try report.add(
       write(
         difference, id: id, kind: kind, from: origin.sender, of: Dataset.read(on: newer.connection), signer, to: output,
-        isRaw: options.isRaw, isPrivate: newer.attachablePath.map { !FileSystem.isReadableByAll($0) } ?? false))
+        isRaw: options.isRaw,
+        isPrivate: [older, newer].compactMap(\.attachablePath).contains { !FileSystem.isReadableByAll($0) }))
     if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {

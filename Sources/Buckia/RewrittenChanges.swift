@@ -208,7 +208,8 @@ public struct RewrittenChanges {
     } else {
       switch file {
       case .path(let path, let replacing):
-        report.bytes = try Int(RawChangesetWriter.write(changeset, to: path, replacing: replacing))
+        report.bytes = try Int(
+          RawChangesetWriter.write(changeset, to: path, replacing: replacing, isPrivate: isPrivate))
       case .stream(let body):
         try changeset.forEachPiece { try body($0) }
         report.bytes = changeset.count
@@ -217,6 +218,9 @@ public struct RewrittenChanges {
     report.id = id
     report.path = file.path
   }
+
+  /// True if one of the files that the changes come from may not be read by others.
+  private var isPrivate: Bool { inputs.contains { !FileSystem.isReadableByAll($0.path) } }
 
   private func writeDiffFile(_ id: KSUID, to file: DiffOutput.File) throws -> Int {
     guard let definitions else {
@@ -241,7 +245,9 @@ public struct RewrittenChanges {
     manifest.dataset = datasets.first
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(definitions), author: author, tablesInKeyOrder: tablesInKeyOrder)
-    return try Int(DiffFileWriter().write(draft, changeset: changeset, to: file))
+    var writer = DiffFileWriter()
+    writer.isPrivate = isPrivate
+    return try Int(writer.write(draft, changeset: changeset, to: file))
   }
 
   /// An id greater than those of the files it was made of, unless these are from the future.

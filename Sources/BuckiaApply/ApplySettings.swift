@@ -45,6 +45,8 @@ package struct ApplySettings {
   package var sharing: (any SharingParticipant)?
   /// Whether a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   package var adoptsDataset = false
+  /// How many bytes of changes one sender may bring in a day by files that are limited.
+  package var senderBytes = Int64.max
   /// What is known of the senders of diffs.
   package var senders = KnownSenders.nobody
   /// Is told of each row that is written; nil for none, which costs nothing.

@@ -95,6 +95,37 @@ package enum LedgerSettings {
     try set("pruned_at", to: time, on: connection)
   }
 
+  private static func received(from sender: String) -> String { "received-\(sender)" }
+  private static let millisecondsPerDay: Int64 = 86_400_000
+
+  /// How many bytes of changes a sender has brought on a day (UTC) by files that nobody has let through.
+  ///
+  /// - Parameters:
+  ///   - sender: The verified key in hex; empty for unsigned files.
+  ///   - time: A moment of the day, in milliseconds since 1970.
+  package static func receivedBytes(
+    from sender: String, at time: Int64, on connection: borrowing SQLiteConnection
+  ) throws -> Int64 {
+    var found: Int64 = 0
+    try connection.forEachRow(
+      ofCached: "SELECT value FROM main.buckia_settings WHERE name = ?1", binding: [received(from: sender)]
+    ) {
+      let parts = ($0.text(at: 0) ?? "").split(separator: " ").compactMap { Int64($0) }
+      if parts.count == 2, parts[0] == time / millisecondsPerDay { found = max(0, parts[1]) }
+    }
+    return found
+  }
+
+  /// Adds to that.
+  package static func addReceived(
+    _ bytes: Int64, from sender: String, at time: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    let sum = try receivedBytes(from: sender, at: time, on: connection).addingReportingOverflow(bytes)
+    try set(
+      received(from: sender), to: "\(time / millisecondsPerDay) \(sum.overflow ? Int64.max : sum.partialValue)",
+      on: connection)
+  }
+
   /// Sets one setting.
   package static func set(
     _ name: String, to value: any SQLiteBindable, on connection: borrowing SQLiteConnection

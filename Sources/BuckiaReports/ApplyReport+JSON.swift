@@ -30,7 +30,8 @@ extension ApplyReport {
 }
 
 extension DiffOutcome {
-  fileprivate var json: JSONValue {
+  /// The file as `--json` has it.
+  package var json: JSONValue {
     [
       "id": .text(id?.description),
       "path": .string(path),

@@ -28,6 +28,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let encrypted = Self(rawValue: "encrypted")
   /// The sender is not trusted in this database.
   public static let untrusted = Self(rawValue: "untrusted")
+  /// It brings more than may come without a person who has let it through.
+  public static let overLimit = Self(rawValue: "overLimit")
   /// A file before it cannot be read for now, and it must not pass that by.
   public static let behindUnread = Self(rawValue: "behind-unread")
   /// The id lies in the future.

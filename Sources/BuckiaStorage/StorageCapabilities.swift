@@ -19,6 +19,8 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
   public var resumesUploads: Bool
   /// The digests that the storage checks when something is put. Without one, only sizes are compared.
   public var checksums: [ContentChecksum.Algorithm]
+  /// Whether looking one object up lists its folder, since the storage has no other way. Of many objects one listing is asked for then.
+  public var looksUpInListings: Bool
   /// How many transfers at once the storage stands.
   public var transferLimit: Int
 
@@ -28,7 +30,7 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
     readsRanges: Bool = false, moves: Bool = false,
     listsFromName: Bool = false, uploadsInParts: Bool = false, resumesUploads: Bool = false,
     checksums: [ContentChecksum.Algorithm] = [],
-    transferLimit: Int = 4
+    looksUpInListings: Bool = false, transferLimit: Int = 4
   ) {
     self.putsIfAbsent = putsIfAbsent
     self.putsIfVersion = putsIfVersion
@@ -39,6 +41,7 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
     self.uploadsInParts = uploadsInParts
     self.resumesUploads = resumesUploads
     self.checksums = checksums
+    self.looksUpInListings = looksUpInListings
     self.transferLimit = transferLimit
   }
 }

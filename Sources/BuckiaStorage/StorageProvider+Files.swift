@@ -72,6 +72,11 @@ extension StorageProvider {
   }
 }
 
+/// A file on its way from one thread to the next, one of which uses it at a time.
+struct OpenOutput: @unchecked Sendable {
+  let output: AtomicFileOutput
+}
+
 /// One object on its way into a file.
 private struct FileTransfer {
   private let path: RemotePath
@@ -109,10 +114,14 @@ private struct FileTransfer {
       guard received + Int64(chunk.count) <= found.byteCount else {
         throw StorageError(.truncated, "more than the announced \(found.byteCount) bytes came", path: path)
       }
+      let (file, isPrivate) = (file, isPrivate)
+      nonisolated(unsafe) let known = output
       do {
-        let output = try output ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)
-        self.output = output
-        try output.write(chunk)
+        output = try await BlockingWork.run {
+          let output = try known ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)
+          try output.write(chunk)
+          return OpenOutput(output: output)
+        }.output
       } catch let error as ByteStreamError { throw StorageError(error) }
       received += Int64(chunk.count)
       progress?(received)
@@ -121,8 +130,11 @@ private struct FileTransfer {
       throw StorageError(.truncated, "only \(received) of \(found.byteCount) bytes came", path: path)
     }
     do {
-      nonisolated(unsafe) let output = try output ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)
-      try await BlockingWork.run { try output.publish() }
+      let (file, isPrivate) = (file, isPrivate)
+      nonisolated(unsafe) let known = output
+      try await BlockingWork.run {
+        try (known ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)).publish()
+      }
     } catch let error as ByteStreamError { throw StorageError(error) }
     return found
   }

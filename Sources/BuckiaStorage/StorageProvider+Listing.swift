@@ -4,11 +4,21 @@ public struct StorageListing: Sendable, Equatable {
   public var objects: [StoredObject]
   /// How many more there are whose names are no ``RemotePath``.
   public var unusableNames: Int
+  /// True if the storage says that there is no such folder, and not only that nothing is in it.
+  public var isMissing = false
 }
 
 extension StorageListing {
-  /// How many objects a listing has at most, and as many pages: what goes on is a server at fault, and not a folder.
-  static let limit = 500_000
+  /// How many objects a listing has at most, and as many pages and folders: what goes on is a server at fault, and not a folder.
+  package static let limit = 500_000
+
+  /// The error of a listing that does not end.
+  package static func endless(of storage: String) -> StorageError {
+    StorageError(
+      .invalidAnswer,
+      "\(storage) lists more than \(limit) objects or folders and does not end; nothing was done with it. Check the address, or keep fewer files there"
+    )
+  }
 }
 
 extension StorageProvider {
@@ -31,6 +41,7 @@ extension StorageProvider {
     while true {
       let page = try await list(request)
       listing.unusableNames += page.unusableNames
+      listing.isMissing = listing.isMissing || page.isMissing
       for object in page.objects {
         if let folder, !object.path.isIn(folder) {
           throw StorageError(.invalidAnswer, "\(name) lists \(object.path), which is not in \(folder)")
@@ -41,9 +52,7 @@ extension StorageProvider {
       }
       guard let continuation = page.continuation else { break }
       guard listing.objects.count < StorageListing.limit, seen.count < StorageListing.limit else {
-        throw StorageError(
-          .invalidAnswer,
-          "\(name) lists more than \(StorageListing.limit) objects and does not end; nothing was done with it")
+        throw StorageListing.endless(of: name)
       }
       guard seen.insert(continuation).inserted else {
         throw StorageError(.invalidAnswer, "\(name) lists the same page again and again; nothing was done with it")

@@ -92,12 +92,17 @@ public struct ListPage: Sendable, Equatable {
   public var continuation: String?
   /// How many objects were left out because their names are no ``RemotePath``: other programs have put them there.
   public var unusableNames: Int
+  /// True if the storage says that there is no such folder, and not only that nothing is in it.
+  public var isMissing: Bool
 
   /// Makes a page.
-  public init(objects: [StoredObject], continuation: String? = nil, unusableNames: Int = 0) {
+  public init(
+    objects: [StoredObject], continuation: String? = nil, unusableNames: Int = 0, isMissing: Bool = false
+  ) {
     self.objects = objects
     self.continuation = continuation
     self.unusableNames = unusableNames
+    self.isMissing = isMissing
   }
 }
 

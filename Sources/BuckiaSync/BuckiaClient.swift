@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaByteStreams
 import BuckiaStorage
+import NIOConcurrencyHelpers
 
 /// Brings a person's data to a storage and back: downloads what others have sent, applies it, backs the database up, and uploads media and diffs.
 ///
@@ -19,6 +20,8 @@ public final class BuckiaClient: Sendable {
   let storages: [any StorageProvider]
   private let deliveryStorages: [any StorageProvider]
   private let observers: ProgressObservers
+  /// In which state what is edited here was when the last round looked at it.
+  private let lastState = NIOLockedValueBox<String?>(nil)
 
   /// Prepares a client. Nothing is sent yet.
   ///
@@ -122,17 +125,39 @@ public final class BuckiaClient: Sendable {
     let lock = try roundLock()
     defer { withExtendedLifetime(lock) {} }
     let observers = observers
+    @Sendable func tell(_ progress: SyncProgress) {
+      observers.send(progress)
+      report(progress)
+    }
+    // A round that fails has an end, too, and nothing is told behind that.
+    defer { tell(SyncProgress(step: .done)) }
     let main = storages[0]
     let fallback = configuration.fallback == nil ? nil : storages[1]
     let mirrors = Array(storages.dropFirst(configuration.fallback == nil ? 1 : 2))
     var round = try SyncRound(
       configuration, options, try await options.isDryRun ? foundFolders() : folders(), index, main: main,
-      fallback: fallback, mirrors: mirrors, deliveries: deliveryStorages
-    ) { progress in
-      observers.send(progress)
-      report(progress)
+      fallback: fallback, mirrors: mirrors, deliveries: deliveryStorages, report: tell)
+    let result = try await round.run()
+    lastState.withLockedValue { $0 = result.localState }
+    return result
+  }
+
+  /// Waits until something is edited here since the last round, and rests for a moment then: the database, or files that come into the
+  /// folders of media and diffs, but not into folders in these.
+  ///
+  /// - Parameter seconds: How long to wait at most, in seconds.
+  /// - Throws: `StorageError` when the state of a file cannot be told; `CancellationError`.
+  public func waitForEdits(upTo seconds: Double) async throws {
+    let end = ContinuousClock.now + .seconds(seconds)
+    let folders = try await foundFolders()
+    var last = try await LocalEdits.state(of: configuration, in: folders)
+    let known = lastState.withLockedValue { $0 } ?? last
+    while ContinuousClock.now < end {
+      try await Task.sleep(for: min(LocalEdits.pause, end - ContinuousClock.now))
+      let state = try await LocalEdits.state(of: configuration, in: folders)
+      if state != known, state == last { return }
+      last = state
     }
-    return try await round.run()
   }
 
   /// Takes the folders that storages are as they are now, where one was emptied or exchanged on purpose.

@@ -100,4 +100,32 @@ struct OutputPathTests {
     #expect(try bench.buckia(["apply", "old.db", "inbound/Anna's changes (1).bin"]).status == 0)
     #expect(try bench.sql("old.db", "SELECT * FROM tags") == ["x"])
   }
+
+  @Test("What is made of a private file is private, and what is made of an open one is not", arguments: [0o600, 0o644])
+  func permissions(of permissions: Int) throws {
+    let bench = try DiffVerbTests.pair()
+    try bench.sql("new.db", "DROP TABLE tags; ALTER TABLE notes DROP COLUMN stars")
+    func protect(_ name: String) throws {
+      try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: bench.path(name))
+    }
+    // Of a merge, the changes of one side may be private alone.
+    for name in ["old.db", "new.db"] { try protect(name) }
+    let commands = [
+      "diff old.db new.db -o a.bdiff", "diff old.db new.db --raw --tables notes -o b.changeset",
+      "share new.db --to ben --table notes --unencrypted -o c.bdiff", "changeset invert b.changeset -o d.changeset",
+      "changeset sort a.bdiff -o e.bdiff", "show a.bdiff --html f.html", "conflicts new.db --html g.html",
+      "merge old.db old.db new.db -o h.db", "encrypt a.bdiff --passphrase-file word -o i.age",
+      "decrypt i.age --passphrase-file word -o j.bdiff", "apply old.db a.bdiff --snapshot k.db",
+    ]
+    try Data("a passphrase".utf8).write(to: bench.folder.appendingPathComponent("word"))
+    for command in commands {
+      let arguments = command.split(separator: " ").map(String.init)
+      let outcome = try bench.buckia(arguments)
+      #expect(outcome.status == 0, "\(command): \(outcome.diagnostics)")
+      let made = arguments[arguments.count - 1]
+      let attributes = try FileManager.default.attributesOfItem(atPath: bench.path(made))
+      let found = try #require(attributes[.posixPermissions] as? Int)
+      #expect(found & 0o004 == permissions & 0o004, "\(command): \(String(found, radix: 8))")
+    }
+  }
 }

@@ -78,7 +78,7 @@ struct SyncVerbTests {
       ),
       (
         "user: a\nfolder: f\ndatabase: d\nstorage:\n  type: ftp",
-        "`storage.type`: it is one of bunny, folder, s3, webdav"
+        "`storage.type`: it is one of b2, bunny, folder, s3, webdav"
       ),
       ("user: a/b\nfolder: f\ndatabase: d\nstorage: { type: folder, path: s }", "it has a slash"),
       ("user: ../x\nfolder: f\ndatabase: d\nstorage: { type: folder, path: s }", "leads to another folder"),
@@ -277,5 +277,116 @@ struct SyncVerbTests {
     let outcome = try sync("--config", "none.yaml")
     #expect(outcome.status == 1)
     #expect(outcome.diagnostics.contains("none.yaml"))
+  }
+
+  @Test(
+    "A file that is refused or held is named with the reason, in text and JSON, and let through by the command that is named"
+  )
+  func unfinished() throws {
+    let home = ["BUCKIA_HOME": bench.path("sender's home")]
+    try FileManager.default.copyItem(atPath: bench.path("notes.sqlite"), toPath: bench.path("before.sqlite"))
+    try FileManager.default.copyItem(atPath: bench.path("notes.sqlite"), toPath: bench.path("bomb.sqlite"))
+    try TestDatabases.run("INSERT INTO note VALUES (1, zeroblob(70000000))", on: bench.path("bomb.sqlite"))
+    let inbound = "storage/anna/inbound"
+    let made = try bench.buckia(["diff", "before.sqlite", "bomb.sqlite", "-o", inbound, "--json"], environment: home)
+    let id = try #require(try made.json["id"] as? String)
+    let bad = "3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"
+    try Data("no diff".utf8).write(to: URL(fileURLWithPath: bench.path("\(inbound)/\(bad)")))
+    let text = try sync()
+    #expect(text.status == 1)
+    let said = text.output.split { $0.isWhitespace }.joined(separator: " ")
+    #expect(said.contains("rejected: \(bad): "), "\(said)")
+    #expect(said.contains("held: \(id).bdiff: "), "\(said)")
+    #expect(said.contains("buckia sync --allow \(id)"), "\(said)")
+    try FileManager.default.removeItem(atPath: bench.path("\(inbound)/\(bad)"))
+    try FileManager.default.removeItem(atPath: bench.path("files/anna/inbound/\(bad)"))
+    let outcome = try sync("--json")
+    #expect(outcome.status == 2)
+    let held = try #require(try outcome.json["held"] as? [[String: Any]])
+    #expect(held.map { $0["id"] as? String } == [id])
+    #expect(held.first?["command"] as? String == "buckia sync --allow \(id)")
+    let applied = try #require(try outcome.json["applied"] as? [[String: Any]])
+    #expect(applied.first?["code"] as? String == "overLimit")
+    #expect(try sync("--allow", "x").status == 64)
+    #expect(try sync("--allow", id).status == 0)
+    #expect(try TestDatabases.rows("SELECT count(*) FROM note", on: bench.path("notes.sqlite")) == ["1"])
+    #expect(try bench.names(in: inbound).isEmpty)
+  }
+
+  @Test("With --watch a round begins when something is edited here", .timeLimit(.minutes(5)))
+  func watch() throws {
+    let process = Process()
+    process.executableURL = try Workbench.binary
+    process.arguments = ["sync", "--watch", "--every", "86400"]
+    process.currentDirectoryURL = bench.folder
+    process.environment = ProcessInfo.processInfo.environment.merging(["BUCKIA_HOME": bench.path("home")]) { $1 }
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    defer { process.terminate() }
+    /// Reads until so many rounds have uploaded something.
+    var told = ""
+    func rounds(_ count: Int) throws {
+      while told.components(separatedBy: "uploaded").count <= count {
+        let bytes = output.fileHandleForReading.availableData
+        try #require(!bytes.isEmpty, "\(told)")
+        told += String(decoding: bytes, as: UTF8.self)
+      }
+    }
+    try rounds(1)
+    try TestDatabases.run("INSERT INTO note VALUES (1,'x')", on: bench.path("notes.sqlite"))
+    try rounds(2)
+    try Data([1]).write(to: URL(fileURLWithPath: bench.path("files/anna/originals/film.mp4")))
+    try rounds(3)
+    #expect(told.components(separatedBy: "backup").count == 3, "\(told)")
+  }
+
+  @Test("A person signs in with a code, and the token is kept and used from then on")
+  func signIn() async throws {
+    let server = try await FaultServer { request in
+      func json(_ text: String) -> FaultServer.Behaviour {
+        .answer(200, headers: [("Content-Type", "application/json")], body: Array(text.utf8))
+      }
+      let base = "http://\(request.header("Host") ?? "")"
+      switch (request.method, request.target) {
+      case (_, "/.well-known/openid-configuration"):
+        return json(
+          #"{"issuer":"\#(base)","authorization_endpoint":"\#(base)/a","token_endpoint":"\#(base)/token","jwks_uri":"\#(base)/k","#
+            + #""device_authorization_endpoint":"\#(base)/device"}"#)
+      case (_, "/device"):
+        return json(
+          #"{"device_code":"d","user_code":"WDJB-MJHT","verification_uri":"\#(base)/open","expires_in":600,"interval":1}"#
+        )
+      case (_, "/token"):
+        return json(#"{"access_token":"correcthorse7","token_type":"Bearer","expires_in":3600}"#)
+      case ("PROPFIND", _), ("GET", _), ("PUT", _), ("MKCOL", _), ("DELETE", _):
+        guard request.header("Authorization") == "Bearer correcthorse7" else { return .answer(401) }
+        return .answer(request.method == "PROPFIND" ? 404 : request.method == "GET" ? 404 : 201)
+      default: return .answer(405)
+      }
+    }
+    try write(
+      """
+      user: anna
+      database: notes.sqlite
+      folder: files
+      storage:
+        type: webdav
+        address: \(server.address)/dav
+        sign-in: { issuer: "\(server.address)", client: buckia, scopes: [files] }
+        http: { attempts: 1, proxy: none }
+      options: { backup: false }
+      """)
+    let before = try sync()
+    #expect(before.status == 1)
+    #expect(before.diagnostics.contains("buckia sync --sign-in"), "\(before.diagnostics)")
+    let signedIn = try sync("--sign-in")
+    #expect(signedIn.status == 0, "\(signedIn.diagnostics)")
+    #expect(signedIn.diagnostics.contains("WDJB-MJHT") && signedIn.diagnostics.contains("/open"))
+    #expect(try sync().status == 0)
+    #expect(!(signedIn.output + signedIn.diagnostics).contains("correcthorse7"))
+    let kept = bench.path("home/sync/tokens.json")
+    let attributes = try FileManager.default.attributesOfItem(atPath: kept)
+    #expect((attributes[.posixPermissions] as? Int).map { $0 & 0o077 } == 0)
   }
 }

@@ -12,13 +12,18 @@ enum Servers {
   static let rclone = TestServer.rclone
   static let transport = Result { try AsyncHTTPTransport(environment: [:]) }
 
-  /// A bucket of its own.
-  static func bucket(_ change: (inout S3Configuration) -> Void = { _ in }) async throws -> S3Bucket {
+  /// A bucket of its own: of moto, unless another address is given.
+  static func bucket(
+    at address: String? = nil, over transport: AsyncHTTPTransport? = nil, retries: RetryPolicy = RetryPolicy(),
+    _ change: (inout S3Configuration) -> Void = { _ in }
+  ) async throws -> S3Bucket {
     let name = "test-\(UInt64.random(in: 0...UInt64.max))"
-    var configuration = S3Configuration(endpoint: try s3.get().address, region: "us-east-1", bucket: name)
+    var configuration = S3Configuration(
+      endpoint: try address ?? s3.get().address, region: "us-east-1", bucket: name)
     change(&configuration)
     let bucket = try S3Bucket(
-      configuration, credentials: S3Credentials(accessKey: "testing", secret: "testing"), transport: transport.get())
+      configuration, credentials: S3Credentials(accessKey: "testing", secret: "testing"),
+      transport: transport ?? Self.transport.get(), retries: retries)
     _ = try await bucket.exchange.perform(HTTPTransportRequest("PUT", bucket.bucket))
     return bucket
   }
@@ -30,12 +35,18 @@ enum Servers {
       transport: transport.get())
   }
 
-  /// A folder of its own, of WsgiDAV.
-  static func wsgidavFolder() throws -> WebDAVFolder {
-    try WebDAVFolder(
-      WebDAVConfiguration(address: "\(TestServer.wsgidav.get().address)/test-\(UInt64.random(in: 0...UInt64.max))"),
-      transport: transport.get())
+  /// A folder of its own, of a WebDAV server.
+  static func folder(
+    at address: String, over transport: AsyncHTTPTransport? = nil, retries: RetryPolicy = RetryPolicy(),
+    honoursConditions: Bool = true
+  ) throws -> WebDAVFolder {
+    var configuration = WebDAVConfiguration(address: "\(address)/test-\(UInt64.random(in: 0...UInt64.max))")
+    configuration.honoursConditions = honoursConditions
+    return try WebDAVFolder(configuration, transport: transport ?? Self.transport.get(), retries: retries)
   }
+
+  /// A folder of its own, of WsgiDAV.
+  static func wsgidavFolder() throws -> WebDAVFolder { try folder(at: TestServer.wsgidav.get().address) }
 
   /// A folder of its own, of rclone.
   static func rcloneFolder() throws -> WebDAVFolder {
@@ -75,6 +86,76 @@ struct ConformanceTests {
     #expect(found.filter { !known.contains($0.rule) } == [])
   }
 
+  @Test("WebDAV, against nginx, which keeps no conditions") func nginx() async throws {
+    let found = try await faults(of: Servers.folder(at: TestServer.nginx.get().address, honoursConditions: false))
+    #expect(found == [])
+  }
+
+  @Test("WebDAV, against lighttpd") func lighttpd() async throws {
+    let found = try await faults(of: Servers.folder(at: TestServer.lighttpd.get().address))
+    #expect(found == [])
+  }
+
+  @Test("S3, against rclone, where it has that") func rcloneS3() async throws {
+    guard let server = try TestServer.rcloneS3.get() else { return }
+    let found = try await faults(of: Servers.bucket(at: server.address) { $0.honoursConditions = false })
+    #expect(found == [])
+  }
+
+  @Test(
+    "A server whose certificate an authority of its own has signed, straight and through a proxy",
+    arguments: [false, true])
+  func encrypted(throughProxy: Bool) async throws {
+    let server = try TestServer("apache", certificate: TestCertificate())
+    var settings = HTTPSettings()
+    settings.additionalAuthorities = [try #require(server.authority)]
+    if throughProxy { settings.proxy = .server(host: "127.0.0.1", port: try TestServer.proxy.get().port) }
+    let transport = try AsyncHTTPTransport(settings, environment: [:])
+    let found = try await faults(of: Servers.folder(at: "\(server.address)/open", over: transport))
+    #expect(found == [])
+  }
+
+  @Test("A server behind a proxy that sees everything") func proxied() async throws {
+    var settings = HTTPSettings()
+    settings.proxy = .server(host: "127.0.0.1", port: try TestServer.proxy.get().port)
+    let transport = try AsyncHTTPTransport(settings, environment: [:])
+    let found = try await faults(of: Servers.folder(at: "\(Servers.apache.get().address)/open", over: transport))
+    #expect(found == [])
+  }
+
+  /// What a relay does to the connections of a test, by their numbers.
+  enum Network: CaseIterable, Sendable {
+    case slow, cuttingRequests, cuttingAnswers, cuttingBoth
+
+    func behaviour(_ number: Int) -> Relay.Behaviour {
+      // A connection is used for many requests, and is cut in the middle of one of them.
+      let bytes = 600 + number * 97_777 % 900_000
+      return switch self {
+      case .slow: .delay(2)
+      case .cuttingRequests: .cutRequest(after: bytes)
+      case .cuttingAnswers: .cutAnswer(after: bytes)
+      case .cuttingBoth: number.isMultiple(of: 2) ? .cutRequest(after: bytes) : .cutAnswer(after: bytes)
+      }
+    }
+  }
+
+  @Test(
+    "A network that is slow, or breaks connections in the middle of requests and answers", arguments: Network.allCases)
+  func badNetwork(network: Network) async throws {
+    var settings = HTTPSettings()
+    settings.retries.attempts = 12
+    settings.retries.firstPause = 1
+    settings.retries.longestPause = 20
+    let transport = try AsyncHTTPTransport(settings, environment: [:])
+    let s3 = try await Relay(to: Servers.s3.get().port) { network.behaviour($0) }
+    let apache = try await Relay(to: Servers.apache.get().port) { network.behaviour($0) }
+    let bucket = try await Servers.bucket(at: s3.address, over: transport, retries: settings.retries)
+    #expect(try await faults(of: bucket) == [])
+    let folder = try Servers.folder(at: "\(apache.address)/open", over: transport, retries: settings.retries)
+    #expect(try await faults(of: folder) == [])
+    withExtendedLifetime((s3, apache)) {}
+  }
+
   @Test("Bunny.net, against a stand-in that follows its documentation") func bunny() async throws {
     let server = try await BunnyStandIn()
     let storage = try BunnyStorage(
@@ -87,6 +168,15 @@ struct ConformanceTests {
 
 @Suite("What servers really do is found out")
 struct ProbeTests {
+  @Test("nginx keeps no condition, and lighttpd does")
+  func others() async throws {
+    let nginx = try await StorageProbe.run(on: Servers.folder(at: TestServer.nginx.get().address))
+    #expect(!nginx.putsIfAbsent && !nginx.putsIfVersion)
+    #expect(nginx.readsRanges && nginx.moves)
+    let lighttpd = try await StorageProbe.run(on: Servers.folder(at: TestServer.lighttpd.get().address))
+    #expect(lighttpd.putsIfAbsent && lighttpd.putsIfVersion && lighttpd.readsRanges && lighttpd.moves)
+  }
+
   @Test("rclone ignores that nothing may be there")
   func rclone() async throws {
     let configuration = WebDAVConfiguration(address: "\(try Servers.rclone.get().address)/probe")

@@ -24,23 +24,63 @@ struct ConnectionTests {
     let unknown = try await #require(throws: StorageError.self) { try await send(to: address) { _ in } }
     #expect(unknown.code == .untrustedServer)
     #expect(server.requests.isEmpty)
-    let own = try await send(to: address) { $0.additionalAuthorities = [certificate.certificate] }
+    let own = try await send(to: address) { $0.additionalAuthorities = [certificate.authority] }
     #expect(own.status == 200)
     let digest = try certificate.keyDigest()
     let pinned = try await send(to: address) {
-      $0.additionalAuthorities = [certificate.certificate]
+      $0.additionalAuthorities = [certificate.authority]
       $0.pinnedKeys = [digest.uppercased()]
     }
     #expect(pinned.status == 200)
     server.forgetRequests()
     let other = try await #require(throws: StorageError.self) {
       try await send(to: address) {
-        $0.additionalAuthorities = [certificate.certificate]
+        $0.additionalAuthorities = [certificate.authority]
         $0.pinnedKeys = [String(repeating: "0", count: 64)]
       }
     }
     #expect(other.code == .untrustedServer)
     #expect(server.requests.isEmpty)
+  }
+
+  @Test("A certificate that is not trusted says why, and what to do")
+  func untrusted() async throws {
+    let cases: [(TestCertificate, trusts: Bool, told: String)] = [
+      (try TestCertificate(), false, "authorities: [file.pem]"),
+      (try TestCertificate(days: -1), true, "has expired on 20"),
+      (try TestCertificate(days: -1), false, "has expired on 20"),
+      (try TestCertificate(for: "cloud.example"), true, "is for cloud.example, and not for localhost"),
+    ]
+    for (certificate, trusts, told) in cases {
+      let server = try await FaultServer(certificate: (certificate.certificate, certificate.key)) { _ in .answer(200) }
+      let error = try await #require(throws: StorageError.self) {
+        try await send(to: server.address) { if trusts { $0.additionalAuthorities = [certificate.authority] } }
+      }
+      #expect(error.code == .untrustedServer)
+      #expect(error.description.contains(told), "\(error)")
+      #expect(server.requests.isEmpty)
+    }
+  }
+
+  @Test("What keeps a connection from being made is said in words, and what to do about it")
+  func told() async throws {
+    let plain = try await FaultServer { _ in .answer(200) }
+    let cases: [(address: String, proxy: Int?, told: String)] = [
+      ("http://127.0.0.1:1", nil, "nothing listens there: the server has refused"),
+      ("http://127.0.0.1:2", 1, "the proxy 127.0.0.1:1 has refused"),
+      ("https://127.0.0.1:\(plain.port)", nil, "use an address with http://"),
+      ("http://storage.invalid", nil, "no server of the name storage.invalid is known"),
+    ]
+    for (address, proxy, told) in cases {
+      let error = try await #require(throws: StorageError.self) {
+        try await send(to: address) { if let proxy { $0.proxy = .server(host: "127.0.0.1", port: proxy) } }
+      }
+      #expect(error.code == .unreachable)
+      #expect(error.description.contains(told), "\(error)")
+      // What libraries say is for those who write programs.
+      for word in ["NIO", "errno", "Error", "connect("] { #expect(!error.message.contains(word), "\(error)") }
+    }
+    withExtendedLifetime(plain) {}
   }
 
   @Test("A pinned key is no key of a connection without encryption")
@@ -90,7 +130,7 @@ struct ConnectionTests {
       }
     }
     #expect(error.code == .unreachable)
-    #expect(error.description.contains("does not answer"))
+    #expect(error.description.contains("does not answer within 0.5 seconds"))
     withExtendedLifetime(server) {}
   }
 

@@ -264,6 +264,22 @@ struct FaultTests {
     #expect(other.requests.isEmpty)
   }
 
+  @Test(
+    "A redirect that leads to another page is no answer about an object", arguments: ["/", "/login?next=x", "/bucket/"])
+  func lostPath(target: String) async throws {
+    let server = try await FaultServer { request in
+      request.target == target
+        ? .answer(200, body: Array("<html>login</html>".utf8)) : .answer(302, headers: [("Location", target)])
+    }
+    let error = try await failure { _ = try await bucket(server).get(path, GetRequest()) }
+    #expect(error.code == .redirected)
+    #expect(error.description.contains("not about the same"), "\(error)")
+    let put = try await failure { try await bucket(server).put(StorageContents([1]), to: path, .none) }
+    #expect(put.code == .redirected)
+    #expect(put.description.contains("it is /"), "\(put)")
+    #expect(!put.description.contains("next=x"))
+  }
+
   // MARK: Listings and documents
 
   private func listing(_ keys: [String], more: String = "") -> FaultServer.Behaviour {

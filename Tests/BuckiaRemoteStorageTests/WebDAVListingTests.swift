@@ -76,4 +76,22 @@ struct WebDAVListingTests {
     for _ in 0..<2 { #expect(try await listed(storage) == [1, 1]) }
     #expect(server.requests.count == 6)
   }
+
+  @Test("Folders that lie in each other without an end are an error")
+  func endless() async throws {
+    let server = try await FaultServer { request in
+      func folder(_ path: String) -> String {
+        "<response><href>\(path)</href><propstat><prop><resourcetype><collection/></resourcetype></prop>"
+          + "<status>HTTP/1.1 200 OK</status></propstat></response>"
+      }
+      let folders = ["", "a/", "b/"].map { folder(request.target + $0) }.joined()
+      return .answer(207, body: Array("<multistatus xmlns=\"DAV:\">\(folders)</multistatus>".utf8))
+    }
+    var configuration = WebDAVConfiguration(address: "\(server.address)/dav")
+    configuration.listingLimit = 100
+    let storage = try WebDAVFolder(configuration, transport: AsyncHTTPTransport(environment: [:]))
+    let error = try await #require(throws: StorageError.self) { try await storage.listAll(RemotePath("anna")) }
+    #expect(error.code == .invalidAnswer)
+    #expect(server.requests.count < 101)
+  }
 }

@@ -64,6 +64,9 @@ final class ModelStorage: StorageProvider {
     }
   }
 
+  /// The process that uses it ends: nothing is answered any more.
+  func die() { state.withLockedValue { $0.isDead = true } }
+
   /// What happens at this call.
   private func accident() throws -> Accident? {
     try state.withLockedValue { state in

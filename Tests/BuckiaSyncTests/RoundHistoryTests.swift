@@ -1,7 +1,9 @@
-import BuckiaSync
 import Foundation
+import NIOConcurrencyHelpers
 import TestSupport
 import Testing
+
+@testable import BuckiaSync
 
 /// Two people with one to three devices each, who send each other diffs through a storage while accidents happen to it, to rounds, databases,
 /// folders and clocks.
@@ -69,6 +71,7 @@ private struct RoundHistory {
       $0.userID = user
       $0.hasSeveralDevices = isSeveral
     }
+    if generator.oneIn(2) { person.options.fetches = ["**"] }
     try FileManager.default.createDirectory(atPath: person.outbox, withIntermediateDirectories: true)
     try FileManager.default.createDirectory(atPath: place(person, user, "originals"), withIntermediateDirectories: true)
     if database != nil { try FileManager.default.removeItem(atPath: person.database) }
@@ -86,7 +89,9 @@ private struct RoundHistory {
     case 0..<6: try make(at: number)
     case 6..<15:
       let accident = drawnAccident()
-      await round(number, accident)
+      await round(
+        number, accident,
+        killedAt: accident == nil && generator.oneIn(2) ? Int.random(in: 1...60, using: &generator) : nil)
     case 15, 16:
       script.append("\(device.person.name): put a copy of the database away")
       let copy = folder.file("\(device.person.name)/copy \(device.copies.count)")
@@ -158,22 +163,40 @@ private struct RoundHistory {
   }
 
   private mutating func round(
-    _ number: Int, _ accident: (call: Int, what: ModelStorage.Accident)?, checks: Bool = false
+    _ number: Int, _ accident: (call: Int, what: ModelStorage.Accident)?, killedAt step: Int? = nil,
+    checks: Bool = false
   ) async {
     var person = devices[number].person
     person.options.looksThroughStorage = checks
     storage.begin(accident)
     storage.pass(1000)
-    let what = accident.map { ", call \($0.call): \($0.what)" } ?? ""
+    let what = (accident.map { ", call \($0.call): \($0.what)" } ?? "") + (step.map { ", killed at step \($0)" } ?? "")
+    let end = step.map { killing(at: $0) }
+    let (settings, options) = (configuration(devices[number]), person.options)
     do {
-      let result = try await BuckiaClient(configuration(devices[number])).sync(person.options)
+      let result = try await LocalStep.$end.withValue(end) { try await BuckiaClient(settings).sync(options) }
       let failed = result.failures.map { "\($0.step.rawValue): \($0.error)" }
-      if accident == nil || !result.downloaded.isEmpty { devices[number].isUnseen = false }
+      if accident == nil && step == nil || !result.downloaded.isEmpty { devices[number].isUnseen = false }
       script.append(
         "\(person.name): round\(what) -> \(result.downloaded.count) down, \(result.applied?.applied.count ?? 0) applied, \(result.dropped.count) dropped, \(result.delivered.count) delivered \(failed.joined(separator: "; "))"
       )
     } catch { script.append("\(person.name): round\(what) -> \(error)") }
     storage.begin()
+  }
+
+  /// Ends the process at a step on its device: from then on nothing is done any more.
+  private func killing(at step: Int) -> @Sendable () throws -> Void {
+    let passed = NIOLockedValueBox(0)
+    let storage = storage
+    return {
+      let count = passed.withLockedValue { count -> Int in
+        count += 1
+        return count
+      }
+      guard count >= step else { return }
+      storage.die()
+      throw CancellationError()
+    }
   }
 
   private func configuration(_ device: Device) -> BuckiaConfiguration {

@@ -332,5 +332,9 @@ struct RoundLossTests {
       #expect(state.progress?.step == .done)
       #expect(!state.isRunning)
     }
+    bench.watched.fail { _, call in call.hasPrefix("list") ? StorageError(.unreachable, "nobody listens") : nil }
+    await #expect(throws: StorageError.self) { try await client.sync(observing: state) }
+    #expect(state.progress?.step == .done)
+    #expect(state.failure != nil && !state.isRunning)
   }
 }

@@ -7,7 +7,7 @@ import TestSupport
 /// A place of a test's own at one of the servers, and the requests that go there.
 struct ServerPlace {
   /// Which server.
-  enum Kind: String, CaseIterable, Sendable { case s3, apache, rclone, wsgidav, bunny }
+  enum Kind: String, CaseIterable, Sendable { case s3, apache, rclone, wsgidav, nginx, lighttpd, bunny }
 
   let account: StorageAccount
   let transport: WatchedTransport
@@ -36,6 +36,12 @@ struct ServerPlace {
       standIn = nil
     case .wsgidav:
       account = StorageAccount(.webDAV(address: "\(try TestServer.wsgidav.get().address)/\(name)"))
+      standIn = nil
+    case .nginx:
+      account = StorageAccount(.webDAV(address: "\(try TestServer.nginx.get().address)/\(name)"))
+      standIn = nil
+    case .lighttpd:
+      account = StorageAccount(.webDAV(address: "\(try TestServer.lighttpd.get().address)/\(name)"))
       standIn = nil
     case .bunny:
       let server = try await BunnyStandIn()

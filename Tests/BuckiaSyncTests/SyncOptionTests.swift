@@ -1,5 +1,6 @@
 import BuckiaSync
 import Foundation
+import ServerTestSupport
 import TestSupport
 import Testing
 
@@ -116,5 +117,156 @@ struct SyncOptionTests {
     #expect(
       try TestDatabases.rows("SELECT count(*) FROM buckia_ledger WHERE state = 'applied'", on: anna.database) == ["1"])
     #expect(try anna.notes().count == 2)
+  }
+
+  // MARK: What others bring
+
+  /// Sends a note of Anna's to Ben, as large as is wanted.
+  private func send(_ bytes: Int) async throws -> KSUID {
+    let anna =
+      bench.folder.has("anna")
+      ? SyncPerson(existing: "anna", in: bench.folder, bench.watched) : try bench.person("anna")
+    try anna.run("INSERT INTO note(text) VALUES (hex(randomblob(\(bytes / 2))))")
+    let id = try #require(try anna.write().id)
+    try await anna.sync(to: ["ben"])
+    return id
+  }
+
+  @Test("Diffs that do not fit stay in the storage until a person lets them through")
+  func downloadLimit() async throws {
+    let ids = [try await send(10_000), try await send(300_000), try await send(20_000)]
+    var ben = try bench.person("ben")
+    ben.options.downloadBytes = 100_000
+    for turn in 0..<2 {
+      let result = try await ben.sync()
+      #expect(result.downloaded.count == (turn == 0 ? 2 : 0))
+      #expect(result.held.map(\.id) == [ids[1]])
+      #expect(result.held.first?.reason.contains("was not downloaded") == true)
+      #expect(result.failures.isEmpty)
+      #expect(try await bench.objects("ben/inbound").count == 1)
+    }
+    #expect(try ben.notes().count == 2)
+    ben.options.allowed = [ids[1]]
+    let result = try await ben.sync()
+    #expect(result.held.isEmpty)
+    #expect(result.dropped.count == 1)
+    #expect(try ben.notes().count == 3)
+  }
+
+  @Test("What a sender brings beyond the limit of a day is held, and let through by its id")
+  func senderLimit() async throws {
+    let ids = [try await send(40_000), try await send(40_000), try await send(40_000)]
+    var ben = try bench.person("ben")
+    ben.options.apply.limits.senderBytes = 100_000
+    for _ in 0..<2 {
+      #expect(try await ben.sync().held.map(\.id) == [ids[2]])
+      #expect(try ben.notes().count == 2)
+      #expect(try await bench.objects("ben/inbound").count == 1)
+    }
+    ben.options.allowed = [ids[2]]
+    #expect(try await ben.sync().dropped.count == 1)
+    #expect(try ben.notes().count == 3)
+  }
+
+  // MARK: Media of other devices
+
+  private func device(_ name: String, fetching patterns: [String] = []) throws -> SyncPerson {
+    var device = try SyncPerson.device(name, of: "anna", in: bench.folder, bench.watched)
+    device.options.fetches = patterns
+    return device
+  }
+
+  private func media(_ device: SyncPerson) throws -> [String] {
+    let root = bench.folder.file("\(device.name)/files/anna")
+    return try FileManager.default.subpathsOfDirectory(atPath: root).filter {
+      $0.contains("/") && $0.contains(".") && !$0.hasPrefix("inbound")
+    }.sorted()
+  }
+
+  @Test("Another device fetches media by pattern, once, and leaves them in the storage when they are removed there")
+  func fetch() async throws {
+    let camera = try device("camera")
+    for path in ["originals/a.mp4", "reworked/a.jpg", "reworked/2026/b.jpg"] {
+      try bench.folder.makeFolder(("camera/files/anna/\(path)" as NSString).deletingLastPathComponent)
+      try bench.folder.write(Array(path.utf8), to: "camera/files/anna/\(path)")
+    }
+    try await camera.sync()
+    var phone = try device("phone", fetching: ["reworked/**"])
+    phone.options.isDryRun = true
+    #expect(try await phone.sync().fetched.count == 2)
+    phone.options.isDryRun = false
+    let first = try await phone.sync()
+    #expect(first.fetched.map(\.path.text).sorted() == ["anna/reworked/2026/b.jpg", "anna/reworked/a.jpg"])
+    #expect(try media(phone) == ["reworked/2026/b.jpg", "reworked/a.jpg"])
+    #expect(try fileBytes(bench.folder.file("phone/files/anna/reworked/a.jpg")) == Array("reworked/a.jpg".utf8))
+    #expect(first.uploaded.allSatisfy { !$0.path.text.contains("reworked") })
+    let second = try await phone.sync()
+    #expect(second.fetched.isEmpty && second.uploaded.isEmpty, "\(second.uploaded)")
+    // What is removed here stays there, even where removals are passed on, and is not fetched by itself.
+    try FileManager.default.removeItem(atPath: bench.folder.file("phone/files/anna/reworked/a.jpg"))
+    phone.options.deletesOrphanedFiles = true
+    let third = try await phone.sync()
+    #expect(third.deleted.isEmpty && third.fetched.isEmpty)
+    #expect(try await bench.objects("anna/reworked").count == 2)
+    phone.options.fetches = ["a.*"]
+    phone.options.fetchesRemoved = true
+    #expect(try await phone.sync().fetched.count == 2)
+    #expect(try media(phone) == ["originals/a.mp4", "reworked/2026/b.jpg", "reworked/a.jpg"])
+  }
+
+  @Test("A file of media that is here is not replaced by a newer one, and that is told")
+  func fetchReplaces() async throws {
+    let camera = try device("camera")
+    try bench.folder.makeFolder("camera/files/anna/originals")
+    try bench.folder.write([1], to: "camera/files/anna/originals/a.mp4")
+    try await camera.sync()
+    let phone = try device("phone", fetching: ["**"])
+    try await phone.sync()
+    try bench.folder.write([2, 3], to: "camera/files/anna/originals/a.mp4")
+    try await camera.sync()
+    let result = try await phone.sync()
+    #expect(result.fetched.isEmpty)
+    #expect(result.notes.contains { $0.contains("newer in the storage") }, "\(result.notes)")
+    #expect(try fileBytes(bench.folder.file("phone/files/anna/originals/a.mp4")) == [1])
+  }
+
+  @Test("Files that are not uploaded are named once, and all of them when the storage is looked through")
+  func leftOut() async throws {
+    var anna = try bench.person("anna")
+    try anna.addMedia([1], "originals/a.mp4")
+    for name in [".hidden.jpg", "film.mp4.part", "od\u{1}d.jpg", ".DS_Store", "Thumbs.db"] {
+      try anna.addMedia([1], "originals/\(name)")
+    }
+    let first = try await anna.sync()
+    #expect(first.notes.count == 1)
+    for name in [".hidden.jpg", "film.mp4.part", "od"] { #expect(first.notes[0].contains(name)) }
+    #expect(!first.notes[0].contains("DS_Store") && !first.notes[0].contains("Thumbs"))
+    #expect(first.failures.isEmpty)
+    #expect(try await anna.sync().notes.isEmpty)
+    try anna.addMedia([1], "originals/new.part")
+    let third = try await anna.sync()
+    #expect(third.notes.count == 1 && third.notes[0].contains("new.part") && !third.notes[0].contains(".hidden.jpg"))
+    anna.options.looksThroughStorage = true
+    #expect(try await anna.sync().notes.first?.contains(".hidden.jpg") == true)
+    #expect(try await bench.objects("anna/originals") == ["anna/originals/a.mp4"])
+  }
+
+  @Test("Several diffs are confirmed by one listing where a storage looks objects up in listings")
+  func listedOnce() async throws {
+    let server = try await BunnyStandIn()
+    var anna = try bench.person("anna")
+    anna.change = {
+      $0.storage = StorageAccount(
+        .bunny(zone: "zone", region: .frankfurt, endpoint: server.address),
+        authentication: .zonePassword(BunnyStandIn.password))
+    }
+    for number in 1...6 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      try anna.write()
+    }
+    let result = try await anna.sync(to: ["ben"])
+    #expect(result.delivered.count == 6, "\(result.failures)")
+    let listings = server.requests.filter { $0.method == "GET" && $0.target.hasPrefix("/zone/ben/") }
+    #expect(listings.map(\.target) == ["/zone/ben/inbound/", "/zone/ben/inbound/"])
   }
 }

@@ -1,21 +1,35 @@
 import Foundation
 import TestSupport
 
-/// A certificate for `localhost` and its key, which the program openssl makes: nobody vouches for it but itself.
-public struct TestCertificate {
+/// A certificate and its key, and the authority of its own that has signed it, all of which the program openssl makes.
+public final class TestCertificate: Sendable {
   private let folder: TemporaryFolder
 
   /// The certificate's file.
   public var certificate: String { folder.file("certificate.pem") }
   /// The key's file.
   public var key: String { folder.file("key.pem") }
+  /// The file with the authority's certificate.
+  public var authority: String { folder.file("authority.pem") }
 
   /// Makes one.
-  public init() throws {
+  ///
+  /// - Parameters:
+  ///   - host: The name of the server that it is for.
+  ///   - days: How long it is good from now on; below 0 for one that has expired.
+  public init(for host: String = "localhost", days: Int = 2) throws {
     folder = try TemporaryFolder()
-    _ = try Self.openssl([
-      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
-      certificate, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+    let authorityKey = folder.file("authority.key")
+    let elliptic = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    try Self.openssl(
+      ["req", "-x509", "-keyout", authorityKey, "-out", authority, "-days", "2", "-subj", "/CN=An authority"] + elliptic
+    )
+    let (request, names) = (folder.file("request.pem"), folder.file("names"))
+    try Self.openssl(["req", "-keyout", key, "-out", request, "-subj", "/CN=\(host)"] + elliptic)
+    try folder.write(Array("subjectAltName=DNS:\(host)\n".utf8), to: "names")
+    try Self.openssl([
+      "x509", "-req", "-in", request, "-CA", authority, "-CAkey", authorityKey, "-CAcreateserial", "-out", certificate,
+      "-days", "\(days)", "-extfile", names,
     ])
   }
 
@@ -25,9 +39,7 @@ public struct TestCertificate {
     return String(try Self.run("/bin/sh", ["-c", command]).prefix(64))
   }
 
-  private static func openssl(_ arguments: [String]) throws -> String {
-    try run("/usr/bin/env", ["openssl"] + arguments)
-  }
+  private static func openssl(_ arguments: [String]) throws { _ = try run("/usr/bin/env", ["openssl"] + arguments) }
 
   private static func run(_ program: String, _ arguments: [String]) throws -> String {
     let run = try ProgramRun(program, arguments)

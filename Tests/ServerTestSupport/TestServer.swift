@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A server that a script under `Tests/Servers` starts, on a port of the loopback interface. It ends with the process that started it.
 public final class TestServer: Sendable {
@@ -15,16 +16,26 @@ public final class TestServer: Sendable {
   /// Whoever holds the other end of this pipe keeps the server alive.
   private let lifeline: FileHandle
 
+  /// Lives as long as the server does, which may still read it.
+  private let certificate: TestCertificate?
+
   /// The address of the server.
-  public var address: String { "http://127.0.0.1:\(port)" }
+  public var address: String { certificate == nil ? "http://127.0.0.1:\(port)" : "https://localhost:\(port)" }
+  /// The certificate of the authority that has signed the server's; nil where connections are not encrypted.
+  public var authority: String? { certificate?.authority }
 
   /// Starts a server, and waits until it answers.
   ///
-  /// - Parameter name: The script's name.
-  public init(_ name: String) throws {
+  /// - Parameters:
+  ///   - name: The script's name.
+  ///   - arguments: What the script is told.
+  ///   - certificate: The server's certificate, which the script is told of; nil for connections that are not encrypted.
+  public init(_ name: String, _ arguments: [String] = [], certificate: TestCertificate? = nil) throws {
+    self.certificate = certificate
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     let process = Process()
     process.executableURL = folder.appendingPathComponent("Servers/\(name)")
+    process.arguments = arguments + (certificate.map { [$0.certificate, $0.key] } ?? [])
     let (input, output, errors) = (Pipe(), Pipe(), Pipe())
     process.standardInput = input
     process.standardOutput = output
@@ -56,4 +67,15 @@ extension TestServer {
   public static let wsgidav = Result { try TestServer("wsgidav") }
   /// rclone's WebDAV: each test has a folder of its own.
   public static let rclone = Result { try TestServer("rclone") }
+  /// nginx's WebDAV: each test has a folder of its own.
+  public static let nginx = Result { try TestServer("nginx") }
+  /// lighttpd's WebDAV: each test has a folder of its own.
+  public static let lighttpd = Result { try TestServer("lighttpd") }
+  /// rclone's S3; nil where rclone has none yet.
+  public static let rcloneS3 = Result { () throws -> TestServer? in
+    let help = try ProgramRun("/usr/bin/env", ["rclone", "serve", "s3", "--help"])
+    return help.output.contains("--auth-key") ? try TestServer("rclone-s3") : nil
+  }
+  /// A proxy for the servers of this computer.
+  public static let proxy = Result { try TestServer("apache", ["proxy"]) }
 }

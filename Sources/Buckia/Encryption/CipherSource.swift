@@ -15,6 +15,9 @@ package enum CipherSource: Sendable {
   case path(String)
   case standardInput
 
+  /// True if it is a file that others may not read.
+  var isPrivate: Bool { if case .path(let path) = self { !FileSystem.isReadableByAll(path) } else { false } }
+
   /// Opens it for one reading from the first byte to the last.
   ///
   /// - Throws: `ByteStreamError`.

@@ -9,13 +9,15 @@ package enum CipherTarget: Sendable {
 
   /// Writes to it.
   ///
-  /// - Parameter body: Writes everything. What it has written is taken back where it throws, and where that can be.
+  /// - Parameters:
+  ///   - source: Where the bytes come from: a file is not more open than that.
+  ///   - body: Writes everything. What it has written is taken back where it throws, and where that can be.
   /// - Returns: How many bytes there are.
   /// - Throws: What `body` throws, a `ByteStreamError`, or what the closure of a stream throws.
-  func write(_ body: (any ByteOutput) throws -> Void) throws -> Int64 {
+  func write(from source: CipherSource, _ body: (any ByteOutput) throws -> Void) throws -> Int64 {
     switch self {
     case .path(let path, let isReplacing):
-      let file = try AtomicFileOutput(at: path, replacing: isReplacing)
+      let file = try AtomicFileOutput(at: path, replacing: isReplacing, isPrivate: source.isPrivate)
       let counting = CountingOutput(file)
       try body(counting)
       try file.publish()

@@ -49,7 +49,7 @@ public struct FileDecryption: Sendable {
       let input = try source.opened()
       do {
         let decrypting = try DecryptingInput(input, with: decryption)
-        return try target.write { try CipherCopy.copy(decrypting, to: $0) }
+        return try target.write(from: source) { try CipherCopy.copy(decrypting, to: $0) }
       } catch let error as ByteStreamError where error.path == nil {
         throw source.named(error)
       }

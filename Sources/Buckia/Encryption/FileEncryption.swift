@@ -50,7 +50,7 @@ public struct FileEncryption: Sendable {
 
   /// The same from and to streams.
   package func encrypt(_ source: CipherSource, to target: CipherTarget) throws -> Int64 {
-    try BuckiaError.wrapping { try target.write { try encrypt(source.opened(), into: $0) } }
+    try BuckiaError.wrapping { try target.write(from: source) { try encrypt(source.opened(), into: $0) } }
   }
 
   private func encrypt(_ input: any ByteInput, into output: any ByteOutput) throws {

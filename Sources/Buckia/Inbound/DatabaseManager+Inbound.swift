@@ -1,4 +1,5 @@
 import BuckiaApply
+import BuckiaDiffFiles
 import BuckiaLedger
 import BuckiaSchemaPlans
 import BuckiaSharing
@@ -48,7 +49,9 @@ extension DatabaseManager {
     progress: ApplyProgressHandler? = nil
   ) throws -> ApplyReport {
     try requireFile()
-    let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: options.decryption))
+    let listing = try InboundListing(
+      sources, openedWith: ReaderKeys(of: home, and: options.decryption),
+      limits: (.unattended(memory: options.memoryLimit), options.limits.allowed))
     let isSealed = listing.items.contains { $0.namedKind ?? .encrypted == .encrypted }
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
@@ -192,5 +195,6 @@ extension ApplySettings {
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
       memoryLimit: options.memoryLimit, time: time)
     adoptsDataset = options.adoptsDataset
+    senderBytes = options.limits.senderBytes
   }
 }

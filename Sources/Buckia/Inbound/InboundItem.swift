@@ -26,6 +26,8 @@ struct InboundItem: Sendable {
   let namedKind: InboundKind?
   /// What opens it if it is encrypted.
   var keys = ReaderKeys.none
+  /// How much it may ask for.
+  var limits = DiffFileLimits()
   private let spooled: SpooledInput?
 
   private init(

@@ -1,3 +1,4 @@
+import BuckiaDiffFiles
 import BuckiaKSUID
 
 /// Everything that some paths stand for, in the order in which it is applied.
@@ -13,9 +14,14 @@ struct InboundListing: Sendable {
 
   /// Lists folders whole and takes files as they are.
   ///
-  /// - Parameter keys: What opens encrypted files.
+  /// - Parameters:
+  ///   - keys: What opens encrypted files.
+  ///   - limits: How much files that are found in folders may ask for, but for those with some ids; nil for as much as any.
   /// - Throws: `BuckiaError` when a path does not exist, or a folder cannot be read to its end.
-  init(_ sources: [InboundSource], openedWith keys: ReaderKeys) throws(BuckiaError) {
+  init(
+    _ sources: [InboundSource], openedWith keys: ReaderKeys,
+    limits: (found: DiffFileLimits, allowed: Set<KSUID>)? = nil
+  ) throws(BuckiaError) {
     var items: [InboundItem] = []
     var answers: [InboundItem] = []
     var ignored = 0
@@ -59,6 +65,9 @@ struct InboundListing: Sendable {
     self.items = (named + items.filter { $0.id == nil }).map { item in
       var item = item
       item.keys = keys
+      if let limits, item.isFromFolder, item.id.map({ !limits.allowed.contains($0) }) ?? true {
+        item.limits = limits.found
+      }
       return item
     }
     self.answers = answers.sorted { $0.path < $1.path }

@@ -52,7 +52,7 @@ extension IncomingFile {
     var refused: DiffFile.Head?
     do throws(DiffFileError) {
       let file = try DiffFile.verified(
-        opened, name: item.nameRule, cache: cache, isWanted: isWanted,
+        opened, name: item.nameRule, limits: item.limits, cache: cache, isWanted: isWanted,
         takes: {
           refused = takes($0.signature.sender) ? nil : $0
           return refused == nil
@@ -99,7 +99,7 @@ extension IncomingFile {
     var refused: DiffFile.Head?
     do throws(DiffFileError) {
       let diff = try DiffFile.verified(
-        opened, name: item.nameRule, cache: cache, isWanted: isWanted,
+        opened, name: item.nameRule, limits: item.limits, cache: cache, isWanted: isWanted,
         takes: {
           refused = takes($0.signature.sender) ? nil : $0
           return refused == nil
@@ -113,7 +113,7 @@ extension IncomingFile {
   /// Verifies an open raw changeset completely.
   private init(_ item: InboundItem, _ opened: OpenedFile, isWanted: @escaping () -> Bool) {
     do throws(DiffFileError) {
-      self.init(item, try RawChangeset.verified(opened, isWanted: isWanted), opened.identity)
+      self.init(item, try RawChangeset.verified(opened, limits: item.limits, isWanted: isWanted), opened.identity)
     } catch {
       self.init(item, error, opened)
     }
@@ -127,7 +127,7 @@ extension IncomingFile {
     self.init(
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: refusal.map { .failed($0) } ?? .verified(changes), byteCount: diff.changeset.count,
-      documentBytes: diff.manifest.documentBytes,
+      isLimited: item.limits.mayBeMeant, documentBytes: diff.manifest.documentBytes,
       digest: { digest }, remarks: { remarks })
   }
 
@@ -138,7 +138,8 @@ extension IncomingFile {
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: refusal.map { .failed($0, finish: finish) }
         ?? .arriving(IncomingChanges(diff, file: item.name), finish: finish),
-      byteCount: diff.changeset.expectedCount, documentBytes: diff.manifest.documentBytes,
+      byteCount: diff.changeset.expectedCount, isLimited: item.limits.mayBeMeant,
+      documentBytes: diff.manifest.documentBytes,
       digest: { try diff.file().file.fileDigest.bytes },
       remarks: { Self.remarks(attachments: try diff.file().file.attachments.count) },
       abandon: { diff.feed.abandon() })
@@ -161,7 +162,8 @@ extension IncomingFile {
     let digest = raw.digest.bytes
     self.init(
       path: item.path, name: item.name, id: raw.id ?? item.id, sender: "", identity: identity,
-      content: .verified(IncomingChanges(raw, file: item.name)), byteCount: raw.changeset.count, digest: { digest })
+      content: .verified(IncomingChanges(raw, file: item.name)), byteCount: raw.changeset.count,
+      isLimited: item.limits.mayBeMeant, digest: { digest })
   }
 
   /// A file that cannot be opened or is not in order.
@@ -211,7 +213,8 @@ extension DiffFileError: FileFault {
     // A file may ask for more room than there is, again with every try: nothing to record, but nothing that keeps the
     // others waiting either.
     Refusal(
-      .rejected, code: BuckiaErrorCode(rawValue: code.rawValue), reason: description,
+      code == .overLimit ? .quarantined : .rejected, code: BuckiaErrorCode(rawValue: code.rawValue),
+      reason: description,
       isRecorded: !isTransient && code != .notRegularFile, isPassing: isPassing)
   }
 }

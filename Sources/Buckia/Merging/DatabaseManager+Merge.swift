@@ -48,7 +48,7 @@ extension DatabaseManager {
           policies: options.conflicts, resolver: resolver, memoryLimit: options.memoryLimit,
           time: WallClock.unixMilliseconds, progress: { try progress(.applying(rows: $0)) })
         if isBorrowed { settings.indexPolicy = .keep }
-        return try merge(incoming, into: output, options, settings)
+        return try merge(incoming, of: other, into: output, options, settings)
       }
     }
     report.seconds = seconds
@@ -56,7 +56,8 @@ extension DatabaseManager {
   }
 
   private func merge(
-    _ incoming: IncomingDatabase, into output: String?, _ options: MergeOptions, _ settings: ApplySettings
+    _ incoming: IncomingDatabase, of other: String, into output: String?, _ options: MergeOptions,
+    _ settings: ApplySettings
   ) throws -> MergeReport {
     guard let output, !isFile(at: output) else {
       return try withWriter { connection in
@@ -69,7 +70,7 @@ extension DatabaseManager {
     return try withReader { connection in
       let target = DatabaseFileTarget(output, for: "merge")
       _ = try target.requireReplaceable(by: connection.path)
-      let temporary = try target.makeTemporaryFile(like: connection.path)
+      let temporary = try target.makeTemporaryFile(like: connection.path, other)
       try connection.copyState(to: temporary.path)
       var report: MergeReport
       do {

@@ -4,13 +4,17 @@ extension DiffOutput.File {
   /// Writes a file that is complete. One that is there already with the same bytes is the same delivery: a crash may have come
   /// between the two notes of it.
   ///
+  /// - Parameters:
+  ///   - contents: The bytes.
+  ///   - database: What they were made from: a file is not more open than that.
   /// - Throws: `ByteStreamError` with `alreadyExists` when there is another file; whatever a stream throws.
-  func write(_ contents: TemporaryBuffer) throws {
+  func write(_ contents: TemporaryBuffer, madeFrom database: String) throws {
     switch self {
     case .stream(let body): try contents.forEachPiece { try body($0) }
     case .path(let path, let replacing):
       if !replacing, FileSystem.isFile(path), try contents.isEqual(toFile: path) { return }
-      let file = try AtomicFileOutput(at: path, replacing: replacing)
+      let file = try AtomicFileOutput(
+        at: path, replacing: replacing, isPrivate: !FileSystem.isReadableByAll(database))
       try contents.forEachPiece { try file.write($0) }
       try file.publish()
     }

@@ -424,7 +424,7 @@ struct ShareRun {
       if !report.delivered.isEmpty, !output.takesSeveral { break }
       let file = try output.file(named: part.file, part: part.number)
       let contents = try part.contents(on: connection)
-      try file.write(contents)
+      try file.write(contents, madeFrom: connection.path)
       let transaction = try SQLiteTransaction(on: connection)
       try part.markDelivered(on: connection)
       try transaction.commit()

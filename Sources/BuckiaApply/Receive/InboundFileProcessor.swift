@@ -86,8 +86,21 @@ struct InboundFileProcessor {
 
   private func admit(_ changes: IncomingChanges) throws -> ReceiverGate.Admission {
     let admission = try gate.admit(changes, at: settings.time, on: session.connection)
-    guard mayApply(admission), let name = unread.name(before: file) else { return admission }
-    return .refused(.behind(EscapedText.quoted(name)))
+    guard mayApply(admission) else { return admission }
+    if let name = unread.name(before: file) { return .refused(.behind(EscapedText.quoted(name))) }
+    guard isLimited(changes.key.sender) else { return admission }
+    let known = try LedgerSettings.receivedBytes(from: changes.key.sender, at: settings.time, on: session.connection)
+    guard Int64(file.byteCount) <= settings.senderBytes - known else {
+      return .refused(.tooMuch(Int64(file.byteCount), after: known, limit: settings.senderBytes))
+    }
+    return admission
+  }
+
+  /// True if what a sender brings by this file is limited: not where it is the person themselves, on another device.
+  private func isLimited(_ sender: String) -> Bool {
+    guard file.isLimited, settings.keepsLedger else { return false }
+    if case .own = settings.senders.standing(of: sender) { return false }
+    return true
   }
 
   private func concernsStreams(_ changes: IncomingChanges) throws -> Bool {
@@ -191,6 +204,10 @@ struct InboundFileProcessor {
 
   private mutating func finish(_ result: ApplyResult) throws -> DiffOutcome {
     try RefusedFiles.remove(digest: file.digest(), on: session.connection)
+    if let sender = file.changes?.key.sender, isLimited(sender) {
+      try LedgerSettings.addReceived(
+        Int64(file.byteCount), from: sender, at: settings.time, on: session.connection)
+    }
     try adoptDataset()
     outcome.warnings += try file.remarks()
     outcome.add(result)

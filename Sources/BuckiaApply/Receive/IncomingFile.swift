@@ -33,6 +33,8 @@ package struct IncomingFile {
   package let content: Content
   /// How many bytes of changes it has.
   package let byteCount: Int
+  /// True if what its sender brings in a day is limited, since nobody has named it.
+  package let isLimited: Bool
   /// How many bytes its manifest, definitions and annotations have as text. In memory they take several times as many.
   package let documentBytes: Int
   /// SHA-256 of the file. Waits for the end of a file that is still arriving.
@@ -45,7 +47,8 @@ package struct IncomingFile {
   /// Describes a file.
   package init(
     path: String, name: String, id: KSUID?, sender: String, isSenderKnown: Bool = true, identity: FileIdentity? = nil,
-    content: Content, byteCount: Int, documentBytes: Int = 0, digest: @escaping () throws -> [UInt8],
+    content: Content, byteCount: Int, isLimited: Bool = false, documentBytes: Int = 0,
+    digest: @escaping () throws -> [UInt8],
     remarks: @escaping () throws -> [Remark] = { [] }, abandon: @escaping () -> Void = {}
   ) {
     self.path = path
@@ -56,6 +59,7 @@ package struct IncomingFile {
     self.identity = identity
     self.content = content
     self.byteCount = byteCount
+    self.isLimited = isLimited
     self.documentBytes = documentBytes
     self.digest = digest
     self.remarks = remarks
@@ -76,8 +80,8 @@ extension IncomingFile {
   func failing(with error: any Error) -> IncomingFile {
     IncomingFile(
       path: path, name: name, id: id, sender: sender, isSenderKnown: isSenderKnown, identity: identity,
-      content: .failed(error), byteCount: byteCount, documentBytes: documentBytes, digest: digest, remarks: remarks,
-      abandon: abandon)
+      content: .failed(error), byteCount: byteCount, isLimited: isLimited, documentBytes: documentBytes, digest: digest,
+      remarks: remarks, abandon: abandon)
   }
 }
 

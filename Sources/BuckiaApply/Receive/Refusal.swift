@@ -48,6 +48,14 @@ extension Refusal: FileFault {
       reason: "its id lies \(seconds) seconds in the future; it waits until then (is this clock right?)")
   }
 
+  static func tooMuch(_ bytes: Int64, after known: Int64, limit: Int64) -> Refusal {
+    Refusal(
+      .quarantined, code: .overLimit,
+      reason:
+        "it brings \(bytes) bytes of changes, and its sender has brought \(known) today; one may bring \(limit) in a day. It is tried again "
+        + "tomorrow; if it is to come at once, let it through by applying it by its path")
+  }
+
   static func behind(_ name: String) -> Refusal {
     Refusal(
       .waiting, code: .behindUnread,

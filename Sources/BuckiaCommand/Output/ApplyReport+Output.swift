@@ -45,6 +45,7 @@ extension ApplyReport {
     lines.append("")
     lines += summaryLines(style: style)
     lines += ledgerLines(database: database, style: style)
+    lines += limitLines(database: database, style: style)
     lines += folderLines(database: database, style: style)
     lines += snapshotLines(database: database, style: style)
     lines += style.wrapped("Trust: \(trust.explanation)", hanging: 2)
@@ -131,6 +132,18 @@ extension ApplyReport {
     }
     return lines
       + style.suggestion("Your next diff", "buckia diff \(snapshot.path.shellQuoted) \(database.shellQuoted)")
+  }
+
+  /// How files are let through that bring too much.
+  private func limitLines(database: String, style: Style) -> [String] {
+    let files = diffs.filter { $0.code == .overLimit }
+    guard !files.isEmpty else { return [] }
+    let shown = files.prefix(style.isFull ? .max : 5)
+    let lines = style.wrapped(
+      "\(files.count.counted("file")) \(files.count == 1 ? "brings" : "bring") more than may come by itself. If the sender means it, let \(files.count == 1 ? "it" : "each") through:",
+      hanging: 2)
+    return lines + shown.map { "  buckia apply \(database.shellQuoted) \($0.path.shellQuoted)" }
+      + (shown.count < files.count ? [style.rest(files.count - shown.count, "file", indent: 2)] : [])
   }
 
   /// What of the folders was not taken.

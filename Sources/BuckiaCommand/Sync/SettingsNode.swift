@@ -120,6 +120,14 @@ final class SettingsNode {
     return number
   }
 
+  /// A number of bytes: in MiB, or with a unit.
+  func size() throws -> Int64 {
+    guard let size = MemorySize(argument: try text()) else {
+      throw error("a size is wanted, in MiB or with a unit: 64, 512M, 2G")
+    }
+    return Int64(size.bytes)
+  }
+
   /// A number of seconds.
   func seconds() throws -> Double {
     guard let number = Double(try text()), number > 0, number.isFinite else {

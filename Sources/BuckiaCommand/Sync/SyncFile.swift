@@ -12,6 +12,8 @@ import BuckiaSync
 struct SyncFile {
   let configuration: BuckiaConfiguration
   let options: SyncOptions
+  /// The servers at which the person signs in, with what keeps their tokens.
+  let signIns: [ServerSignIn]
 
   /// Reads a file. Paths in it are from its folder on.
   ///
@@ -30,9 +32,10 @@ struct SyncFile {
     } catch let error as ByteStreamError { throw StorageError(error) }
     let folder = (path as String).folderOfPath
     let root = try SettingsNode(text, file: path, environment: environment)
-    let reader = Reader(folder: folder, isPrivate: isPrivate)
+    let reader = Reader(folder: folder, isPrivate: isPrivate, home: home)
     configuration = try reader.configuration(root, home)
     options = try reader.options(root["options"])
+    signIns = reader.signIns
     try root.requireNothingElse()
   }
 
@@ -48,9 +51,17 @@ struct SyncFile {
     }
   }
 
-  private struct Reader {
-    let folder: String
-    let isPrivate: Bool
+  private final class Reader {
+    private let folder: String
+    private let isPrivate: Bool
+    private let home: BuckiaHome
+    private(set) var signIns: [ServerSignIn] = []
+
+    init(folder: String, isPrivate: Bool, home: BuckiaHome) {
+      self.folder = folder
+      self.isPrivate = isPrivate
+      self.home = home
+    }
 
     func path(_ node: SettingsNode) throws -> String {
       let text = try node.text()
@@ -98,9 +109,10 @@ struct SyncFile {
     }
 
     func account(_ node: SettingsNode) throws -> StorageAccount {
-      enum Kind { case folder, s3, webDAV, bunny }
+      enum Kind { case folder, s3, b2, webDAV, bunny }
       let kind = try node.required("type").choice(
-        ["folder": Kind.folder, "s3": .s3, "webdav": .webDAV, "bunny": .bunny])
+        ["folder": Kind.folder, "s3": .s3, "b2": .b2, "webdav": .webDAV, "bunny": .bunny])
+      let http = try node["http"].map { try self.http($0) } ?? HTTPSettings()
       var account: StorageAccount
       switch kind {
       case .folder: account = StorageAccount(.localFolder(try path(node.required("path"))))
@@ -118,22 +130,70 @@ struct SyncFile {
             S3Credentials(
               accessKey: try node.required("access-key").text(), secret: try secret(node.required("secret-key")),
               sessionToken: try node["session-token"].map { try secret($0) })))
+      case .b2:
+        let region = try node.required("region").text()
+        var configuration = S3Configuration(
+          endpoint: try node["endpoint"]?.text() ?? "https://s3.\(region).backblazeb2.com", region: region,
+          bucket: try node.required("bucket").text())
+        configuration.transferLimit = try node["transfers"].map { Int(try $0.count()) } ?? configuration.transferLimit
+        account = StorageAccount(
+          .s3(configuration),
+          authentication: .accessKey(
+            S3Credentials(
+              accessKey: try node.required("key-id").text(), secret: try secret(node.required("application-key")))))
       case .webDAV:
         account = StorageAccount(.webDAV(address: try node.required("address").text()))
-        if let user = node["user"] {
-          account.authentication = .password(
-            user: try user.text(), password: try secret(node.required("password")))
-        }
+        account.authentication = try webDAVAuthentication(node, http)
       case .bunny:
         let regions = Dictionary(
           uniqueKeysWithValues: BunnyConfiguration.Region.allCases.map { ($0 == .frankfurt ? "de" : $0.rawValue, $0) })
         account = StorageAccount(
-          .bunny(zone: try node.required("zone").text(), region: try node["region"]?.choice(regions) ?? .frankfurt),
+          .bunny(
+            zone: try node.required("zone").text(), region: try node["region"]?.choice(regions) ?? .frankfurt,
+            endpoint: try node["endpoint"]?.text()),
           authentication: .zonePassword(try secret(node.required("password"))))
       }
-      if let http = node["http"] { account.http = try self.http(http) }
+      account.http = http
+      account.permissions = try node["permissions"].map { try permissions($0) }
       try node.requireNothingElse()
       return account
+    }
+
+    /// What may be done with a storage from here: a list of actions, each list with the folder that it is about.
+    private func permissions(_ node: SettingsNode) throws -> StoragePermissions {
+      let actions: [String: StorageActions] = ["list": .list, "read": .read, "write": .write, "delete": .delete]
+      return StoragePermissions(
+        try node.list().map { rule in
+          let allowed = try rule.required("allow").list().reduce(StorageActions()) { $0.union(try $1.choice(actions)) }
+          let place = try rule["in"].map { StoragePermissions.Place.folder(try RemotePath($0.text())) }
+          try rule.requireNothingElse()
+          return StoragePermissions.Rule(allowed, in: place ?? .everywhere)
+        })
+    }
+
+    /// A password, a token that stands here, or one that a sign-in brings and renews.
+    private func webDAVAuthentication(
+      _ node: SettingsNode, _ http: HTTPSettings
+    ) throws -> AuthenticationConfiguration {
+      let ways = ["user", "token", "sign-in"].filter { node[$0] != nil }
+      guard ways.count < 2 else { throw node.error("it has \(ways.joined(separator: " and ")); one of them is wanted") }
+      if let user = node["user"] {
+        return .password(user: try user.text(), password: try secret(node.required("password")))
+      }
+      if let token = node["token"] {
+        let store = MemoryTokenStore([.storage: AccessToken(SecretText(try secret(token)))])
+        return .bearer(TokenManager(store: store), .storage)
+      }
+      guard let signIn = node["sign-in"] else { return .none }
+      var configuration = OAuthConfiguration(
+        issuer: try signIn.required("issuer").text(), clientID: try signIn.required("client").text())
+      configuration.clientSecret = try signIn["client-secret"].map { SecretText(try secret($0)) }
+      configuration.scopes = try signIn["scopes"]?.texts() ?? configuration.scopes
+      configuration.resource = try signIn["resource"]?.text()
+      try signIn.requireNothingElse()
+      let server = try ServerSignIn(configuration, http, home: home)
+      signIns.append(server)
+      return .bearer(server.tokens, server.context)
     }
 
     func http(_ node: SettingsNode) throws -> HTTPSettings {
@@ -176,15 +236,57 @@ struct SyncFile {
         options.apply.trust = try trust.choice(["any": .any, "known": .known])
       }
       options.apply.snapshot = try node["snapshot"].map { try path($0) }
+      options.apply.memoryLimit = try node["memory"].map { Int(try $0.size()) } ?? options.apply.memoryLimit
+      options.apply.limits.senderBytes = try node["sender-limit"]?.size() ?? options.apply.limits.senderBytes
+      options.downloadBytes = try node["download-limit"]?.size() ?? options.downloadBytes
       options.backsUp = try node["backup"]?.flag() ?? true
       options.uploadsOriginals = try node["originals"]?.flag() ?? true
       options.uploadsReworked = try node["reworked"]?.flag() ?? true
       options.include = try node["include"]?.texts() ?? []
       options.exclude = try node["exclude"]?.texts() ?? []
+      options.fetches = try node["fetch"]?.texts() ?? []
       options.deletesOrphanedFiles = try node["delete-orphaned"]?.flag() ?? false
       options.concurrency = try node["concurrency"].map { Int(try $0.count()) }
       try node.requireNothingElse()
       return options
+    }
+  }
+}
+
+/// A server at which the person signs in for a storage.
+struct ServerSignIn {
+  private let issuer: String
+  private let client: OAuthClient
+  /// What keeps and renews the tokens, in a file of the person's home.
+  let tokens: TokenManager
+  /// What the tokens are for.
+  let context: TokenContext
+
+  init(_ configuration: OAuthConfiguration, _ http: HTTPSettings, home: BuckiaHome) throws {
+    client = try OAuthClient(configuration, transport: AsyncHTTPTransport(http))
+    context = TokenContext(rawValue: "\(configuration.clientID) at \(configuration.issuer)")
+    tokens = TokenManager(store: FileTokenStore(path: try home.tokensPath()))
+    issuer = configuration.issuer
+  }
+
+  /// Lets the tokens be renewed; to be called before a round.
+  func prepare() async { await tokens.setSources([client.source], for: context) }
+
+  /// Signs the person in: with a code that they type on any device, or with the browser of this one.
+  ///
+  /// - Parameter show: Shows them what to do.
+  func run(_ show: @escaping @Sendable (String) -> Void) throws {
+    let (client, tokens, context, issuer) = (client, tokens, context, issuer)
+    try AwaitedTask.run {
+      let found: SignIn
+      do {
+        let begun = try await client.beginDeviceSignIn()
+        show("To sign in at \(issuer), open \(begun.address) and enter the code \(begun.code).")
+        found = try await client.finish(begun)
+      } catch let error as TokenError where error.code == .unsupported {
+        found = try await client.signIn { show("To sign in at \(issuer), open \($0)") }
+      }
+      try await tokens.save(found.token, for: context)
     }
   }
 }

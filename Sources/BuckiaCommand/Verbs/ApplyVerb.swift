@@ -50,6 +50,13 @@ struct ApplyVerb: Verb {
   var memory = MemorySize.usual
 
   @Option(
+    help: ArgumentHelp(
+      "How much one sender may bring in a day by files in folders, in MiB or with a unit. What is above that, or unpacks to improbably much, waits "
+        + "until it is named by itself.",
+      valueName: "size"))
+  var senderLimit = MemorySize(Int(InboundLimits().senderBytes))
+
+  @Option(
     help:
       "What the first diff of somebody means whose rows are mostly here already: ask refuses it and says why, same takes rows with the same key for the same rows, apart keeps rows that differ beside each other."
   )
@@ -94,6 +101,7 @@ struct ApplyVerb: Verb {
     options.snapshot = snapshot
     options.copies = copies
     options.memoryLimit = memory.bytes
+    options.limits.senderBytes = Int64(senderLimit.bytes)
     var failure: ErrorReport?
     let report: ApplyReport
     do {

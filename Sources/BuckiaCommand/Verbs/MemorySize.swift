@@ -1,16 +1,16 @@
 import ArgumentParser
 import Buckia
 
-/// An amount of memory, as people write it: `256` in MiB, or with a unit.
+/// An amount of memory or of bytes, as people write it: `256` in MiB, or with a unit.
 struct MemorySize: ExpressibleByArgument {
   let bytes: Int
 
   /// What applies where nothing is said.
-  static let usual = MemorySize(bytes: ApplyOptions().memoryLimit)
+  static let usual = MemorySize(ApplyOptions().memoryLimit)
 
   private static let units = ["": 20, "k": 10, "m": 20, "g": 30, "kib": 10, "mib": 20, "gib": 30]
 
-  private init(bytes: Int) { self.bytes = bytes }
+  init(_ bytes: Int) { self.bytes = bytes }
 
   /// Nil when the text is no amount of at least 1 MiB.
   init?(argument: String) {

@@ -32,16 +32,18 @@ struct SyncVerb: Verb {
         buckia sync --config buckia.yaml --dry-run
       """)
 
+  private static let usualConfig = "buckia.yaml"
+
   @Option(help: ArgumentHelp("The file with the settings.", valueName: "file"))
-  var config = "buckia.yaml"
+  var config = SyncVerb.usualConfig
 
   @Flag(help: "Say what would be done, and change nothing.")
   var dryRun = false
 
-  @Flag(help: "Go on, round after round, until it is interrupted.")
+  @Flag(help: "Go on, round after round, until it is interrupted: when something is edited here, and every so often.")
   var watch = false
 
-  @Option(help: ArgumentHelp("How long to rest between two rounds, in seconds.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("How long to rest at most between two rounds, in seconds.", valueName: "seconds"))
   var every = 60.0
 
   @Flag(help: "Look through the storage for what should be there, instead of believing what was noted.")
@@ -53,6 +55,21 @@ struct SyncVerb: Verb {
   @Option(help: ArgumentHelp("Let another of your devices be forgotten, which is gone for good.", valueName: "device"))
   var forgetDevice: String?
 
+  @Flag(help: "Sign in first, at the servers that the settings name for that.")
+  var signIn = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Fetch media of your other devices that are missing here, also what was here before: 'reworked/**' or '*.jpg'. Can be given several times.",
+      valueName: "pattern"))
+  var fetch: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Let a diff through that is held because it brings more than may come by itself. Can be given several times.",
+      valueName: "id"))
+  var allow: [String] = []
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
@@ -62,6 +79,10 @@ struct SyncVerb: Verb {
     if dryRun && (adoptFolders || forgetDevice != nil) {
       throw ValidationError("--dry-run changes nothing, and --adopt-folders and --forget-device do.")
     }
+    if let wrong = allow.first(where: { KSUID($0) == nil }) {
+      throw ValidationError(
+        "--allow takes the id of a diff, as the round names it, and not \(wrong.escaped(limit: 60)).")
+    }
     guard every >= 1, every <= 86_400 else { throw ValidationError("--every takes 1 to 86400 seconds.") }
   }
 
@@ -70,27 +91,41 @@ struct SyncVerb: Verb {
     var options = file.options
     options.isDryRun = dryRun
     options.looksThroughStorage = check
+    options.allowed = Set(allow.compactMap { KSUID($0) })
+    if !fetch.isEmpty { (options.fetches, options.fetchesRemoved) = (fetch, true) }
     let client = try BuckiaClient(file.configuration)
+    try AwaitedTask.run { for server in file.signIns { await server.prepare() } }
+    if signIn {
+      guard !file.signIns.isEmpty else {
+        throw StorageError(.invalidSetting, "\(config) names no server to sign in at: a storage has it as `sign-in`")
+      }
+      // Standard output is for what a round has done.
+      for server in file.signIns { try server.run { StandardStream.error.tell("\($0)\n") } }
+    }
     if adoptFolders { try AwaitedTask.run { try await client.adoptFolders() } }
     if let forgetDevice { try AwaitedTask.run { try await client.forgetDevice(forgetDevice) } }
+    let command = "buckia sync\(config == Self.usualConfig ? "" : " --config \(config.shellQuoted)")"
     var status: ExitStatus
     repeat {
       do {
-        let result = try round(client, options, console.progress)
-        try console.document(result.json)
+        let result = try round(client, options, console.progress, asking: file.signIns.isEmpty ? nil : command)
+        try console.document(result.json(command))
         // Of a round that had nothing to do, nobody wants to read every minute.
-        if !watch || !result.isIdle { try console.say(result.lines(style: console.style)) }
+        if !watch || !result.isIdle { try console.say(result.lines(command, style: console.style)) }
         status = result.status
       } catch  where watch {
         status = console.report(ErrorReport(error))
       }
       try console.flush()
-      if watch { try AwaitedTask.run { [every] in try await Task.sleep(for: .seconds(every)) } }
+      if watch { try AwaitedTask.run { [every] in try await client.waitForEdits(upTo: every) } }
     } while watch
     return status
   }
 
-  private func round(_ client: BuckiaClient, _ options: SyncOptions, _ line: ProgressLine) throws -> SyncResult {
+  /// - Parameter command: How the round was started, where the person signs in; nil where nobody does.
+  private func round(
+    _ client: BuckiaClient, _ options: SyncOptions, _ line: ProgressLine, asking command: String?
+  ) throws -> SyncResult {
     let newest = NewestProgress()
     let watching = Task.detached { [progress = client.progress] in
       for await step in progress { newest.set(step) }
@@ -99,10 +134,16 @@ struct SyncVerb: Verb {
       watching.cancel()
       line.clear()
     }
-    return try AwaitedTask.run {
-      try await client.sync(options)
-    } meanwhile: {
-      if let step = newest.value { line.update(step.line) }
+    do {
+      return try AwaitedTask.run {
+        try await client.sync(options)
+      } meanwhile: {
+        if let step = newest.value { line.update(step.line) }
+      }
+    } catch let error as StorageError where error.code == .unauthorized {
+      guard let command else { throw error }
+      throw StorageError(
+        error.code, "\(error.message). Sign in with: \(command) --sign-in", path: error.path, cause: error)
     }
   }
 }

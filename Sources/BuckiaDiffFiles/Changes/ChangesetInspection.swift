@@ -45,13 +45,14 @@ package struct ChangesetInspection: Equatable, Sendable {
   ///   - spool: The changeset.
   ///   - container: What it is part of.
   ///   - annotations: What is said of its changes.
+  ///   - limits: How large a change may be.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
   /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for a temporary file.
   init(
     _ spool: TemporaryBuffer, in container: Container = .diffFile, annotations: Annotations? = nil,
-    isWanted: () -> Bool = { true }
+    limits: DiffFileLimits = DiffFileLimits(), isWanted: () -> Bool = { true }
   ) throws(DiffFileError) {
-    var scanner = Scanner(of: spool, in: container, annotations: annotations)
+    var scanner = Scanner(of: spool, in: container, annotations: annotations, limits: limits)
     try scanner.advance(to: spool.count, isLast: true, isWanted: isWanted)
     self = try scanner.finish()
     try check(annotations?.keys)
@@ -75,8 +76,13 @@ package struct ChangesetInspection: Equatable, Sendable {
     private var builder = ChangesetSummary.Builder()
     private var tables: [Table] = []
     private var cursor: AnnotationCursor
+    private let limits: DiffFileLimits
 
-    init(of spool: TemporaryBuffer, in container: Container = .diffFile, annotations: Annotations? = nil) {
+    init(
+      of spool: TemporaryBuffer, in container: Container = .diffFile, annotations: Annotations? = nil,
+      limits: DiffFileLimits = DiffFileLimits()
+    ) {
+      self.limits = limits
       self.spool = spool
       self.container = container
       scan = ChangesetScan(arrivingIn: spool)
@@ -115,7 +121,9 @@ package struct ChangesetInspection: Equatable, Sendable {
         }
         let header =
           change.startsTable ? try lastHeader(in: end..<change.range.lowerBound, of: bytes) : nil
-        let place = try builder.add(change, scan.reader, in: bytes, endingAt: scan.range(of: change).upperBound)
+        let range = scan.range(of: change)
+        try limits.check(change: range.count)
+        let place = try builder.add(change, scan.reader, in: bytes, endingAt: range.upperBound)
         if let header {
           try ChangesetInspection.register(
             header, place, &tables, at: scan.reader.base + scan.reader.headerRange.lowerBound)

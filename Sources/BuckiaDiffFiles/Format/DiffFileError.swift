@@ -107,6 +107,7 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
     case .fullDisk: "free some space and try again"
     case .tooManyOpenFiles, .outOfMemory: "close other programs and try again"
     case .tooLarge: "ask its sender whether this is meant"
+    case .overLimit: "if its sender means it, let it through by applying it by its path"
     case .unreadable, .unwritable: "check the path and its permissions"
     case .badManifest, .badSchema, .badAnnotations, .badChangeset, .badName, .contradiction:
       "nothing of it was used; its sender's program has to make it anew"
@@ -126,6 +127,8 @@ extension DiffFileError.Code {
   package static let trailingData = Self(rawValue: "trailingData")
   /// It is larger than the limits allow, or unpacks to improbably much.
   package static let tooLarge = Self(rawValue: "tooLarge")
+  /// It brings more than may come without a person who has let it through.
+  package static let overLimit = Self(rawValue: "overLimit")
   /// A tar header is not the one we would write for the member that belongs there.
   package static let badTarHeader = Self(rawValue: "badTarHeader")
   /// The padding behind a member or the end of the archive is not zero.

@@ -37,6 +37,11 @@ package struct DiffFileLimits: Sendable {
   ///
   /// Honest changesets shrink to a tenth, rarely to a hundredth; a bomb to a thirty-thousandth.
   package var expansion: Int64
+  /// The most bytes that one change may have: all of it is in memory, several times over, when it is applied. No limit unless set.
+  package var changeBytes = Int64.max
+  /// True where what is above the limits may well be meant, and a person has to say so: then the error has the code `overLimit`. Else nothing
+  /// honest is above them.
+  package var mayBeMeant = false
   /// The size at which the changeset is split. Only tests change it.
   var splitBytes = DiffFileLimits.memberBytes
 
@@ -46,6 +51,18 @@ package struct DiffFileLimits: Sendable {
     self.freeContentBytes = freeContentBytes
     self.expansion = expansion
   }
+
+  /// What a file may ask for that nobody has looked at: it has come into a folder to which others write.
+  ///
+  /// - Parameter memory: How many bytes of memory applying may take.
+  package static func unattended(memory: Int) -> DiffFileLimits {
+    var limits = DiffFileLimits(freeContentBytes: 64 << 20, expansion: 100)
+    limits.changeBytes = Int64(memory / 2)
+    limits.mayBeMeant = true
+    return limits
+  }
+
+  private var code: DiffFileError.Code { mayBeMeant ? .overLimit : .tooLarge }
 
   /// The longest `annotations` of a diff, in bytes: they say no more than there are changes.
   static func annotationsBytes(of manifest: Manifest) -> Int64 {
@@ -59,7 +76,7 @@ package struct DiffFileLimits: Sendable {
   /// Refuses content that is too large in itself.
   func check(content: Int64) throws(DiffFileError) {
     guard content <= contentBytes else {
-      throw DiffFileError(.tooLarge, "it holds at least \(content) bytes; the limit is \(contentBytes)")
+      throw DiffFileError(code, "it holds at least \(content) bytes; the limit is \(contentBytes)")
     }
   }
 
@@ -68,7 +85,17 @@ package struct DiffFileLimits: Sendable {
     let (expanded, overflow) = fileBytes.multipliedReportingOverflow(by: expansion)
     guard content <= freeContentBytes || overflow || content <= expanded else {
       throw DiffFileError(
-        .tooLarge, "\(fileBytes) bytes would unpack to \(content), more than \(expansion) times as much")
+        code, "\(fileBytes) bytes would unpack to \(content), more than \(expansion) times as much")
+    }
+  }
+
+  /// Refuses a change that takes too much memory.
+  func check(change: Int) throws(DiffFileError) {
+    guard Int64(change) <= changeBytes else {
+      throw DiffFileError(
+        code,
+        "one change has \(change) bytes, which take several times as much memory; \(changeBytes) are allowed, half of the memory for applying"
+      )
     }
   }
 }

@@ -108,7 +108,7 @@ struct DiffFileReader {
           let diff = StreamedDiffFile(
             manifest: manifest, digest: ContentDigest(of: manifestBytes), signature: signature, schema: schema,
             author: author, changeset: changeset)
-          publisher = StreamedDiffFile.Publisher(diff)
+          publisher = StreamedDiffFile.Publisher(diff, limits)
           announce(diff)
         }
         try Self.read(member, from: archive) { (piece) throws(DiffFileError) in
@@ -136,10 +136,10 @@ struct DiffFileReader {
       // What the annotations say of single changes is compared with them now that all are there.
       inspection =
         annotations?.runs.isEmpty ?? true
-        ? arrived : try ChangesetInspection(changeset, annotations: annotations, isWanted: isWanted)
+        ? arrived : try ChangesetInspection(changeset, annotations: annotations, limits: limits, isWanted: isWanted)
       try inspection.check(annotations?.keys)
     } else {
-      inspection = try ChangesetInspection(changeset, annotations: annotations, isWanted: isWanted)
+      inspection = try ChangesetInspection(changeset, annotations: annotations, limits: limits, isWanted: isWanted)
     }
     try inspection.checkConsistency(with: manifest)
     if let schema { try inspection.checkConsistency(with: schema, keys: manifest) }
@@ -266,6 +266,7 @@ extension DiffFile {
   /// - Parameters:
   ///   - file: The file, of which nothing has been read yet.
   ///   - name: Whether the file's name must be the diff's id.
+  ///   - limits: How much the file may ask for.
   ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
   ///   - takes: Is told what the file begins with, before anything behind that is unpacked, and says whether the rest is
@@ -273,11 +274,12 @@ extension DiffFile {
   ///   - decrypt: Decrypts the file; nil for one that is not encrypted.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
-    _ file: OpenedFile, name: NameRule, cache: OpeningCache? = nil, isWanted: @escaping () -> Bool = { true },
+    _ file: OpenedFile, name: NameRule, limits: DiffFileLimits = DiffFileLimits(), cache: OpeningCache? = nil,
+    isWanted: @escaping () -> Bool = { true },
     takes: @escaping (Head) -> Bool = { _ in true }, decryptedBy decrypt: Decrypting? = nil
   ) throws(DiffFileError) -> DiffFile {
     try DiffFileReader(
-      limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
+      limits: limits, temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
       takes: takes, decrypt: decrypt
     ).read(file, rule: name)
   }
@@ -287,6 +289,7 @@ extension DiffFile {
   /// - Parameters:
   ///   - file: The file, of which nothing has been read yet.
   ///   - name: Whether the file's name must be the diff's id.
+  ///   - limits: How much the file may ask for.
   ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
   ///   - takes: Is told what the file begins with, and says whether the rest is read; if not, the error has the code `abandoned`.
@@ -296,13 +299,14 @@ extension DiffFile {
   /// - Returns: The file; nil when it was announced.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
-    _ file: OpenedFile, name: NameRule, cache: OpeningCache, isWanted: @escaping () -> Bool,
+    _ file: OpenedFile, name: NameRule, limits: DiffFileLimits, cache: OpeningCache,
+    isWanted: @escaping () -> Bool,
     takes: @escaping (Head) -> Bool, decryptedBy decrypt: Decrypting? = nil,
     announce: @escaping (StreamedDiffFile) -> Void
   ) throws(DiffFileError) -> DiffFile? {
     var announced: StreamedDiffFile?
     let reader = DiffFileReader(
-      limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
+      limits: limits, temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
       takes: takes, decrypt: decrypt,
       announce: { streamed in
         announced = streamed

@@ -70,7 +70,7 @@ package struct RawChangeset: ~Copyable {
         ? TemporaryBuffer(arriving: Int(opened.byteCount), folder: temporaryFolder)
         : TemporaryBuffer(folder: temporaryFolder)
       // What is no changeset is not copied to its end: anybody can make a file of gigabytes that takes no room.
-      var scanner = isLarge ? ChangesetInspection.Scanner(of: spool, in: .rawFile) : nil
+      var scanner = isLarge ? ChangesetInspection.Scanner(of: spool, in: .rawFile, limits: limits) : nil
       var checked = 0
       while case let count = try file.read(into: buffer), count > 0 {
         guard isWanted() else { throw DiffFileError.abandoned }
@@ -87,7 +87,7 @@ package struct RawChangeset: ~Copyable {
         try scanner.advance(to: spool.count, isLast: true, isWanted: isWanted)
         inspection = try scanner.finish()
       } else {
-        inspection = try ChangesetInspection(spool, in: .rawFile, isWanted: isWanted)
+        inspection = try ChangesetInspection(spool, in: .rawFile, limits: limits, isWanted: isWanted)
       }
       changeset = spool
     } catch {

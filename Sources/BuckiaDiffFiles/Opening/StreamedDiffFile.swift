@@ -89,9 +89,9 @@ extension StreamedDiffFile {
     private var scanner: ChangesetInspection.Scanner
     private var checked = 0
 
-    init(_ diff: StreamedDiffFile) {
+    init(_ diff: StreamedDiffFile, _ limits: DiffFileLimits) {
       self.diff = diff
-      scanner = ChangesetInspection.Scanner(of: diff.changeset)
+      scanner = ChangesetInspection.Scanner(of: diff.changeset, limits: limits)
     }
 
     /// Checks and publishes the changes that have arrived since, once they are worth it.

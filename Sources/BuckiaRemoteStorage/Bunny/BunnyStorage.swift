@@ -82,7 +82,8 @@ public struct BunnyStorage: StorageProvider {
 
   /// Ranges, and SHA-256 of what is put.
   public var capabilities: StorageCapabilities {
-    StorageCapabilities(readsRanges: true, checksums: [.sha256], transferLimit: configuration.transferLimit)
+    StorageCapabilities(
+      readsRanges: true, checksums: [.sha256], looksUpInListings: true, transferLimit: configuration.transferLimit)
   }
 
   private func url(_ path: RemotePath) -> HTTPAddress { address.appending(path.segments) }
@@ -96,11 +97,15 @@ public struct BunnyStorage: StorageProvider {
   public func list(_ request: ListRequest) async throws -> ListPage {
     var page = ListPage(objects: [])
     var folders = [request.folder]
+    var count = 0
     while let folder = folders.popLast() {
       try Task.checkCancellation()
       let (entries, unusable) = try await entries(of: folder)
       page.unusableNames += unusable
-      for entry in entries {
+      count += 1 + (entries?.count ?? 0)
+      guard count <= StorageListing.limit else { throw StorageListing.endless(of: name) }
+      if entries == nil, folder == request.folder { page.isMissing = true }
+      for entry in entries ?? [] {
         if entry.isFolder { folders.append(entry.object.path) } else { page.objects.append(entry.object) }
       }
     }
@@ -109,7 +114,8 @@ public struct BunnyStorage: StorageProvider {
     return page
   }
 
-  private func entries(of folder: RemotePath?) async throws -> ([(object: StoredObject, isFolder: Bool)], Int) {
+  /// What is in one folder; nil where there is no such folder.
+  private func entries(of folder: RemotePath?) async throws -> ([(object: StoredObject, isFolder: Bool)]?, Int) {
     var url = folder.map { self.url($0) } ?? address
     url.path += "/"
     var request = HTTPTransportRequest("GET", url)
@@ -117,7 +123,7 @@ public struct BunnyStorage: StorageProvider {
     let (text, _) = try await exchange.perform(request, about: folder, accepting: [200, 404]) {
       $0.status == 200 ? try await $0.body.bytes(upTo: Self.listingLimit) : nil
     }
-    guard let text else { return ([], 0) }
+    guard let text else { return (nil, 0) }
     let document: JSONValue
     do { document = try JSONParser.parse(text, numbers: .all) } catch {
       throw StorageError(.invalidAnswer, "\(name) does not answer with a listing: \(error)", path: folder)
@@ -160,7 +166,7 @@ public struct BunnyStorage: StorageProvider {
 
   /// Looks the object up in the listing of its folder: the API has no other way.
   public func stat(_ path: RemotePath) async throws -> StoredObject? {
-    try await entries(of: path.folder).0.first { $0.object.path == path && !$0.isFolder }?.object
+    try await entries(of: path.folder).0?.first { $0.object.path == path && !$0.isFolder }?.object
   }
 
   // MARK: Reading and writing

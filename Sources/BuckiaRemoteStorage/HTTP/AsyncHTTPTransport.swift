@@ -11,16 +11,6 @@ import NIOSSL
   import Foundation
 #endif
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Brings requests to servers with async-http-client: HTTP/1.1 and HTTP/2, TLS with authorities and pinned keys of one's own, proxies.
 ///
 /// Connections are kept and used again. They are closed when the last reference to the transport goes.
@@ -83,12 +73,23 @@ public final class AsyncHTTPTransport: HTTPTransport {
     return configuration
   }
 
-  private func client(for address: HTTPAddress) throws(StorageError) -> HTTPClient {
+  private func proxy(for address: HTTPAddress) -> ProxyEnvironment.Server? {
     if case .server(let host, let port) = settings.proxy {
-      return proxied.client(for: ProxyEnvironment.Server(host: host, port: port, credentials: nil), makeClient)
+      return ProxyEnvironment.Server(host: host, port: port, credentials: nil)
     }
-    guard let server = environment?.server(for: address) else { return direct }
-    return proxied.client(for: server, makeClient)
+    return environment?.server(for: address)
+  }
+
+  private func client(for address: HTTPAddress) throws(StorageError) -> HTTPClient {
+    proxy(for: address).map { proxied.client(for: $0, makeClient) } ?? direct
+  }
+
+  /// The error of a request that brought no answer, or only a part of one.
+  private func fault(_ error: any Error, of request: HTTPTransportRequest, _ watch: IdleWatch) async -> any Error {
+    let fault = ConnectionFault(request.url, through: proxy(for: request.url), settings)
+    if watch.isOver, !Task.isCancelled { return fault.silence(error) }
+    guard fault.isAboutCertificate(error) else { return fault.meaning(of: error) }
+    return fault.untrusted(error, await fault.shownCertificate())
   }
 
   // MARK: Sending
@@ -117,7 +118,7 @@ public final class AsyncHTTPTransport: HTTPTransport {
       response = try await watch.waiting { [client = try client(for: request.url), sent] in
         try await client.execute(sent, deadline: .distantFuture)
       }
-    } catch { throw Self.failure(error, request, watch) }
+    } catch { throw await fault(error, of: request, watch) }
     var headers = HTTPHeaders()
     for field in response.headers { headers.add(field.name, field.value) }
     let body = response.body
@@ -127,59 +128,12 @@ public final class AsyncHTTPTransport: HTTPTransport {
         // The connection lives as long as somebody reads from it.
         defer { withExtendedLifetime(self) {} }
         do { return try await watch.waiting { try await reader.next() } } catch {
-          throw Self.failure(error, request, watch)
+          throw await self.fault(error, of: request, watch)
         }
       }
     }
     return HTTPTransportResponse(
       status: Int(response.status.code), headers: headers, body: limit?.limiting(chunks) ?? chunks)
-  }
-
-  /// The error of a request that brought no answer, or only a part of one.
-  private static func failure(
-    _ error: any Error, _ request: HTTPTransportRequest, _ watch: IdleWatch
-  ) -> any Error {
-    func make(_ code: StorageError.Code, _ message: String) -> StorageError {
-      StorageError(code, "\(request.url.origin): \(message)", cause: error)
-    }
-    if watch.isOver, !Task.isCancelled {
-      return make(.timedOut, "the server has stopped in the middle of the transfer")
-    }
-    if error is CancellationError || error is StorageError { return error }
-    if let error = error as? HTTPClientError {
-      switch error {
-      case .cancelled: return CancellationError()
-      case .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
-        .getConnectionFromPoolTimeout:
-        return make(.unreachable, "the server does not answer; check the address and the network")
-      case .remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled:
-        return make(.interrupted, "the server has closed the connection")
-      case .proxyAuthenticationRequired:
-        return make(.unauthorized, "the proxy wants a name and a password; put them into the proxy's address")
-      case .invalidProxyResponse: return make(.unreachable, "the proxy has not connected to the server")
-      case .bodyLengthMismatch: return make(.sourceChanged, "what was being sent changed its length meanwhile")
-      default: return make(.invalidAnswer, "the request could not be made: \(error)")
-      }
-    }
-    if error is PinnedKeys.Mismatch {
-      return make(
-        .untrustedServer,
-        "the server's key is none of those that are pinned; nothing was sent. Somebody may be in between, or the server has a new key"
-      )
-    }
-    if error is NIOSSLExtraError || "\(error)".contains("CERTIFICATE_VERIFY_FAILED") {
-      return make(
-        .untrustedServer,
-        "the server's certificate is not trusted; name the authority's certificate, if it is your own")
-    }
-    if error is NIOSSLError { return make(.interrupted, "the encrypted connection failed: \(error)") }
-    if let error = error as? IOError {
-      return [ECONNRESET, EPIPE, ECONNABORTED].contains(error.errnoCode)
-        ? make(.interrupted, "the connection broke")
-        : make(.unreachable, "the server cannot be reached: \(error.description)")
-    }
-    if error is HTTPParserError { return make(.interrupted, "the server's answer ended too early, or is no HTTP") }
-    return make(.unreachable, "the server cannot be reached: \(error)")
   }
 }
 

@@ -114,7 +114,21 @@ package struct HTTPExchange: Sendable {
       throw StorageError(
         .redirected, "\(request.url.origin) sends on to \(target.origin); if that is right, use that address instead")
     }
+    // Where all of a server leads to one page, nothing would seem to be there.
+    guard target.path.lastSegment == request.url.path.lastSegment else {
+      throw StorageError(
+        .redirected,
+        "\(request.url.shown) sends on to \(target.shown), which is not about the same; a login page or a proxy is in between: check the address, and use the one that the server really has"
+      )
+    }
     return target
+  }
+}
+
+extension String {
+  /// The last part of a path, decoded.
+  fileprivate var lastSegment: String {
+    split(separator: "/").last.map { PercentEncoding.decoded($0) ?? String($0) } ?? ""
   }
 }
 

@@ -12,14 +12,21 @@ final class ProxiedClients: Sendable {
   ) -> HTTPClient {
     clients.withLockedValue { known in
       if let client = known[server] { return client }
-      let authorization = server.credentials.map { credentials in
-        let parts = credentials.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        return HTTPClient.Authorization.basic(
-          username: String(parts.first ?? ""), password: parts.count > 1 ? String(parts[1]) : "")
-      }
-      let client = make(.server(host: server.host, port: server.port, authorization: authorization))
+      let client = make(server.configuration)
       known[server] = client
       return client
     }
+  }
+}
+
+extension ProxyEnvironment.Server {
+  /// The proxy as the client takes it.
+  var configuration: HTTPClient.Configuration.Proxy {
+    let authorization = credentials.map { credentials in
+      let parts = credentials.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      return HTTPClient.Authorization.basic(
+        username: String(parts.first ?? ""), password: parts.count > 1 ? String(parts[1]) : "")
+    }
+    return .server(host: host, port: port, authorization: authorization)
   }
 }

@@ -33,7 +33,11 @@ enum ServerFault {
   ) -> StorageError {
     let reason = reason(in: text)
     let (code, message) = meaning(of: status, reason: reason, request)
-    let said = reason.map { "; the server says: \($0.sentence)" } ?? ""
+    var said = reason.map { "; the server says: \($0.sentence)" } ?? ""
+    if (300...399).contains(status), let target = headers["Location"] {
+      // Without the query, which may hold a token.
+      said += "; it is \(shown(target.prefix { $0 != "?" }))"
+    }
     var error = StorageError(code, "\(message) (\(request.url.origin) answers \(status)\(said))", path: path)
     error.status = status
     error.retryAfter = headers["Retry-After"].flatMap { retryAfter($0) }
@@ -72,7 +76,11 @@ enum ServerFault {
     case (429, _): return (.tooManyRequests, "the server wants fewer requests; try again later")
     case (507, _): return (.fullStorage, "the storage is full; make room there")
     case (500...599, _): return (.unavailable, "the server has a fault of its own; try again later")
-    case (300...399, _): return (.redirected, "the server sends on to another address")
+    case (300...399, _):
+      return (
+        .redirected,
+        "the server sends on to another address, which nothing was written to; check the address, and use the one that the server really has"
+      )
     default: return (.invalidAnswer, "the server has refused this")
     }
   }

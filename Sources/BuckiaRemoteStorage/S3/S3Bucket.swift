@@ -266,6 +266,9 @@ extension HTTPTransportResponse {
         isTransient ? .unavailable : .invalidAnswer,
         "the server has failed: \(code): \(document.text(of: "Message") ?? "")")
     }
-    throw StorageError(.invalidAnswer, "the server's answer is a <\(document.name)> instead of a <\(names[0])>")
+    throw StorageError(
+      .invalidAnswer,
+      "the server's answer is a <\(document.name)> instead of a <\(names[0])>; check the address: a web page, or a proxy, answers in place of the storage"
+    )
   }
 }

@@ -1,3 +1,5 @@
+import BuckiaStorage
+
 /// Which folder of a WebDAV server, and who asks.
 public struct WebDAVConfiguration: Sendable, Equatable {
   /// The address of the folder, such as `https://cloud.example/remote.php/dav/files/anna/Buckia`.
@@ -8,6 +10,8 @@ public struct WebDAVConfiguration: Sendable, Equatable {
   public var transferLimit = 4
   /// Whether the server honours `If-None-Match: *` when something is put: rclone does not. ``StorageProbe`` finds out.
   public var honoursConditions = true
+  /// How many files and folders a listing has at most.
+  var listingLimit = StorageListing.limit
 
   /// Describes a folder.
   public init(address: String, credentials: WebDAVCredentials? = nil) {

@@ -68,9 +68,14 @@ public struct WebDAVFolder: StorageProvider {
     var page = ListPage(objects: [])
     // Few servers list all folders at once (`Depth: infinity`).
     var folders: [(path: RemotePath?, tag: ObjectVersion?)] = [(request.folder, nil)]
+    var count = 0
     while let folder = folders.popLast() {
       try Task.checkCancellation()
-      for entry in try await entries(of: folder.path, tag: folder.tag, page: &page) {
+      let entries = try await entries(of: folder.path, tag: folder.tag, page: &page)
+      count += 1 + (entries?.count ?? 0)
+      guard count <= configuration.listingLimit else { throw StorageListing.endless(of: name) }
+      if entries == nil, folder.path == request.folder { page.isMissing = true }
+      for entry in entries ?? [] {
         if entry.isFolder {
           folders.append((entry.path, entry.object.version))
         } else {
@@ -86,14 +91,15 @@ public struct WebDAVFolder: StorageProvider {
   /// What is in one folder.
   ///
   /// - Parameter tag: The entity tag that the folder around it has for it; nil where it is not known.
+  /// - Returns: nil where there is no such folder.
   private func entries(
     of folder: RemotePath?, tag: ObjectVersion?, page: inout ListPage
-  ) async throws -> [WebDAVEntry] {
+  ) async throws -> [WebDAVEntry]? {
     if let folder, let known = known.listing(of: folder, tag: tag) {
       page.unusableNames += known.unusableNames
       return known.entries
     }
-    guard let document = try await propfind(url(folder: folder), depth: 1, about: folder) else { return [] }
+    guard let document = try await propfind(url(folder: folder), depth: 1, about: folder) else { return nil }
     let statuses = try MultiStatus(document, below: address)
     page.unusableNames += statuses.unusableNames
     // The folder itself is among them.

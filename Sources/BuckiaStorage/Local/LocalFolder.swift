@@ -36,19 +36,7 @@ public struct LocalFolder: StorageProvider {
 
   /// Lists files, those in folders too. Links, hidden and unfinished files are left out.
   public func list(_ request: ListRequest) async throws -> ListPage {
-    var page = ListPage(objects: [])
-    var folders = [request.folder]
-    while let folder = folders.popLast() {
-      try Task.checkCancellation()
-      for entry in try await BlockingWork.run({ try entries(of: folder) }) {
-        switch entry {
-        case .folder(let path): folders.append(path)
-        case .object(let object): page.objects.append(object)
-        case .unusable: page.unusableNames += 1
-        }
-      }
-    }
-    page.objects.sort { $0.path < $1.path }
+    var page = try await all(in: request.folder).page
     let start = try request.continuation.map { try RemotePath($0) } ?? request.after
     if let start { page.objects.removeAll { $0.path <= start } }
     if let limit = request.limit, limit > 0, page.objects.count > limit {
@@ -58,26 +46,53 @@ public struct LocalFolder: StorageProvider {
     return page
   }
 
+  /// All files of a folder, and the paths of what a person may take for one: links, hidden and unfinished files, and those whose names no
+  /// storage takes. What systems keep beside files is not among them.
+  package func all(in folder: RemotePath?) async throws -> (page: ListPage, leftOut: [String]) {
+    var page = ListPage(objects: [])
+    var leftOut: [String] = []
+    var folders = [folder]
+    while let folder = folders.popLast() {
+      try Task.checkCancellation()
+      let found = try await BlockingWork.run { try entries(of: folder) }
+      for entry in found {
+        switch entry {
+        case .folder(let path): folders.append(path)
+        case .object(let object): page.objects.append(object)
+        case .leftOut(let path): leftOut.append(path)
+        case .unusable(let path):
+          page.unusableNames += 1
+          leftOut.append(path)
+        }
+      }
+    }
+    page.objects.sort { $0.path < $1.path }
+    return (page, leftOut.sorted())
+  }
+
   private enum Entry {
     case folder(RemotePath)
     case object(StoredObject)
-    case unusable
+    case leftOut(String)
+    case unusable(String)
   }
 
   /// What is in a folder itself, in no order.
   private func entries(of folder: RemotePath?) throws -> [Entry] {
     let directory = folder.map { file($0) } ?? root
     let names = try Self.names(in: directory) ?? []
-    return names.filter { !PartialFiles.include($0) }.compactMap { name -> Entry? in
+    return names.filter { !PartialFiles.areSystems($0) }.compactMap { name -> Entry? in
+      let shown = folder.map { "\($0)/\(name)" } ?? name
+      if PartialFiles.include(name) { return .leftOut(shown) }
       var status = FileStatus()
       // What has gone meanwhile is not there.
       guard lstat("\(directory)/\(name)", &status) == 0 else { return nil }
       let isFolder = status.st_mode & S_IFMT == S_IFDIR
-      guard isFolder || status.st_mode & S_IFMT == S_IFREG else { return nil }
+      guard isFolder || status.st_mode & S_IFMT == S_IFREG else { return .leftOut(shown) }
       do {
         let path = try folder?.appending(name) ?? RemotePath(name)
         return isFolder ? .folder(path) : .object(StoredObject(path, status))
-      } catch { return .unusable }
+      } catch { return .unusable(shown) }
     }
   }
 
@@ -90,7 +105,9 @@ public struct LocalFolder: StorageProvider {
   }
 
   /// Looks a file up. A link or a folder is none.
-  public func stat(_ path: RemotePath) async throws -> StoredObject? { try look(at: path) }
+  public func stat(_ path: RemotePath) async throws -> StoredObject? {
+    try await BlockingWork.run { try look(at: path) }
+  }
 
   private func look(at path: RemotePath) throws(StorageError) -> StoredObject? {
     var status = FileStatus()
@@ -106,10 +123,13 @@ public struct LocalFolder: StorageProvider {
 
   /// Opens a file. What changes while it is read ends with an error.
   public func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload {
-    guard let object = try look(at: path) else { throw StorageError.notFound(path) }
-    if let version = request.version, version != object.version { throw StorageError.changed(path) }
-    let contents: StorageContents
-    do { contents = try StorageContents(file: file(path)) } catch { throw error.about(path) }
+    let (object, contents) = try await BlockingWork.run { () -> (StoredObject, StorageContents) in
+      guard let object = try look(at: path) else { throw StorageError.notFound(path) }
+      if let version = request.version, version != object.version { throw StorageError.changed(path) }
+      do throws(StorageError) { return (object, try StorageContents(file: file(path))) } catch {
+        throw error.about(path)
+      }
+    }
     guard contents.byteCount == object.byteCount else { throw StorageError.changed(path) }
     let start = min(max(0, request.offset), object.byteCount)
     let end = request.count.map { min(start + max(0, $0), object.byteCount) } ?? object.byteCount
@@ -124,10 +144,13 @@ public struct LocalFolder: StorageProvider {
     _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
   ) async throws -> StoredObject {
     do {
-      try makeFolders(around: path)
+      let opened = try await BlockingWork.run { () -> OpenOutput in
+        try makeFolders(around: path)
+        return OpenOutput(
+          output: try AtomicFileOutput(at: file(path), replacing: true, isPrivate: contents.isPrivate))
+      }
       // One thread after the other uses it.
-      nonisolated(unsafe) let output = try AtomicFileOutput(
-        at: file(path), replacing: true, isPrivate: contents.isPrivate)
+      nonisolated(unsafe) let output = opened.output
       var written: Int64 = 0
       for try await chunk in contents.chunks() {
         try await BlockingWork.run { try output.write(chunk) }
@@ -151,27 +174,36 @@ public struct LocalFolder: StorageProvider {
 
   /// Removes a file. Folders that are empty then stay.
   public func delete(_ path: RemotePath) async throws {
-    guard unlink(file(path)) != 0 else { return }
-    let number = errno
-    guard number != ENOENT, number != ENOTDIR else { return }
-    throw StorageError(.unwritable, "it cannot be deleted: \(String(cString: strerror(number)))", path: path)
+    try await BlockingWork.run {
+      guard unlink(file(path)) != 0 else { return }
+      let number = errno
+      guard number != ENOENT, number != ENOTDIR else { return }
+      throw StorageError(.unwritable, "it cannot be deleted: \(String(cString: strerror(number)))", path: path)
+    }
   }
 
   /// Renames a file.
   public func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
-    try makeFolders(around: newPath)
-    try whileLocked(!isReplacing) {
-      guard try look(at: path) != nil else { throw StorageError.notFound(path) }
-      if !isReplacing, path != newPath, try look(at: newPath) != nil { throw StorageError.alreadyExists(newPath) }
-      guard rename(file(path), file(newPath)) == 0 else {
-        throw StorageError(
-          .unwritable, "it cannot be moved to \(newPath): \(String(cString: strerror(errno)))", path: path)
+    try await BlockingWork.run {
+      try makeFolders(around: newPath)
+      try whileLocked(!isReplacing) {
+        guard try look(at: path) != nil else { throw StorageError.notFound(path) }
+        if !isReplacing, path != newPath, try look(at: newPath) != nil { throw StorageError.alreadyExists(newPath) }
+        guard rename(file(path), file(newPath)) == 0 else {
+          throw StorageError(
+            .unwritable, "it cannot be moved to \(newPath): \(String(cString: strerror(errno)))", path: path)
+        }
       }
     }
   }
 
+  /// True if a folder lists a file of that path: no part of it is the name of a hidden or unfinished file.
+  package static func holds(_ path: String) -> Bool {
+    !path.utf8.split(separator: UInt8(ascii: "/")).contains { PartialFiles.include(String(Substring($0))) }
+  }
+
   private func makeFolders(around path: RemotePath) throws(StorageError) {
-    if path.segments.contains(where: { PartialFiles.include($0) }) {
+    if !Self.holds(path.text) {
       throw StorageError(
         .invalidName, "hidden and unfinished files have such names, so it would not be seen in a folder", path: path)
     }

@@ -9,10 +9,17 @@ enum PartialFiles {
 
   private static let endings = [".part", ".partial", ".crdownload", ".download", ".tmp", ".!sync", ".filepart"]
 
-  /// Whether a file of that name is no object.
+  /// True if a file of that name is no object.
   static func include(_ name: String) -> Bool {
     if name.hasPrefix(".") || name.hasPrefix("~syncthing~") || name.hasPrefix("~$") { return true }
     let lowered = name.lowercased()
-    return endings.contains { lowered.hasSuffix($0) } || lowered == "desktop.ini" || lowered == "thumbs.db"
+    return endings.contains { lowered.hasSuffix($0) } || areSystems(name)
+  }
+
+  private static let systems = ["desktop.ini", "thumbs.db", ".ds_store", ".localized", ".stfolder", ".stignore"]
+
+  /// True if a program or a system keeps a file of that name for itself, and no person misses it elsewhere.
+  static func areSystems(_ name: String) -> Bool {
+    name.hasPrefix(".buckia-") || name.hasPrefix("._") || systems.contains(name.lowercased())
   }
 }

@@ -61,7 +61,9 @@ extension BuckiaClient {
       }
       let (file, count) = (restored.file, restored.deltaCount)
       try await BackupCopies.require(file, restoringTo: path)
-      try FileManager.default.moveItem(atPath: file, toPath: path)
+      try await LocalStep.take {
+        try await BlockingWork.run { try FileManager.default.moveItem(atPath: file, toPath: path) }
+      }
       try BackupPlace.clear(temporary)
       return RestoredBackup(
         path: path, byteCount: try PosixFile(reading: path).initialByteCount, source: try place.whole, deltaCount: count

@@ -16,7 +16,8 @@ extension SyncRound {
   /// - Throws: `BuckiaError` when the database is busy; `CancellationError`.
   mutating func backUp(to storage: any StorageProvider, looking looks: Bool) async throws -> Bool {
     // Looked at before it is copied: what changes meanwhile shows the next time.
-    let state = try Self.state(of: configuration.database.path)
+    let database = configuration.database.path
+    let state = try await BlockingWork.run { try Self.state(of: database) }
     var behind: [any StorageProvider] = []
     for target in [storage] + mirrors {
       let known = try await known(in: target)
@@ -36,7 +37,9 @@ extension SyncRound {
     }
     let copy = BackupCopies(in: folders)
     let digest: [UInt8]
-    do { digest = try await copy.make(of: configuration.database) } catch let error as BuckiaError where !error.isBusy {
+    do { digest = try await LocalStep.take { try await copy.make(of: configuration.database) } } catch let error
+      as BuckiaError where !error.isBusy
+    {
       note(error, in: .backingUp, about: configuration.database.path)
       return false
     }
@@ -49,7 +52,7 @@ extension SyncRound {
         note(error, in: .backingUp, about: target.name)
       }
     }
-    try copy.keep()
+    try await LocalStep.take { try await copy.keep() }
     return isSafe
   }
 
@@ -60,7 +63,7 @@ extension SyncRound {
     } catch let error as ByteStreamError { throw StorageError(error) }
   }
 
-  private func known(in storage: any StorageProvider) async throws -> BackupState? {
+  func known(in storage: any StorageProvider) async throws -> BackupState? {
     try await index.setting("backup \(storage.name)").flatMap { BackupState($0) }
   }
 
@@ -124,9 +127,9 @@ extension SyncRound {
   private mutating func addDelta(
     to known: BackupState, _ copy: BackupCopies, _ digest: [UInt8], in storage: any StorageProvider
   ) async throws -> BackupState? {
-    guard let bytes = try await copy.writeDelta(from: known.newest, to: digest), known.takes(deltaOf: bytes) else {
-      return nil
-    }
+    guard let bytes = try await LocalStep.take({ try await copy.writeDelta(from: known.newest, to: digest) }),
+      known.takes(deltaOf: bytes)
+    else { return nil }
     let place = BackupPlace(folder: remote, name: known.path.name)
     let now = Int64(Date().timeIntervalSince1970)
     let id = try configuration.database.home.newIDs(after: [], unixSeconds: now).ids[0]
@@ -198,8 +201,9 @@ extension SyncRound {
         if header.count < 100 { header += chunk.prefix(100 - header.count) }
       }
       let isOwn = digests.contains(HexText.lowercase(hash.finalize()))
-      return isOwn || PageDelta.isBeginning(header, of: download.object.byteCount)
-        ? .some(download.object.version) : nil
+      guard isOwn || PageDelta.isBeginning(header, of: download.object.byteCount) else { return nil }
+      // Not every server has the same version for what is read and for what is looked up, which conditions are about.
+      return .some(try await storage.stat(path)?.version)
     } catch let error as StorageError where error.code == .notFound {
       return .some(nil)
     }
@@ -304,12 +308,18 @@ struct BackupCopies: Sendable {
   }
 
   /// Lets the newer copy take the place of the last one.
-  func keep() throws {
-    do { try BackupPlace.clear(delta) } catch {
-      throw StorageError(.unwritable, "\(delta) cannot be removed: \(error)", cause: error)
+  func keep() async throws {
+    let (newer, last, delta) = (newer, last, delta)
+    try await BlockingWork.run {
+      guard rename(newer, last) == 0 else {
+        throw StorageError(.unwritable, "the backup cannot be kept as \(last): \(String(cString: strerror(errno)))")
+      }
     }
-    guard rename(newer, last) == 0 else {
-      throw StorageError(.unwritable, "the backup cannot be kept as \(last): \(String(cString: strerror(errno)))")
+    try LocalStep.pass()
+    try await BlockingWork.run {
+      do { try BackupPlace.clear(delta) } catch {
+        throw StorageError(.unwritable, "\(delta) cannot be removed: \(error)", cause: error)
+      }
     }
   }
 }

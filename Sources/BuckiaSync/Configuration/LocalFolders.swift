@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaByteStreams
 import BuckiaStorage
 
 #if canImport(FoundationEssentials)
@@ -6,6 +7,24 @@ import BuckiaStorage
 #else
   import Foundation
 #endif
+
+/// What is edited on this device between two rounds.
+enum LocalEdits {
+  /// How often it is looked whether there is something new.
+  static let pause = Duration.seconds(1)
+
+  /// In which state the database and the folders are, as the file system tells.
+  static func state(of configuration: BuckiaConfiguration, in folders: LocalFolders) async throws -> String {
+    let database = configuration.database.path
+    let paths =
+      [database, "\(database)-wal", folders.originals, folders.reworked] + configuration.deliveries.map(\.folder)
+    return try await BlockingWork.run {
+      do { return try paths.map { try FileIdentity.current(at: $0)?.text ?? "-" }.joined(separator: " ") } catch let
+        error as ByteStreamError
+      { throw StorageError(error) }
+    }
+  }
+}
 
 /// A person's folder on this device: made, found and moved between its two places.
 public struct LocalFolders: Sendable, Equatable {

@@ -11,7 +11,9 @@ public enum StorageProviderType: Sendable {
   /// A folder of a WebDAV server, such as Nextcloud. Its credentials come from the authentication.
   case webDAV(address: String)
   /// A storage zone of Bunny.net. Its password comes from the authentication.
-  case bunny(zone: String, region: BunnyConfiguration.Region)
+  ///
+  /// The endpoint is for a zone at another address than that of its region.
+  case bunny(zone: String, region: BunnyConfiguration.Region, endpoint: String? = nil)
   /// A provider of the app's own.
   case custom(any StorageProvider)
 }
@@ -103,13 +105,13 @@ public struct StorageAccount: Sendable {
       default: throw mismatch("a WebDAV server wants a user's name and a password, or a bearer token")
       }
       return try WebDAVFolder(configuration, transport: connection(), retries: http.retries)
-    case .bunny(let zone, let region):
+    case .bunny(let zone, let region, let endpoint):
       guard case .zonePassword(let password) = authentication else {
         throw mismatch("a storage zone wants its password")
       }
-      return try BunnyStorage(
-        BunnyConfiguration(zone: zone, region: region, accessKey: password),
-        transport: connection(), retries: http.retries)
+      var configuration = BunnyConfiguration(zone: zone, region: region, accessKey: password)
+      if let endpoint { configuration.endpoint = endpoint }
+      return try BunnyStorage(configuration, transport: connection(), retries: http.retries)
     }
   }
 

@@ -4,6 +4,11 @@ import Buckia
 public struct SyncOptions: Sendable {
   /// How diffs are applied. Files stay or go as the round decides, whatever these say of it.
   public var apply = ApplyOptions()
+  /// How many bytes of diffs that are not applied may lie on this device: who has sent them is known only when they are here. What does not fit
+  /// stays in the storage until there is room, or a person lets it through.
+  public var downloadBytes: Int64 = 4 << 30
+  /// The ids of diffs that a person lets through, however much they bring.
+  public var allowed: Set<KSUID> = []
   /// Whether the database is backed up. What was applied is dropped from the inbound folder of the storage only behind a backup, or at
   /// once where there is none.
   public var backsUp = true
@@ -16,6 +21,10 @@ public struct SyncOptions: Sendable {
   public var include: [String] = []
   /// No media whose path matches one of these patterns.
   public var exclude: [String] = []
+  /// Patterns of media that are fetched from the storage where they are missing here, of their paths in the person's folder: `reworked/**`. Empty for none.
+  public var fetches: [String] = []
+  /// True to fetch also what this device had before: else it counts as removed by a person.
+  public var fetchesRemoved = false
   /// Whether media are deleted from the storage and its mirrors that this device has uploaded and that are gone here.
   public var deletesOrphanedFiles = false
   /// How many files are transferred at once; nil for as many as the storage stands.

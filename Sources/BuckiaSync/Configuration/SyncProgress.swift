@@ -11,6 +11,7 @@ public struct SyncProgress: Sendable, Equatable {
     case dropping
     case uploading
     case delivering
+    case fetching
     case done
   }
 

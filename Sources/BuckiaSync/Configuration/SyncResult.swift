@@ -23,6 +23,18 @@ public struct SyncResult: Sendable {
     public let error: any Error
   }
 
+  /// A diff that brings more than may come without a person who lets it through.
+  public struct Held: Sendable, Equatable {
+    /// Its id, by which it is let through: ``SyncOptions/allowed``.
+    public let id: KSUID
+    /// The file's name.
+    public let file: String
+    /// Its size in bytes.
+    public let byteCount: Int64
+    /// Why it is held.
+    public let reason: String
+  }
+
   /// The storage that was used: the fallback's address where the first could not be reached.
   public internal(set) var storage = ""
   /// Why the fallback was used; nil where it was not.
@@ -33,6 +45,8 @@ public struct SyncResult: Sendable {
   public internal(set) var downloaded: [Transfer] = []
   /// What became of the diffs; nil where none were there, and in a dry run.
   public internal(set) var applied: ApplyReport?
+  /// Diffs that wait for a person because of what they bring.
+  public internal(set) var held: [Held] = []
   /// What was uploaded: backups and media.
   public internal(set) var uploaded: [Transfer] = []
   /// Whether the database was backed up in this round.
@@ -43,6 +57,8 @@ public struct SyncResult: Sendable {
   public internal(set) var deleted: [RemotePath] = []
   /// Diffs that were brought to others.
   public internal(set) var delivered: [Transfer] = []
+  /// Media that were fetched from the storage.
+  public internal(set) var fetched: [Transfer] = []
   /// How many media were there already.
   public internal(set) var unchangedCount = 0
   /// What did not work out.
@@ -55,10 +71,13 @@ public struct SyncResult: Sendable {
   public internal(set) var isDryRun = false
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
+  /// In which state what is edited here was when the round looked at it.
+  var localState: String?
 
   /// Whether there was nothing to do.
   public var isIdle: Bool {
     downloaded.isEmpty && !backedUp && uploaded.isEmpty && dropped.isEmpty && deleted.isEmpty && delivered.isEmpty
-      && failures.isEmpty && applied?.diffs.contains { $0.state != .alreadyApplied } != true
+      && fetched.isEmpty && held.isEmpty && failures.isEmpty
+      && applied?.diffs.contains { $0.state != .alreadyApplied } != true
   }
 }

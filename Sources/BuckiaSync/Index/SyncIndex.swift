@@ -2,8 +2,25 @@ import Buckia
 import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaStorage
+import Dispatch
 import Foundation
 import SQLiteConnections
+
+/// The moments before and behind what a round does on this device. Tests end a round at each.
+enum LocalStep {
+  /// May throw to end the round.
+  @TaskLocal static var end: (@Sendable () throws -> Void)?
+
+  static func pass() throws { try end?() }
+
+  /// Does one step.
+  static func take<Result>(_ step: () async throws -> Result) async throws -> Result {
+    try pass()
+    let result = try await step()
+    try pass()
+    return result
+  }
+}
 
 /// What is known of a storage without asking it: what was uploaded there, and from which file; what was downloaded.
 ///
@@ -11,6 +28,19 @@ import SQLiteConnections
 /// where the storage does not tell their digest. So what a transfer notes does not wait for the disk: should the power fail, the last of it may have to be
 /// done again.
 actor SyncIndex {
+  /// Waits for the disk in the place of a thread of the cooperative pool.
+  private final class Executor: SerialExecutor {
+    private let queue = DispatchQueue(label: "buckia.index")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+      let job = UnownedJob(job)
+      queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+  }
+
+  private let executor = Executor()
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
   private let connection: SQLiteConnection
   private let path: String
   /// How far changes wait for the disk.
@@ -24,6 +54,8 @@ actor SyncIndex {
     var sha256: String
     /// In which state the file was, as the file system tells.
     var fileState: String
+    /// True for a file that came from the storage: another device has uploaded it.
+    var isFetched = false
   }
 
   /// Opens it, and makes it where it is missing.
@@ -44,14 +76,20 @@ actor SyncIndex {
 
   /// Makes a change, and waits until it, and all before it, are on the disk.
   private func durably(_ body: () throws -> Void) throws {
-    try reporting {
+    try changing {
       try connection.execute("PRAGMA synchronous = FULL")
       // After an error as well, so that later changes do not wait for the disk.
       try cleaningUp(after: body) { try connection.execute("PRAGMA synchronous = \(usualSynchronization)") }
     }
   }
 
-  private static let format: Int64 = 2
+  private func changing(_ body: () throws -> Void) throws {
+    try LocalStep.pass()
+    try reporting(body)
+    try LocalStep.pass()
+  }
+
+  private static let format: Int64 = 3
 
   private static func prepare(_ connection: borrowing SQLiteConnection) throws {
     let found = try connection.integer("PRAGMA user_version") ?? 0
@@ -64,13 +102,14 @@ actor SyncIndex {
       """
       BEGIN IMMEDIATE;
       DROP TABLE IF EXISTS inbound;
-      CREATE TABLE IF NOT EXISTS upload(
+      DROP TABLE IF EXISTS upload;
+      CREATE TABLE upload(
         storage TEXT NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL, version TEXT, sha256 TEXT NOT NULL,
-        state TEXT NOT NULL, PRIMARY KEY(storage, path)) WITHOUT ROWID;
+        state TEXT NOT NULL, fetched INTEGER NOT NULL, PRIMARY KEY(storage, path)) WITHOUT ROWID;
       CREATE TABLE inbound(
         storage TEXT NOT NULL, path TEXT NOT NULL, version TEXT, bytes INTEGER NOT NULL, digests TEXT, PRIMARY KEY(storage, path)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS setting(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-      PRAGMA user_version = 2;
+      PRAGMA user_version = 3;
       COMMIT
       """)
   }
@@ -84,22 +123,23 @@ actor SyncIndex {
   func upload(_ path: RemotePath, in storage: String) throws -> Upload? {
     try reporting {
       let query = try connection.cached(
-        "SELECT bytes, version, sha256, state FROM upload WHERE storage = ?1 AND path = ?2")
+        "SELECT bytes, version, sha256, state, fetched FROM upload WHERE storage = ?1 AND path = ?2")
       defer { query.statement.reset() }
       try query.statement.bind(storage, at: 0)
       try query.statement.bind(path.text, at: 1)
       guard try query.statement.step() else { return nil }
       return Upload(
         byteCount: query.statement.integer(at: 0), version: query.statement.text(at: 1),
-        sha256: query.statement.text(at: 2) ?? "", fileState: query.statement.text(at: 3) ?? "")
+        sha256: query.statement.text(at: 2) ?? "", fileState: query.statement.text(at: 3) ?? "",
+        isFetched: query.statement.integer(at: 4) != 0)
     }
   }
 
   func note(_ upload: Upload, of path: RemotePath, in storage: String) throws {
-    try reporting {
+    try changing {
       try connection.run(
-        cached: "INSERT OR REPLACE INTO upload VALUES (?1, ?2, ?3, ?4, ?5, ?6)", storage, path.text, upload.byteCount,
-        upload.version, upload.sha256, upload.fileState)
+        cached: "INSERT OR REPLACE INTO upload VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", storage, path.text,
+        upload.byteCount, upload.version, upload.sha256, upload.fileState, Int64(upload.isFetched ? 1 : 0))
     }
   }
 
@@ -109,10 +149,17 @@ actor SyncIndex {
     }
   }
 
-  /// What was uploaded into a folder.
+  /// True if a file came from a storage.
+  func isFetched(_ path: RemotePath) throws -> Bool {
+    try reporting {
+      try connection.text("SELECT 1 FROM upload WHERE path = ?1 AND fetched", binding: [path.text]) != nil
+    }
+  }
+
+  /// What this device has uploaded into a folder.
   func uploads(in folder: RemotePath, of storage: String) throws -> [RemotePath] {
     try reporting {
-      let query = try connection.prepare("SELECT path FROM upload WHERE storage = ?1 ORDER BY path")
+      let query = try connection.prepare("SELECT path FROM upload WHERE storage = ?1 AND NOT fetched ORDER BY path")
       try query.bind(storage, at: 0)
       var found: [RemotePath] = []
       while try query.step() {
@@ -143,7 +190,7 @@ actor SyncIndex {
   }
 
   func noteDownload(_ object: StoredObject, from storage: String) throws {
-    try reporting {
+    try changing {
       try connection.run(
         cached: "INSERT OR REPLACE INTO inbound VALUES (?1, ?2, ?3, ?4, NULL)", storage, object.path.text,
         object.version?.text, object.byteCount)
@@ -152,7 +199,7 @@ actor SyncIndex {
 
   /// Notes the digests by which the ledger knows an object that was downloaded.
   func note(_ digests: Set<String>, of path: RemotePath, from storage: String) throws {
-    try reporting {
+    try changing {
       try connection.run(
         cached: "UPDATE inbound SET digests = ?3 WHERE storage = ?1 AND path = ?2", storage, path.text,
         digests.sorted().joined(separator: " "))
@@ -160,7 +207,7 @@ actor SyncIndex {
   }
 
   func forgetDownload(_ path: RemotePath, from storage: String) throws {
-    try reporting {
+    try changing {
       try connection.run(cached: "DELETE FROM inbound WHERE storage = ?1 AND path = ?2", storage, path.text)
     }
   }
@@ -168,7 +215,7 @@ actor SyncIndex {
   /// Forgets inbound objects that are not there any more.
   func forgetDownloads(except present: [RemotePath], from storage: String) throws {
     let present = Set(present.map(\.text))
-    try reporting {
+    try changing {
       let query = try connection.prepare("SELECT path FROM inbound WHERE storage = ?1")
       try query.bind(storage, at: 0)
       var gone: [String] = []

@@ -75,9 +75,9 @@ struct PathFilter: Sendable {
   private let include: [PathPattern]
   private let exclude: [PathPattern]
 
-  init(_ options: SyncOptions) {
-    include = options.include.map { PathPattern($0) }
-    exclude = options.exclude.map { PathPattern($0) }
+  init(_ include: [String], except exclude: [String]) {
+    self.include = include.map { PathPattern($0) }
+    self.exclude = exclude.map { PathPattern($0) }
   }
 
   /// Whether a file takes part.

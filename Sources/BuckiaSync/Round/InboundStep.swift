@@ -14,8 +14,6 @@ import BuckiaStorage
 /// applied; as long as the ledger has these, it is settled, and can go from the storage behind a backup. Anything else is downloaded, unless it
 /// lies in the local folder already: cleared folders, other folders and databases that were restored lose nothing so.
 struct InboundStep {
-  /// How large a diff file may be that is downloaded unasked, in bytes: anybody who may write to the folder can fill this disk.
-  static let sizeLimit: Int64 = 4 << 30
   /// What is noted instead of digests of what the ledger does not know by its id: an answer to an invitation that was taken, and a changeset that was
   /// applied under another name.
   private static let taken: Set<String> = ["taken"]
@@ -100,17 +98,26 @@ struct InboundStep {
     result.inboundCount = objects.count + otherCount
     let settled = Set(try await settled().map(\.path))
     var wanted: [StoredObject] = []
+    // Anybody who may write to the inbound folder could fill this disk otherwise.
+    let bytesHere = try await localBytes()
+    var bytes = bytesHere
     for object in objects where !settled.contains(object.path) && !own.contains(object.path) {
       if try await round.index.download(of: object, from: storage.name) != nil, try isHere(object) { continue }
-      guard object.byteCount <= Self.sizeLimit else {
-        let error = StorageError(
-          .unsupported,
-          "it has \(object.byteCount) bytes, and no more than \(Self.sizeLimit) are downloaded unasked; download it yourself if you trust it, and apply it by its path",
-          path: object.path)
-        result.failures.append(
-          SyncResult.Failure(step: .downloading, subject: object.path.text, error: error))
+      guard let id = InboundFileName.id(object.path.name), !round.options.allowed.contains(id) else {
+        wanted.append(object)
         continue
       }
+      guard object.byteCount <= round.options.downloadBytes - bytes else {
+        let lies = bytesHere > 0 ? ", and \(bytesHere) bytes of diffs that are not applied lie in \(folder)" : ""
+        result.held.append(
+          SyncResult.Held(
+            id: id, file: object.path.name, byteCount: object.byteCount,
+            reason:
+              "it has \(object.byteCount) bytes, and was not downloaded: \(round.options.downloadBytes) are allowed at once\(lies)"
+          ))
+        continue
+      }
+      bytes += object.byteCount
       wanted.append(object)
     }
     if marks == nil {
@@ -158,6 +165,19 @@ struct InboundStep {
     }
   }
 
+  /// How many bytes the diffs have that lie in the local folder.
+  private func localBytes() async throws -> Int64 {
+    let folder = folder
+    return try await BlockingWork.run {
+      // A dry run makes no folder.
+      guard FileManager.default.fileExists(atPath: folder) else { return 0 }
+      do {
+        return try FileManager.default.contentsOfDirectory(atPath: folder).filter { InboundFileName.isOne($0) }
+          .reduce(Int64(0)) { try $0 + (FileIdentity.current(at: "\(folder)/\($1)")?.byteCount ?? 0) }
+      } catch { throw StorageError(.unreadable, "the folder \(folder) cannot be read: \(error)", cause: error) }
+    }
+  }
+
   private func transfer(_ object: StoredObject) -> SyncResult.Transfer {
     SyncResult.Transfer(path: object.path, byteCount: object.byteCount, storage: storage.name)
   }
@@ -178,11 +198,17 @@ struct InboundStep {
       if try isKnown(rehearsal) { report = rehearsal }
     }
     if report == nil {
-      let applied = try await apply(isDryRun: false)
+      let applied = try await LocalStep.take { try await apply(isDryRun: false) }
       report = applied
       try await note(applied)
     }
     result.applied = report
+    for diff in report?.diffs ?? [] where diff.code == .overLimit {
+      let name = String(diff.path.split(separator: "/").last ?? "")
+      guard let id = InboundFileName.id(name) else { continue }
+      let bytes = try await BlockingWork.run { try FileIdentity.current(at: diff.path)?.byteCount ?? 0 }
+      result.held.append(SyncResult.Held(id: id, file: name, byteCount: bytes, reason: diff.reason ?? ""))
+    }
     for outgoing in report?.outgoingFolders ?? [] {
       result.notes.append(
         "\(outgoing) holds files that were made from this database, so nothing was removed there; move these to where they are to go"
@@ -194,6 +220,7 @@ struct InboundStep {
     var options = round.options.apply
     options.keepsFiles = false
     options.isDryRun = isDryRun
+    options.limits.allowed.formUnion(round.options.allowed)
     return try await round.configuration.database.processInboundChanges(
       [folder], options: options)
   }

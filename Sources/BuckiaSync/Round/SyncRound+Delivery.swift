@@ -27,30 +27,73 @@ extension SyncRound {
         note(error, in: .delivering, about: delivery.folder)
         continue
       }
-      // In the order of their ids, so that nobody gets a diff before the one that it builds on.
-      for file in files {
-        try Task.checkCancellation()
-        let path = try target.appending(file.path.name)
-        let transfer = SyncResult.Transfer(path: path, byteCount: file.byteCount, storage: storage.name)
-        if options.isDryRun {
-          result.delivered.append(transfer)
-          continue
-        }
-        do {
-          try await Self.deliver("\(delivery.folder)/\(file.path.name)", to: path, in: storage)
-          result.delivered.append(transfer)
-        } catch let error as StorageError {
-          note(error, in: .delivering, about: file.path.name)
-          if error.stopsRound { break }
-        }
+      let paths = try files.map { try target.appending($0.path.name) }
+      let transfers = zip(paths, files).map { path, file in
+        SyncResult.Transfer(path: path, byteCount: file.byteCount, storage: storage.name)
       }
+      if options.isDryRun {
+        result.delivered += transfers
+        continue
+      }
+      try await deliver(
+        zip(files.map { "\(delivery.folder)/\($0.path.name)" }, transfers).map { $0 }, to: target, in: storage)
     }
   }
 
-  private static func deliver(_ file: String, to path: RemotePath, in storage: any StorageProvider) async throws {
-    let contents = try StorageContents(file: file)
+  /// Brings files there, in the order of their ids, so that nobody gets a diff before the one that it builds on; then confirms that they are
+  /// there, and removes them here.
+  private mutating func deliver(
+    _ files: [(file: String, transfer: SyncResult.Transfer)], to folder: RemotePath, in storage: any StorageProvider
+  ) async throws {
+    // Where each look at an object lists its folder, one listing before and one behind do.
+    let listsOnce = storage.capabilities.looksUpInListings && files.count > 1
+    var sent: [(file: String, transfer: SyncResult.Transfer, contents: StorageContents)] = []
     do {
-      try await storage.putConfirmed(contents, to: path, .ifAbsent, readsBack: true)
+      let known = listsOnce ? try await storage.objects(in: folder) : nil
+      for (file, transfer) in files {
+        try Task.checkCancellation()
+        do {
+          let contents = try await BlockingWork.run { try StorageContents(file: file) }
+          try await Self.bring(contents, to: transfer.path, in: storage, knowing: known)
+          sent.append((file, transfer, contents))
+        } catch let error as StorageError {
+          note(error, in: .delivering, about: transfer.path.name)
+          if error.stopsRound { break }
+        }
+      }
+    } catch let error as StorageError { return note(error, in: .delivering, about: folder.text) }
+    guard !sent.isEmpty else { return }
+    do {
+      let found = listsOnce ? try await storage.objects(in: folder) : nil
+      for (file, transfer, contents) in sent {
+        do {
+          let object =
+            if let found { found[transfer.path] } else { try await storage.lookUp(contents, at: transfer.path) }
+          try await storage.confirm(object, is: contents, at: transfer.path, readsBack: true)
+          try await LocalStep.take { try await Self.remove(file, deliveredTo: transfer.path) }
+          result.delivered.append(transfer)
+        } catch let error as StorageError {
+          note(error, in: .delivering, about: transfer.path.name)
+          if error.stopsRound { break }
+        }
+      }
+    } catch let error as StorageError { note(error, in: .delivering, about: folder.text) }
+  }
+
+  /// Puts a file where nothing, or a beginning of it, is.
+  ///
+  /// - Parameter known: What the folder has; nil to look.
+  private static func bring(
+    _ contents: StorageContents, to path: RemotePath, in storage: any StorageProvider,
+    knowing known: [RemotePath: StoredObject]?
+  ) async throws {
+    do {
+      if let known {
+        try PutCondition.ifAbsent.require(of: known[path], at: path)
+        try await storage.put(contents, to: path, .none)
+      } else {
+        try await storage.putChecked(contents, to: path, .ifAbsent)
+      }
     } catch let error as StorageError where error.code == .alreadyExists {
       // A round that was stopped has brought it there before, or a part of it; or another file has its place.
       guard let found = try await contents.objectWithBeginning(at: path, in: storage) else {
@@ -59,36 +102,61 @@ extension SyncRound {
           path: path)
       }
       if found.byteCount < contents.byteCount {
-        try await storage.putConfirmed(
-          contents, to: path, found.version.map { .ifVersion($0) } ?? .none, readsBack: true)
+        // Not every server has the same version for what is read and for what is looked up, which conditions are about.
+        let version = if let known { known[path]?.version } else { try await storage.stat(path)?.version }
+        try await storage.putChecked(contents, to: path, version.map { .ifVersion($0) } ?? .none)
       }
     }
-    do { try FileManager.default.removeItem(atPath: file) } catch {
-      throw StorageError(
-        .unwritable, "\(file) was delivered and cannot be removed: \(error); remove it yourself", path: path,
-        cause: error)
+  }
+
+  private static func remove(_ file: String, deliveredTo path: RemotePath) async throws {
+    try await BlockingWork.run {
+      do { try FileManager.default.removeItem(atPath: file) } catch {
+        throw StorageError(
+          .unwritable, "\(file) was delivered and cannot be removed: \(error); remove it yourself", path: path,
+          cause: error)
+      }
     }
   }
 }
 
 extension StorageProvider {
+  /// The objects of a folder, by their paths.
+  fileprivate func objects(in folder: RemotePath) async throws -> [RemotePath: StoredObject] {
+    Dictionary(try await listAll(folder).objects.map { ($0.path, $0) }) { $1 }
+  }
+
+  /// Looks up what was put. Who may only write there has to be content that the storage has checked it on arrival.
+  fileprivate func lookUp(_ contents: StorageContents, at path: RemotePath) async throws -> StoredObject? {
+    do { return try await stat(path) } catch let error as StorageError
+      where error.code == .forbidden && capabilities.checksums.contains(.sha256)
+    {
+      let digest = try await contents.digest(of: .sha256)
+      return StoredObject(
+        path: path, byteCount: contents.byteCount, checksums: [ContentChecksum(.sha256, hex: digest)])
+    }
+  }
+
   /// Writes an object, and confirms that the storage has it: by its size and the digests that the storage tells.
   ///
-  /// - Parameter readsBack: True to read it back where the storage tells no digest.
   /// - Returns: The object as the storage has it.
   /// - Throws: `StorageError`: as ``putChecked(_:to:_:)``; `damaged` when the storage has something else.
   @discardableResult
   func putConfirmed(
-    _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition, readsBack: Bool = false
+    _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
   ) async throws -> StoredObject {
-    let sent = try await putChecked(contents, to: path, condition)
-    let found: StoredObject?
-    do { found = try await stat(path) } catch let error as StorageError
-      where error.code == .forbidden && capabilities.checksums.contains(.sha256)
-    {
-      // Who may only write there has to be content that the storage has checked it on arrival.
-      return sent
-    }
+    try await putChecked(contents, to: path, condition)
+    return try await confirm(lookUp(contents, at: path), is: contents, at: path)
+  }
+
+  /// Confirms that what a storage has is what was sent.
+  ///
+  /// - Parameter readsBack: True to read it back where the storage tells no digest.
+  /// - Throws: `StorageError`: `damaged` when the storage has something else.
+  @discardableResult
+  fileprivate func confirm(
+    _ found: StoredObject?, is contents: StorageContents, at path: RemotePath, readsBack: Bool = false
+  ) async throws -> StoredObject {
     guard let found, found.byteCount == contents.byteCount else {
       throw StorageError(
         .damaged, "the storage has taken it, and does not have it whole; nothing was removed because of it", path: path)
@@ -110,7 +178,7 @@ extension StorageProvider {
 
 extension StorageContents {
   /// The digest of the bytes in lower-case hexadecimal.
-  fileprivate func digest(of algorithm: ContentChecksum.Algorithm) async throws -> String {
+  func digest(of algorithm: ContentChecksum.Algorithm) async throws -> String {
     switch algorithm {
     case .md5: try await digest(Insecure.MD5.self)
     case .sha1: try await digest(Insecure.SHA1.self)

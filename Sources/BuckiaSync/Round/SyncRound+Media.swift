@@ -1,11 +1,18 @@
+import BuckiaByteStreams
 import BuckiaRemoteStorage
 import BuckiaStorage
 import Crypto
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 extension SyncRound {
   /// Uploads the media that are new or have changed, to the storage and its mirrors.
   mutating func uploadMedia(to storage: any StorageProvider) async throws {
-    let filter = PathFilter(options)
+    let filter = PathFilter(options.include, except: options.exclude)
     let parts = [
       (folders.originals, folders.structure.originals, options.uploadsOriginals),
       (folders.reworked, folders.structure.reworked, options.uploadsReworked),
@@ -16,10 +23,7 @@ extension SyncRound {
       do {
         let found = try await MediaFile.all(in: folder, to: target, filter)
         files = found.files
-        for file in found.unusable {
-          note(
-            StorageError(.invalidName, "no storage takes this name; rename it: \(file)"), in: .uploading, about: file)
-        }
+        try await tell(of: found.leftOut, in: name)
       } catch let error as StorageError {
         // Where the folder cannot be read, nothing is known to be gone.
         note(error, in: .uploading, about: folder)
@@ -31,6 +35,112 @@ extension SyncRound {
       guard options.deletesOrphanedFiles else { continue }
       for place in [storage] + mirrors { try await deleteOrphans(of: target, keeping: files, filter, in: place) }
     }
+  }
+
+  // MARK: Fetching
+
+  /// Brings media here that are missing, as far as patterns want them. What is here is not replaced.
+  mutating func fetchMedia(from storage: any StorageProvider) async throws {
+    guard !options.fetches.isEmpty else { return }
+    let filter = PathFilter(options.fetches, except: [])
+    var wanted: [(object: StoredObject, file: String)] = []
+    var others: [String] = []
+    do {
+      for (folder, name) in [
+        (folders.originals, folders.structure.originals), (folders.reworked, folders.structure.reworked),
+      ] {
+        let target = try remote.appending(name)
+        for object in try await storage.listAll(target).objects {
+          guard let relative = object.path.relative(to: target), filter.takes("\(name)/\(relative)") else { continue }
+          let file = "\(folder)/\(relative)"
+          let known = try await index.upload(object.path, in: storage.name)
+          if try await BlockingWork.run({ try FileIdentity.current(at: file) }) != nil {
+            if let known = known?.version, let version = object.version, version.text != known { others.append(file) }
+          } else if LocalFolder.holds(relative), known == nil || options.fetchesRemoved {
+            wanted.append((object, file))
+          }
+        }
+      }
+    } catch let error as StorageError { return note(error, in: .fetching, about: storage.name) }
+    if let first = others.first {
+      result.notes.append(
+        "\(others.count) files of media are newer in the storage than here, and were left alone, such as \(first); move a file away to get the other"
+      )
+    }
+    if options.isDryRun {
+      result.fetched = wanted.map { transfer($0.object, storage) }
+      return
+    }
+    var progress = SyncProgress(step: .fetching)
+    progress.fileCount = wanted.count
+    progress.byteCount = wanted.reduce(0) { $0 + $1.object.byteCount }
+    if !wanted.isEmpty { report(progress) }
+    var fetched: [(StoredObject, Swift.Result<SyncIndex.Upload, any Error>)] = []
+    try await forEachConcurrently(wanted, limit: concurrency(of: storage)) { object, file in
+      try await Self.fetch(object, to: file, from: storage)
+    } finish: { item, outcome in
+      if case .success(let upload) = outcome { try await index.note(upload, of: item.object.path, in: storage.name) }
+      fetched.append((item.object, outcome))
+      progress.files += 1
+      progress.bytes += item.object.byteCount
+      progress.path = item.object.path.name
+      report(progress)
+    }
+    for (object, outcome) in fetched {
+      switch outcome {
+      case .success: result.fetched.append(transfer(object, storage))
+      case .failure(let error): note(error, in: .fetching, about: object.path.text)
+      }
+    }
+  }
+
+  private func transfer(_ object: StoredObject, _ storage: any StorageProvider) -> SyncResult.Transfer {
+    SyncResult.Transfer(path: object.path, byteCount: object.byteCount, storage: storage.name)
+  }
+
+  private static func fetch(
+    _ object: StoredObject, to file: String, from storage: any StorageProvider
+  ) async throws -> SyncIndex.Upload {
+    let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex
+    let folder = String(file[..<slash])
+    try await BlockingWork.run {
+      do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
+        throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(error)", cause: error)
+      }
+    }
+    let found = try await LocalStep.take {
+      try await storage.download(object.path, to: file, expecting: DownloadExpectation(object), isPrivate: true)
+    }
+    let contents = try await BlockingWork.run { try StorageContents(file: file) }
+    for checksum in object.checksums + found.checksums {
+      guard try await contents.digest(of: checksum.algorithm) != checksum.hex else { continue }
+      try await BlockingWork.run { try FileManager.default.removeItem(atPath: file) }
+      throw StorageError(.damaged, "other bytes came than the storage has; nothing was kept", path: object.path)
+    }
+    let state = try await BlockingWork.run { try FileIdentity.current(at: file)?.text ?? "" }
+    return SyncIndex.Upload(
+      byteCount: contents.byteCount, version: object.version?.text, sha256: try await contents.digest(SHA256.self),
+      fileState: state, isFetched: true)
+  }
+
+  // MARK: What is left out
+
+  /// How many of the files that are left out are named.
+  private static let namedLimit = 5
+
+  /// Names files that are left out, once: not in the rounds that follow, unless the storage is looked through.
+  private mutating func tell(of leftOut: [String], in folder: String) async throws {
+    let setting = "left out \(folder)"
+    let known = Set(try await index.setting(setting)?.split(separator: "//").map(String.init) ?? [])
+    let new = options.looksThroughStorage ? leftOut : leftOut.filter { !known.contains($0) }
+    if !options.isDryRun, known != Set(leftOut) {
+      try await index.set(setting, to: leftOut.isEmpty ? nil : leftOut.joined(separator: "//"))
+    }
+    guard !new.isEmpty else { return }
+    let rest = new.count > Self.namedLimit ? " and \(new.count - Self.namedLimit) more" : ""
+    result.notes.append(
+      "not uploaded from \(folder), since they are hidden, unfinished, links, or have names that no storage takes: \(new.prefix(Self.namedLimit).joined(separator: ", "))\(rest); rename what is to be uploaded"
+    )
   }
 
   /// What became of one file.
@@ -70,7 +180,9 @@ extension SyncRound {
       try await Self.upload(file, known, to: storage, isDryRun: isDryRun)
     } finish: { item, outcome in
       switch outcome {
-      case .success(.unchanged(let upload)), .success(.uploaded(let upload)):
+      case .success(.unchanged(var upload)), .success(.uploaded(var upload)):
+        // What came from the storage is no more this device's in a mirror.
+        if isMirror { upload.isFetched = try await index.isFetched(item.file.path) }
         try await index.note(upload, of: item.file.path, in: storage.name)
       default: break
       }

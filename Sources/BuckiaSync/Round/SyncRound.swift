@@ -59,6 +59,7 @@ struct SyncRound {
       step(.applying)
       try await inbound.apply(&result)
     }
+    result.localState = try await LocalEdits.state(of: configuration, in: folders)
     if !result.isCutShort {
       // What the ledger says now is in a copy that is made from here on.
       let settled = options.isDryRun ? [] : try await inbound.settled()
@@ -69,8 +70,8 @@ struct SyncRound {
       try await uploadMedia(to: storage)
       step(.delivering)
       try await deliver()
+      try await fetchMedia(from: storage)
     }
-    step(.done)
     result.seconds = (ContinuousClock.now - start) / .seconds(1)
     return result
   }
@@ -108,12 +109,26 @@ struct SyncRound {
   private mutating func listInbound() async throws -> (any StorageProvider, StorageListing) {
     let folder = try remote.appending(folders.structure.inbound)
     do {
-      return (main, try await main.listAll(folder))
+      let listing = try await main.listAll(folder)
+      if listing.isMissing { try await requireKnownPlace(in: main) }
+      return (main, listing)
     } catch let error as StorageError where error.isTransient || error.code == .untrustedServer {
       guard let fallback else { throw error }
       result.fallbackReason = "\(main.name): \(error)"
       return (fallback, try await fallback.listAll(folder))
     }
+  }
+
+  /// Makes sure that a storage without the folder is the one that was synced with before: a server or a proxy may call another place by its
+  /// address now, where nothing is.
+  private func requireKnownPlace(in storage: any StorageProvider) async throws {
+    guard !options.looksThroughStorage, let known = try await known(in: storage),
+      try await storage.stat(known.path) == nil
+    else { return }
+    throw StorageError(
+      .notFound,
+      "\(storage.name) has neither your inbound folder nor your backup any more, which were there: its address, or a proxy before it, leads elsewhere now. Correct the address; or if the storage was emptied on purpose, let all be made again: buckia sync --check",
+      path: remote)
   }
 
   // MARK: For the steps

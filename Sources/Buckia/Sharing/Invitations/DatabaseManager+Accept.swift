@@ -93,7 +93,7 @@ extension DatabaseManager {
     _ entry: AcceptedEntry, to output: DiffOutput, on connection: borrowing SQLiteConnection
   ) throws -> String? {
     let file = try output.file(named: entry.file)
-    try file.write(TemporaryBuffer(Array("\(entry.answer)\n".utf8)))
+    try file.write(TemporaryBuffer(Array("\(entry.answer)\n".utf8)), madeFrom: connection.path)
     let transaction = try SQLiteTransaction(on: connection)
     try entry.markDelivered(on: connection)
     try transaction.commit()
