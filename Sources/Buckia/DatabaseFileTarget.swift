@@ -17,7 +17,9 @@ struct DatabaseFileTarget {
   /// What is made, for messages.
   private let product: String
 
+  /// - Parameter path: Where it goes; where a symbolic link has the path, to where that leads.
   init(_ path: String, for product: String) {
+    let path = PosixFile.target(ofLink: path)
     self.path = path
     self.product = product
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
@@ -44,10 +46,14 @@ struct DatabaseFileTarget {
     return true
   }
 
-  /// Makes an empty file beside the target, with the permissions of the database, and writable for its owner.
-  func makeTemporaryFile(like database: String) throws(BuckiaError) -> TemporaryDatabase {
-    var status = stat()
-    let permissions = stat(database, &status) == 0 ? status.st_mode & 0o777 | 0o600 : 0o600
+  /// Makes an empty file beside the target, which is writable for its owner, and for others no more than each of the databases that it is
+  /// made of.
+  func makeTemporaryFile(like databases: String...) throws(BuckiaError) -> TemporaryDatabase {
+    let permissions =
+      databases.reduce(0o777) { permissions, database in
+        var status = stat()
+        return permissions & (stat(database, &status) == 0 ? status.st_mode & 0o777 : 0o600)
+      } | 0o600
     do throws(ByteStreamError) { return try TemporaryDatabase(in: folder, permissions: permissions) } catch {
       throw BuckiaError(.unwritable, "the \(product) cannot be written: \(error.message)", path: path)
     }

@@ -42,7 +42,7 @@ package enum FileSystem {
   }
 
   /// True if the permissions of a file let everybody read it, and for a file that does not exist.
-  static func isReadableByAll(_ path: String) -> Bool {
+  package static func isReadableByAll(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) != 0 || status.st_mode & 0o004 != 0
   }

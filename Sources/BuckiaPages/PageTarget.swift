@@ -3,7 +3,9 @@ import BuckiaByteStreams
 /// Where a page goes.
 package enum PageTarget {
   /// Into a file, which appears complete or not at all.
-  case file(String, isReplacing: Bool)
+  ///
+  /// - Parameter isPrivate: True if only its owner may read it.
+  case file(String, isReplacing: Bool, isPrivate: Bool = false)
   /// To a closure that gets the bytes piece by piece.
   case stream((UnsafeRawBufferPointer) throws -> Void)
 
@@ -15,8 +17,8 @@ package enum PageTarget {
   ///   what the closure of a stream throws.
   package func write(_ body: (PageWriter) throws -> Void) throws -> Int64 {
     switch self {
-    case .file(let path, let isReplacing):
-      let file = try AtomicFileOutput(at: path, replacing: isReplacing)
+    case .file(let path, let isReplacing, let isPrivate):
+      let file = try AtomicFileOutput(at: path, replacing: isReplacing, followingLinks: true, isPrivate: isPrivate)
       let page = PageWriter { try file.write($0) }
       try body(page)
       try page.flush()

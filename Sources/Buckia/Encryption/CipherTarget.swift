@@ -15,7 +15,7 @@ package enum CipherTarget: Sendable {
   func write(_ body: (any ByteOutput) throws -> Void) throws -> Int64 {
     switch self {
     case .path(let path, let isReplacing):
-      let file = try AtomicFileOutput(at: path, replacing: isReplacing)
+      let file = try AtomicFileOutput(at: path, replacing: isReplacing, followingLinks: true)
       let counting = CountingOutput(file)
       try body(counting)
       try file.publish()

@@ -33,12 +33,15 @@ struct PageOptions: ParsableArguments {
 
   /// Writes the page, and tells of it.
   ///
-  /// - Parameter body: Writes everything, and counts what it writes.
-  func write(on console: Console, _ body: (PageWriter) throws -> PageCounts) throws {
+  /// - Parameters:
+  ///   - source: The file that the page is about: where not everybody may read it, nobody else may read the page.
+  ///   - body: Writes everything, and counts what it writes.
+  func write(of source: String, on console: Console, _ body: (PageWriter) throws -> PageCounts) throws {
     guard let html else { return }
     let target =
       isStandardOutput
-      ? PageTarget.stream { try StandardStream.output.write($0) } : .file(html, isReplacing: force)
+      ? PageTarget.stream { try StandardStream.output.write($0) }
+      : .file(html, isReplacing: force, isPrivate: !FileSystem.isReadableByAll(source))
     var counts = PageCounts(noun: "")
     let byteCount = try target.write { counts = try body($0) }
     let name = isStandardOutput ? "standard output" : html.escaped

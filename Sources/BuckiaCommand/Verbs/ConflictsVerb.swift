@@ -81,7 +81,7 @@ struct ConflictsVerb: Verb {
     let found = try target.manager.conflictCounts(matching: filter)
     var limits = output.full ? PageLimits.full : .standard
     if let last { limits.entries = last }
-    try page.write(on: console) {
+    try page.write(of: target.database, on: console) {
       try ConflictsPage(
         of: target.manager, name: target.database, filter: filter, found: found, limits: limits, on: $0
       ).write()

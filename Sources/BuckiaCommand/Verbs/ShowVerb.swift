@@ -53,7 +53,7 @@ struct ShowVerb: Verb {
       ArgumentFile.source(file), home: home.folder, decryption: decryption.decryption(in: home),
       progress: { console.progress.update($0.line) })
     if page.isWanted {
-      try page.write(on: console) {
+      try page.write(of: file, on: console) {
         try ChangesPage(of: inspected, name: name, limits: pageLimits, on: $0).write()
       }
     } else if console.isJSON {
