@@ -17,7 +17,9 @@ struct DatabaseFileTarget {
   /// What is made, for messages.
   private let product: String
 
+  /// - Parameter path: Where it goes; where a symbolic link has the path, to where that leads.
   init(_ path: String, for product: String) {
+    let path = PosixFile.target(ofLink: path)
     self.path = path
     self.product = product
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))

@@ -32,6 +32,7 @@ extension DatabaseManager {
       guard !isBorrowed || !connection.isInTransaction else {
         throw BuckiaError(.misuse, "a backup cannot be made inside a transaction of the app, which may still roll back")
       }
+      if !isBorrowed { try connection.requireContent() }
       let target = DatabaseFileTarget(path, for: "backup")
       let isReplacement = try target.requireReplaceable(by: connection.path)
       let temporary = try target.makeTemporaryFile(like: connection.path)

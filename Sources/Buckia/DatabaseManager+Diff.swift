@@ -44,6 +44,8 @@ extension DatabaseManager {
         .cannotSign, "a bare changeset has no room for a signature; write a diff file, or leave it unsigned")
     }
     let signer = try BuckiaError.wrapping { try identity.map { try ManifestSigner($0) } }
+    let traces = ReadTraces(besides: [older, isBorrowed ? nil : path].compactMap { $0 })
+    defer { traces.remove() }
     var (report, seconds) = try WallClock.timing {
       try withRows { newer in
         if let older { try DatabaseManager(older).requireFile() }
@@ -104,7 +106,10 @@ extension DatabaseManager {
     home: any OutgoingIDs = BuckiaHome.standard,
     progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
-    if !options.allowsUnrelated { try older.requireRelation(to: newer) }
+    if !options.allowsUnrelated {
+      for source in [older, newer] where source.isFile { try source.connection.requireContent() }
+      try older.requireRelation(to: newer)
+    }
     let found = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
     if options.refusesIncomplete, let item = found.skipped.first(where: \.reason.needsDefinition) {
       throw IncompleteChangeset(item: item)

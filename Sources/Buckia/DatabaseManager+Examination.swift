@@ -27,7 +27,7 @@ extension DatabaseManager {
       }
       try report.lookAtIntegerKeys(of: tables, usingRanges: KeyRanges.areUsed(by: connection))
       try report.lookAtTriggers(connection)
-      try report.lookAtCounters(connection)
+      try report.lookAtCounters(schema)
       try report.lookAtWhatIsKept(connection)
       try report.lookForHiddenReferences(of: tables, on: connection)
       try report.lookForReusedKeys(of: tables, on: connection)

@@ -100,6 +100,8 @@ public struct DatabaseManager: Sendable {
     try BuckiaError.wrapping {
       if case .borrowed(let handle) = source { return try handle.with(body) }
       try requireFile()
+      let traces = ReadTraces(besides: [path])
+      defer { traces.remove() }
       return try body(try SQLiteConnection.reading(path, busyTimeout: busyTimeout))
     }
   }

@@ -132,6 +132,9 @@ private struct DatabaseText: ~Copyable {
   /// Says why rows are not in the text.
   private func note(_ reason: String, of entry: SchemaEntry, _ body: (String) throws -> Void) throws {
     for line in ["", "-- \(entry.name.text.escaped): \(reason.escaped)"] { try body(line) }
+    // What cannot be shown can still be seen to differ.
+    guard let content = try schema.contentStaying(of: entry) else { return }
+    try body("-- \(content.rows) rows, digest \(String(content.hash, radix: 16))")
   }
 
   /// The longest blob that is shown byte by byte.

@@ -18,20 +18,11 @@ extension DoctorReport {
       : ordered.map { Remark(.integerKeys, $0) }
   }
 
-  /// Names the columns in which triggers count what other tables hold.
-  mutating func lookAtCounters(_ connection: borrowing SQLiteConnection) throws {
-    var columns: [(table: String, column: String)] = []
-    let query = "SELECT tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY tbl_name, name"
-    try connection.forEachRow(of: query) { row in
-      let table = TableName(row.text(at: 0) ?? "")
-      for statement in TriggerDefinition(parsing: row.text(at: 1) ?? "")?.statements ?? [] {
-        guard let target = statement.target, target != table else { continue }
-        for column in statement.countedColumns where !columns.contains(where: { $0 == (target.text, column) }) {
-          columns.append((target.text, column))
-        }
-      }
+  /// Names the columns that triggers keep: counts of what other tables hold, and times of changes.
+  mutating func lookAtCounters(_ schema: SchemaReader) throws {
+    warnings += try schema.columnsKeptByTriggers().map {
+      Remark($0.isTime ? .timesKept : .counters, $0.table, $0.column)
     }
-    warnings += columns.map { Remark(.counters, $0.table, $0.column) }
   }
 }
 

@@ -31,6 +31,18 @@ struct RebaseDefinitions {
     }
   }
 
+  /// - Parameters:
+  ///   - definitions: The tables of changes that a database receives.
+  ///   - tables: The same as the changes describe them.
+  ///   - connection: The database.
+  init(
+    of definitions: [TableDefinition], _ tables: [ChangesetTable], on connection: borrowing SQLiteConnection
+  ) throws {
+    self.tables = tables
+    for definition in definitions { self.definitions[TableName(definition.name)] = definition }
+    try read(SchemaReader(connection), on: connection)
+  }
+
   private mutating func read(_ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
     for table in tables {
       let name = TableName(table.name)

@@ -43,6 +43,8 @@ public struct DiffReport: Sendable {
   public internal(set) var skipped: [SkippedItem]
   /// Tables, changed or not, that had to be compared row by row, and why.
   public internal(set) var comparedByRows: [SkippedItem]
+  /// True if no row that differs was left out.
+  public var isComplete: Bool { !skipped.contains(where: \.leavesRowsOut) }
   /// Whether the newer database's whole schema travels as SQL, for those who adopt it.
   public internal(set) var includesSchema: Bool
   /// What is worth knowing about it.

@@ -3,6 +3,17 @@ import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
+extension SQLiteConnection {
+  /// Makes sure that there is a database in the file: an empty one is what a failed copy leaves, and to take it for a database without
+  /// tables would drop all of them. SQLite itself refuses a file that was cut.
+  ///
+  /// - Throws: `BuckiaError` with `notADatabase`; `SQLiteError` when the file cannot be read.
+  func requireContent() throws {
+    guard !path.isEmpty, try integer("PRAGMA main.page_count") == 0 else { return }
+    throw BuckiaError(.notADatabase, "the file is empty, where a database was expected", path: path)
+  }
+}
+
 extension RowSource {
   /// Makes sure that another source may be a later state of the same database.
   ///

@@ -28,10 +28,14 @@ package final class AtomicFileOutput: ByteOutput {
   /// - Parameters:
   ///   - path: The file as it will be called.
   ///   - replacing: Whether it replaces a file of that name.
+  ///   - followsLinks: True if a symbolic link of that name stays, and the file that it leads to is replaced.
   ///   - isPrivate: Whether nobody but its owner may read it.
   /// - Throws: `ByteStreamError` with code `alreadyExists` when something has the name and `replacing` is not set, or one
   ///   of the system's.
-  package init(at path: String, replacing: Bool, isPrivate: Bool = false) throws(ByteStreamError) {
+  package init(
+    at path: String, replacing: Bool, followingLinks followsLinks: Bool = false, isPrivate: Bool = false
+  ) throws(ByteStreamError) {
+    let path = replacing && followsLinks ? PosixFile.target(ofLink: path) : path
     var status = stat()
     if !replacing, lstat(path, &status) == 0 { throw Self.alreadyExists(path) }
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))

@@ -298,3 +298,19 @@ private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPoi
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
   write(descriptor, bytes.baseAddress, bytes.count)
 }
+
+extension PosixFile {
+  /// The path that a symbolic link leads to, from link to link, whether or not there is a file; any other path as it is.
+  package static func target(ofLink path: String) -> String {
+    var path = path
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+    for _ in 0..<40 {
+      let count = readlink(path, &buffer, buffer.count - 1)
+      guard count > 0 else { return path }
+      let target = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+      path = target.utf8.first == UInt8(ascii: "/") ? target : slash.map { "\(path[...$0])\(target)" } ?? target
+    }
+    return path
+  }
+}

@@ -11,7 +11,8 @@ struct RootCommand: ParsableCommand {
         buckia diff before.sqlite now.sqlite -o outbox
 
       Ben puts the file into his inbound folder and applies it, once, whatever happens. His own diff is made from what the \
-      snapshot keeps, so that nothing goes back to her that came from her:
+      snapshot keeps, so that nothing goes back to her that came from her. He makes that before he changes anything:
+        buckia snapshot ben.sqlite -o shared.sqlite
         buckia apply ben.sqlite inbound --snapshot shared.sqlite
         buckia conflicts ben.sqlite
         buckia diff shared.sqlite ben.sqlite -o outbox
@@ -21,7 +22,8 @@ struct RootCommand: ParsableCommand {
       """,
     version: Version.text,
     subcommands: [
-      InitVerb.self, DiffVerb.self, ShareVerb.self, InviteVerb.self, AcceptVerb.self, ApplyVerb.self, ShowVerb.self,
+      InitVerb.self, SnapshotVerb.self, DiffVerb.self, ShareVerb.self, InviteVerb.self, AcceptVerb.self, ApplyVerb.self,
+      ShowVerb.self,
       VerifyVerb.self, LogVerb.self,
       ConflictsVerb.self, ResolveVerb.self, ServeVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self,
       DoctorVerb.self,

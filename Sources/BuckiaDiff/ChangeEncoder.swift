@@ -7,10 +7,13 @@ final class ChangeEncoder {
   private let columnCount: Int
   private let isKey: [Bool]
   private let otherColumns: [Int]
+  /// True if an UPDATE has all old values: a rowid alone does not tell for sure which row it is about.
+  private let hasAllOldValues: Bool
   /// Which columns differ between the rows that were compared last.
   private let differs: UnsafeMutableBufferPointer<Bool>
 
   init(of table: TableDefinition) {
+    hasAllOldValues = table.isKeyedByRowID && table.module == nil
     columnCount = table.changesetColumns.count
     isKey = table.keyFlags.map { $0 != 0 }
     otherColumns = isKey.indices.filter { [isKey] in !isKey[$0] }
@@ -41,12 +44,17 @@ final class ChangeEncoder {
     return isAnyDifferent
   }
 
-  /// Adds the values of an UPDATE that makes one row the other: the key and what was different before, then what it is now.
+  /// Adds the values of an UPDATE that makes one row the other: the key and what was different before, then what it is now. Of a table
+  /// without a primary key, all values from before.
   func appendUpdate<Row: RowValues & ~Copyable>(
     from old: borrowing Row, to new: borrowing Row, in writer: inout ChangesetWriter
   ) throws {
     for column in 0..<columnCount {
-      if isKey[column] || differs[column] { try old.append(column, to: &writer) } else { writer.appendUndefined() }
+      if hasAllOldValues || isKey[column] || differs[column] {
+        try old.append(column, to: &writer)
+      } else {
+        writer.appendUndefined()
+      }
     }
     for column in 0..<columnCount {
       if differs[column] { try new.append(column, to: &writer) } else { writer.appendUndefined() }

@@ -46,6 +46,13 @@ public struct DiffOptions: Sendable {
   /// counts as later than what others have changed since. Of a database without clocks a difference always has
   /// everything.
   public var includesSent = false
+  /// Tables without a primary key whose rows go by their content, whatever `keyless` says.
+  package var contentTables: Set<TableName> = []
+  /// Tables whose rows are told apart by the key of another definition, where both sources have its columns.
+  package var keys: [TableName: TableDefinition] = [:]
+  /// Columns, by their names in the newer database, whose values are compared and travel as a column of another affinity stores them, if
+  /// that loses nothing of them.
+  package var affinities: [TableName: [String: Affinity]] = [:]
   /// The rows of tables that may differ, as far as that is known.
   package var candidates: [TableName: CandidateRows] = [:]
   /// Whether a raw changeset that would have to leave rows out for want of definitions is an error, before anything is

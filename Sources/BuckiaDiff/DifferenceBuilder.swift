@@ -63,6 +63,19 @@ struct DifferenceBuilder {
     skipped.append(SkippedItem(name: name, reason: SkipReason(code, arguments)))
   }
 
+  /// Names a table whose rows do not travel.
+  private mutating func skipRows(of entry: SchemaEntry, because reason: String) throws {
+    let known = older.schema.entry(named: entry.name)
+    let isSame =
+      try known.map {
+        try pages?.isUnchanged(entry) == true
+          || older.schema.contentStaying(of: $0)
+            == newer.schema.contentStaying(of: entry)
+      } ?? (newer.schema.contentStaying(of: entry)?.rows ?? 0 == 0)
+    skipped.append(
+      SkippedItem(name: entry.name.text, reason: SkipReason(.notReplicated, reason), differs: !isSame))
+  }
+
   // MARK: Pairing
 
   /// Compares every table of the newer database.
@@ -70,7 +83,7 @@ struct DifferenceBuilder {
     for entry in newer.schema.entries where options.includes(entry.name) && entry.kind != .view {
       if Replicability.isOwn(entry.name) || options.tables == nil && newer.schema.isInside(entry) { continue }
       if let reason = Replicability.refusal(of: entry) {
-        skip(entry.name.text, .notReplicated, reason)
+        try skipRows(of: entry, because: reason)
         continue
       }
       try progress.beginTable(entry.name.text)
@@ -105,11 +118,17 @@ struct DifferenceBuilder {
     if olderTable != nil {
       try olderSelection?.validate(for: entry.name, on: older.source.connection, of: older.source.name)
     }
-    let newerSide = try SourceTable(table, storedAs: entry.storedName, selection: selection)
-    let rekeyed = try isWhole && renames.isEmpty ? olderTable?.rekeyed(like: table, on: older.source.connection) : nil
+    let affinities = options.affinities[entry.name] ?? [:]
+    let keyed = try keyed(table, olderTable)
+    let newerSide = try SourceTable(
+      keyed?.newer ?? table, storedAs: entry.storedName, converting: affinities, selection: selection)
+    let rekeyed =
+      try keyed?.older
+      ?? (isWhole && renames.isEmpty ? olderTable?.rekeyed(like: table, on: older.source.connection) : nil)
     let olderName = older.schema.entry(named: entry.name)?.storedName ?? entry.storedName
     let olderSide = try (rekeyed ?? olderTable).map {
-      try SourceTable($0, storedAs: olderName, renames: renames, selection: olderSelection)
+      try SourceTable(
+        $0, storedAs: olderName, renames: renames, converting: affinities, selection: olderSelection)
     }
     let reconciliation = TableReconciliation(
       newerSide.definition, with: olderSide?.definition,
@@ -121,11 +140,24 @@ struct DifferenceBuilder {
     let pair = TablePair(
       definition: definition, newer: newerSide, older: olderSide, renames: renames, isRekeyed: rekeyed != nil,
       // Full-text tables are linked to others by their rowids.
-      isIdentifiedByContent: definition.isKeyedByRowID && definition.module == nil && options.keyless == .content)
+      isIdentifiedByContent: definition.isKeyedByRowID && definition.module == nil
+        && (options.keyless == .content || options.contentTables.contains(entry.name)))
     try skipFullTextSettings(of: pair)
     let isSame =
       try pair.older != nil && !pair.hasCondition && pages?.hasSameShadowTables(definition) == true
     return isSame ? nil : pair
+  }
+
+  /// A table with the key by which the options want its rows told apart; nil where they name none, or its rows have none.
+  private func keyed(
+    _ table: TableDefinition, _ olderTable: TableDefinition?
+  ) throws -> (newer: TableDefinition, older: TableDefinition)? {
+    guard let wanted = options.keys[TableName(table.name)], let olderTable,
+      let newer = table.hasSameKey(as: wanted) ? table : try table.rekeyed(like: wanted, on: newer.source.connection),
+      let older = olderTable.hasSameKey(as: wanted)
+        ? olderTable : try olderTable.rekeyed(like: wanted, on: older.source.connection)
+    else { return nil }
+    return (newer, older)
   }
 
   /// Names the settings of a full-text table that differ: they do not travel.
@@ -146,7 +178,7 @@ struct DifferenceBuilder {
   ) throws -> (newer: TableDefinition, older: TableDefinition?)? {
     let table = try newer.schema.definition(of: entry)
     if let reason = Replicability.refusal(of: table) {
-      skip(entry.name.text, .notReplicated, reason)
+      try skipRows(of: entry, because: reason)
       return nil
     }
     guard let olderEntry = older.schema.entry(named: entry.name) else { return (table, nil) }
@@ -208,7 +240,9 @@ struct DifferenceBuilder {
 
   /// Adds the newer schema as SQL, for those who adopt it: where whole databases are compared and their schemas differ.
   mutating func addAuthorSchema() throws {
-    guard isWhole, let comparison = try SchemaComparison(older.schema, newer.schema) else { return }
+    guard isWhole, let comparison = try SchemaComparison(older.schema, newer.schema, renames: options.renames) else {
+      return
+    }
     skipped += comparison.skipped
     guard let found = comparison.author else { return }
     if documents.reserve(found) { author = found } else { skip("sqlite_schema", .statementsTooLong) }

@@ -9,7 +9,7 @@ struct SchemaComparison {
   private(set) var skipped: [SkippedItem] = []
 
   /// - Returns: nil when both are the same, as far as receivers could make them.
-  init?(_ older: SchemaReader, _ newer: SchemaReader) throws {
+  init?(_ older: SchemaReader, _ newer: SchemaReader, renames: [ColumnRename] = []) throws {
     let (newest, oldest) = (try newer.statements(), try older.statements())
     // Mostly so, and then there is nothing to be checked.
     if newest == oldest { return nil }
@@ -29,9 +29,16 @@ struct SchemaComparison {
     // What is left out stays as it is where others have it.
     let gone = replaced.filter { present[$0.identity] == nil || left.contains($0.identity) }
     let entries = try gone.map { statement in
-      let isDropped = statement.kind == .table && present[statement.identity] == nil
-      let entry = isDropped ? older.entry(named: statement.name) : nil
-      return AuthorSchema.Replaced(statement, content: try entry.flatMap { try older.content(of: $0) })
+      guard statement.kind == .table, let entry = older.entry(named: statement.name) else {
+        return AuthorSchema.Replaced(statement)
+      }
+      guard present[statement.identity] != nil, let other = newer.entry(named: statement.name) else {
+        return AuthorSchema.Replaced(statement, content: try older.content(of: entry))
+      }
+      guard entry.kind == .table, other.kind == .table else { return AuthorSchema.Replaced(statement) }
+      let lost = try older.valuesLost(
+        in: newer.definition(of: other), since: older.definition(of: entry), ColumnRenames(renames))
+      return AuthorSchema.Replaced(statement, content: lost?.content)
     }
     guard try leavingOutRefused(gone.filter { $0.kind == .table }, on: older) != nil else { return }
     let found = AuthorSchema(statements: statements, replaced: entries)

@@ -6,11 +6,16 @@ public struct SkippedItem: Equatable, Sendable {
   public let name: String
   /// Why.
   public let reason: SkipReason
+  /// True if rows or values were left out that differ between the two databases.
+  public let leavesRowsOut: Bool
 
   /// Makes an item.
-  package init(name: String, reason: SkipReason) {
+  ///
+  /// - Parameter differs: False where the two databases are known to have the same of it.
+  package init(name: String, reason: SkipReason, differs: Bool = true) {
     self.name = name
     self.reason = reason
+    leavesRowsOut = differs && reason.code.isAboutRows
   }
 
   /// Makes an item for something that cannot be replicated.
@@ -65,6 +70,17 @@ extension SkipReason {
     // Why rows were compared and not pages.
     case rowsSelected, comparedByContent, columnsRenamed, definitionDiffers, computedDefault, pagesUnavailable
     case pagesDamaged, pageSizeDiffers, notUTF8, logRestarted
+
+    /// True if rows or values do not travel for it, whatever becomes of definitions.
+    fileprivate var isAboutRows: Bool {
+      switch self {
+      case .notReplicated, .unlikeOlderTable, .unreadable, .keyDiffers, .tooManyNewTables, .notCreatable, .sizeLimit,
+        .newTableNeedsDefinition, .columnsNeedDefinition, .omittedColumnsNeedDefinition, .columnNotAddable,
+        .tooManyNewColumns, .virtualAndOrdinary, .moduleDiffers, .virtualColumnsDiffer:
+        true
+      default: false
+      }
+    }
 
     /// The sentence for people: `$1` is the first argument, `$*` all of them.
     fileprivate var sentence: String {

@@ -62,18 +62,29 @@ struct SourceTable {
   /// - Parameters:
   ///   - storedName: The name that it has in the source.
   ///   - renames: Columns that have another name in the changeset.
+  ///   - affinities: Columns of the changeset that travel as a column of another affinity stores them.
   init(
-    _ table: TableDefinition, storedAs storedName: String, renames: [ColumnRename] = [], selection: RowSelection?
+    _ table: TableDefinition, storedAs storedName: String, renames: [ColumnRename] = [],
+    converting affinities: [String: Affinity] = [:], selection: RowSelection?
   ) throws {
     self.storedName = storedName
     // Of all its columns: one that is left out may hide the rowid, too.
     rowIDName = table.rowIDName
     stored = try selection?.applied(to: table) ?? table
-    rewritten = try selection?.rewrittenLiterals(in: stored) ?? [:]
+    var rewritten = try selection?.rewrittenLiterals(in: stored) ?? [:]
     var definition = stored
     for rename in renames {
       if let column = definition.column(named: rename.oldName) { definition.columns[column].name = rename.newName }
     }
+    for (name, affinity) in affinities {
+      guard let place = definition.column(named: name), definition.affinity(at: place) != affinity,
+        rewritten[place] == nil
+      else { continue }
+      // Among values of any class, two can become one.
+      if definition.affinity(at: place) == .blob, definition.primaryKey.contains(place) { continue }
+      rewritten[place] = affinity.converted(SQLText.identifier(stored.columns[place].name))
+    }
+    self.rewritten = rewritten
     self.definition = definition
     self.selection = selection
     places = ColumnLookup(definition.columns)

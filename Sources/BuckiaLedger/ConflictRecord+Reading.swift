@@ -151,7 +151,8 @@ extension ConflictRecord {
     let details = ConflictDetails.Reader(on: connection)
     let row = try selection.query(
       """
-      conflict, entry, coalesce(l.diff, lower(hex(l.digest))), layout, table_name, kind, outcome, base, local, incoming, c.reason
+      conflict, entry, coalesce(l.diff, lower(hex(l.digest))), layout, table_name, kind, outcome, base, local, incoming, c.reason,
+      iif(l.sender = '\(LedgerKey.mergeSender)', l.file, NULL)
       """, "ORDER BY conflict LIMIT \(limit ?? -1)", on: connection)
     while try row.step() {
       let layout = row.integer(at: 3)
@@ -173,6 +174,7 @@ extension ConflictRecord {
         key: key, kind: kind(row, at: 5),
         outcome: outcome(row, at: 6), base: versions.base, local: versions.local, incoming: versions.incoming,
         reason: row.text(at: 10))
+      record.mergedFile = row.text(at: 11)
       try details.add(to: &record)
       try body(record)
     }

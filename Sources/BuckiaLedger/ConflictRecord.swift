@@ -35,6 +35,8 @@ public struct ConflictRecord: Sendable {
   public package(set) var constraint: ViolatedConstraint?
   /// The keys of the local rows that have a UNIQUE value which the incoming row was to get.
   public package(set) var others: [[Cell]] = []
+  /// The file of the other side, if the conflict was met in a merge; nil for one of a diff.
+  public package(set) var mergedFile: String?
   /// The rule that has decided, by its number; nil where none has.
   public package(set) var rule: Int64?
   /// How it was resolved since it was recorded, last; nil where it was not.

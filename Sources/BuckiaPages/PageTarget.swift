@@ -2,7 +2,9 @@ import BuckiaByteStreams
 
 /// Where a page goes.
 package enum PageTarget {
-  /// Into a file, which appears complete or not at all; `isPrivate` where only its owner may read it.
+  /// Into a file, which appears complete or not at all.
+  ///
+  /// - Parameter isPrivate: True if only its owner may read it.
   case file(String, isReplacing: Bool, isPrivate: Bool = false)
   /// To a closure that gets the bytes piece by piece.
   case stream((UnsafeRawBufferPointer) throws -> Void)
@@ -16,7 +18,7 @@ package enum PageTarget {
   package func write(_ body: (PageWriter) throws -> Void) throws -> Int64 {
     switch self {
     case .file(let path, let isReplacing, let isPrivate):
-      let file = try AtomicFileOutput(at: path, replacing: isReplacing, isPrivate: isPrivate)
+      let file = try AtomicFileOutput(at: path, replacing: isReplacing, followingLinks: true, isPrivate: isPrivate)
       let page = PageWriter { try file.write($0) }
       try body(page)
       try page.flush()

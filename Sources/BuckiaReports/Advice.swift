@@ -16,6 +16,7 @@ extension Remark {
     case .attachmentsNotUnpacked: "\(description); `tar --zstd -xf` does it"
     case .noOldValues: "\(description); `diff` makes files that have them"
     case .stateDiffers, .stateAltered: "\(description); `share --resync` does that at the sender"
+    case .firstSnapshot: "\(description); `buckia snapshot` makes the first one, of a copy from before"
     case .sentBefore: "\(description); `diff --again` does it"
     case .rowsWithoutParent:
       "\(description); `resolve --set` and `resolve --delete` do it where the row is a recorded conflict"

@@ -28,7 +28,7 @@ extension Remark {
     // Databases.
     case noPrimaryKey, notCreatable, fullTextSettings, checkConstraints, conflictClauses, expressionDefault,
       unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, integerKeys, triggers,
-      counters, heldChanges, damaged, notCheckable, hiddenReference, reusedKeys, noKeyRange, stateAltered,
+      counters, timesKept, heldChanges, damaged, notCheckable, hiddenReference, reusedKeys, noKeyRange, stateAltered,
       laterColumns
     // Ids of new files.
     case clockNotKept, outgoingNotNoted, clockBehind
@@ -39,11 +39,11 @@ extension Remark {
     case recipientUnconfirmed, shareReplaced, shareBeside, newColumnShared, rowsWithoutParent, parentNotShared,
       parentLeftOut, rowsHeldBack, conditionFails, parentColumnsLeftOut
     // Snapshots.
-    case sentNotNoted, sentBefore, snapshotIncomplete
+    case sentNotNoted, sentBefore, snapshotIncomplete, firstSnapshot
     // Clocks of tables.
     case clocksNotKept, rowsReturned
     // Merges of databases.
-    case renumberedRows, schemaNotMerged
+    case renumberedRows, remappedKeys, matchedRows, schemaNotMerged
     // Rows that came.
     case keyChanged, lastKeys, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
     case heldNotApplied
@@ -90,7 +90,10 @@ extension Remark {
           + "applied, unless that is asked for"
       case .counters:
         "column \"$1.$2\" is a count that triggers keep: it travels as a value, so when two copies have counted by "
-          + "themselves, one of the counts is lost; compute it anew afterwards"
+          + "themselves, one of the counts is lost; compute it anew afterwards. A merge adds up what both have counted"
+      case .timesKept:
+        "column \"$1.$2\" is a time that a trigger notes: where two copies have noted different ones, applying a diff meets "
+          + "a conflict; a merge keeps the later one"
       case .heldChanges:
         "changes of table \"$1\" from $2 ($3) are kept until there is a place for them: $4; the next apply after that "
           + "takes them"
@@ -177,6 +180,9 @@ extension Remark {
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "
           + "these changes again: $2"
+      case .firstSnapshot:
+        "there was no snapshot $1 yet, so all that was in the database counts as known to the others: what you had changed before and "
+          + "not sent is in none of your next differences"
       case .snapshotIncomplete:
         "$1: it was not made anew when $2 had been applied, and what that did is not known any more, so it counts as changed here"
       case .rowsReturned:
@@ -188,6 +194,10 @@ extension Remark {
       case .renumberedRows:
         "table \"$1\" has no primary key, and both sides have given the same rowids to different rows: $2 of the incoming "
           + "rows got others"
+      case .remappedKeys:
+        "table \"$1\": both sides have added rows with the same numbers; $2 of the incoming rows got others, and so did what refers to them"
+      case .matchedRows:
+        "table \"$1\": $2 of the incoming rows are here under other numbers, which count"
       case .schemaNotMerged:
         "what the other side has changed in the schema could not be taken over, but for new tables and columns: $1"
 

@@ -8,7 +8,7 @@ public struct SchemaConflict: Equatable, Sendable, CustomStringConvertible {
   public enum Kind: String, Sendable, CaseIterable {
     /// Both have changed it, or both have made it, differently.
     case bothChanged = "both-changed"
-    /// It was dropped here, and changed on the other side.
+    /// It was dropped here, and changed on the other side. A table or column is there again, with the values of the other side.
     case droppedHere = "dropped-here"
     /// It was changed here, and dropped on the other side. It stays.
     case droppedThere = "dropped-there"
@@ -36,7 +36,10 @@ public struct SchemaConflict: Equatable, Sendable, CustomStringConvertible {
   public var description: String {
     switch kind {
     case .bothChanged: "both sides have changed the \(object) \"\(name)\" differently; the one that is here stays"
-    case .droppedHere: "the \(object) \"\(name)\" was dropped here, and the other side has changed it; it stays dropped"
+    case .droppedHere:
+      "the \(object) \"\(name)\" was dropped here, and the other side has changed it; "
+        + (["table", "column"].contains(object)
+          ? "it is here again, with the values of the other side" : "it stays dropped")
     case .droppedThere: "the other side has dropped the \(object) \"\(name)\", which was changed here; it stays"
     }
   }

@@ -6,7 +6,8 @@ package struct AuthorSchema: Equatable, Sendable {
   package struct Replaced: Equatable, Sendable {
     /// The statement.
     package let statement: SchemaStatement
-    /// What the table held, where it was dropped.
+    /// What the table held, where it was dropped; else those of its values that its new definition does not keep, nil where it keeps
+    /// all of them.
     package let content: TableContent?
 
     /// Makes an entry.

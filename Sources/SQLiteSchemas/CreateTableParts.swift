@@ -49,6 +49,29 @@ package struct CreateTableParts {
     return other.columns.dropFirst(columns.count).map { other.tokens.text(of: $0) }
   }
 
+  /// The columns that may have got another name in another statement of the table: at the same place between those that both have, and
+  /// with the same definition otherwise, as `ALTER TABLE … RENAME COLUMN` leaves it.
+  package func renamedColumns(in other: CreateTableParts) -> [(old: String, new: String)] {
+    let mine = columns.map { (name: tokens.name(at: $0.lowerBound) ?? "", range: $0) }
+    let others = other.columns.map { (name: other.tokens.name(at: $0.lowerBound) ?? "", range: $0) }
+    var found: [(old: String, new: String)] = []
+    var next = 0
+    for column in mine {
+      if let same = others.firstIndex(where: { ASCIIName.matches($0.name, column.name) }) {
+        next = same + 1
+        continue
+      }
+      guard next < others.count else { break }
+      let candidate = others[next]
+      guard !mine.contains(where: { ASCIIName.matches($0.name, candidate.name) }),
+        isSame(column.range.dropFirst(), as: candidate.range.dropFirst(), in: other.tokens)
+      else { continue }
+      found.append((column.name, candidate.name))
+      next += 1
+    }
+    return found
+  }
+
   /// The definition of a column, from its name on; nil where the statement has none of this name.
   package func definition(ofColumn name: String) -> String? {
     let column = columns.first { column in

@@ -1,7 +1,13 @@
 extension TriggerDefinition.Statement {
   /// The columns that the statement sets to a count: from their own value (`SET n = n + 1`), or from what other rows hold
   /// (`SET n = (SELECT count(*) …)`).
-  package var countedColumns: [String] {
+  package var countedColumns: [String] { columns { $0.isCount(of: $1, $2) } }
+
+  /// The columns that the statement sets to the present time.
+  package var timedColumns: [String] { columns { tokens, _, range in tokens.isTime(range) } }
+
+  /// The columns that the statement sets to an expression which meets a condition.
+  private func columns(where isMet: (SQLTokens, String, Range<Int>) -> Bool) -> [String] {
     let tokens = SQLTokens(text)
     var columns: [String] = []
     var index = 0
@@ -15,7 +21,7 @@ extension TriggerDefinition.Statement {
       while let column = tokens.name(at: index), tokens.isMark("=", at: index + 1) {
         let start = index + 2
         index = tokens.endOfExpression(from: start)
-        if tokens.isCount(of: column, start..<max(start, index)) { columns.append(column) }
+        if isMet(tokens, column, start..<max(start, index)) { columns.append(column) }
         guard tokens.isMark(",", at: index) else { break }
         index += 1
       }
@@ -38,6 +44,15 @@ extension SQLTokens {
       index += 1
     }
     return min(index, count)
+  }
+
+  /// True if an expression gives the present time.
+  fileprivate func isTime(_ range: Range<Int>) -> Bool {
+    range.contains { index in
+      ["current_timestamp", "current_date", "current_time"].contains { isWord($0, at: index) }
+        || isMark("(", at: index - 1) && name(at: index).map { ASCIIName.matches($0, "now") } == true
+        || isMark(",", at: index - 1) && name(at: index).map { ASCIIName.matches($0, "now") } == true
+    }
   }
 
   /// Whether an expression computes a number from the column itself, or counts rows.

@@ -54,6 +54,7 @@ struct GitVerbTests {
   @Test("Later merges of the same branches begin with what was merged before, whatever collided then")
   func again() throws {
     let repository = try Self.repository()
+    try repository.shell("\"$BUCKIA\" git install --no-remap --quiet")
     try repository.diverge(
       main: { try repository.sql(Self.path, "INSERT INTO notes VALUES (9, 'ours')") },
       side: { try repository.sql(Self.path, "INSERT INTO notes VALUES (9, 'theirs')") })

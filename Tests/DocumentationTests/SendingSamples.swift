@@ -9,6 +9,12 @@ private func send(before: String, now: String, outbox: String) throws {
   for item in report.skipped { print(item.name, "is not in the file:", item.reason) }
 }
 
+/// Makes the first snapshot.
+private func begin(_ now: String, _ shared: String) throws {
+  // Once, at the beginning.
+  try DatabaseManager(now).snapshot(to: shared)
+}
+
 /// Sends and receives, and keeps what both sides have.
 private func exchange(now: String, shared: String, outbox: String, inbound: String) throws {
   // Send what changed since the last exchange, then take what has come.
@@ -66,7 +72,7 @@ struct SendingSamples {
     let files = try SampleFiles(ours: "UPDATE notes SET title = 'Wireless' WHERE id = 2")
     try files.deliver()
     let shared = files.folder.file("shared.sqlite")
-    try DatabaseManager(files.before).snapshot(to: shared)
+    try begin(files.before, shared)
     try exchange(now: files.mine, shared: shared, outbox: files.outbox, inbound: files.inbound)
     #expect(try files.folder.names(in: "outbox").count == 1)
     #expect(try files.titles() == ["Ship", "Wireless", "Harbour"])

@@ -17,7 +17,8 @@ package enum CipherTarget: Sendable {
   func write(from source: CipherSource, _ body: (any ByteOutput) throws -> Void) throws -> Int64 {
     switch self {
     case .path(let path, let isReplacing):
-      let file = try AtomicFileOutput(at: path, replacing: isReplacing, isPrivate: source.isPrivate)
+      let file = try AtomicFileOutput(
+        at: path, replacing: isReplacing, followingLinks: true, isPrivate: source.isPrivate)
       let counting = CountingOutput(file)
       try body(counting)
       try file.publish()

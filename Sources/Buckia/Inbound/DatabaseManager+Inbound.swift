@@ -104,6 +104,7 @@ extension DatabaseManager {
       }
       report.answers = answers
       if let repair { report.warnings.append(repair) }
+      if let snapshot, mark == nil { report.warnings.append(Remark(.firstSnapshot, snapshot)) }
     } catch var interruption as ApplyInterruption {
       interruption.report.answers = answers
       // What was applied before is none of this database's own changes: the next difference must not have it.

@@ -41,9 +41,11 @@ extension DatabaseManager {
     var (report, seconds) = try WallClock.timing {
       try BuckiaError.wrapping {
         try requireFile()
-        let incoming = try IncomingDatabase(
-          other, since: base, busyTimeout: busyTimeout, allowsUnrelated: options.allowsUnrelated,
-          progress: { try progress(.comparing($0)) })
+        let incoming = try withReader { ours in
+          try IncomingDatabase(
+            other, since: base, busyTimeout: busyTimeout, options, into: ours,
+            progress: { try progress(.comparing($0)) })
+        }
         var settings = ApplySettings(
           policies: options.conflicts, resolver: resolver, memoryLimit: options.memoryLimit,
           time: WallClock.unixMilliseconds, progress: { try progress(.applying(rows: $0)) })
@@ -70,7 +72,9 @@ extension DatabaseManager {
     return try withReader { connection in
       let target = DatabaseFileTarget(output, for: "merge")
       _ = try target.requireReplaceable(by: connection.path)
-      let temporary = try target.makeTemporaryFile(like: connection.path, other)
+      let temporary = try target.makeTemporaryFile(
+        like: connection.path, incoming.source.connection.path,
+        incoming.hasBase ? incoming.base.connection.path : connection.path)
       try connection.copyState(to: temporary.path)
       var report: MergeReport
       do {

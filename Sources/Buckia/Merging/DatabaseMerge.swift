@@ -18,6 +18,8 @@ struct DatabaseMerge: ~Copyable {
   private var report: MergeReport
   /// Why the schemas cannot be merged here.
   private var schemaRefusal: ReplicationError?
+  /// The tables whose definition stays, since the other side's would lose values of them, and the column that has these.
+  private var keptTables: [TableName: String] = [:]
 
   /// - Parameters:
   ///   - incoming: The other side.
@@ -34,13 +36,14 @@ struct DatabaseMerge: ~Copyable {
     self.connection = SQLiteConnection(sharing: connection)
     report = MergeReport(path: connection.path, hasBase: incoming.hasBase, isDryRun: options.isDryRun)
     report.skipped = incoming.rowsLeftOut
+    for table in incoming.rekeyed { keptTables[table] = "" }
   }
 
   /// Merges.
   ///
   /// - Throws: `ReplicationError`, `SQLiteError`, what the resolver and the progress closure throw. Nothing has been changed then.
   consuming func run() throws -> MergeReport {
-    if incoming.difference.isEmpty { return report }
+    if incoming.difference.isEmpty, try sequencesBehind().isEmpty { return report }
     // Most merges meet no conflict, and then no ledger has to be made and removed again.
     var keepsLedger = try Ledger.exists(on: connection)
     while try !apply(keepingLedger: keepsLedger) { keepsLedger = true }
@@ -61,7 +64,11 @@ struct DatabaseMerge: ~Copyable {
       } catch is IndexRebuildFailure {
         settings.indexPolicy = .keep
       } catch let error as ReplicationError where error.isAboutTheSchema && mergesSchema {
-        schemaRefusal = error
+        if error.code == .columnsDiffer, let table = error.table.map({ TableName($0) }), keptTables[table] == nil {
+          keptTables[table] = error.column ?? ""
+        } else {
+          schemaRefusal = error
+        }
       }
     }
   }
@@ -80,16 +87,27 @@ struct DatabaseMerge: ~Copyable {
     let transaction = try SQLiteTransaction(on: connection)
     let newest = try ConflictRecord.newest(on: connection)
     let ours = try SchemaReader(connection)
+    let renames =
+      try incoming.renames + SchemaReader(incoming.base.connection).renames(to: ours, besides: options.renames)
+    try requireKnown(renames)
     let schema = try SchemaMerge(
-      base: incoming.baseStatements, ours: ours.statements(), theirs: incoming.difference.author)
+      base: incoming.baseStatements, ours: ours.statements(), theirs: incoming.difference.author, keeping: keptTables)
     let dropped = droppedTables(in: ours)
-    let fitted = try FittedChanges(
-      incoming.difference, without: dropped, from: incoming.source.connection, on: connection)
+    let droppedColumns = try droppedColumns(in: ours, ColumnRenames(renames))
+    let fitted = try FittedChanges(incoming, without: dropped, options, ColumnRenames(renames), on: connection)
+    // What the other side has changed of a table that is gone here is nothing without the rest of it.
+    let returned =
+      dropped.isEmpty
+      ? nil
+      : try DatabaseComparison.run(
+        from: .empty(), to: incoming.source, options: DiffOptions(tables: dropped.sorted { $0.text < $1.text }))
+    if let returned { try fitted.changeset.write(contentsOf: returned.changeset) }
     let key = LedgerKey(mergeWith: (0..<32).map { _ in UInt8.random(in: 0...255) })
     let changes = IncomingChanges(
       key: key, file: options.incomingName ?? incoming.name,
-      definitions: incoming.difference.tables.map(\.definition).filter { !dropped.contains(TableName($0.name)) },
-      author: schema.author, changeset: fitted.changeset,
+      definitions: incoming.difference.tables.map(\.definition).filter { !dropped.contains(TableName($0.name)) }
+        + (returned?.tables.map(\.definition) ?? []),
+      author: schema.author, renames: renames, changeset: fitted.changeset,
       feed: ChangesetFeed(try ChangesetSummary.of(fitted.changeset)))
     settings.schema = mergesSchema ? .adopt : .additive
     let plan: ApplyPlan
@@ -101,7 +119,11 @@ struct DatabaseMerge: ~Copyable {
     let result = try plan.apply(in: transaction)
     guard settings.keepsLedger || result.counts.conflicts == 0 else { return false }
     note(result, fitted)
-    try noteConflicts(of: schema, dropped, after: newest)
+    for sequence in try sequencesBehind() {
+      try AutoIncrement.raise(sequence.table, to: sequence.number, on: connection)
+    }
+    let returnedColumns = try droppedColumns.filter { try !drop($0.column, of: $0.table) }
+    try noteConflicts(of: schema, dropped, returnedColumns.map { "\($0.table).\($0.column)" }, after: newest)
     if settings.keepsLedger { try removeTraces(of: key) }
     if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
     return true
@@ -112,6 +134,69 @@ struct DatabaseMerge: ~Copyable {
     let base = Set(incoming.baseStatements.filter { $0.kind == .table }.map(\.name))
     let changed = incoming.difference.tables.map { TableName($0.definition.name) }
     return Set(changed.filter { base.contains($0) && schema.entry(named: $0) == nil })
+  }
+
+  /// The AUTOINCREMENT tables of which the other side has given out greater numbers, and the greatest of these.
+  private func sequencesBehind() throws -> [(table: TableName, number: Int64)] {
+    let exists = "SELECT 1 FROM main.sqlite_schema WHERE name = 'sqlite_sequence'"
+    guard try connection.integer(exists) != nil, try incoming.source.connection.integer(exists) != nil else {
+      return []
+    }
+    let schema = try SchemaReader(connection)
+    var behind: [(table: TableName, number: Int64)] = []
+    try incoming.source.connection.forEachRow(of: "SELECT name, seq FROM main.sqlite_sequence") { row in
+      guard let entry = schema.entry(named: TableName(row.text(at: 0) ?? "")), entry.kind == .table,
+        try schema.definition(of: entry).isAutoIncrement
+      else { return }
+      let mine =
+        try connection.integer("SELECT seq FROM main.sqlite_sequence WHERE name = ?1", binding: [entry.name.text]) ?? 0
+      let number = row.integer(at: 1)
+      if number > mine, number <= AutoIncrement.greatestIncomingID { behind.append((entry.name, number)) }
+    }
+    return behind
+  }
+
+  /// Makes sure that the columns which are said to have another name do.
+  private func requireKnown(_ renames: [ColumnRename]) throws {
+    guard let unknown = options.renames.first(where: { !renames.contains($0) }) else { return }
+    throw BuckiaError(
+      .columnsDiffer,
+      "column \"\(unknown.table).\(unknown.oldName)\" has not become \"\(unknown.newName)\" on either side: the first must be "
+        + "in the base only, the second on that side only")
+  }
+
+  /// The columns of changed tables that the base has, and this database no longer has: the changes may bring them back.
+  private func droppedColumns(
+    in schema: SchemaReader, _ renames: ColumnRenames
+  ) throws -> [(table: TableName, column: String)] {
+    let base = try SchemaReader(incoming.base.connection)
+    return try incoming.difference.tables.map(\.definition).filter { $0.module == nil }.flatMap { theirs in
+      let name = TableName(theirs.name)
+      guard let known = base.entry(named: name), known.kind == .table, let mine = schema.entry(named: name),
+        mine.kind == .table, !mine.isDefined(like: known)
+      else { return [(table: TableName, column: String)]() }
+      let (before, local) = (try base.definition(of: known), try schema.definition(of: mine))
+      return theirs.columns.map(\.name).filter { column in
+        before.column(named: column) != nil && local.column(named: column) == nil
+          && !renames.otherNames(of: column, in: name).contains { local.column(named: $0) != nil }
+      }.map { (name, $0) }
+    }
+  }
+
+  /// Drops a column that came back only because the other side still has it.
+  ///
+  /// - Returns: False where it has values of the other side's, or is needed, and stays.
+  private func drop(_ column: String, of table: TableName) throws -> Bool {
+    let schema = try SchemaReader(connection)
+    guard let entry = schema.entry(named: table), entry.kind == .table else { return true }
+    let definition = try schema.definition(of: entry)
+    guard let place = definition.column(named: column) else { return true }
+    let name = SQLText.identifier(definition.columns[place].name)
+    let standard = definition.columns[place].defaultValue?.sql ?? "NULL"
+    guard
+      try connection.integer("SELECT 1 FROM main.\(table.quoted) WHERE \(name) IS NOT \(standard) LIMIT 1") == nil
+    else { return false }
+    return try connection.failure(ofRunning: "ALTER TABLE main.\(table.quoted) DROP COLUMN \(name)") == nil
   }
 
   private mutating func note(_ result: ApplyResult, _ fitted: FittedChanges) {
@@ -127,15 +212,16 @@ struct DatabaseMerge: ~Copyable {
     report.schemaChanges = result.schemaChanges
     report.changedTables = result.changedTables
     report.warnings += result.warnings
-    report.warnings += fitted.renumbered.map { Remark(.renumberedRows, $0.table.text, "\($0.count)") }
+    report.warnings += fitted.remarks
   }
 
   /// Notes what a person has to decide.
   private mutating func noteConflicts(
-    of schema: SchemaMerge, _ dropped: Set<TableName>, after newest: Int64
+    of schema: SchemaMerge, _ dropped: Set<TableName>, _ returnedColumns: [String], after newest: Int64
   ) throws {
     report.schemaConflicts = schema.conflicts
     for table in dropped.sorted(by: { $0.text < $1.text }) { noteConflict(.droppedHere, table) }
+    report.schemaConflicts += returnedColumns.map { SchemaConflict(.droppedHere, "column", $0) }
     // A table that the other side has dropped stays where it holds rows that were not there.
     let present = try SchemaReader(connection)
     for table in schema.droppedTables where present.entry(named: table) != nil { noteConflict(.droppedThere, table) }

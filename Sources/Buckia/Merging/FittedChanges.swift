@@ -7,99 +7,269 @@ import SQLiteSchemas
 
 /// The changes of another database, made to fit one that has been changed by itself since their base.
 ///
-/// Changes of tables that are gone here are left out. In tables without a key both sides may have given one rowid to different rows:
-/// the incoming row gets a rowid that nobody uses, so that both rows are kept.
+/// Changes of tables that are gone here are left out, and columns that are no person's edit are settled (``SettledColumns``). Where both
+/// sides have given one number to different rows, the incoming row gets a number that neither side uses, and what refers to it follows: both
+/// rows are kept.
 struct FittedChanges {
   /// The changes.
   private(set) var changeset: TemporaryBuffer
-  /// How many rows of each table got another rowid.
-  private(set) var renumbered: [(table: TableName, count: Int)] = []
-
-  /// A row that gets another rowid.
-  private struct Renumbering {
-    /// Where its INSERT stands.
-    let change: Int
-    /// The rowid; nil where SQLite is to choose one.
-    let rowID: Int64?
-  }
+  /// What is worth knowing of the numbers.
+  private(set) var remarks: [Remark] = []
 
   /// - Parameters:
-  ///   - difference: What the other side has changed.
+  ///   - incoming: The other side.
   ///   - dropped: The tables that are gone here.
-  ///   - incoming: The other database.
+  ///   - options: How to merge.
+  ///   - renames: The renames of both sides.
   ///   - connection: The database that receives the changes.
   init(
-    _ difference: DatabaseDifference, without dropped: Set<TableName>, from incoming: borrowing SQLiteConnection,
+    _ incoming: IncomingDatabase, without dropped: Set<TableName>, _ options: MergeOptions, _ renames: ColumnRenames,
     on connection: borrowing SQLiteConnection
   ) throws {
-    changeset = difference.changeset
-    var tables: [TableName: RowIDCollisions] = [:]
-    let schema = try SchemaReader(connection)
-    for table in difference.tables where table.inserted > 0 {
-      let name = TableName(table.definition.name)
-      tables[name] = try RowIDCollisions(table.definition, in: schema, from: incoming, on: connection)
+    changeset = incoming.difference.changeset
+    if !dropped.isEmpty {
+      let left = changeset.makeEmpty()
+      try Changesets.copy(changeset, into: left) { _, reader, _ in
+        reader.table.map { !dropped.contains(TableName($0.name)) } ?? false
+      }
+      changeset = left
     }
-    let renumberings = try tables.isEmpty ? [] : findCollisions(&tables)
-    renumbered = tables.filter { $0.value.count > 0 }.map { (table: $0.key, count: $0.value.count) }
-      .sorted { $0.table.text < $1.table.text }
-    if renumberings.isEmpty, dropped.isEmpty { return }
-    try rewrite(renumberings, without: dropped)
+    let tables = incoming.difference.tables.map(\.definition).filter { !dropped.contains(TableName($0.name)) }
+    let schema = try SchemaReader(connection)
+    let settled = try SettledColumns(of: tables, incoming, options, schema, renames, on: connection)
+    if !settled.isEmpty { changeset = try settled.settle(changeset) }
+    let inserting = Set(
+      incoming.difference.tables.filter { $0.inserted > 0 }.map { TableName($0.definition.name) })
+    var met = try LocalRows(
+      of: tables.filter { inserting.contains(TableName($0.name)) }, incoming, options, schema, renames, on: connection)
+    if met.isEmpty { return }
+    try met.find(in: changeset)
+    let known = try RebaseDefinitions(of: tables, ChangesetSummary.of(changeset).tables.map(\.table), on: connection)
+    let renumbered = changeset.makeEmpty()
+    let remapped = try Changesets.remapKeys(
+      of: changeset, inUseBy: met.rows, definitions: known.rebaseTables,
+      matching: Dictionary(met.matches.map { ($0.key.text, $0.value) }) { first, _ in first }, into: renumbered)
+    if remapped.isEmpty { return }
+    changeset = met.matches.isEmpty ? renumbered : try met.updates(of: renumbered)
+    let isKeyless = Dictionary(tables.map { (TableName($0.name), $0.isKeyedByRowID) }) { first, _ in first }
+    for (table, keys) in Dictionary(grouping: remapped, by: { TableName($0.table) })
+      .sorted(by: { $0.key.text < $1.key.text })
+    {
+      let matched = keys.count { met.matches[table]?[$0.key] != nil }
+      if keys.count > matched {
+        remarks.append(
+          Remark(isKeyless[table] == true ? .renumberedRows : .remappedKeys, table.text, "\(keys.count - matched)"))
+      }
+      if matched > 0 { remarks.append(Remark(.matchedRows, table.text, "\(matched)")) }
+    }
+    remarks += known.remarks(remapped: remapped, remapsKeys: true).filter { remark in
+      remark.code == .undeclaredReferences && isKeyless[TableName(remark.arguments[0])] == false
+    }
+  }
+}
+
+/// The rows here that have the numbers of incoming ones, or are the same under another number.
+private struct LocalRows {
+  /// The rows that have the numbers, as INSERTs in the form of the incoming changes.
+  let rows: TemporaryBuffer
+  /// The numbers here of incoming rows that are the same, by theirs.
+  private(set) var matches: [TableName: [Int64: Int64]] = [:]
+  private var tables: [TableName: Table] = [:]
+
+  private struct Table {
+    let key: Int
+    let byKey: PreparedStatement
+    /// The columns by which rows are the same, and what finds those of a row.
+    var matching: [(columns: [Int], query: PreparedStatement)] = []
+    /// Tells whether the base has a row; nil where it has no such table.
+    let inBase: PreparedStatement?
   }
 
-  /// Finds the INSERTs whose rowid is that of another row here.
-  private func findCollisions(_ tables: inout [TableName: RowIDCollisions]) throws -> [Renumbering] {
-    var found: [Renumbering] = []
-    var scan = ChangesetScan(changeset)
-    while try scan.advance() {
-      try scan.window.withBytes { bytes in
-        while let change = try scan.next(in: bytes) {
-          guard change.operation == .insert, let table = scan.reader.table else { continue }
-          let isMet =
-            try tables[TableName(table.name)]?.meets(scan.reader.new, in: bytes) { value in
-              try scan.longValue(value).map { try longBytes($0) }
-            } ?? false
-          guard isMet else { continue }
-          let rowID = tables[TableName(table.name)]?.nextRowID()
-          found.append(Renumbering(change: scan.range(of: change).lowerBound, rowID: rowID))
+  init(
+    of definitions: [TableDefinition], _ incoming: IncomingDatabase, _ options: MergeOptions, _ schema: SchemaReader,
+    _ renames: ColumnRenames, on connection: borrowing SQLiteConnection
+  ) throws {
+    rows = incoming.difference.changeset.makeEmpty()
+    let base = try SchemaReader(incoming.base.connection)
+    for definition in definitions where definition.module == nil {
+      let name = TableName(definition.name)
+      guard definition.isKeyedByRowID || definition.givesOutKeys && options.remapsKeys && incoming.hasBase,
+        let entry = schema.entry(named: name), entry.kind == .table
+      else { continue }
+      let local = try schema.definition(of: entry)
+      guard definition.isKeyedByRowID ? local.isKeyedByRowID : local.givesOutKeys, let key = local.keySQL.first,
+        !local.isKeyedByRowID || local.rowIDName != nil
+      else { continue }
+      let lookup = ColumnLookup(local.columns)
+      func stored(_ column: ColumnDefinition) -> String? {
+        let names = [column.name] + renames.otherNames(of: column.name, in: name)
+        return names.lazy.compactMap { lookup[$0] }.first.map { SQLText.identifier(local.columns[$0].name) }
+      }
+      let columns = definition.columns.map(stored)
+      var results = try zip(columns, definition.columns).map { stored, column in
+        try stored ?? AddedColumnValue.literal(of: column, isStrict: definition.isStrict)
+      }
+      if definition.isKeyedByRowID { results.insert(key, at: 0) }
+      let from = "FROM main.\(name.quoted) WHERE"
+      var table = Table(
+        key: definition.keyIndexes[0],
+        byKey: PreparedStatement(
+          try connection.prepare("SELECT \(results.joined(separator: ", ")) \(from) \(key) = ?1", isPersistent: true)),
+        inBase: try Self.lookup(of: name, in: base, incoming.base.connection))
+      if !definition.isKeyedByRowID {
+        let wanted = options.matches[name]
+        let sets = try wanted.map { [$0] } ?? Self.unique(of: local, on: connection)
+        for set in sets {
+          let places = set.compactMap { wanted in
+            columns.firstIndex { $0 == SQLText.identifier(wanted) } ?? definition.column(named: wanted)
+          }
+          guard places.count == set.count, !places.contains(table.key), places.allSatisfy({ columns[$0] != nil }) else {
+            guard wanted == nil else { throw Self.noSuchColumns(set, of: name) }
+            continue
+          }
+          // Without being told, only rows that differ in nothing but their numbers are the same.
+          let compared =
+            wanted == nil ? columns.indices.filter { $0 != table.key && columns[$0] != nil } : places
+          let condition = compared.map { "\(columns[$0] ?? "") IS ?\($0 + 1)" }.joined(separator: " AND ")
+          let query = try connection.prepare("SELECT \(key) \(from) \(condition) LIMIT 2", isPersistent: true)
+          table.matching.append((places, PreparedStatement(query)))
         }
       }
+      tables[name] = table
     }
-    return found
+    if let unknown = options.matches.keys.first(where: { schema.entry(named: $0) == nil }) {
+      throw BuckiaError(.noSuchTable, "there is no table \"\(unknown)\" whose rows could be matched")
+    }
   }
 
-  private func longBytes(_ range: Range<Int>) throws -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(range.count)
-    try changeset.forEachPiece(range) { bytes.append(contentsOf: $0) }
-    return bytes
+  /// True if no rows have to be looked for.
+  var isEmpty: Bool { tables.isEmpty }
+
+  private static func noSuchColumns(_ columns: [String], of table: TableName) -> BuckiaError {
+    BuckiaError(
+      .columnsDiffer,
+      "rows of table \"\(table)\" cannot be matched by (\(columns.joined(separator: ", "))): both sides must have these "
+        + "columns, and none of them is the number of a row")
   }
 
-  /// Writes the changes anew.
-  private mutating func rewrite(_ renumberings: [Renumbering], without dropped: Set<TableName>) throws {
-    let summary = try ChangesetSummary.of(changeset)
-    let output = changeset.makeEmpty()
-    var next = 0
-    for section in summary.sections {
-      let table = summary.tables[section.table]
-      if dropped.contains(TableName(table.table.name)) { continue }
-      try output.write(table.header)
-      var start = section.changes.lowerBound
-      while next < renumberings.count, renumberings[next].change < section.changes.upperBound {
-        let renumbering = renumberings[next]
-        next += 1
-        // The operation and its flag stand before the rowid, an integer of nine bytes.
-        try copy(start..<(renumbering.change + 2), to: output)
-        var writer = ChangesetWriter()
-        if let rowID = renumbering.rowID { writer.append(integer: rowID) } else { writer.appendNull() }
-        try output.write(writer.bytes)
-        start = renumbering.change + 11
+  private static func lookup(
+    of table: TableName, in base: SchemaReader, _ connection: borrowing SQLiteConnection
+  ) throws -> PreparedStatement? {
+    guard let entry = base.entry(named: table), entry.kind == .table else { return nil }
+    let key = try base.definition(of: entry).keySQL
+    guard key.count == 1 else { return nil }
+    let query = "SELECT 1 FROM main.\(table.quoted) WHERE \(key[0]) = ?1"
+    return PreparedStatement(try connection.prepare(query, isPersistent: true))
+  }
+
+  /// The columns of each UNIQUE constraint and index of a table.
+  private static func unique(
+    of table: TableDefinition, on connection: borrowing SQLiteConnection
+  ) throws -> [[String]] {
+    var sets: [String: [String]] = [:]
+    let query = """
+      SELECT l.name, i.name FROM pragma_index_list(?1, 'main') AS l, pragma_index_info(l.name, 'main') AS i
+      WHERE l."unique" AND NOT l.partial AND l.origin <> 'pk' ORDER BY l.seq, i.seqno
+      """
+    try connection.forEachRow(of: query, binding: [table.name]) { row in
+      // That of an expression has no name, and is no column.
+      sets[row.text(at: 0) ?? "", default: []].append(row.text(at: 1) ?? "")
+    }
+    return sets.sorted { $0.key < $1.key }.map(\.value)
+  }
+
+  /// Looks for the rows of incoming INSERTs.
+  mutating func find(in changeset: TemporaryBuffer) throws {
+    var writer = ChangesetWriter()
+    var last: TableName?
+    try Changesets.forEachChange(of: changeset) { change, reader, bytes in
+      guard change.operation == .insert, let header = reader.table, let table = tables[TableName(header.name)],
+        reader.new[table.key].kind == .integer
+      else { return }
+      let name = TableName(header.name)
+      let number = reader.new[table.key].integer(in: bytes)
+      if let same = try match(reader.new, number, in: table, bytes) {
+        matches[name, default: [:]][number] = same
+        return
       }
-      try copy(start..<section.changes.upperBound, to: output)
+      let query = table.byKey
+      defer { query.statement.reset() }
+      try query.statement.bind(number, at: 0)
+      guard try query.statement.step() else { return }
+      if last != name {
+        writer.beginTable(header)
+        last = name
+      }
+      writer.beginChange(.insert)
+      for column in 0..<query.statement.columnCount { writer.append(column: column, of: query.statement) }
+      try rows.write(writer.bytes)
+      writer.removeAll()
     }
-    changeset = output
   }
 
-  private func copy(_ range: Range<Int>, to output: TemporaryBuffer) throws {
-    try changeset.forEachPiece(range) { try output.write($0) }
+  /// Makes an UPDATE of what differs of each INSERT that is a row here: a column that has a value here is a conflict of this row alone.
+  func updates(of changeset: TemporaryBuffer) throws -> TemporaryBuffer {
+    let output = changeset.makeEmpty()
+    let targets = matches.mapValues { Set($0.values) }
+    var writer = ChangesetWriter()
+    var last: ChangesetTable?
+    try Changesets.forEachChange(of: changeset) { change, reader, bytes in
+      guard let header = reader.table else { return }
+      if last != header {
+        writer.beginTable(header)
+        last = header
+      }
+      defer { writer.removeAll() }
+      guard change.operation == .insert, let table = tables[TableName(header.name)],
+        reader.new[table.key].kind == .integer,
+        targets[TableName(header.name)]?.contains(reader.new[table.key].integer(in: bytes)) == true
+      else {
+        try output.write(writer.bytes)
+        return try output.write(bytes.extracting(change.range))
+      }
+      defer { table.byKey.statement.reset() }
+      try table.byKey.statement.bind(reader.new[table.key].integer(in: bytes), at: 0)
+      guard try table.byKey.statement.step() else { return }
+      let differing = reader.new.indices.filter { column in
+        var value = ChangesetWriter()
+        value.append(column: column, of: table.byKey.statement)
+        return value.bytes != bytes.array(reader.new[column].encoded)
+      }
+      writer.beginChange(.update)
+      for column in reader.new.indices {
+        if column == table.key {
+          writer.append(reader.new[column], of: bytes)
+        } else if differing.contains(column) {
+          writer.appendNull()
+        } else {
+          writer.appendUndefined()
+        }
+      }
+      for column in reader.new.indices {
+        if differing.contains(column) { writer.append(reader.new[column], of: bytes) } else { writer.appendUndefined() }
+      }
+      if !differing.isEmpty { try output.write(writer.bytes) } else { last = nil }
+    }
+    return output
+  }
+
+  /// The number of the row here that is the same as an incoming one, and is not in the base.
+  private func match(_ row: [ValueSlice], _ number: Int64, in table: Table, _ bytes: RawSpan) throws -> Int64? {
+    for (columns, prepared) in table.matching where columns.allSatisfy({ row[$0].kind != .null }) {
+      let query = prepared
+      defer { query.statement.reset() }
+      for column in row.indices where column < query.statement.parameterCount {
+        try query.statement.bind(row[column], in: bytes, at: column)
+      }
+      guard try query.statement.step() else { continue }
+      let found = query.statement.integer(at: 0)
+      if found == number { return nil }
+      guard try !query.statement.step() else { continue }
+      guard let base = table.inBase else { return found }
+      defer { base.statement.reset() }
+      try base.statement.bind(found, at: 0)
+      if try !base.statement.step() { return found }
+    }
+    return nil
   }
 }

@@ -1,13 +1,20 @@
 import BuckiaDiff
 import BuckiaSchemaPlans
+import SQLiteConnections
 import SQLiteSchemas
 
 /// A database that is to be merged into another one: what it has changed since their base.
 struct IncomingDatabase {
   /// The database.
   let source: RowSource
+  /// The base; without tables where there is none.
+  let base: RowSource
+  /// Columns that have another name in it than in the base.
+  let renames: [ColumnRename]
   /// What it has changed.
   let difference: DatabaseDifference
+  /// The tables whose rows are told apart by a key that is not the other side's.
+  let rekeyed: Set<TableName>
   /// Whether there is a base.
   let hasBase: Bool
   /// The statements of the base.
@@ -23,11 +30,13 @@ struct IncomingDatabase {
   ///   - path: The database.
   ///   - base: The base; nil or an empty file where there is none.
   ///   - busyTimeout: How long to wait for another program's lock, in milliseconds.
-  ///   - allowsUnrelated: Whether the two may share no table.
+  ///   - options: How to merge.
+  ///   - ours: The database that receives the changes.
   ///   - progress: Is told how far the comparison has come. May throw to stop.
   /// - Throws: `BuckiaError` when a file is missing, or with `nothingInCommon`; what `DatabaseComparison` throws.
   init(
-    _ path: String, since base: String?, busyTimeout: Int32, allowsUnrelated: Bool,
+    _ path: String, since base: String?, busyTimeout: Int32, _ options: MergeOptions,
+    into ours: borrowing SQLiteConnection,
     progress: @escaping (DiffProgress) throws -> Void
   ) throws {
     try DatabaseManager(path).requireFile()
@@ -38,11 +47,80 @@ struct IncomingDatabase {
     let base = base.flatMap { FileSystem.isEmpty($0) ? nil : $0 }
     hasBase = base != nil
     let older = try base.map { try RowSource(opening: $0, busyTimeout: busyTimeout) } ?? RowSource.empty()
-    if !allowsUnrelated { try older.requireRelation(to: source) }
-    baseStatements = try SchemaReader(older.connection).statements()
-    difference = try DatabaseComparison.run(from: older, to: source, progress: progress)
-    let derived = Set(try SchemaReader(source.connection).entries.filter(\.kind.isDerived).map(\.name))
+    self.base = older
+    if !options.allowsUnrelated {
+      if hasBase {
+        try source.connection.requireContent()
+        try ours.requireContent()
+      }
+      try older.requireRelation(to: source)
+    }
+    let (known, theirs) = (try SchemaReader(older.connection), try SchemaReader(source.connection))
+    baseStatements = try known.statements()
+    renames = try known.renames(to: theirs, besides: options.renames)
+    var compared = DiffOptions(renames: renames)
+    let mine = try SchemaReader(ours)
+    for entry in known.entries where entry.kind == .table && !Replicability.isOwn(entry.name) {
+      let table = try known.definition(of: entry)
+      guard table.isKeyedByRowID, Replicability.refusal(of: table) == nil else { continue }
+      if try known.mayHaveMovedRows(of: table, in: theirs) || known.mayHaveMovedRows(of: table, in: mine) {
+        compared.contentTables.insert(entry.name)
+      }
+    }
+    let toMine = try known.renames(to: mine, besides: options.renames)
+    for entry in theirs.entries where entry.kind == .table && !Replicability.isOwn(entry.name) {
+      guard let before = try known.table(entry.name), let here = try mine.table(entry.name) else { continue }
+      let table = try theirs.definition(of: entry)
+      if !here.hasSameKey(as: before), !here.hasSameKey(as: table) { compared.keys[entry.name] = here }
+      for (place, column) in table.columns.enumerated() {
+        let oldName = renames.first { $0.table == entry.name && ASCIIName.matches($0.newName, column.name) }?.oldName
+        guard let old = before.column(named: oldName ?? column.name) else { continue }
+        let newName = toMine.first {
+          $0.table == entry.name && ASCIIName.matches($0.oldName, before.columns[old].name)
+        }?.newName
+        let own = here.column(named: newName ?? before.columns[old].name).map { here.affinity(at: $0) }
+        let (first, last) = (before.affinity(at: old), table.affinity(at: place))
+        guard let wanted = own != nil && own != first ? own : last, wanted != first || wanted != last else { continue }
+        compared.affinities[entry.name, default: [:]][column.name] = wanted
+      }
+    }
+    var found = try DatabaseComparison.run(from: older, to: source, options: compared, progress: progress)
+    // Where the rows cannot be told apart by the key that the other side has now, those here still have the old one.
+    let unpaired = found.skipped.filter { $0.reason.code == .keyDiffers && compared.keys[TableName($0.name)] == nil }
+    if !unpaired.isEmpty {
+      for item in unpaired { compared.keys[TableName(item.name)] = try mine.table(TableName(item.name)) }
+      found = try DatabaseComparison.run(from: older, to: source, options: compared, progress: progress)
+    }
+    difference = found
+    rekeyed = Set(compared.keys.keys)
+    let derived = Set(theirs.entries.filter(\.kind.isDerived).map(\.name))
     skipped = difference.skipped.filter { !derived.contains(TableName($0.name)) }
+  }
+}
+
+extension SchemaReader {
+  /// The definition of an ordinary table; nil where there is none of the name.
+  fileprivate func table(_ name: TableName) throws -> TableDefinition? {
+    guard let entry = entry(named: name), entry.kind == .table else { return nil }
+    return try definition(of: entry)
+  }
+
+  /// The columns that have another name in a later state of the database: those declared that do, and those that the definitions show.
+  func renames(to newer: SchemaReader, besides declared: [ColumnRename]) throws -> [ColumnRename] {
+    func has(_ schema: SchemaReader, _ table: TableName, _ column: String) throws -> Bool {
+      try schema.entry(named: table).map { try schema.definition(of: $0).column(named: column) != nil } ?? false
+    }
+    let known = try declared.filter { rename in
+      try has(self, rename.table, rename.oldName) && !has(self, rename.table, rename.newName)
+        && has(newer, rename.table, rename.newName) && !has(newer, rename.table, rename.oldName)
+    }
+    let found = try renames(to: newer).filter { other in
+      !known.contains { rename in
+        rename.table == other.table
+          && (ASCIIName.matches(rename.oldName, other.oldName) || ASCIIName.matches(rename.newName, other.newName))
+      }
+    }
+    return known + found
   }
 }
 

@@ -41,6 +41,9 @@ public struct MergeReport: Sendable {
 
   /// How many conflicts of rows were recorded, or would have been.
   public var conflicts: Int { conflictCounts.reduce(0) { $0 + $1.count } }
-  /// Whether nothing is left for a person to decide.
-  public var isClean: Bool { conflictCounts.isEmpty && schemaConflicts.isEmpty && isSchemaMerged }
+  /// True if nothing is left for a person to decide, and nothing that the other side has changed was left out.
+  public var isClean: Bool {
+    conflictCounts.isEmpty && schemaConflicts.isEmpty && isSchemaMerged && !skipped.contains(where: \.leavesRowsOut)
+      && !warnings.contains { $0.code == .keyChanged }
+  }
 }

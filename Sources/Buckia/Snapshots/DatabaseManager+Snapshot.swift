@@ -26,6 +26,7 @@ extension DatabaseManager {
         throw BuckiaError(
           .misuse, "a snapshot cannot be made inside a transaction of the app, which may still roll back")
       }
+      if !isBorrowed { try connection.requireContent() }
       return try Self.snapshot(of: connection, to: path)
     }
   }

@@ -46,8 +46,8 @@ struct SnapshotMark {
     guard FileSystem.exists(path), FileKind(of: path) != .empty else { return nil }
     throw BuckiaError(
       .notReplaceable,
-      "it is a database that is no snapshot of Buckia's, which a snapshot does not replace; name a file that does not exist "
-        + "yet", path: path)
+      "it is a database that is no snapshot of Buckia's, which a snapshot does not replace; if it is the database as others "
+        + "know it, make a snapshot of it, and name that", path: path)
   }
 
   /// Writes the mark.

@@ -46,11 +46,24 @@ package struct ApplyPlan {
     adoption =
       if settings.schema == .adopt, let author = admitted.changes.author {
         try SchemaAdoption(
-          of: author, renames: session.renames(of: admitted.changes.key.sender, and: admitted.changes.renames),
+          of: Self.withTables(author, of: admitted.changes),
+          renames: session.renames(of: admitted.changes.key.sender, and: admitted.changes.renames),
           local: session.schema())
       } else { nil }
     // Once the schema is the author's, it is seen how the changes fit it.
     schema = try adoption == nil ? Self.match(admitted.changes, settings, session) : SchemaPlan()
+  }
+
+  /// The author's schema, unless it has dropped all tables: that is what an empty file looks like.
+  private static func withTables(_ author: AuthorSchema, of changes: IncomingChanges) throws -> AuthorSchema {
+    // A merge has looked at both files itself.
+    guard changes.key.sender != LedgerKey.mergeSender, !author.statements.contains(where: { $0.kind == .table }),
+      let dropped = author.replacedTables.first
+    else { return author }
+    throw ReplicationError(
+      .refusedDefinition,
+      "the author's database has no tables any more, as an empty file has none: all tables here would be dropped",
+      table: dropped.text)
   }
 
   /// How the changes fit the schema as it is.

@@ -77,7 +77,7 @@ package struct ReceiverGate: Sendable {
     if let refusal = try refusal(ofDataset: changes.dataset, on: connection) { return .refused(refusal) }
     let seconds = time / 1_000
     if let id = changes.key.id, id.unixSeconds > seconds + KSUIDClock.tolerance {
-      return .refused(.waiting(seconds: id.unixSeconds - seconds))
+      return .refused(.waiting(until: id.unixSeconds, seconds))
     }
     if let refusal = try refusal(ofAncient: changes, on: connection) { return .refused(refusal) }
     let changes = try believed(changes, on: connection)

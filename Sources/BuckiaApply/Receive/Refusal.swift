@@ -42,10 +42,15 @@ extension Refusal: FileFault {
   static let equivocation = Refusal(
     .rejected, code: .equivocation,
     reason: "another file with the same sender and id was applied before; its sender made two of them")
-  static func waiting(seconds: Int64) -> Refusal {
+  /// - Parameters:
+  ///   - time: When the file says that it was made, in seconds since 1970.
+  ///   - now: The present time.
+  static func waiting(until time: Int64, _ now: Int64) -> Refusal {
     Refusal(
       .waiting, code: .fromTheFuture,
-      reason: "its id lies \(seconds) seconds in the future; it waits until then (is this clock right?)")
+      reason:
+        "its id is of \(CalendarTime(unixSeconds: time)), \(CalendarTime.span(of: time - now)) ahead of this clock; "
+        + "it waits until then (is this clock right?)")
   }
 
   static func tooMuch(_ bytes: Int64, after known: Int64, limit: Int64) -> Refusal {
@@ -218,5 +223,34 @@ extension SQLiteError: FileFault {
     case 1, 2, 3, 12, 16, 17, 18, 19, 20, 23, 24, 25: true
     default: false
     }
+  }
+}
+
+/// A time in UTC, as people write it: `4 March 2090, 14:05`.
+private struct CalendarTime: CustomStringConvertible {
+  let description: String
+
+  init(unixSeconds: Int64) {
+    // Years begin in March here, so that the leap day is the last: <https://howardhinnant.github.io/date_algorithms.html>.
+    let (days, rest) = (unixSeconds / 86_400 + 719_468, unixSeconds % 86_400)
+    let (era, day) = (days / 146_097, days % 146_097)
+    let yearOfEra = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
+    let dayOfYear = day - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let month = (5 * dayOfYear + 2) / 153
+    let year = era * 400 + yearOfEra + (month >= 10 ? 1 : 0)
+    let names = [
+      "March", "April", "May", "June", "July", "August", "September", "October", "November", "December", "January",
+      "February",
+    ]
+    let minute = rest / 60 % 60
+    description =
+      "\(dayOfYear - (153 * month + 2) / 5 + 1) \(names[Int(month)]) \(year), \(rest / 3_600):\(minute < 10 ? "0" : "")\(minute) UTC"
+  }
+
+  /// A number of seconds in the largest unit that it is more than one of.
+  static func span(of seconds: Int64) -> String {
+    let units: [(Int64, String)] = [(31_556_952, "years"), (86_400, "days"), (3_600, "hours"), (60, "minutes")]
+    let unit = units.first { seconds >= 2 * $0.0 } ?? (1, "seconds")
+    return "\(seconds / unit.0) \(unit.1)"
   }
 }

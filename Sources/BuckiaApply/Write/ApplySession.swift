@@ -377,7 +377,10 @@ package final class ApplySession {
 
   /// Keeps the renames of a diff that name columns of this database, for later diffs of the same sender.
   func keepRenames(of changes: IncomingChanges, at time: Int64) throws {
-    guard !changes.renames.isEmpty, !changes.key.sender.isEmpty else { return }
+    // What a merge finds of renames ends with it.
+    guard !changes.renames.isEmpty, !changes.key.sender.isEmpty, changes.key.sender != LedgerKey.mergeSender else {
+      return
+    }
     let local = try schema()
     let all = try renames(of: changes.key.sender, and: changes.renames)
     // The names that the columns of each table have here, had or got.

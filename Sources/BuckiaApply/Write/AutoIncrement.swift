@@ -15,7 +15,7 @@ package enum AutoIncrement {
   /// Makes sure that the next id of a table is greater than one that has travelled.
   ///
   /// - Throws: `SQLiteError`.
-  static func raise(_ table: TableName, to rowID: Int64, on connection: borrowing SQLiteConnection) throws {
+  package static func raise(_ table: TableName, to rowID: Int64, on connection: borrowing SQLiteConnection) throws {
     guard rowID > 0 else { return }
     // SQLite compares the name byte for byte, and takes what is no number for 0.
     try connection.run(

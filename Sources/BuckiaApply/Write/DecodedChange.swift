@@ -112,7 +112,8 @@ final class DecodedChange {
       } else {
         values[columnCount + column] = value
         if !value.isDefined {
-          values[column] = .undefined
+          // An UPDATE of a row without a key has these values, too.
+          if values[column].isDefined { masks.compared.insert(column) }
         } else {
           masks.changed.insert(column)
           if values[column].isDefined { masks.compared.insert(column) }

@@ -80,7 +80,13 @@ extension TableApplier {
       }
     }
     if try exposeEdit(bytes) { return try attempt(bytes) }
-    let local = try writer.currentRow(bytes)
+    let context = change.compared.subtracting(change.changed)
+    let isOther = try !context.isEmpty && isOtherRow(besides: context, bytes)
+    if !context.isEmpty, !isOther {
+      change.leaveOut(context)
+      return try update(bytes)
+    }
+    let local = isOther ? nil : try writer.currentRow(bytes)
     defer { local?.release() }
     if let local, !decider.asksAboutEverything {
       if holdsNew(local, bytes) {
@@ -105,6 +111,13 @@ extension TableApplier {
       if case .written = result { try clock?.stamp(change.changed, of: change, bytes) }
       return result
     }
+  }
+
+  /// True if the rowid of an UPDATE is that of another row by now: most of the columns that the change leaves alone have other values.
+  private func isOtherRow(besides context: ColumnMask, _ bytes: RawSpan) throws -> Bool {
+    let unchanged = try writer.unchangedColumns(bytes)
+    let places = (0..<statements.columnCount).filter { context.contains($0) }
+    return places.count { unchanged.contains($0) } * 2 < places.count
   }
 
   /// The columns that only the author has set, where both sides have set all others alike; nil where there is one that

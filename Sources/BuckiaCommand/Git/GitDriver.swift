@@ -11,14 +11,18 @@ enum GitDriver {
 
   /// Writes the configuration.
   ///
+  /// - Parameter options: Arguments of each merge.
   /// - Throws: `BuckiaError` with code `git`.
-  static func install(_ scope: GitScope) throws {
+  static func install(_ scope: GitScope, _ options: [String]) throws {
     let program = command
+    // To git a percent sign stands for a file, unless it is doubled.
+    let merge = (["git", "merge"] + options.map { ShellWord($0).description.replacing("%", with: "%%") }).joined(
+      separator: " ")
     let settings = [
       ("diff.buckia.textconv", "\(program) git textconv"),
       ("merge.buckia.name", "SQLite databases, row by row"),
       // git quotes the path by itself, and the names of the three files need no quotes.
-      ("merge.buckia.driver", "\(program) git merge %O %A %B %P"),
+      ("merge.buckia.driver", "\(program) \(merge) %O %A %B %P"),
     ]
     for (name, value) in settings { try GitProgram.require(["config", "--\(scope.rawValue)", name, value]) }
   }

@@ -44,12 +44,20 @@ extension ConflictRecord {
     key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ")
   }
 
+  /// What its three versions are called: the row before both sides changed it, as it was here, and as the other side has it.
+  private var versionNames: [String] {
+    mergedFile == nil ? ["as its author saw it", "here", "incoming"] : ["BASE", "OURS", "THEIRS"]
+  }
+
+  /// Where it comes from.
+  var originName: String { mergedFile.map { "THEIRS, \($0.escaped(limit: 64))" } ?? diff.escaped(limit: 64) }
+
   /// The record for people: what happened, then the three versions side by side, column by column; below each other where
   /// there is no room for that.
   func lines(style: Style) -> [String] {
     let heading = "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key))"
     var lines = style.wrapped(heading, hanging: 4)
-    let origin = style("From \(diff.escaped(limit: 64))", .faint)
+    let origin = style("From \(originName)", .faint)
     let sentence = "\(kind.explanation); \(outcome.explanation)."
     let isOneLine = "\(sentence) \(origin)".visibleWidth + 2 <= style.width
     lines += isOneLine ? ["  \(sentence) \(origin)"] : style.wrapped(sentence, indent: 2) + ["  \(origin)"]
@@ -58,7 +66,7 @@ extension ConflictRecord {
     lines += parentLines(style: style)
     lines += resolutionLines(style: style)
     let columns = columns.filter(isWorthShowing)
-    var table = TextTable([.text("column"), "as its author saw it", "here", "incoming"])
+    var table = TextTable([.text("column")] + versionNames.map { .text($0) })
     for column in columns {
       let versions = versions(of: column, limit: style.isFull ? .max : 40)
       table.add([TextTable.Cell(column.escaped(limit: 40))] + versions.map(\.cell))
@@ -73,7 +81,7 @@ extension ConflictRecord {
     var lines = ["  \(style(column.escaped(limit: 60), .faint))"]
     var table = TextTable(["", ""])
     // The quotes, the widest name and the gap behind it.
-    let room = style.width - indent - 2 - "as its author saw it".count - 2
+    let room = style.width - indent - 2 - versionNames[0].count - 2
     for version in versions(of: column, limit: style.isFull ? .max : room) {
       table.add([.init(version.name, .faint), version.cell])
     }
@@ -83,7 +91,7 @@ extension ConflictRecord {
 
   /// The three versions of a column.
   private func versions(of column: String, limit: Int) -> [(name: String, cell: TextTable.Cell)] {
-    let versions = [("as its author saw it", base), ("here", local), ("incoming", incoming)]
+    let versions = Array(zip(versionNames, [base, local, incoming]))
     let values = versions.map { Self.value(of: column, in: $0.1) }
     var shown = ChangesetValue.shown(values.compactMap { $0 }, limit: limit)
     return zip(versions, values).map { version, value in

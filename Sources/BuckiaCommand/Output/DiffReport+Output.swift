@@ -8,8 +8,10 @@ extension DiffReport {
     if id != nil {
       let name = path.map(\.escaped) ?? "standard output"
       lines.append("\(style(name, .strong))  \(ByteCount(bytes)) in \(Elapsed(seconds))")
-    } else {
+    } else if isComplete {
       lines.append("No changes, so no file was written (\(Elapsed(seconds))).")
+    } else {
+      lines.append("No file was written: what differs does not travel (\(Elapsed(seconds))).")
     }
     var table = TextTable([
       .text("table"), .number("inserted"), .number("updated"), .number("deleted"), "method", .prose(""),

@@ -154,7 +154,7 @@ final class ConflictsPage {
     let columns = limits.characters == .max ? record.columns : record.columns.filter(record.isWorthShowing)
     var entry = PageEntry(
       number: record.id, record.isOpen ? .open : .resolved, label: record.isOpen ? "open" : "decided",
-      key: ConflictRecord.shownKey(record.key), notes: record.notes + ["From \(record.diff)"],
+      key: ConflictRecord.shownKey(record.key), notes: record.notes + ["From \(record.originName)"],
       rows: columns.map { column in PageEntry.Row(column, versions(of: column, in: record)) })
     entry.actions = service?.actions(record)
     return entry

@@ -26,8 +26,11 @@ struct ApplyVerb: Verb {
   @Argument(help: "Diff files, raw changesets and inbound folders, or - for standard input.")
   var paths: [String]
 
-  @Option(help: ArgumentHelp("What to do where a row is not as its author saw it.", valueName: "policy"))
-  var onConflict = ConflictPolicy.keepLocal
+  @Option(
+    help: ArgumentHelp(
+      "What to do where a row is not as its author saw it; for one table or column with its name in front. May be given several times.",
+      valueName: "[table[.column]=]policy"))
+  var onConflict: [PolicyChoice] = []
 
   @Option(
     help: ArgumentHelp(

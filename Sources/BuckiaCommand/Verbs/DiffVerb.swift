@@ -9,13 +9,13 @@ struct DiffVerb: Verb {
     abstract: "Writes what turns one database into another into a diff file.",
     discussion: """
       Both databases may be in use, and no row of either is changed. If NEW has ledger tables (buckia init), the id of the diff is \
-      noted in them, and where it has clocks, which rows the diff has. If OLD is a snapshot of apply, what was sent is noted in it. \
+      noted in them, and where it has clocks, which rows the diff has. If OLD is a snapshot, what was sent is noted in it. \
       Other databases are only read.
 
       The file is named by its id, <KSUID>.bdiff, unless -o names a file. When nothing changed, no file is written.
 
       OLD is what others know of your database: as you last sent it, and what has come from them since. \
-      `apply --snapshot OLD` makes it and keeps it; begin with it while others have all that is in the database.
+      `buckia snapshot` makes the first one while others have all that is in the database, and `apply --snapshot OLD` keeps it.
 
       Example:
         buckia diff before.sqlite now.sqlite -o outbox
@@ -129,7 +129,7 @@ struct DiffVerb: Verb {
     progress.clear()
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
-    return .done
+    return report.isComplete ? .done : .needsPerson
   }
 }
 

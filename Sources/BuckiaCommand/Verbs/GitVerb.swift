@@ -37,6 +37,8 @@ struct GitInstallVerb: Verb {
 
   @Flag var scope = GitScope.local
 
+  @OptionGroup var merging: MergingOptions
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -48,7 +50,7 @@ struct GitInstallVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     var attributes = try GitAttributes(at: scope.attributesPath())
     for pattern in patterns { attributes.add(pattern) }
-    try GitDriver.install(scope)
+    try GitDriver.install(scope, merging.arguments)
     try attributes.write()
     try console.document([
       "version": 1, "scope": .string(scope.rawValue), "attributes": .string(attributes.path),
@@ -167,6 +169,8 @@ struct GitMergeVerb: Verb {
   @Argument(help: "The path in the repository.")
   var path: String?
 
+  @OptionGroup var merging: MergingOptions
+
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -177,7 +181,7 @@ struct GitMergeVerb: Verb {
           throw BuckiaError(.notADatabase, refusal.replacing("\(version): ", with: ""))
         }
       }
-      var options = MergeOptions()
+      var options = merging.options
       options.incomingName = path.split(separator: "/").last.map(String.init)
       let report = try DatabaseManager(ours).merge(
         theirs, since: ArgumentFile.isThere(base) ? base : nil, options: options)

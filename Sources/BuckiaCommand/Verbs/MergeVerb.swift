@@ -34,8 +34,7 @@ struct MergeVerb: Verb {
     help: ArgumentHelp("The merged database: a new file, or OURS itself.", valueName: "path"))
   var path: String
 
-  @Option(help: ArgumentHelp("What to do where both have changed a row.", valueName: "policy"))
-  var onConflict = ConflictPolicy.keepLocal
+  @OptionGroup var merging: MergingOptions
 
   @Flag(help: "Say what would happen, and change nothing.")
   var dryRun = false
@@ -53,17 +52,15 @@ struct MergeVerb: Verb {
     guard path != OutputPath.standardOutput else {
       throw ValidationError("A database cannot be written to standard output; name a file.")
     }
-    guard onConflict != .latest else {
-      throw ValidationError(
-        "Which of two changes is the later one is told by the ids of diffs, and database files have none.")
-    }
     guard busyTimeout >= 0 else { throw ValidationError("--busy-timeout must not be negative.") }
   }
 
   func perform(on console: Console) throws -> ExitStatus {
     var manager = DatabaseManager(ours)
     manager.busyTimeout = busyTimeout
-    var options = MergeOptions(conflicts: ConflictPolicies(onConflict), replacesOutput: force, isDryRun: dryRun)
+    var options = merging.options
+    options.replacesOutput = force
+    options.isDryRun = dryRun
     options.allowsUnrelated = force
     let report = try manager.merge(
       theirs, since: ArgumentFile.isThere(base) ? base : nil, into: path, options: options,

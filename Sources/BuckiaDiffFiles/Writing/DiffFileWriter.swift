@@ -45,7 +45,8 @@ package struct DiffFileWriter: Sendable {
       let prepared = try prepare(draft, changeset: changeset)
       let file: AtomicFileOutput
       do throws(ByteStreamError) {
-        file = try AtomicFileOutput(at: path, replacing: replacesExisting, isPrivate: isPrivate)
+        file = try AtomicFileOutput(
+          at: path, replacing: replacesExisting, followingLinks: true, isPrivate: isPrivate)
       } catch {
         throw DiffFileError(error)
       }

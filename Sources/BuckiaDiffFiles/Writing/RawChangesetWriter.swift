@@ -18,7 +18,7 @@ package enum RawChangesetWriter {
     _ changeset: TemporaryBuffer, to path: String, replacing: Bool, isPrivate: Bool = false
   ) throws(DiffFileError) -> Int64 {
     do {
-      let file = try AtomicFileOutput(at: path, replacing: replacing, isPrivate: isPrivate)
+      let file = try AtomicFileOutput(at: path, replacing: replacing, followingLinks: true, isPrivate: isPrivate)
       try changeset.forEachPiece { try file.write($0) }
       try file.publish()
     } catch {

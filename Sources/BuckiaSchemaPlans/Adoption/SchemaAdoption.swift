@@ -162,6 +162,17 @@ package struct SchemaAdoption: Sendable {
     else {
       return note(.leaveOut, statement, "the definition of a virtual table: the one that is here stays")
     }
+    if let known = older[statement.name], let lost = try schema.valuesLost(in: definition, since: known, renames),
+      lost.content != replaced[statement.identity]?.content, let column = lost.columns.first
+    {
+      let change =
+        definition.column(named: column) == nil
+        ? "the author's table no longer has column" : "the author's table has another type for column"
+      throw ReplicationError(
+        .columnsDiffer,
+        "\(change) \"\(statement.name).\(column)\", which holds values here that its author did not have: they would be lost",
+        table: statement.name.text, column: column)
+    }
     let rebuild = try TableRebuild(
       statement, as: definition, from: schema.definition(of: entry), knownColumns: older[statement.name],
       renames: renames)

@@ -17,6 +17,7 @@ package struct SchemaMerge: Sendable {
   private typealias Statements = [SchemaStatement.Identity: SchemaStatement]
   private let base: Statements
   private let ours: Statements
+  private let keptTables: [TableName: String]
   private var chosen: [SchemaStatement] = []
 
   /// Merges.
@@ -25,7 +26,13 @@ package struct SchemaMerge: Sendable {
   ///   - base: The statements of the base; none where the two sides have none in common.
   ///   - ours: Those of the database that receives the changes.
   ///   - theirs: The other side's schema, and what of the base it has replaced; nil where it is that of the base, or cannot travel.
-  package init(base: [SchemaStatement], ours: [SchemaStatement], theirs: AuthorSchema?) {
+  ///   - keptTables: Tables that stay as they are here, since the other side's would lose values of them: by name, with the column that
+  ///     has such values, or an empty name for the key.
+  package init(
+    base: [SchemaStatement], ours: [SchemaStatement], theirs: AuthorSchema?,
+    keeping keptTables: [TableName: String] = [:]
+  ) {
+    self.keptTables = keptTables
     self.base = Dictionary(base.map { ($0.identity, $0) }) { first, _ in first }
     self.ours = Dictionary(ours.map { ($0.identity, $0) }) { first, _ in first }
     guard let theirs else { return }
@@ -55,6 +62,14 @@ package struct SchemaMerge: Sendable {
       return nil
     }
     if base?.equalsIgnoringWhiteSpace(theirs) == true || ours.equalsIgnoringWhiteSpace(theirs) { return ours }
+    if theirs.kind == .table, let column = keptTables[theirs.name] {
+      let isDropped = CreateTableParts(parsing: theirs.sql)?.definition(ofColumn: column) == nil
+      conflicts.append(
+        column.isEmpty
+          ? SchemaConflict(.bothChanged, theirs)
+          : SchemaConflict(isDropped ? .droppedThere : .bothChanged, "column", "\(theirs.name).\(column)"))
+      return ours
+    }
     if base?.equalsIgnoringWhiteSpace(ours) == true { return theirs }
     if theirs.kind == .table, let merged = mergedTable(base, ours, theirs) { return merged }
     conflicts.append(SchemaConflict(.bothChanged, theirs))

@@ -28,12 +28,18 @@ struct KeyRemapping {
   private var rows: [Row] = []
   /// The greatest key in use, by table.
   private var greatest: [Int64]
+  /// For each table the keys of local rows that are known to be other rows.
+  private let matches: [[Int64: Int64]]
 
   /// Finds out which rows need new keys.
   init(
-    _ sides: RebaseSides, definitions: [RebaseTable], limits: ChangeSorter.Limits, poll: () throws -> Void
+    _ sides: RebaseSides, definitions: [RebaseTable], matching matches: [String: [Int64: Int64]],
+    limits: ChangeSorter.Limits, poll: () throws -> Void
   ) throws {
     self.sides = sides
+    self.matches = sides.tables.map { table in
+      matches.first { TableDirectory.matches($0.key, table.table.name) }?.value ?? [:]
+    }
     rules = sides.tables.map { definitions.table(named: $0.table.name) }
     let rules = rules
     let integerKeys = sides.tables.indices.map { rules[$0]?.integerKey }
@@ -79,11 +85,17 @@ struct KeyRemapping {
           let key = change.operation == .insert ? change.new[column] : change.old[column]
           if key.kind == .integer { greatest[number] = max(greatest[number], key.integer(in: bytes)) }
         }
-        guard let local = RowEdit(group.local.map(\.change), in: table.table), local.old == nil,
-          let incoming = RowEdit(group.incoming.map(\.change), in: table.table), incoming.old == nil,
-          let mine = local.new, let theirs = incoming.new, mine[column].kind == .integer
+        guard let local = RowEdit(group.local.map(\.change), in: table.table), local.old == nil, let mine = local.new,
+          mine[column].kind == .integer
         else { return }
         let row = Row(table: number, key: mine[column].integer(in: bytes))
+        if let same = matches[number][row.key] {
+          newKeys[row] = same
+          return rows.append(row)
+        }
+        guard let incoming = RowEdit(group.incoming.map(\.change), in: table.table), incoming.old == nil,
+          let theirs = incoming.new
+        else { return }
         guard mine.indices.allSatisfy({ mine[$0].isIdentical(to: theirs[$0], in: bytes, otherIn: bytes) }) else {
           return rows.append(row)
         }
@@ -100,6 +112,7 @@ struct KeyRemapping {
       next += 1
     }
     rows = rows.filter { row in
+      if newKeys[row] != nil { return true }
       // Where no greater key is left, the row keeps the one it has, and is a conflict.
       guard greatest[row.table] < .max else { return false }
       greatest[row.table] += 1
@@ -194,6 +207,7 @@ extension Changesets {
   ///   - local: The local changes.
   ///   - incoming: The changes that are applied before them.
   ///   - definitions: What is known of the tables.
+  ///   - matches: For tables by name the keys of local rows, each with the key of the row that it is known to be.
   ///   - output: Where the local changes are added, each row changed at most once.
   ///   - limits: How much is held in memory, beside the rows that both sides have inserted.
   ///   - poll: Is called every few thousand changes. May throw to stop.
@@ -201,10 +215,11 @@ extension Changesets {
   /// - Throws: As ``rebased(_:onto:policy:)``.
   package static func remapKeys(
     of local: TemporaryBuffer, inUseBy incoming: TemporaryBuffer, definitions: [RebaseTable],
-    into output: TemporaryBuffer, limits: ChangeSorter.Limits = ChangeSorter.Limits(), poll: () throws -> Void = {}
+    matching matches: [String: [Int64: Int64]] = [:], into output: TemporaryBuffer,
+    limits: ChangeSorter.Limits = ChangeSorter.Limits(), poll: () throws -> Void = {}
   ) throws -> [RemappedKey] {
     let sides = try RebaseSides(local: local, incoming: incoming, limits: limits, poll: poll)
-    let remapping = try KeyRemapping(sides, definitions: definitions, limits: limits, poll: poll)
+    let remapping = try KeyRemapping(sides, definitions: definitions, matching: matches, limits: limits, poll: poll)
     try remapping.write(to: output, poll: poll)
     return remapping.remapped
   }

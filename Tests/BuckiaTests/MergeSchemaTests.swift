@@ -1,0 +1,288 @@
+import Buckia
+import BuckiaDiff
+import Foundation
+import SQLiteSchemas
+import TestSupport
+import Testing
+
+@Suite("Merging edits with changes of the schema") struct MergeSchemaTests {
+  private static let base =
+    "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b TEXT); INSERT INTO t VALUES (1, 'a1', 'b1'), (2, 'a2', 'b2');"
+
+  private static func rebuild(_ columns: String, _ values: String = "id, a, b") -> String {
+    "CREATE TABLE n(\(columns)); INSERT INTO n SELECT \(values) FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t"
+  }
+
+  private static let edit = "UPDATE t SET a = 'EDIT' WHERE id = 1; INSERT INTO t VALUES (3, 'NEW', 'b3')"
+
+  @Test("A column that either side has renamed has the edits of both, and its new name", arguments: [true, false])
+  func renamed(isOurs: Bool) throws {
+    let rename = "ALTER TABLE t RENAME COLUMN a TO title; UPDATE t SET title = 'other' WHERE id = 2"
+    let three = try ThreeWay(base: Self.base, ours: isOurs ? rename : Self.edit, theirs: isOurs ? Self.edit : rename)
+    #expect(try three.merge().isClean)
+    #expect(try three.text("SELECT id, title, b FROM t") == ["1|EDIT|b1", "2|other|b2", "3|NEW|b3"])
+    #expect(try three.text("SELECT count(*) FROM pragma_table_info('t')") == ["3"])
+    #expect(try three.text(ThreeWay.ownTables).isEmpty)
+  }
+
+  @Test("A rename that the definitions do not show can be declared, and one that is none is refused")
+  func declaredRename() throws {
+    let three = try ThreeWay(
+      base: Self.base, ours: Self.edit,
+      theirs: Self.rebuild("id INTEGER PRIMARY KEY, b TEXT, title VARCHAR(9)", "id, b, a"))
+    var options = MergeOptions()
+    options.renames = [ColumnRename(table: "t", from: "a", to: "title")]
+    #expect(try three.merge(options).isClean)
+    #expect(try three.text("SELECT id, title FROM t") == ["1|EDIT", "2|a2", "3|NEW"])
+    options.renames = [ColumnRename(table: "t", from: "b", to: "title")]
+    options.replacesOutput = true
+    let error = #expect(throws: BuckiaError.self) { try three.merge(options) }
+    #expect(error?.description.contains("\"t.b\" has not become \"title\"") == true, "\(String(describing: error))")
+  }
+
+  @Test("A column that was dropped and another one added in its place are not taken for one renamed")
+  func droppedAndAdded() throws {
+    let three = try ThreeWay(
+      base: Self.base, ours: "UPDATE t SET b = 'EDIT' WHERE id = 1",
+      theirs: "ALTER TABLE t DROP COLUMN b; ALTER TABLE t ADD COLUMN c TEXT")
+    let report = try three.merge()
+    #expect(report.schemaConflicts.map(\.name) == ["t.b"])
+    #expect(try three.text("SELECT b, c FROM t WHERE id = 1") == ["EDIT|NULL"])
+  }
+
+  @Test(
+    "A column that they have dropped stays where it was edited here, and goes where it was not",
+    arguments: [true, false])
+  func droppedThere(isEdited: Bool) throws {
+    let three = try ThreeWay(
+      base: Self.base, ours: isEdited ? "UPDATE t SET b = 'EDIT' WHERE id = 1" : "UPDATE t SET a = 'EDIT' WHERE id = 1",
+      theirs: "ALTER TABLE t DROP COLUMN b; UPDATE t SET a = 'x' WHERE id = 2")
+    let report = try three.merge()
+    #expect(report.isClean == !isEdited)
+    #expect(report.schemaConflicts.map(\.kind) == (isEdited ? [.droppedThere] : []))
+    #expect(try three.text("SELECT * FROM t") == (isEdited ? ["1|a1|EDIT", "2|x|b2"] : ["1|EDIT", "2|x"]))
+  }
+
+  @Test("A column that was dropped here comes back only with rows of theirs, and an edit of it is a conflict")
+  func droppedHere() throws {
+    for (theirs, rows) in [
+      ("UPDATE t SET b = 'EDIT' WHERE id = 1", ["1|a1", "2|a2"]),
+      ("UPDATE t SET a = 'EDIT' WHERE id = 1", ["1|EDIT", "2|a2"]),
+      ("INSERT INTO t VALUES (9, 'n', 'NEW')", ["1|a1|NULL", "2|a2|NULL", "9|n|NEW"]),
+    ] {
+      let three = try ThreeWay(base: Self.base, ours: "ALTER TABLE t DROP COLUMN b", theirs: theirs)
+      let report = try three.merge()
+      #expect(report.conflicts == (theirs.contains("b = 'EDIT'") ? 1 : 0))
+      #expect(report.schemaConflicts.map(\.kind) == (theirs.contains("NEW") ? [.droppedHere] : []))
+      #expect(try three.text("SELECT * FROM t") == rows)
+    }
+  }
+
+  @Test(
+    "A type that would make another value of an edit keeps the table as it is here",
+    arguments: [("'007'", false), ("'7'", true), ("'seven'", true)])
+  func retyped(value: String, isMerged: Bool) throws {
+    let three = try ThreeWay(
+      base: Self.base, ours: "UPDATE t SET b = \(value) WHERE id = 1",
+      theirs: Self.rebuild("id INTEGER PRIMARY KEY, a TEXT, b INTEGER"))
+    let report = try three.merge()
+    #expect(report.isClean == isMerged, "\(report)")
+    #expect(try three.text("SELECT b FROM t WHERE id = 1") == [value.replacingOccurrences(of: "'", with: "")])
+  }
+
+  @Test("Integer keys that have become text on one side are the same rows", arguments: [true, false])
+  func keyBecameText(isOurs: Bool) throws {
+    let migration = Self.rebuild("id TEXT PRIMARY KEY, a TEXT, b TEXT") + "; UPDATE t SET b = 'theirs' WHERE id = '2'"
+    let three = try ThreeWay(
+      base: Self.base, ours: isOurs ? migration : Self.edit, theirs: isOurs ? Self.edit : migration)
+    _ = try three.merge()
+    #expect(try three.text("SELECT id, a, b FROM t ORDER BY id") == ["1|EDIT|b1", "2|a2|theirs", "3|NEW|b3"])
+  }
+
+  @Test("Another primary key on one side keeps the edits of both")
+  func otherKey() throws {
+    let three = try ThreeWay(
+      base: Self.base, ours: "UPDATE t SET b = 'EDIT' WHERE id = 1",
+      theirs: Self.rebuild("id INTEGER, a TEXT PRIMARY KEY, b TEXT") + "; UPDATE t SET b = 'theirs' WHERE a = 'a2'")
+    _ = try three.merge()
+    #expect(try three.text("SELECT id, a, b FROM t ORDER BY id") == ["1|a1|EDIT", "2|a2|theirs"])
+  }
+
+  @Test("A file whose author has dropped a column, or given it another type, is refused where it has other values here")
+  func adopted() throws {
+    for (migration, value) in [
+      ("ALTER TABLE t DROP COLUMN b", "EDIT"), (Self.rebuild("id INTEGER PRIMARY KEY, a TEXT, b INTEGER"), "007"),
+    ] {
+      let exchange = try Exchange(Self.base)
+      try TestDatabases.run("UPDATE t SET b = '\(value)' WHERE id = 1", on: exchange.mine)
+      try exchange.send(migration)
+      let report = try exchange.apply(ApplyOptions(schema: .adopt))
+      #expect(report.diffs.map(\.state) == [.rejected])
+      #expect(report.diffs.first?.reason?.contains("t.b") == true)
+      #expect(try exchange.texts("SELECT b FROM t WHERE id = 1") == [value])
+      try TestDatabases.run("UPDATE t SET b = 'b1', a = 'other' WHERE id = 1", on: exchange.mine)
+      #expect(try exchange.apply(ApplyOptions(schema: .adopt)).diffs.map(\.state) == [.applied])
+      #expect(try exchange.texts("SELECT a FROM t WHERE id = 1") == ["other"])
+    }
+  }
+
+  @Test("Integer keys that their author has made text leave the rows where they are")
+  func adoptedTextKey() throws {
+    let exchange = try Exchange(Self.base)
+    try TestDatabases.run("UPDATE t SET a = 'EDIT' WHERE id = 1", on: exchange.mine)
+    try exchange.send(Self.rebuild("id TEXT PRIMARY KEY, a TEXT, b TEXT") + "; UPDATE t SET b = 'new' WHERE id = '2'")
+    #expect(try exchange.apply(ApplyOptions(schema: .adopt)).diffs.map(\.state) == [.applied])
+    #expect(try exchange.texts("SELECT id, a, b FROM t ORDER BY id") == ["1|EDIT|b1", "2|a2|new"])
+  }
+}
+
+@Suite("Merging rows that SQLite numbers, and what does not merge") struct MergeRowTests {
+  @Test("Rows without a key go by their content where VACUUM has moved them", arguments: [true, false])
+  func vacuum(isOurs: Bool) throws {
+    let (moved, edited) = ("VACUUM; INSERT INTO k VALUES ('t', 3)", "UPDATE k SET b = 99 WHERE a = 'r'")
+    let three = try ThreeWay(
+      base: "CREATE TABLE k(a, b); INSERT INTO k VALUES ('p', 1), ('q', 2), ('r', 3); DELETE FROM k WHERE a = 'q'",
+      ours: isOurs ? moved : edited, theirs: isOurs ? edited : moved)
+    #expect(try three.merge().isClean)
+    #expect(try three.text("SELECT a, b FROM k ORDER BY a") == ["p|1", "r|99", "t|3"])
+  }
+
+  @Test("An update of a row without a key meets a conflict where its rowid is that of another row")
+  func movedRowInADiff() throws {
+    let exchange = try Exchange(
+      "CREATE TABLE k(a, b); INSERT INTO k VALUES ('p', 1), ('q', 2), ('r', 3); DELETE FROM k WHERE a = 'q'")
+    try TestDatabases.run("VACUUM", on: exchange.mine)
+    try TestDatabases.run("INSERT INTO k VALUES ('t', 3)", on: exchange.mine)
+    try exchange.send("UPDATE k SET b = 99 WHERE a = 'r'")
+    #expect(try exchange.apply().diffs.first?.conflicts == 1)
+    #expect(try exchange.texts("SELECT a, b FROM k ORDER BY a") == ["p|1", "r|3", "t|3"])
+  }
+
+  @Test("Rows that do not travel and differ make a merge and a diff incomplete, and equal ones do not")
+  func leftOut() throws {
+    for (table, insertion) in [
+      ("CREATE VIRTUAL TABLE f USING fts4(body)", "INSERT INTO f(body) VALUES ('bravo')"),
+      ("CREATE TABLE f(_rowid_, v)", "INSERT INTO f VALUES (1, 2)"),
+    ] {
+      let base = "\(table); \(insertion); CREATE TABLE z(id TEXT PRIMARY KEY)"
+      let three = try ThreeWay(base: base, ours: "INSERT INTO z VALUES ('o')", theirs: insertion)
+      let report = try three.merge()
+      #expect(!report.isClean)
+      #expect(report.skipped.filter(\.leavesRowsOut).map(\.name) == ["f"])
+      let diff = try DatabaseManager(three.theirs, home: BuckiaHome(path: three.folder.file("home")))
+        .createDatabaseDiff(since: three.base, output: .folder(three.folder.path))
+      #expect(!diff.isComplete)
+      var lines: [String] = []
+      for path in [three.base, three.theirs] {
+        var text = ""
+        try DatabaseManager(path).forEachTextLine { text += $0 }
+        lines.append(text)
+      }
+      #expect(lines[0] != lines[1])
+      let other = try ThreeWay(base: base, ours: "INSERT INTO z VALUES ('o')", theirs: "INSERT INTO z VALUES ('t')")
+      #expect(try other.merge().isClean)
+    }
+  }
+
+  @Test("An empty file is no database without tables", arguments: ["ours.db", "theirs.db"])
+  func emptyFile(name: String) throws {
+    let three = try ThreeWay(base: "CREATE TABLE t(id INTEGER PRIMARY KEY)", ours: "", theirs: "")
+    try Data().write(to: URL(fileURLWithPath: three.folder.file(name)))
+    let error = #expect(throws: BuckiaError.self) { try three.merge() }
+    #expect(error?.code == .notADatabase)
+    let empty = DatabaseManager(three.folder.file(name), home: BuckiaHome(path: three.folder.file("home")))
+    #expect(throws: BuckiaError.self) {
+      try empty.createDatabaseDiff(since: three.base, output: .folder(three.folder.path))
+    }
+    #expect(throws: BuckiaError.self) { try empty.backupDatabase(to: three.folder.file("backup.db")) }
+  }
+
+  private static let sites = """
+    CREATE TABLE site(fid INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, note TEXT);
+    CREATE TABLE visit(id INTEGER PRIMARY KEY, site INTEGER REFERENCES site(fid), t TEXT); INSERT INTO site VALUES (1, 'a', '');
+    """
+
+  @Test(
+    "Rows that both have added under one number are kept both, with what refers to them, and numbers go on behind all")
+  func remapped() throws {
+    let three = try ThreeWay(
+      base: Self.sites, ours: "INSERT INTO site VALUES (2, 'ours', ''); INSERT INTO visit VALUES (1, 2, 'ov')",
+      theirs: """
+        INSERT INTO site VALUES (2, 'theirs', ''), (70, 'gone', ''); DELETE FROM site WHERE fid = 70;
+        INSERT INTO visit VALUES (1, 2, 'tv')
+        """)
+    let report = try three.merge()
+    #expect(report.isClean, "\(report)")
+    #expect(report.warnings.filter { $0.code == .remappedKeys }.map(\.arguments) == [["site", "1"], ["visit", "1"]])
+    let joined = "SELECT s.name, v.t FROM site s JOIN visit v ON v.site = s.fid ORDER BY 1"
+    #expect(try three.text(joined) == ["ours|ov", "theirs|tv"])
+    #expect(try three.text("SELECT seq >= 70 FROM sqlite_sequence WHERE name = 'site'") == ["1"])
+    var options = MergeOptions(replacesOutput: true)
+    options.remapsKeys = false
+    #expect(try three.merge(options).conflicts > 0)
+  }
+
+  @Test("The same row under another number is one row, and what refers to it follows")
+  func matched() throws {
+    let (ours, theirs) = (
+      "INSERT INTO site VALUES (2, 'x', ''), (3, 'same', 'n')",
+      "INSERT INTO site VALUES (2, 'same', 'n'); INSERT INTO visit VALUES (1, 2, 'tv')"
+    )
+    let three = try ThreeWay(base: Self.sites, ours: ours, theirs: theirs)
+    #expect(try three.merge().isClean)
+    #expect(try three.text("SELECT fid, name FROM site ORDER BY fid") == ["1|a", "2|x", "3|same"])
+    #expect(try three.text("SELECT site FROM visit") == ["3"])
+    // What else differs is a conflict of the one row.
+    let other = try ThreeWay(
+      base: Self.sites, ours: ours, theirs: theirs + "; UPDATE site SET note = 'theirs' WHERE fid = 2")
+    var options = MergeOptions()
+    options.matches = ["site": ["name"]]
+    #expect(try other.merge(options).conflicts == 1)
+    #expect(try other.text("SELECT fid, name, note FROM site ORDER BY fid") == ["1|a|", "2|x|", "3|same|n"])
+    #expect(try other.text("SELECT site FROM visit") == ["3"])
+  }
+
+  @Test("Counts that triggers keep are added up, the later of two times stays, and ignored columns stay as they are")
+  func settledColumns() throws {
+    let three = try ThreeWay(
+      base: """
+        CREATE TABLE item(id INTEGER PRIMARY KEY, v, seen TEXT);
+        CREATE TABLE counts(name TEXT PRIMARY KEY, n INTEGER, changed TEXT); INSERT INTO counts VALUES ('item', 0, '2020');
+        CREATE TRIGGER added AFTER INSERT ON item BEGIN UPDATE counts SET n = n + 1 WHERE name = 'item'; END;
+        CREATE TRIGGER touched AFTER UPDATE OF v ON item BEGIN
+          UPDATE counts SET changed = strftime('%Y', 'now') WHERE name = 'item'; END;
+        INSERT INTO item VALUES (1, 1, 's')
+        """,
+      ours: "INSERT INTO item VALUES (2, 2, 's'); UPDATE counts SET changed = '2024'; UPDATE item SET seen = 'o'",
+      theirs:
+        "INSERT INTO item VALUES (12, 2, 's'), (13, 2, 's'); UPDATE counts SET changed = '2023'; UPDATE item SET seen = 't', v = v"
+    )
+    try TestDatabases.run("UPDATE counts SET changed = '2023'", on: three.theirs)
+    var options = MergeOptions()
+    options.ignoredColumns = ["item": ["seen"]]
+    let report = try three.merge(options)
+    #expect(report.isClean, "\(report)")
+    #expect(try three.text("SELECT n, changed FROM counts") == ["4|2024"])
+    #expect(try three.text("SELECT seen FROM item") == ["o", "o", "t", "t"])
+    options.ignoredColumns = ["item": ["typo"]]
+    options.replacesOutput = true
+    #expect(throws: BuckiaError.self) { try three.merge(options) }
+    let remarks = try DatabaseManager(three.base).examine().warnings
+    #expect(remarks.filter { [.counters, .timesKept].contains($0.code) }.map { $0.arguments[1] } == ["n", "changed"])
+  }
+
+  @Test("The result is readable for no more people than each of the three, and a link stays one")
+  func permissionsAndLinks() throws {
+    let three = try ThreeWay(
+      base: "CREATE TABLE t(id TEXT PRIMARY KEY)", ours: "", theirs: "INSERT INTO t VALUES ('1')")
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: three.theirs)
+    let link = three.folder.file("link.db")
+    _ = try three.folder.copy("base.db", to: "real.db")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "real.db")
+    _ = try three.merge(MergeOptions(replacesOutput: true), into: link)
+    #expect(try three.text("SELECT id FROM t", three.folder.file("real.db")) == ["1"])
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "real.db")
+    let attributes = try FileManager.default.attributesOfItem(atPath: three.folder.file("real.db"))
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+  }
+}
