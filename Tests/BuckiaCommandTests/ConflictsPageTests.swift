@@ -82,4 +82,17 @@ struct ConflictsPageTests {
     #expect(try bench.buckia(["init", "ben.db"]).status == 0)
     #expect(try page(bench).all("main")[0].text.contains("There are no such conflicts."))
   }
+
+  @Test("Pages, which are passed on, show no folder of this computer")
+  func paths() throws {
+    let bench = try ServedDatabases.apart()
+    let file = try #require(bench.names(in: "inbound").first)
+    #expect(try bench.buckia(["show", bench.path("inbound/\(file)"), "--html", "show.html"]).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    #expect(try bench.buckia(["conflicts", bench.path("ben.db"), "--html", "conflicts.html"]).status == 0)
+    for page in ["show.html", "conflicts.html"] {
+      let text = try String(contentsOfFile: bench.path(page), encoding: .utf8)
+      #expect(!text.contains(bench.path("")), "\(page)")
+    }
+  }
 }

@@ -120,4 +120,16 @@ struct InitVerbTests {
     #expect(outcome.status == 64 && outcome.diagnostics.contains("--undo-"), "\(outcome.diagnostics)")
     #expect(try bench.names() == [])
   }
+
+  @Test("--remove takes the ledger out, and leaves the rows of the app")
+  func remove() throws {
+    let bench = try ServedDatabases.inConflict()
+    let before = try bench.sql("ben.db", "SELECT * FROM notes")
+    let unsure = try bench.buckia(["init", "ben.db", "--remove"])
+    #expect(unsure.status == 64 && unsure.diagnostics.contains("--yes"), "\(unsure.diagnostics)")
+    #expect(try bench.buckia(["init", "ben.db", "--remove", "--yes"]).status == 0)
+    #expect(try bench.sql("ben.db", "SELECT name FROM sqlite_schema WHERE name LIKE 'buckia%'").isEmpty)
+    #expect(try bench.sql("ben.db", "SELECT * FROM notes") == before)
+    #expect(try bench.buckia(["init", "ben.db", "--remove", "--yes"]).output.hasPrefix("There are no ledger tables"))
+  }
 }

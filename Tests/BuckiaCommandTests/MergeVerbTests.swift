@@ -70,4 +70,14 @@ import Testing
     #expect((json["schemaConflicts"] as? [[String: Any]])?.first?["kind"] as? String == "both-changed")
     #expect((json["conflictSummary"] as? [[String: Any]])?.first?["outcome"] as? String == "kept-local")
   }
+
+  @Test("A base that is missing is refused, and an empty file stands for none")
+  func missingBase() throws {
+    let bench = try ServedDatabases.apart()
+    let refused = try bench.buckia(["merge", "odl.db", "ben.db", "new.db", "-o", "merged.db"])
+    #expect(
+      refused.status == 1 && refused.diagnostics.contains("odl.db: there is no such base"), "\(refused.diagnostics)")
+    #expect(try !bench.names().contains("merged.db"))
+    #expect(try bench.buckia(["merge", "/dev/null", "ben.db", "new.db", "-o", "merged.db"]).status == 2)
+  }
 }

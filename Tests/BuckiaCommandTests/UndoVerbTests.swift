@@ -59,4 +59,32 @@ struct UndoVerbTests {
     #expect(report.status == 0 && report.output.contains("buckia conflicts ben.db"), "\(report.output)")
     #expect(try rows(bench) == ["1|one", "2|mine"])
   }
+
+  @Test("A sender that has sent nothing is refused, and the beginning of a key that the log shows is enough")
+  func unknownSender() throws {
+    let bench = try ServedDatabases.apart()
+    let home = ["--home", bench.path("home of anna")]
+    #expect(try bench.buckia(["identity", "new", "--name", "Anna"] + home).status == 0)
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "signed", "--sign"] + home).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "signed"]).status == 0)
+    let typo = try bench.buckia(["undo", "ben.db", "--sender", "Anan"])
+    #expect(typo.status == 1 && typo.diagnostics.contains("\"Anan\" is no contact"), "\(typo.diagnostics)")
+    let entries = try bench.buckia(["log", "ben.db", "--json"]).json["entries"] as? [[String: Any]]
+    let key = try #require(entries?.first?["senderKey"] as? String)
+    let undone = try bench.buckia(["undo", "ben.db", "--sender", "key \(key.prefix(12))…"])
+    #expect(undone.status == 0 && undone.output.hasPrefix("undone"), "\(undone.output)")
+    let log = try bench.buckia(["log", "ben.db"]).output
+    #expect(log.contains("undoes "), "\(log)")
+  }
+
+  @Test("A diff that is larger than what is kept for undo says so when it is applied")
+  func tooLarge() throws {
+    let bench = try ServedDatabases.apart()
+    try bench.sql("new.db", "INSERT INTO notes VALUES (9, 'large', 1, randomblob(2000000))")
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "large"]).status == 0)
+    #expect(try bench.buckia(["init", "ben.db", "--undo-size", "1"]).status == 0)
+    let applied = try bench.buckia(["apply", "ben.db", "large"])
+    let said = applied.output.split { $0.isWhitespace }.joined(separator: " ")
+    #expect(said.contains("it cannot be undone") && said.contains("`init --undo-size` keeps more"), "\(said)")
+  }
 }

@@ -43,7 +43,7 @@ struct RemarkTests {
     ),
     (
       .counters,
-      "column \"1.2\" is a count that triggers keep: it travels as a value, so when two copies have counted by themselves, one of the counts is lost; compute it anew afterwards"
+      "column \"1.2\" is a count that triggers keep: it travels as a value, so when two copies have counted by themselves, one of the counts is lost; recompute it afterwards"
     ),
     (
       .heldChanges,
@@ -73,11 +73,11 @@ struct RemarkTests {
     ),
     (
       .clockNotKept,
-      "1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
+      "1 cannot be written, so ids made within one second may be out of order, and files made here are not recognised in an inbound folder"
     ),
     (
       .outgoingNotNoted,
-      "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
+      "1 cannot be written, so the folder of this file may be mistaken for an inbound folder, from which applied files are removed"
     ),
     (
       .clockBehind,
@@ -215,7 +215,7 @@ struct RemarkTests {
     (.indexIncomplete, "the 1 index \"2\" over \"3\" 4"),
     (.indexToRebuild, "the 1 index \"2\" over \"3\" 4: rebuild it"),
     (.indexNotRebuilt, "the 1 index \"2\" over \"3\" 4, and cannot be rebuilt (5)"),
-    (.indexRebuilt, "the 1 index \"2\" over \"3\" has no triggers: it was made anew from that"),
+    (.indexRebuilt, "the 1 index \"2\" over \"3\" has no triggers: it was rebuilt from that table"),
     (
       .indexRebuiltWithoutFunctions,
       "the 1 index \"2\" over \"3\" 4; it was made anew from \"5\", but its triggers call functions: see that it answers as your application expects"
@@ -242,7 +242,7 @@ struct RemarkTests {
     ),
     (
       .schemaLeftOut,
-      "the schema of its author in 1 is left out, so nobody can adopt it from here: apply that file itself for that"
+      "the schema of its author in 1 is left out, so it cannot be adopted from this file; apply that file for that"
     ),
     (
       .rebasedWithoutDefinition,

@@ -127,7 +127,7 @@ extension IncomingFile {
     self.init(
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: refusal.map { .failed($0) } ?? .verified(changes), byteCount: diff.changeset.count,
-      documentBytes: diff.manifest.documentBytes,
+      changeCount: diff.manifest.changeCount, documentBytes: diff.manifest.documentBytes,
       digest: { digest }, remarks: { remarks })
   }
 
@@ -138,7 +138,8 @@ extension IncomingFile {
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: refusal.map { .failed($0, finish: finish) }
         ?? .arriving(IncomingChanges(diff, file: item.name), finish: finish),
-      byteCount: diff.changeset.expectedCount, documentBytes: diff.manifest.documentBytes,
+      byteCount: diff.changeset.expectedCount, changeCount: diff.manifest.changeCount,
+      documentBytes: diff.manifest.documentBytes,
       digest: { try diff.file().file.fileDigest.bytes },
       remarks: { Self.remarks(attachments: try diff.file().file.attachments.count) },
       abandon: { diff.feed.abandon() })
@@ -161,7 +162,8 @@ extension IncomingFile {
     let digest = raw.digest.bytes
     self.init(
       path: item.path, name: item.name, id: raw.id ?? item.id, sender: "", identity: identity,
-      content: .verified(IncomingChanges(raw, file: item.name)), byteCount: raw.changeset.count, digest: { digest })
+      content: .verified(IncomingChanges(raw, file: item.name)), byteCount: raw.changeset.count,
+      changeCount: raw.inspection.summary.changeCount, digest: { digest })
   }
 
   /// A file that cannot be opened or is not in order.

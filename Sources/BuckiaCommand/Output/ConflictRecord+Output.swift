@@ -37,19 +37,27 @@ extension ConflictRecord {
     let style = Style(isColored: false, width: .max)
     let lines = constraintLines(style: style) + parentLines(style: style) + resolutionLines(style: style)
     return ["\(kind.explanation); \(outcome.explanation)."] + (reason.map { [$0.escaped] } ?? [])
-      + lines.map { String($0.drop { $0 == " " }) }
+      + lines.map { String($0.drop { $0 == " " }) } + [origin]
   }
 
-  static func shownKey(_ key: [Cell]) -> String {
-    key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ")
+  /// The key of a row, and behind it what a person calls the row, unless the key says that.
+  static func shownKey(_ key: [Cell], label: String? = nil) -> String {
+    let name = label.flatMap { text in key.contains { $0.value == .text(text) } ? nil : " (\(text.escaped))" } ?? ""
+    return key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ") + name
+  }
+
+  /// The diff, with its sender.
+  private var origin: String {
+    "From \(diff.escaped(limit: 64))\(sender.isEmpty ? "" : " (\(sender.escaped(limit: 40)))")"
   }
 
   /// The record for people: what happened, then the three versions side by side, column by column; below each other where
   /// there is no room for that.
   func lines(style: Style) -> [String] {
-    let heading = "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key))"
+    let heading =
+      "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key, label: label))"
     var lines = style.wrapped(heading, hanging: 4)
-    let origin = style("From \(diff.escaped(limit: 64))", .faint)
+    let origin = style(origin, .faint)
     let sentence = "\(kind.explanation); \(outcome.explanation)."
     let isOneLine = "\(sentence) \(origin)".visibleWidth + 2 <= style.width
     lines += isOneLine ? ["  \(sentence) \(origin)"] : style.wrapped(sentence, indent: 2) + ["  \(origin)"]
@@ -58,7 +66,7 @@ extension ConflictRecord {
     lines += parentLines(style: style)
     lines += resolutionLines(style: style)
     let columns = columns.filter(isWorthShowing)
-    var table = TextTable([.text("column"), "as its author saw it", "here", "incoming"])
+    var table = TextTable([.text("column"), "before", "here", "incoming"])
     for column in columns {
       let versions = versions(of: column, limit: style.isFull ? .max : 40)
       table.add([TextTable.Cell(column.escaped(limit: 40))] + versions.map(\.cell))
@@ -73,7 +81,7 @@ extension ConflictRecord {
     var lines = ["  \(style(column.escaped(limit: 60), .faint))"]
     var table = TextTable(["", ""])
     // The quotes, the widest name and the gap behind it.
-    let room = style.width - indent - 2 - "as its author saw it".count - 2
+    let room = style.width - indent - 2 - "incoming".count - 2
     for version in versions(of: column, limit: style.isFull ? .max : room) {
       table.add([.init(version.name, .faint), version.cell])
     }
@@ -83,7 +91,7 @@ extension ConflictRecord {
 
   /// The three versions of a column.
   private func versions(of column: String, limit: Int) -> [(name: String, cell: TextTable.Cell)] {
-    let versions = [("as its author saw it", base), ("here", local), ("incoming", incoming)]
+    let versions = [("before", base), ("here", local), ("incoming", incoming)]
     let values = versions.map { Self.value(of: column, in: $0.1) }
     var shown = ChangesetValue.shown(values.compactMap { $0 }, limit: limit)
     return zip(versions, values).map { version, value in
@@ -126,10 +134,10 @@ extension ConflictKind {
   fileprivate var explanation: String {
     switch self {
     case .data: "The row was changed here, too"
-    case .notFound: "The row is not here (any more)"
+    case .notFound: "The row is not here, or not any more"
     case .conflict: "Another row with this key is here already"
     case .constraint: "A constraint of the table refuses the row"
-    case .foreignKey: "The row refers to one that is not here as its author means it"
+    case .foreignKey: "The row refers to a row that is missing here, or that is another one here"
     }
   }
 }
@@ -139,8 +147,10 @@ extension ConflictAnswer.Kind {
     switch self {
     case .local: "the row as it was here"
     case .incoming: "the incoming version"
-    case .values: "values of their own"
+    case .values: "values that were typed"
     case .deletion: "no row"
+    case .both: "both rows, one of them with a new key"
+    case .same: "the local row with the same UNIQUE value"
     case .equal: "both sides have the same values now"
     }
   }
@@ -159,12 +169,12 @@ extension ViolatedConstraint {
 extension ConflictOutcome {
   var explanation: String {
     switch self {
-    case .keptLocal: "what is here stayed"
+    case .keptLocal: "the local row was kept"
     case .tookIncoming: "the incoming version was taken"
-    case .merged: "columns that both sides changed stayed, the others were taken"
-    case .resolved: "the app wrote a row of its own"
-    case .omitted: "the change was left out"
-    case .reported: "the row stands as it is"
+    case .merged: "columns changed on both sides kept the local values, the others were taken"
+    case .resolved: "the app's resolver wrote the row"
+    case .omitted: "the change was not applied"
+    case .reported: "the row was kept as it is"
     }
   }
 }

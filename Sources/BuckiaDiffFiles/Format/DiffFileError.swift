@@ -109,7 +109,7 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
     case .tooLarge: "ask its sender whether this is meant"
     case .unreadable, .unwritable: "check the path and its permissions"
     case .badManifest, .badSchema, .badAnnotations, .badChangeset, .badName, .contradiction:
-      "nothing of it was used; its sender's program has to make it anew"
+      "nothing of it was used; its sender's program has to make it again"
     default: nil
     }
   }
