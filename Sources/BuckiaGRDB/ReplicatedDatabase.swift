@@ -132,8 +132,10 @@
         guard let table = try String.fetchOne(db, sql: query) else { return }
         try db.execute(sql: "DELETE FROM main.\(table.quotedDatabaseIdentifier) WHERE 0")
       } catch let error as DatabaseError
-        where error.resultCode != .SQLITE_ABORT && error.resultCode != .SQLITE_INTERRUPT
+        where error.resultCode == .SQLITE_ABORT || error.resultCode == .SQLITE_INTERRUPT
       {
+        throw error
+      } catch {
         // What else is wrong, the call itself says.
       }
     }

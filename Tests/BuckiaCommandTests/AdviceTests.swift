@@ -59,7 +59,10 @@ struct AdviceTests {
         let options = words.filter { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
         guard isNamed || verb != nil && !options.isEmpty else { continue }
         guard let verb else {
-          if let word = words.first, word.allSatisfy(\.isLetter) { Issue.record("\(file): \(span.0) names no command") }
+          // `buckia pages 1` is how an object of a backup begins.
+          if let word = words.first, word != "pages", word.allSatisfy(\.isLetter) {
+            Issue.record("\(file): \(span.0) names no command")
+          }
           continue
         }
         let help = RootCommand.helpMessage(for: verb)

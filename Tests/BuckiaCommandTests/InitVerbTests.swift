@@ -106,7 +106,7 @@ struct InitVerbTests {
     #expect(try bench.sql("ben.db", "SELECT count(*) FROM t") == ["51"])
     let undo = try bench.buckia(["undo", "ben.db", id])
     if size == "1" {
-      #expect(undo.status == 1 && undo.diagnostics.contains("is not known any more"), "\(undo.diagnostics)")
+      #expect(undo.status == 1 && undo.diagnostics.contains("is no longer on record"), "\(undo.diagnostics)")
       #expect(try bench.sql("ben.db", "SELECT count(*) FROM t") == ["51"])
     } else {
       #expect(undo.status == 0, "\(undo.diagnostics)")

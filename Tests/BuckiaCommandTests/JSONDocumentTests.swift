@@ -29,7 +29,8 @@ private struct DocumentedMembers {
       paths[prefix + path] = isData
       guard let link = type.firstMatch(of: /\]\(#([a-z-]+)\)/) else { continue }
       let list = type.hasPrefix("list of") ? "[]" : ""
-      paths.merge(try self.paths(of: String(link.1).replacing("-", with: " "), below: "\(prefix)\(path)\(list).")) { first, _ in
+      paths.merge(try self.paths(of: String(link.1).replacing("-", with: " "), below: "\(prefix)\(path)\(list).")) {
+        first, _ in
         first
       }
     }

@@ -28,7 +28,7 @@ struct ResolveVerbTests {
     try Transcript(
       """
       $ buckia resolve ben.db 1 --take incoming --by Ben --dry-run
-      #1  notes, id = 1
+      #1  notes, id = 1 (Ben)
         The row would be changed.
         column  before  after
         title   'Ben'   'Anna'
@@ -36,14 +36,14 @@ struct ResolveVerbTests {
       This was a dry run: nothing was changed. It would resolve 1 conflict, 1 row
         changed.
       $ buckia resolve ben.db 1 --take incoming --by Ben
-      #1  notes, id = 1
+      #1  notes, id = 1 (Ben)
         The row was changed.
         column  before  after
         title   'Ben'   'Anna'
 
       Resolved 1 conflict, 1 row changed.
       $ buckia resolve ben.db 1 --take {"title":"Both","stars":4.5} --by Anna
-      #1  notes, id = 1
+      #1  notes, id = 1 (Ben)
         The row was changed.
         column  before  after
         title   'Anna'  'Both'
@@ -53,18 +53,18 @@ struct ResolveVerbTests {
       $ sql ben.db SELECT title, stars FROM notes WHERE id = 1
       Both|4.5
       $ buckia conflicts ben.db --kind data
-      #1  notes, id = 1
-        The row was changed here, too; what is here stayed.
+      #1  notes, id = 1 (Ben)
+        The row was changed here, too; the local row was kept.
         From …
         Resolved by Anna, …: values of their own.
-        column  as its author saw it  here   incoming
-        title   'a'                   'Ben'  'Anna'
+        column  before  here   incoming
+        title   'a'     'Ben'  'Anna'
 
-      #2  notes, id = 2
-        The row was changed here, too; what is here stayed.
+      #2  notes, id = 2 (Ben)
+        The row was changed here, too; the local row was kept.
         From …
-        column  as its author saw it  here   incoming
-        title   'b'                   'Ben'  'Anna'
+        column  before  here   incoming
+        title   'b'     'Ben'  'Anna'
       $ buckia resolve ben.db 1 --take local --quiet
       $ sql ben.db SELECT title, stars FROM notes WHERE id = 1
       Ben|1.0
@@ -93,7 +93,7 @@ struct ResolveVerbTests {
       $ sql ben.db UPDATE notes SET stars = 9 WHERE id = 2
       $ buckia resolve ben.db 2 --take incoming
       ? 2
-      #2  notes, id = 2
+      #2  notes, id = 2 (Ben)
         Not resolved: the row was changed since the conflict was met.
         column  known  now
         stars   2.0    9.0

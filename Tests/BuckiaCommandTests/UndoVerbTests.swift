@@ -22,7 +22,7 @@ struct UndoVerbTests {
   func thereAndBack() throws {
     let (bench, id) = try bench()
     let tried = try bench.buckia(["undo", "ben.db", id, "--dry-run"])
-    #expect(tried.status == 0 && tried.output.contains("would be taken back"), "\(tried.output)\(tried.diagnostics)")
+    #expect(tried.status == 0 && tried.output.contains("would be undone"), "\(tried.output)\(tried.diagnostics)")
     #expect(try rows(bench) == ["1|ONE", "2|two"])
     let report = try bench.buckia(["undo", "ben.db", id, "--json"])
     let undone = try #require(try report.json["undone"] as? [[String: Any]]).first
@@ -31,7 +31,7 @@ struct UndoVerbTests {
     #expect(try rows(bench) == ["1|one"])
     let log = try bench.buckia(["log", "ben.db"]).output
     let undo = try #require(undone?["id"] as? String)
-    #expect(log.contains("taken back by") && log.contains(undo), "\(log)")
+    #expect(log.contains("undone by") && log.contains(undo), "\(log)")
     let again = try bench.buckia(["undo", "ben.db", undo])
     #expect(again.status == 0, "\(again.output)\(again.diagnostics)")
     #expect(try rows(bench) == ["1|ONE", "2|two"])
@@ -45,9 +45,9 @@ struct UndoVerbTests {
     #expect(try bench.buckia(["undo", "ben.db"]).status == 64)
     #expect(try bench.buckia(["init", "ben.db", "--undo-days", "0"]).status == 0)
     let gone = try bench.buckia(["undo", "ben.db", id])
-    #expect(gone.status == 1 && gone.diagnostics.contains("is not known any more"), "\(gone.diagnostics)")
+    #expect(gone.status == 1 && gone.diagnostics.contains("is no longer on record"), "\(gone.diagnostics)")
     let sender = try bench.buckia(["undo", "ben.db", "--sender", "unsigned"])
-    #expect(sender.status == 1 && sender.output.contains("\(id) was not taken back"), "\(sender.output)")
+    #expect(sender.status == 1 && sender.output.contains("\(id) was not undone"), "\(sender.output)")
     #expect(try rows(bench) == ["1|ONE", "2|two"])
   }
 

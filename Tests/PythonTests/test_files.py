@@ -94,7 +94,7 @@ def test_verify_says_what_is_wrong_with_each_file(people: People) -> None:
     good = files.pop(sent.path)
     assert (good.id, good.is_good, good.signature, good.reason) == (sent.id, True, "none", None)
     [refused] = files.values()
-    assert (refused.path, refused.id, refused.is_good, refused.signature) == (str(bad), None, False, "unknown")
+    assert (refused.path, refused.id, refused.is_good, refused.signature) == (bad, None, False, "unknown")
     assert refused.reason
     assert buckia.verify(people.inbound).is_good
 

@@ -150,7 +150,7 @@ class Database:
         with self._opened() as handle:
             return read(InitReport, Call().document(library.buckia_init, handle, trust_mode(trust)))
 
-    def _command(self, name: str, **arguments: Any) -> Any:
+    def _command(self, name: str, /, **arguments: Any) -> Any:
         with self._opened() as handle:
             return Call().command(handle, name, arguments)
 
