@@ -93,7 +93,8 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@$(call say,trying what the README says of using it in an app)
 	@Tests/PackageRecipe/check $(FLAGS)
 	@$(call say,testing the Python package)
-	@Tests/PythonTests/check "$$($(SWIFT) build $(TRAITS) $(FLAGS) --show-bin-path)/$(BUILT_LIBRARY)"
+	@products="$$($(SWIFT) build $(TRAITS) $(FLAGS) --show-bin-path)"; \
+	  Tests/PythonTests/check "$$products/$(BUILT_LIBRARY)" "$$products/buckia"
 
 # In a release build the cases take a third of the time. The tests need the internals: hence a build of its own.
 soak: RELEASE := -c release -Xswiftc -enable-testing --scratch-path .build/soak $(FLAGS)
@@ -120,15 +121,18 @@ library: dependencies ## builds the library for C: .build/library
 	@Sources/CBuckia/collect library "$$($(SWIFT) build $(LIBRARY) --show-bin-path)" '$(RUNTIMES)_static/linux' '$(EXPORTS)' .build/library
 	@echo "The library is in $(CURDIR)/.build/library"
 
-wheel: library ## makes the Python package: .build/wheels
+wheel: library build ## makes the Python package, with the command: .build/wheels
 	@$(call say,making the wheel)
-	@Sources/BuckiaPython/build-wheel '.build/library/$(COLLECTED_LIBRARY)' .build/wheels
+	@Sources/BuckiaPython/build-wheel '.build/library/$(COLLECTED_LIBRARY)' .build/wheels \
+	  "$$($(SWIFT) build -c release --show-bin-path)/buckia"
 
 test-python: dependencies ## tests the Python package alone, in an environment that has only its wheel
 	@$(call say,building)
 	@$(SWIFT) build -q --product BuckiaC $(TRAITS) $(FLAGS)
+	@$(SWIFT) build -q --product buckia $(TRAITS) $(FLAGS)
 	@$(call say,testing the Python package)
-	@Tests/PythonTests/check "$$($(SWIFT) build $(TRAITS) $(FLAGS) --show-bin-path)/$(BUILT_LIBRARY)"
+	@products="$$($(SWIFT) build $(TRAITS) $(FLAGS) --show-bin-path)"; \
+	  Tests/PythonTests/check "$$products/$(BUILT_LIBRARY)" "$$products/buckia"
 
 # The dynamic library of SwiftPM's is not used on Linux here, either.
 extension: EXTENSION := -c release --product BuckiaExtension --disable-default-traits --scratch-path .build/extension \

@@ -18,7 +18,7 @@ public struct ApplyProgress: Sendable, Equatable {
   public internal(set) var fileCount = 0
   /// How many changes of the present file have been applied. Told every few thousand changes.
   public internal(set) var rows = 0
-  /// How many bytes the files that are done have.
+  /// How many bytes the files that are done have, and the present one as far as its changes have been applied.
   public internal(set) var bytes: Int64 = 0
   /// How many bytes all files have.
   public internal(set) var byteCount: Int64 = 0

@@ -66,6 +66,15 @@ extension BuckiaHome {
     try change { try $0.remove(name, at: WallClock.unixMilliseconds) }
   }
 
+  /// Gives a contact another name. Their shares go on.
+  ///
+  /// - Throws: `BuckiaError`: `noSuchContact`; `invalidName`; `contactExists` where another contact has, or had, the name. Nothing has been
+  ///   changed then.
+  @discardableResult
+  public func renameContact(_ name: String, to newName: String) throws -> Contact {
+    try change { try $0.rename(name, to: newName) }
+  }
+
   func change<Result>(_ body: (inout Contacts) throws -> Result) throws -> Result {
     try BuckiaError.wrapping {
       makeFolders()

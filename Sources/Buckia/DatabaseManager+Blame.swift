@@ -35,7 +35,7 @@ extension DatabaseManager {
       }
       guard let history = try RowHistory(of: values, in: definition, on: connection) else {
         throw BuckiaError(
-          .noClock, "table \"\(definition.name)\" has no clock, so nobody knows which diffs have changed its rows",
+          .noClock, "table \"\(definition.name)\" has no clock, which would record the diffs that changed its rows",
           path: path)
       }
       var sources: [Int64: RowOrigin.Source] = [:]

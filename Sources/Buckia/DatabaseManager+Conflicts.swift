@@ -9,10 +9,11 @@ extension DatabaseManager {
   /// - Parameter filter: Which of them are wanted.
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
   public func conflicts(matching filter: ConflictFilter = ConflictFilter()) throws -> [ConflictRecord] {
-    try withReader { connection in
+    let senders = try home.knownSenders()
+    return try withReader { connection in
       guard try Ledger.exists(on: connection) else { return [] }
       let parents = MissingParents(on: connection)
-      return try ConflictRecord.all(filter.selection, on: connection).map(parents.named)
+      return try ConflictRecord.all(filter.selection, naming: senders, on: connection).map(parents.named)
     }
   }
 
@@ -28,10 +29,13 @@ extension DatabaseManager {
     matching filter: ConflictFilter = ConflictFilter(), newest count: Int? = nil,
     _ body: (ConflictRecord) throws -> Void
   ) throws {
+    let senders = try home.knownSenders()
     try withReader { connection in
       guard try Ledger.exists(on: connection) else { return }
       let parents = MissingParents(on: connection)
-      try ConflictRecord.forEach(filter.selection, newest: count, on: connection) { try body(parents.named(in: $0)) }
+      try ConflictRecord.forEach(filter.selection, newest: count, naming: senders, on: connection) {
+        try body(parents.named(in: $0))
+      }
     }
   }
 

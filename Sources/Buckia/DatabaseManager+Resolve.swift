@@ -52,7 +52,7 @@ extension DatabaseManager {
     _ answer: ConflictAnswer, _ options: ResolveOptions, telling limit: Int?,
     _ numbers: (borrowing SQLiteConnection) throws -> [Int64]
   ) throws -> ResolveReport {
-    if options.remembers, answer.kind == .values || answer.kind == .deletion {
+    if options.remembers, answer != .local, answer != .incoming {
       throw BuckiaError(
         .misuse, "this answer is about one row: only the local or the incoming version can be kept as a rule")
     }
@@ -91,12 +91,52 @@ extension DatabaseManager {
       causes: answer == .incoming ? try causes(of: seen, on: connection) : [:], observer: changedRows,
       limit: limit)
     let open = try OpenConflicts(on: connection)
-    let result = try ConflictSettlement.run(conflicts, request, in: session)
+    var result = try ConflictSettlement.run(conflicts, request, in: session)
+    if answer == .both || answer == .same {
+      for (child, values) in try children(of: result.conflicts, answer, on: connection) {
+        let request = ConflictSettlement.Request(
+          .values(values), decidedBy: options.decidedBy, time: request.time, isForced: false, isRemembered: false,
+          causes: [:], observer: changedRows)
+        result.add(try ConflictSettlement.run([child], request, in: session))
+      }
+    }
     try open.close(in: session, at: request.time)
     return ResolveReport(
       conflicts: result.conflicts, counts: result.counts, rules: result.rules, changedTables: result.changedTables,
       changedRows: try changedRows?.changedRows() ?? [], violations: result.violations, warnings: result.warnings,
       isDryRun: options.isDryRun)
+  }
+
+  /// The conflicts of rows that were left out because they refer to rows which have another key here, and the values by which they
+  /// refer to these.
+  private func children(
+    of parents: [ResolvedConflict], _ answer: ConflictAnswer, on connection: borrowing SQLiteConnection
+  ) throws -> [(conflict: Int64, values: [String: ChangesetValue])] {
+    var rows: [Int64: [ConflictRecord.Cell]] = [:]
+    for parent in parents where parent.refusal == nil {
+      if answer == .both {
+        rows[parent.id] = parent.after
+      } else {
+        var selection = ConflictSelection()
+        selection.numbers = parent.id...parent.id
+        rows[parent.id] = try ConflictRecord.all(selection, on: connection).first?.others.first
+      }
+    }
+    var selection = ConflictSelection()
+    selection.kind = .foreignKey
+    selection.isOpen = true
+    let missing = MissingParents(on: connection)
+    var found: [(conflict: Int64, values: [String: ChangesetValue])] = []
+    try ConflictRecord.forEach(selection, on: connection) { record in
+      let named = try missing.named(in: record)
+      guard let cause = named.parent?.conflict, let row = rows[cause], let constraint = named.constraint else { return }
+      var values: [String: ChangesetValue] = [:]
+      for (column, parentColumn) in zip(constraint.columns, constraint.parentColumns) {
+        values[column] = row.first { ASCIIName.matches($0.column, parentColumn) }?.value
+      }
+      if values.count == constraint.columns.count { found.append((record.id, values)) }
+    }
+    return found
   }
 
   /// For conflicts of rows that refer to a row which was left out, the conflict that has left it out.

@@ -34,6 +34,7 @@ extension StatusReport {
     newest = try LedgerEntries.newestID(on: connection)
     recordedAt = try LedgerEntries.newestTime(on: connection)
     streams = try StreamState.all(naming: home.knownSenders(), on: connection)
+    self.shares = try ShareState.all(in: home, on: connection)
     var selection = ConflictSelection()
     conflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
     selection.isOpen = true

@@ -27,7 +27,7 @@ extension DatabaseManager {
   ///   - subjects: What to take back; the newest goes first, whatever their order.
   ///   - options: What to do about rows that have been changed since.
   /// - Returns: What was done.
-  /// - Throws: `BuckiaError` when a diff is not in the ledger (`noSuchDiff`), has been taken back (`alreadyUndone`), or is not
+  /// - Throws: `BuckiaError` when a diff is not in the ledger (`noSuchDiff`), a sender is not known (`noSuchSender`), a diff has been taken back (`alreadyUndone`), or is not
   ///   known well enough any more (`notKept`), and when the schema has changed since so that its rows do not fit. Nothing has
   ///   been changed then.
   @discardableResult
@@ -102,7 +102,7 @@ extension DatabaseManager {
     }
     for subject in subjects {
       switch subject {
-      case .sender(let key): add(try AppliedDiff.all(of: key.lowercased(), on: connection))
+      case .sender(let text): add(try AppliedDiff.all(of: try sender(text, on: connection), on: connection))
       case .unsigned: add(try AppliedDiff.all(of: "", on: connection))
       case .diff(let name):
         let found = try AppliedDiff.all(named: name, on: connection)
@@ -113,13 +113,35 @@ extension DatabaseManager {
         guard found.count == 1 else {
           throw BuckiaError(
             .equivocation,
-            "\(found.count) senders have made diffs with the id \(EscapedText.quoted(name)); take back those of one sender",
+            "\(found.count) senders have made diffs with the id \(EscapedText.quoted(name)); undo those of one sender",
             path: path)
         }
         wanted[diff.entry] = (diff, true)
       }
     }
     return wanted.values.sorted { $0.diff.entry > $1.diff.entry }
+  }
+
+  /// The key of the sender that a text means: the key itself, or its beginning as the log shows it.
+  ///
+  /// - Throws: `BuckiaError` with `noSuchSender` for a text that is no key of a sender or a contact.
+  private func sender(_ text: String, on connection: borrowing SQLiteConnection) throws -> String {
+    let senders = try home.knownSenders()
+    let all = try AppliedDiff.senders(on: connection)
+    let key = text.lowercased()
+    if all.contains(key) || !senders.isStranger(key) { return key }
+    let beginning = key.hasPrefix("key ") ? key.dropFirst(4).prefix { $0 != "…" } : key.prefix { $0 != "…" }
+    let found = beginning.utf8.count < 8 ? [] : all.filter { $0.hasPrefix(beginning) }
+    guard let only = found.first, found.count == 1 else {
+      let known = all.filter { $0 != LedgerEntries.ownSender && $0 != LedgerKey.mergeSender }.map(senders.shown)
+      throw BuckiaError(
+        .noSuchSender,
+        "\(EscapedText.quoted(text)) is no contact, and nothing was applied from such a sender; "
+          + (known.isEmpty
+            ? "nothing was applied from anybody" : "these have sent something: \(known.joined(separator: ", "))"),
+        path: path)
+    }
+    return only
   }
 
   private static func digest(of changes: TemporaryBuffer) throws -> [UInt8] {

@@ -133,6 +133,24 @@ extension DatabaseManager {
     public let warnings: [Remark]
   }
 
+  /// Removes the ledger tables, and with them what was recorded of diffs, conflicts, shares and clocks. The rows of the app stay.
+  ///
+  /// Afterwards the database is as one that Buckia has never seen: files that were applied before are applied again, and shares begin
+  /// with all rows.
+  ///
+  /// - Returns: How many tables were removed; 0 where there was no ledger.
+  /// - Throws: `BuckiaError` when the database cannot be opened or written, or has a newer ledger.
+  @discardableResult
+  public func removeLedger() throws -> Int {
+    try withWriter { connection in
+      guard try Ledger.exists(on: connection) else { return 0 }
+      let transaction = try SQLiteTransaction(on: connection)
+      let count = try Ledger.removeAll(on: connection)
+      try transaction.commit()
+      return count
+    }
+  }
+
   /// Makes the ledger tables, and the database when there is none.
   ///
   /// - Parameter trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).

@@ -88,11 +88,11 @@ public enum DiffInspection {
   ) -> VerifyReport.File {
     func file(
       _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: VerifyReport.Signature = .none,
-      reason: String? = nil
+      reason: String? = nil, code: BuckiaErrorCode? = nil
     ) -> VerifyReport.File {
       VerifyReport.File(
         path: item.path, id: id, isGood: isGood, sender: sender, signature: signature,
-        isEncrypted: kind == .encrypted, reason: reason)
+        isEncrypted: kind == .encrypted, reason: reason, code: code)
     }
     do throws(DiffFileError) {
       let opened = try opened.get()
@@ -104,11 +104,11 @@ public enum DiffInspection {
       let refusal = opening.refusal(of: diff.manifest, diff.signature)
       return file(
         diff.manifest.id, isGood: refusal == nil, sender: senders.shown(diff.signature.sender),
-        signature: diff.signature == .unsigned ? .none : .valid, reason: refusal?.reason)
+        signature: diff.signature == .unsigned ? .none : .valid, reason: refusal?.reason, code: refusal?.code)
     } catch {
       return file(
         item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? .invalid : .unknown,
-        reason: error.namingKind(of: item.path).description)
+        reason: error.namingKind(of: item.path).description, code: BuckiaErrorCode(rawValue: error.code.rawValue))
     }
   }
 
@@ -124,6 +124,35 @@ public enum DiffInspection {
     _ path: String, home: BuckiaHome = .standard, decryption: FileDecryption? = nil
   ) throws -> InspectedFile {
     try open(.path(path), home: home, decryption: decryption)
+  }
+
+  /// Who has signed a file, for people. Only its beginning is read, and its changes are not verified.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - home: Where the contacts are, whose names senders have, and the identity.
+  ///   - decryption: What else opens encrypted files.
+  /// - Returns: nil where the file cannot be read as far as its signature.
+  package static func sender(of path: String, home: BuckiaHome, decryption: FileDecryption?) -> String? {
+    var sender: String?
+    do {
+      let senders = try home.knownSenders()
+      var item = InboundItem(named: path)
+      item.keys = try ReaderKeys(of: home, and: decryption)
+      let (opened, kind) = try item.open()
+      guard kind != .changeset else { return senders.shown("") }
+      try Opening(with: item.keys).sealing(kind == .encrypted) { decrypt in
+        _ = try DiffFile.verified(
+          opened, name: item.nameRule, cache: OpeningCache(), isWanted: { true },
+          takes: {
+            sender = senders.shown($0.signature.sender)
+            return false
+          }, decryptedBy: decrypt)
+      }
+    } catch {
+      // What is wrong with the file is told when it is applied or looked at.
+    }
+    return sender
   }
 
   /// The same for a file, or bytes that came without one.

@@ -26,9 +26,11 @@ struct NewConflicts {
   }
 
   /// The first of them, with the rows that they refer to.
-  func first(on connection: borrowing SQLiteConnection) throws -> [ConflictRecord] {
+  ///
+  /// - Parameter senders: What is known of the senders, whose names conflicts have.
+  func first(naming senders: KnownSenders, on connection: borrowing SQLiteConnection) throws -> [ConflictRecord] {
     guard let selection else { return [] }
     let parents = MissingParents(on: connection)
-    return try ConflictRecord.all(selection, limit: Self.limit, on: connection).map(parents.named)
+    return try ConflictRecord.all(selection, limit: Self.limit, naming: senders, on: connection).map(parents.named)
   }
 }

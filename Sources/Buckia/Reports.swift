@@ -173,6 +173,9 @@ public struct VerifyReport: Sendable {
     public let isEncrypted: Bool
     /// What is wrong with it.
     public let reason: String?
+    /// The code of the error behind the reason, such as `badTarHeader`; `noMatchingIdentity` or `notAddressed` for a file that is not for
+    /// this person.
+    public var code: BuckiaErrorCode?
   }
 
   /// The files, in the order given; folders by id.

@@ -48,7 +48,9 @@ public struct StatusReport: Sendable {
   public internal(set) var newest: KSUID?
   /// When the newest entry was written, in milliseconds since 1970; nil for none.
   public internal(set) var recordedAt: Int64?
-  /// The streams of which something has come, those first from which something has come last.
+  /// What is shared with whom, the first share first.
+  public internal(set) var shares: [ShareState] = []
+  /// What others share with this database: the streams from which something has come, the last one to bring something first.
   public internal(set) var streams: [StreamState] = []
   /// How many conflicts are recorded.
   public internal(set) var conflicts = 0

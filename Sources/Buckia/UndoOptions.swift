@@ -19,7 +19,7 @@ public struct UndoOptions: Sendable {
 public enum UndoSubject: Sendable, Hashable {
   /// A diff, by its id; a raw changeset without one by its digest in hex. An undo has an id, too, and can be taken back.
   case diff(String)
-  /// All diffs of a sender that still stand, by the verified key in hex.
+  /// All diffs of a sender that still stand, by the verified key in hex, or its beginning of eight digits or more.
   case sender(String)
   /// All unsigned diffs that still stand.
   case unsigned
@@ -29,7 +29,7 @@ extension UndoSubject {
   /// What a text that names senders stands for.
   ///
   /// - Parameters:
-  ///   - names: Names of contacts, removed ones included, keys in hex, or `unsigned`.
+  ///   - names: Names of contacts, removed ones included, keys in hex or their beginnings, or `unsigned`.
   ///   - home: Where the contacts are.
   /// - Throws: As ``BuckiaHome/contacts()``.
   package static func senders(named names: [String], in home: BuckiaHome) throws -> [UndoSubject] {

@@ -12,8 +12,6 @@ struct ChangesetOptions: ParsableArguments {
   @Flag(help: "Replace the file named with -o when it is there already.")
   var force = false
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   func validate() throws {

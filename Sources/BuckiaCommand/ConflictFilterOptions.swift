@@ -13,7 +13,7 @@ struct ConflictFilterOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Only those of this kind.", valueName: "kind"))
   var kind: ConflictKind?
 
-  @Flag(help: "Only those that nobody has decided about yet: no person, no rule, and no app with a row of its own.")
+  @Flag(help: "Only undecided ones: by no person, no rule and no resolver of an app.")
   var open = false
 
   /// The filter that they make.

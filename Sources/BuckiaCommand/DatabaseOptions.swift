@@ -14,9 +14,6 @@ struct DatabaseOptions: ParsableArguments {
     guard busyTimeout >= 0 else { throw ValidationError("--busy-timeout must not be negative.") }
   }
 
-  /// The way in to the database, for verbs that need nothing of the person's own.
-  var manager: DatabaseManager { manager(home: .standard) }
-
   /// The way in to the database.
   ///
   /// - Parameter home: What belongs to the person.

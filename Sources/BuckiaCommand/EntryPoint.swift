@@ -30,7 +30,7 @@ enum EntryPoint {
         print(ErrorReport(usage: RootCommand.message(for: error)).json.prettyText())
       }
       let message = TypedArguments.escaped(in: RootCommand.fullMessage(for: error))
-      StandardStream.error.tell("\(message)\n")
+      StandardStream.error.tell("\(Style.ofMessages().wrapped(message: message))\n")
       exit(status.rawValue)
     }
   }

@@ -10,4 +10,6 @@ enum ExitStatus: Int32 {
   case busy = 3
   /// The command was not understood.
   case usage = 64
+  /// A person has stopped it, as shells say it: 128 and the number of the signal.
+  case interrupted = 130
 }

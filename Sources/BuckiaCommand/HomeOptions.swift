@@ -7,7 +7,7 @@ import Buckia
   import Foundation
 #endif
 
-/// Where the person's own files are: for verbs that make ids or use an identity.
+/// Where the person's own files are.
 struct HomeOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

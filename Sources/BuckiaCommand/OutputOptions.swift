@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What every verb takes.
+/// The options of every command.
 struct OutputOptions: ParsableArguments {
   @Flag(help: "Print one JSON document instead of text.")
   var json = false
@@ -10,4 +10,6 @@ struct OutputOptions: ParsableArguments {
 
   @Flag(help: "Print nothing but errors.")
   var quiet = false
+
+  @OptionGroup var home: HomeOptions
 }

@@ -1,21 +1,25 @@
 import ArgumentParser
 import Buckia
 
-/// The answer to a conflict as it is typed: `local`, `incoming`, or a JSON object of columns and their values.
+/// The answer to a conflict as it is typed: `local`, `incoming`, `both`, `same`, or a JSON object of columns and their values.
 struct TypedAnswer {
   let answer: ConflictAnswer
 
+  private static let words: [String: ConflictAnswer] = [
+    "local": .local, "incoming": .incoming, "both": .both, "same": .same,
+  ]
+
   /// - Throws: `ValidationError` that says what is wrong with the argument.
   init(parsing argument: String) throws {
-    if let version = ConflictVersion(rawValue: argument) {
-      answer = .version(version)
+    if let answer = Self.words[argument] {
+      self.answer = answer
       return
     }
     let document: JSONValue
     do {
       document = try JSONParser.parse(Array(argument.utf8), numbers: .all)
     } catch {
-      throw ValidationError("It is neither local nor incoming, nor JSON: \(error).")
+      throw ValidationError("It is none of local, incoming, both and same, nor JSON: \(error).")
     }
     guard case .object(let object) = document, !object.members.isEmpty else {
       throw ValidationError("It is JSON, but no object of columns and their values.")

@@ -18,6 +18,9 @@ protocol Verb: ParsableCommand {
 extension Verb {
   var printsResult: Bool { false }
 
+  /// Where the person's own files are.
+  var home: HomeOptions { output.home }
+
   /// Runs the verb and turns what it throws into a message and an exit code.
   func run() throws {
     let console = Console(output, printsResult: printsResult)

@@ -146,7 +146,7 @@ extension SkipReason {
       case .pagesUnavailable: "the $1 database cannot be read by its pages: $2"
       case .pageSizeDiffers: "the pages of the two databases differ in size ($1 and $2 bytes)"
       case .notUTF8: "text is stored as UTF-16"
-      case .logRestarted: "others begin the log of one of the databases anew all the time"
+      case .logRestarted: "other programs keep restarting the write-ahead log of one of the databases"
       }
     }
   }

@@ -39,6 +39,13 @@
       try reading(.log) { try $0.log(newest: count) }
     }
 
+    /// What of the database would replicate, and what would not and why.
+    ///
+    /// - Throws: As `DatabaseManager.examine`.
+    public func examine() throws -> DoctorReport {
+      try reading(.all) { try $0.examine() }
+    }
+
     /// Where the database stands: what has arrived, what waits or is open, and which replica it is.
     ///
     /// - Parameter includesWords: True to read all rows that are shared, for their word fingerprint.

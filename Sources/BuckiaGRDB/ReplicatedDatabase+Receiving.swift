@@ -72,6 +72,38 @@
       try processInboundChanges([], options: options, resolver: resolver)
     }
 
+    /// Merges into this database what another one has changed since both had the same rows.
+    ///
+    /// - Parameters:
+    ///   - other: The database of the other side.
+    ///   - base: The database that both began with; nil where there is none.
+    ///   - options: How to merge.
+    ///   - resolver: Is asked about each conflict of rows, before the policies.
+    ///   - progress: Is told how far the work has come. May throw to stop it.
+    /// - Returns: What was done.
+    /// - Throws: As `DatabaseManager.merge`.
+    @discardableResult
+    public func merge(
+      _ other: String, since base: String?, options: MergeOptions = MergeOptions(),
+      resolver: ConflictResolver? = nil, progress: @escaping (MergeProgress) throws -> Void = { _ in }
+    ) throws -> MergeReport {
+      try writing { database, written in
+        let report = try database.merge(
+          other, since: base, options: options, resolver: resolver,
+          progress: { [cancellation] in
+            try cancellation?.check()
+            try progress($0)
+          })
+        guard !report.isDryRun else { return report }
+        written.add(report.changedTables)
+        if report.conflicts > 0 {
+          written.addLedger()
+          written.addConflicts()
+        }
+        return report
+      }
+    }
+
     /// Takes back what diffs did, also after their rows have been changed by others.
     ///
     /// - Parameters:

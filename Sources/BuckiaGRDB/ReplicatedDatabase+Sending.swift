@@ -38,6 +38,48 @@
       }
     }
 
+    /// Invites one person to get a part of the database.
+    ///
+    /// - Parameters:
+    ///   - scope: What they are going to get.
+    ///   - options: Whom it is for, where the files are going to be, and how long it can be answered.
+    ///   - identity: Who invites.
+    /// - Throws: As `DatabaseManager.invite`; inside a transaction of the app, too.
+    public func invite(
+      _ scope: ShareScope, options: InvitationOptions = InvitationOptions(), as identity: Identity
+    ) throws -> InvitationReport {
+      try writing { database, written in
+        written.addLedger()
+        return try database.invite(scope, options: options, as: identity)
+      }
+    }
+
+    /// Accepts an invitation: trusts its author, and writes the answer.
+    ///
+    /// - Parameters:
+    ///   - invitation: The invitation.
+    ///   - name: The contact name of its author; nil for the name on their card.
+    ///   - output: Where the answer goes.
+    ///   - identity: Who accepts it.
+    /// - Throws: As `DatabaseManager.accept`; inside a transaction of the app, too.
+    public func accept(
+      _ invitation: Invitation, named name: String? = nil, answer output: DiffOutput, as identity: Identity
+    ) throws -> AcceptanceReport {
+      try writing { database, written in
+        written.addLedger()
+        return try database.accept(invitation, named: name, answer: output, as: identity)
+      }
+    }
+
+    /// Copies the database as it is now into a file from which the next difference is made.
+    ///
+    /// - Parameter path: The file.
+    /// - Throws: As `DatabaseManager.snapshot`; inside a transaction of the app, too.
+    @discardableResult
+    public func snapshot(to path: String) throws -> SnapshotReport {
+      try writing { database, _ in try database.snapshot(to: path) }
+    }
+
     /// Writes what turns an older database into this one into a diff file.
     ///
     /// What an open transaction has changed is in it. Tables of GRDB's own are not: in `grdb_migrations` a migrator

@@ -67,7 +67,20 @@
 
     // MARK: Any call
 
-    /// Makes calls of `DatabaseManager` that have no counterpart here, such as `invite` and `joinDataset`.
+    /// Lets tables record which diff has last set each of their columns, as the policy `latest` needs it.
+    ///
+    /// - Parameter tables: The tables; nil for all whose rows replicate.
+    /// - Returns: The tables that have got a clock now.
+    /// - Throws: As `DatabaseManager.keepClocks`.
+    @discardableResult
+    public func keepClocks(of tables: [String]? = nil) throws -> [String] {
+      try writing { database, written in
+        written.addLedger()
+        return try database.keepClocks(of: tables)
+      }
+    }
+
+    /// Makes calls of `DatabaseManager` that have no counterpart here, such as `joinDataset`.
     ///
     /// Afterwards observations are told that Buckia's own tables have changed.
     ///
@@ -93,6 +106,7 @@
     ///
     /// - Parameter body: Makes the calls, and notes what they change.
     func writing<Value>(_ body: (DatabaseManager, inout WrittenTables) throws -> Value) throws -> Value {
+      try requireResumed()
       let version = try db.schemaVersion()
       var written = WrittenTables()
       let result = Result { try lending { try body($0, &written) } }
@@ -103,6 +117,27 @@
         throw error
       }
       return try result.get()
+    }
+
+    /// Has GRDB refuse to write to a suspended database (`Database.suspendNotification`). GRDB checks statements of its own only, so it is
+    /// given one, which changes nothing.
+    ///
+    /// - Throws: `DatabaseError` with `SQLITE_ABORT` for a suspended database.
+    private func requireResumed() throws {
+      let query = """
+        SELECT name FROM main.sqlite_master
+        WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND sql NOT LIKE 'CREATE VIRTUAL%' LIMIT 1
+        """
+      do {
+        guard let table = try String.fetchOne(db, sql: query) else { return }
+        try db.execute(sql: "DELETE FROM main.\(table.quotedDatabaseIdentifier) WHERE 0")
+      } catch let error as DatabaseError
+        where error.resultCode == .SQLITE_ABORT || error.resultCode == .SQLITE_INTERRUPT
+      {
+        throw error
+      } catch {
+        // What else is wrong, the call itself says.
+      }
     }
 
     /// Makes calls that read, and has GRDB track the tables that they read.

@@ -2,7 +2,10 @@
 ///
 /// Being kept means nothing yet: whose card it is tells only the fingerprint, compared with its owner. A contact is trusted once
 /// somebody has said so.
-public struct Contact: Equatable, Sendable {
+public struct Contact: Hashable, Identifiable, Sendable {
+  /// The key that signs what they send, in hex.
+  public var id: String { card.key }
+
   /// Whether a contact's diffs are applied where only known senders are trusted.
   public enum State: String, Sendable {
     /// Their card was seen.
@@ -20,7 +23,7 @@ public struct Contact: Equatable, Sendable {
   }
 
   /// New keys that somebody who has the old ones proposes.
-  public struct Proposal: Equatable, Sendable {
+  public struct Proposal: Hashable, Sendable {
     /// What was proposed.
     public let rotation: KeyRotation
     /// When it was seen first, in milliseconds since 1970.
@@ -29,6 +32,8 @@ public struct Contact: Equatable, Sendable {
 
   /// What the contact is called here: no two have the same name.
   public internal(set) var name: String
+  /// The name that shares with them go by: the one before they were renamed first.
+  public internal(set) var shareName: String
   /// Their keys.
   public internal(set) var card: IdentityCard
   /// Whether they are trusted.
@@ -46,10 +51,11 @@ public struct Contact: Equatable, Sendable {
   public var fingerprintToConfirm: Fingerprint { (proposal?.rotation.card ?? card).fingerprint }
 
   init(
-    name: String, card: IdentityCard, state: State, firstSeen: Int64, trustedAt: Int64?, grounds: Grounds?,
-    proposal: Proposal?
+    name: String, shareName: String? = nil, card: IdentityCard, state: State, firstSeen: Int64, trustedAt: Int64?,
+    grounds: Grounds?, proposal: Proposal?
   ) {
     self.name = name
+    self.shareName = shareName ?? name
     self.card = card
     self.state = state
     self.firstSeen = firstSeen

@@ -9,7 +9,9 @@ extension Contacts {
   package var document: [UInt8] {
     let contacts = all.map { contact -> JSONValue in
       [
-        "name": .string(contact.name), "state": .string(contact.state.rawValue), "card": .string(contact.card.text),
+        "name": .string(contact.name),
+        "shareName": .text(contact.shareName == contact.name ? nil : contact.shareName),
+        "state": .string(contact.state.rawValue), "card": .string(contact.card.text),
         "firstSeen": .number(contact.firstSeen), "trustedAt": contact.trustedAt.map { .number($0) } ?? .null,
         "grounds": .text(contact.grounds?.rawValue),
         "proposal": contact.proposal.map {
@@ -39,7 +41,8 @@ extension Contacts {
     for value in try fields.list("ended", limit: Self.limit) { ended.append(try EndedKey(value)) }
     try fields.finish()
     let keys = all.map(\.card.signingKey) + ended.map(\.signingKey)
-    guard Set(keys).count == keys.count, Set(all.map { $0.name.lowercased() }).count == all.count else {
+    let names = all.flatMap { Set([$0.name.lowercased(), $0.shareName.lowercased()]) }
+    guard Set(keys).count == keys.count, Set(names).count == names.count else {
       throw fields.invalid("contacts", "has a name or a key twice")
     }
     self.init(all: all, ended: ended)
@@ -50,6 +53,11 @@ extension Contact {
   fileprivate init(_ value: JSONValue) throws(IdentityError) {
     var fields = try DocumentFields(value, of: "a contact", .invalidFile)
     let name = try fields.string("name")
+    var shareName = name
+    if let value = fields.take("shareName") {
+      guard case .string(let text) = value else { throw fields.invalid("shareName", "is no text") }
+      shareName = text
+    }
     guard let state = State(rawValue: try fields.string("state")) else { throw fields.invalid("state", "is unknown") }
     let card = try IdentityCard(verifying: fields.string("card"))
     let firstSeen = try fields.time("firstSeen")
@@ -69,13 +77,13 @@ extension Contact {
       try fields.finish()
     }
     try fields.finish()
-    guard PersonName.isBounded(name), (state == .trusted) == (trustedAt != nil),
+    guard PersonName.isBounded(name), PersonName.isBounded(shareName), (state == .trusted) == (trustedAt != nil),
       (state == .trusted) == (grounds != nil),
       proposal.map({ $0.rotation.endedKey == card.signingKey }) ?? true
     else { throw fields.invalid("contacts", "contradicts itself") }
     self.init(
-      name: name, card: card, state: state, firstSeen: firstSeen, trustedAt: trustedAt, grounds: grounds,
-      proposal: proposal)
+      name: name, shareName: shareName, card: card, state: state, firstSeen: firstSeen, trustedAt: trustedAt,
+      grounds: grounds, proposal: proposal)
   }
 }
 

@@ -64,7 +64,7 @@ public struct Contacts: Equatable, Sendable {
 
   private func index(of name: String) -> Int? {
     let wanted = name.lowercased()
-    return all.firstIndex { $0.name.lowercased() == wanted }
+    return all.firstIndex { $0.name.lowercased() == wanted } ?? all.firstIndex { $0.shareName.lowercased() == wanted }
   }
 
   // MARK: Changing
@@ -203,6 +203,22 @@ public struct Contacts: Equatable, Sendable {
     contact.state = .trusted
     all[index] = contact
     return contact
+  }
+
+  /// Gives a contact another name. Their shares go on, under the name that these had first.
+  ///
+  /// - Throws: `IdentityError` with code `noSuchContact`, `invalidName`, or `contactExists` where another contact has, or had, the name.
+  ///   Nothing has been changed then.
+  package mutating func rename(_ name: String, to newName: String) throws(IdentityError) -> Contact {
+    let place = try requireIndex(of: name)
+    try PersonName.require(newName)
+    if let other = index(of: newName), other != place {
+      throw IdentityError(
+        .contactExists,
+        "the contact \(EscapedText.quoted(all[other].name)) has that name, or had it before; choose another one")
+    }
+    all[place].name = newName
+    return all[place]
   }
 
   /// Removes a contact. Nothing is taken from their key ever again, whatever is trusted otherwise.

@@ -123,7 +123,7 @@ struct SignedText {
       // No point of the curve: no signature is by such a key.
     }
     throw IdentityError(
-      .badSignature, "its signature is not its key's: it was changed or made up; ask its owner to send it again")
+      .badSignature, "its signature does not match: it was altered or forged; ask its owner to send it again")
   }
 
   private static func message(_ kind: Kind, _ document: [UInt8]) -> [UInt8] {

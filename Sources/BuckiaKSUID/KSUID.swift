@@ -74,3 +74,20 @@ extension KSUID {
     return bigEndian(timestamp) + bigEndian(payloadHigh) + bigEndian(payloadLow)
   }
 }
+
+extension KSUID: Codable {
+  /// Reads the text.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    guard let id = KSUID(try container.decode(String.self)) else {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "it is no KSUID")
+    }
+    self = id
+  }
+
+  /// Writes the text.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}

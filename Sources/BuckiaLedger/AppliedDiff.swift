@@ -24,6 +24,15 @@ package struct AppliedDiff: Sendable {
       on: connection)
   }
 
+  /// What the ledger has for the senders of diffs that have been applied.
+  package static func senders(on connection: borrowing SQLiteConnection) throws -> [String] {
+    var senders: [String] = []
+    try connection.forEachRow(of: "SELECT DISTINCT sender FROM main.buckia_ledger WHERE \(isThere) ORDER BY 1") {
+      senders.append($0.text(at: 0) ?? "")
+    }
+    return senders
+  }
+
   /// All diffs of a sender, the newest first.
   ///
   /// - Parameter sender: The verified key in hex; empty for unsigned files.

@@ -22,6 +22,12 @@ public enum ConflictAnswer: Equatable, Sendable {
   case values([String: ChangesetValue])
   /// The row is not to be there.
   case deletion
+  /// Both rows are to be there, where two different ones have the same key: the one that is not there is inserted with a new key, which the
+  /// database gives out, and incoming rows that were left out because they refer to it follow it. For integer keys only.
+  case both
+  /// The incoming row is the same as the local one that has its UNIQUE value: that one stays, and incoming rows that were left out because
+  /// they refer to the other one refer to it.
+  case same
 
   /// The row is to be exactly as it was when the conflict was met; where there was none, none is to be there.
   public static let local = version(.local)
@@ -35,6 +41,8 @@ public enum ConflictAnswer: Equatable, Sendable {
     case .version(.incoming): .incoming
     case .values: .values
     case .deletion: .deletion
+    case .both: .both
+    case .same: .same
     }
   }
 
@@ -48,6 +56,10 @@ public enum ConflictAnswer: Equatable, Sendable {
     case values
     /// No row.
     case deletion
+    /// Both rows, one of them with another key.
+    case both
+    /// The local row that has the UNIQUE value.
+    case same
     /// Nobody's: both sides had become equal.
     case equal
   }

@@ -1,7 +1,7 @@
 /// Why a change could not be applied as its author made it.
 ///
 /// The names are those of the session extension: <https://sqlite.org/session/c_changeset_conflict.html>.
-public enum ConflictKind: String, Sendable, CaseIterable {
+public enum ConflictKind: String, Sendable, CaseIterable, Codable {
   /// UPDATE or DELETE: the row is there, with other values than the author saw.
   case data
   /// UPDATE or DELETE: the row is not there.
@@ -15,7 +15,7 @@ public enum ConflictKind: String, Sendable, CaseIterable {
 }
 
 /// What became of a conflicting change.
-public enum ConflictOutcome: String, Sendable {
+public enum ConflictOutcome: String, Sendable, Codable {
   /// The local row stayed; the incoming version is in the conflict record.
   case keptLocal = "kept-local"
   /// The incoming version was written; the local one is in the conflict record.

@@ -63,14 +63,17 @@ extension ConflictRecord {
 
   /// The selected records, oldest first. Large values that they have in common are in memory once.
   ///
-  /// - Parameter limit: How many are wanted at most: the oldest; nil for all.
+  /// - Parameters:
+  ///   - limit: How many are wanted at most: the oldest; nil for all.
+  ///   - senders: What is known of the senders, whose names records have.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   package static func all(
-    _ selection: ConflictSelection = ConflictSelection(), limit: Int? = nil, on connection: borrowing SQLiteConnection
+    _ selection: ConflictSelection = ConflictSelection(), limit: Int? = nil, naming senders: KnownSenders = .nobody,
+    on connection: borrowing SQLiteConnection
   ) throws -> [ConflictRecord] {
     var records: [ConflictRecord] = []
     let values = LargeValues.Reader(on: connection, cacheLimit: .max)
-    try forEach(selection, limit: limit, values: values, on: connection) { records.append($0) }
+    try forEach(selection, limit: limit, values: values, senders, on: connection) { records.append($0) }
     return records
   }
 
@@ -78,11 +81,12 @@ extension ConflictRecord {
   ///
   /// - Parameters:
   ///   - count: How many are wanted at most: the newest; nil for all.
+  ///   - senders: What is known of the senders, whose names records have.
   ///   - body: Takes a record. May throw to stop.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged; whatever `body` throws.
   package static func forEach(
-    _ selection: ConflictSelection, newest count: Int? = nil, on connection: borrowing SQLiteConnection,
-    _ body: (ConflictRecord) throws -> Void
+    _ selection: ConflictSelection, newest count: Int? = nil, naming senders: KnownSenders = .nobody,
+    on connection: borrowing SQLiteConnection, _ body: (ConflictRecord) throws -> Void
   ) throws {
     var selection = selection
     if let count {
@@ -91,7 +95,7 @@ extension ConflictRecord {
       let query = try selection.query("conflict", "ORDER BY conflict DESC LIMIT 1 OFFSET \(count - 1)", on: connection)
       if try query.step() { selection.numbers = query.integer(at: 0)...selection.numbers.upperBound }
     }
-    try forEach(selection, values: LargeValues.Reader(on: connection), on: connection, body)
+    try forEach(selection, values: LargeValues.Reader(on: connection), senders, on: connection, body)
   }
 
   /// The numbers of the selected records, oldest first.
@@ -144,7 +148,7 @@ extension ConflictRecord {
   }
 
   private static func forEach(
-    _ selection: ConflictSelection, limit: Int? = nil, values reader: LargeValues.Reader,
+    _ selection: ConflictSelection, limit: Int? = nil, values reader: LargeValues.Reader, _ senders: KnownSenders,
     on connection: borrowing SQLiteConnection, _ body: (ConflictRecord) throws -> Void
   ) throws {
     var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
@@ -152,7 +156,7 @@ extension ConflictRecord {
     let row = try selection.query(
       """
       conflict, entry, coalesce(l.diff, lower(hex(l.digest))), layout, table_name, kind, outcome, base, local, incoming, c.reason,
-      iif(l.sender = '\(LedgerKey.mergeSender)', l.file, NULL)
+      l.sender, iif(l.sender = '\(LedgerKey.mergeSender)', l.file, NULL)
       """, "ORDER BY conflict LIMIT \(limit ?? -1)", on: connection)
     while try row.step() {
       let layout = row.integer(at: 3)
@@ -174,7 +178,11 @@ extension ConflictRecord {
         key: key, kind: kind(row, at: 5),
         outcome: outcome(row, at: 6), base: versions.base, local: versions.local, incoming: versions.incoming,
         reason: row.text(at: 10))
-      record.mergedFile = row.text(at: 11)
+      record.mergedFile = row.text(at: 12)
+      if record.mergedFile == nil {
+        record.sender = senders.shown(row.text(at: 11) ?? "")
+        record.senderKey = LedgerEntries.verifiedKey(of: row.text(at: 11) ?? "")
+      }
       try details.add(to: &record)
       try body(record)
     }

@@ -2,7 +2,7 @@ import SQLiteChangesets
 import SQLiteConnections
 
 /// A conflict as the database keeps it.
-public struct ConflictRecord: Sendable {
+public struct ConflictRecord: Identifiable, Sendable {
   /// A column of a row and its value there; nil where the record holds none.
   public typealias Cell = (column: String, value: ChangesetValue?)
 
@@ -12,6 +12,10 @@ public struct ConflictRecord: Sendable {
   package let entry: Int64
   /// The diff file's id, or the content digest of a raw changeset.
   public let diff: String
+  /// The sender of the diff, for people: a contact's name, "you", "unsigned", "a merge", or "key …" with the verified key in hex.
+  public package(set) var sender = ""
+  /// The verified key of the sender in hex; nil where no signature says whose it is.
+  public package(set) var senderKey: String?
   /// The table.
   public let table: String
   /// The row's key.
@@ -42,9 +46,41 @@ public struct ConflictRecord: Sendable {
   /// How it was resolved since it was recorded, last; nil where it was not.
   public package(set) var resolution: ResolutionRecord?
 
-  /// Whether nobody has decided about it in particular: neither a person since, nor a rule, nor the app's resolver with a row
-  /// of its own.
+  /// True if it is undecided: by a person, by a rule, and by the app's resolver.
   public var isOpen: Bool { resolution == nil && rule == nil && outcome != .resolved }
+
+  /// What a person calls the row: its title, its name or the like, from the local row or else the incoming one; nil where it has no such
+  /// column.
+  public var label: String? {
+    [local, incoming, base].lazy.compactMap { $0.flatMap { RowLabel.text(of: $0) } }.first
+  }
+}
+
+/// What a person calls a row, where a column says it.
+package enum RowLabel {
+  /// The names of such columns, in lower case and without underscores: the first one that a row has counts.
+  private static let columns = [
+    "title", "name", "label", "subject", "caption", "heading", "headline", "displayname", "fullname", "filename",
+    "file",
+    "email", "path", "url", "word", "term", "text", "body", "content", "description",
+  ]
+  private static let limit = 60
+
+  /// The label of a row: a text of one line, shortened.
+  package static func text(of cells: [(column: String, value: ChangesetValue?)]) -> String? {
+    var found: (place: Int, text: String)?
+    for cell in cells {
+      guard case .text(let text)? = cell.value, !text.isEmpty,
+        let place = columns.firstIndex(of: cell.column.lowercased().filter { $0 != "_" }),
+        place < found?.place ?? .max
+      else { continue }
+      found = (place, text)
+    }
+    return found.map { found in
+      let line = found.text.prefix { !$0.isNewline }
+      return line.utf8.count < found.text.utf8.count || line.count > limit ? "\(line.prefix(limit))…" : String(line)
+    }
+  }
 }
 
 /// A row that another one refers to, and that is not there.
@@ -65,7 +101,7 @@ public struct MissingParent: Sendable {
 }
 
 /// How many conflicts of one table are alike.
-public struct ConflictCount: Equatable, Sendable {
+public struct ConflictCount: Hashable, Codable, Sendable {
   /// The table.
   public let table: String
   /// Why the changes did not fit.

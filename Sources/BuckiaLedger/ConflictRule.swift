@@ -31,7 +31,7 @@ public struct ConflictQuestion: Hashable, Sendable {
 /// An answer that is kept for all conflicts with the same question.
 ///
 /// It decides between the app's resolver and the policies.
-public struct ConflictRule: Sendable {
+public struct ConflictRule: Identifiable, Sendable {
   /// Its number in this database.
   public let id: Int64
   /// The question that it answers.

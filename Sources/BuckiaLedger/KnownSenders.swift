@@ -54,6 +54,11 @@ package struct KnownSenders: Sendable {
     if case .own = standing(of: present[sender] ?? sender) { true } else { false }
   }
 
+  /// True if nothing is known of a key.
+  package func isStranger(_ sender: String) -> Bool {
+    if case .stranger = standing(of: sender) { true } else { false }
+  }
+
   /// How much the word of a sender counts beside that of another one, when both say the same of themselves.
   func weight(of sender: String) -> Int {
     switch standing(of: sender) {

@@ -1,4 +1,5 @@
 import SQLiteConnections
+import SQLiteSchemas
 
 extension Ledger {
   /// All tables.
@@ -16,6 +17,25 @@ extension Ledger {
     ParkedRows.definition, KeptRows.definition, CountedTable.definition,
     WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
   ].joined(separator: "\n")
+
+  /// Drops all tables and views whose names are reserved.
+  ///
+  /// - Returns: How many tables there were.
+  /// - Throws: `SQLiteError`.
+  package static func removeAll(on connection: borrowing SQLiteConnection) throws -> Int {
+    var views: [String] = []
+    var tables: [String] = []
+    let query = """
+      SELECT type = 'view', name FROM main.sqlite_schema
+      WHERE type IN ('table', 'view') AND substr(name, 1, 7) = 'buckia_' COLLATE NOCASE
+      """
+    try connection.forEachRow(of: query) { row in
+      if row.integer(at: 0) != 0 { views.append(row.text(at: 1) ?? "") } else { tables.append(row.text(at: 1) ?? "") }
+    }
+    for view in views { try connection.execute("DROP VIEW main.\(SQLText.identifier(view))") }
+    for table in tables { try connection.execute("DROP TABLE main.\(SQLText.identifier(table))") }
+    return tables.count
+  }
 
   /// Makes the ledger tables where they are missing: all of them, or none where that fails.
   ///

@@ -168,17 +168,21 @@ package enum LedgerEntries {
   /// What the ledger has for a sender where the database itself has made the changes.
   package static let ownSender = "own"
 
+  /// What the record of a refused file has for a sender where the file could not be read that far.
+  package static let unknownSender = "unknown"
+
   /// The verified key in what the ledger has for a sender; nil where it has none.
   package static func verifiedKey(of sender: String) -> String? {
-    ["", ownSender, LedgerKey.mergeSender].contains(sender) ? nil : sender
+    ["", ownSender, unknownSender, LedgerKey.mergeSender].contains(sender) ? nil : sender
   }
 
-  /// A sender for people: "unsigned", "key …", "this database" or "a merge".
+  /// A sender for people: "unsigned", "unknown", "key …", "this database" or "a merge".
   package static func shown(sender: String) -> String {
     switch sender {
     case "": "unsigned"
     case ownSender: "this database"
     case LedgerKey.mergeSender: "a merge"
+    case unknownSender: unknownSender
     default: "key \(sender)"
     }
   }

@@ -1,7 +1,7 @@
 import BuckiaKSUID
 
 /// What became of a diff file.
-public enum DiffState: String, Sendable, CaseIterable {
+public enum DiffState: String, Sendable, CaseIterable, Codable {
   /// Its changes are in the database.
   case applied
   /// It was applied before; nothing happened now. Never in the ledger itself.
@@ -17,10 +17,10 @@ public enum DiffState: String, Sendable, CaseIterable {
 }
 
 /// One line of the ledger.
-public struct LedgerEntry: Sendable {
+public struct LedgerEntry: Hashable, Codable, Sendable {
   /// The diff file's id; nil for a raw changeset without one.
   public let id: KSUID?
-  /// The sender, for people: a contact's name, "you", "unsigned", or "key …" with the verified key in hex.
+  /// The sender, for people: a contact's name, "you", "unsigned", "unknown" for a file that could not be read that far, or "key …" with the verified key in hex.
   public let sender: String
   /// The verified key of the sender in hex; nil where no signature says whose it is.
   public let senderKey: String?
@@ -44,4 +44,16 @@ public struct LedgerEntry: Sendable {
   public let file: String
   /// SHA-256 that identifies it, in hex: of the manifest, of a raw changeset, or of a refused file's bytes.
   public let digest: String
+
+  /// The diff that it takes back: its id, or the digest of a raw changeset; nil for an entry that is no undo. That diff's entry has the
+  /// id of the undo in its reason.
+  public var undoes: String? {
+    guard sender == LedgerEntries.shown(sender: LedgerEntries.ownSender), file.hasPrefix(Self.undoPrefix) else {
+      return nil
+    }
+    return String(file.dropFirst(Self.undoPrefix.count))
+  }
+
+  /// What stands before the name of a diff where the file of an entry is its undo.
+  package static let undoPrefix = "undo of "
 }

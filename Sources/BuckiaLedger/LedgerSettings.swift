@@ -1,7 +1,7 @@
 import SQLiteConnections
 
 /// Who is trusted. The mode is kept in the database and never falls back by itself.
-public enum TrustMode: String, Sendable, CaseIterable {
+public enum TrustMode: String, Sendable, CaseIterable, Codable {
   /// Diff files of any origin are applied.
   case any
   /// Only diff files that a trusted contact has signed are applied, or the person themselves.

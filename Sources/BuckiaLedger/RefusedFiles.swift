@@ -29,7 +29,7 @@ package enum RefusedFiles {
   /// - Parameters:
   ///   - digest: SHA-256 of the file's bytes.
   ///   - id: The id it claims, where it could be read that far.
-  ///   - sender: The verified sender, or empty.
+  ///   - sender: The verified sender; empty for an unsigned file; ``LedgerEntries/unknownSender`` where it could not be read that far.
   ///   - state: `quarantined` or `rejected`.
   ///   - reason: Why.
   ///   - file: The file's name without its folder.
@@ -58,10 +58,12 @@ package enum RefusedFiles {
   package static func contain(
     _ id: KSUID, of sender: String, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM main.buckia_refused WHERE diff = ?1 AND sender = ?2 LIMIT 1")
+    let query = try connection.cached(
+      "SELECT 1 FROM main.buckia_refused WHERE diff = ?1 AND sender IN (?2, ?3) LIMIT 1")
     defer { query.statement.reset() }
     try query.statement.bind(id.description, at: 0)
     try query.statement.bind(sender, at: 1)
+    try query.statement.bind(LedgerEntries.unknownSender, at: 2)
     return try query.statement.step()
   }
 

@@ -1,7 +1,7 @@
 import SQLiteChangesets
 
 /// How a conflict was resolved after it was recorded. A conflict can be resolved any number of times; each is kept.
-public struct ResolutionRecord: Sendable {
+public struct ResolutionRecord: Identifiable, Sendable {
   /// A column of a row and its value there; nil where the record holds none.
   public typealias Cell = (column: String, value: ChangesetValue?)
 

@@ -2,7 +2,7 @@ import BuckiaKSUID
 import SQLiteConnections
 
 /// How far a stream of another replica has been received: what people see of it.
-public struct StreamState: Equatable, Sendable {
+public struct StreamState: Hashable, Codable, Sendable {
   /// The sender, for people: a contact's name, "you", "unsigned", or "key …" with the verified key in hex.
   public let sender: String
   /// The stream: 32 digits.
@@ -19,8 +19,24 @@ public struct StreamState: Equatable, Sendable {
   public let waiting: Int
   /// The diff that the first of them waits for; nil where none waits.
   public let missing: KSUID?
-  /// Whether nothing is to come: a snapshot has taken the place of the stream, or nothing is taken from its key any more.
+  /// True if nothing more comes: a snapshot has taken the place of the stream, or its key is not accepted any more.
   public let isEnded: Bool
+  /// The tables of which the stream has brought rows with a key, and how many it has of each now.
+  public package(set) var tables: [SharedRows] = []
+}
+
+/// How many rows of a table are shared by a stream.
+public struct SharedRows: Hashable, Sendable, Codable {
+  /// The table.
+  public let table: String
+  /// How many rows with a key.
+  public let rows: Int
+
+  /// Describes a table's rows.
+  package init(_ state: StateEntry) {
+    table = state.table.text
+    rows = Int(clamping: state.rowCount)
+  }
 }
 
 /// Reading the streams for people.
@@ -52,6 +68,7 @@ extension StreamState {
   ) throws -> [StreamState] {
     guard try Ledger.exists(on: connection) else { return [] }
     let first = try connection.prepare(missing)
+    let tables = Dictionary(grouping: try StateEntry.all(on: connection), by: \.stream)
     var states: [StreamState] = []
     try connection.forEachRow(of: query) { row in
       try first.bind(column: 0, of: row, at: 0)
@@ -59,13 +76,15 @@ extension StreamState {
       let waited = try first.step() ? first.text(at: 0).flatMap { KSUID($0) } : nil
       first.reset()
       let isApplied = !row.isNull(at: 5)
-      states.append(
+      var state =
         StreamState(
           sender: senders.shown(row.text(at: 0) ?? ""), stream: row.text(at: 1) ?? "",
           incarnation: row.text(at: 2).flatMap { $0.isEmpty ? nil : $0 }, sequence: row.integer(at: 5),
           id: isApplied ? row.text(at: 3).flatMap { KSUID($0) } : nil,
           appliedAt: isApplied ? row.integer(at: 4) : nil, waiting: Int(row.integer(at: 6)), missing: waited,
-          isEnded: row.integer(at: 7) != 0 || senders.hasEnded(row.text(at: 0) ?? "")))
+          isEnded: row.integer(at: 7) != 0 || senders.hasEnded(row.text(at: 0) ?? ""))
+      state.tables = (tables[row.blob(at: 8)] ?? []).map { SharedRows($0) }
+      states.append(state)
     }
     return states
   }

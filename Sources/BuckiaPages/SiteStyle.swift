@@ -34,7 +34,11 @@ enum SiteStyle {
     .choices [aria-current] { color: var(--text); font-weight: 600; text-decoration: none; }
     @media (max-width: 40rem) {
       .files { font-size: 0.85rem; }
-      .files td, .files thead th { overflow-wrap: anywhere; }
+      .files > thead { display: none; }
+      .files, .files > tbody, .files > tbody > tr { display: block; }
+      .files > tbody > tr > th { display: block; }
+      .files > tbody > tr > td { display: inline-block; }
+      .files > tbody > tr > td[data-name]::before { content: attr(data-name) ": "; color: var(--faint); }
       button, select { max-width: 100%; }
       form table { table-layout: fixed; }
       form thead th:nth-child(2) { width: 32%; }

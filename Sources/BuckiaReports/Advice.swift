@@ -17,6 +17,7 @@ extension Remark {
     case .noOldValues: "\(description); `diff` makes files that have them"
     case .stateDiffers, .stateAltered: "\(description); `share --resync` does that at the sender"
     case .firstSnapshot: "\(description); `buckia snapshot` makes the first one, of a copy from before"
+    case .undoNotKept: "\(description); `init --undo-size` keeps more"
     case .sentBefore: "\(description); `diff --again` does it"
     case .rowsWithoutParent:
       "\(description); `resolve --set` and `resolve --delete` do it where the row is a recorded conflict"
@@ -49,7 +50,7 @@ extension BuckiaError {
       "\(description); `buckia init` makes a new one"
     case .untrusted: "\(description); `buckia init --trust any` allows it"
     case .alreadyExists: "\(description); --force replaces it"
-    case .nothingInCommon: "\(description); --force compares them all the same"
+    case .nothingInCommon: "\(description); --force compares them anyway"
     case .noClock: "\(description); `buckia init --clocks` gives it one"
     case .notADatabase: FileKind.refusal(of: context.path, where: "an SQLite database") ?? description
     default: description

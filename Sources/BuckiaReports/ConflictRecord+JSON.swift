@@ -6,6 +6,9 @@ extension ConflictRecord {
     [
       "id": .integer(id),
       "diff": .string(diff),
+      "sender": .string(sender),
+      "senderKey": .text(senderKey),
+      "label": .text(label),
       "table": .string(table),
       "key": Self.json(key),
       "kind": .string(kind.rawValue),

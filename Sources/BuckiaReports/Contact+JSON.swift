@@ -30,3 +30,35 @@ extension Contact {
     ]
   }
 }
+
+extension Identity {
+  /// The public part of the identity as `--json` has it.
+  package var json: JSONValue {
+    [
+      "version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) }),
+    ]
+  }
+}
+
+extension PublicIdentity {
+  /// The identity as `--json` has it.
+  package var json: JSONValue {
+    ["version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) })]
+  }
+}
+
+extension EndedKey {
+  fileprivate var json: JSONValue {
+    [
+      "name": .string(name), "reason": .string(reason.rawValue), "fingerprint": .string("\(fingerprint)"),
+      "key": .string(key), "endedAt": .string(Moment(unixMilliseconds: endedAt).rfc3339),
+    ]
+  }
+}
+
+extension Contacts {
+  /// The contacts as `--json` has them.
+  package var json: JSONValue {
+    ["version": 1, "contacts": .array(all.map(\.json)), "ended": .array(ended.map(\.json))]
+  }
+}

@@ -25,3 +25,16 @@ extension DatabaseManager.InitReport {
     ]
   }
 }
+
+extension DoctorReport {
+  /// The report as `--json` has it.
+  package var json: JSONValue {
+    [
+      "version": 1,
+      "replicates": .array(replicates.map { ["name": .string($0.name), "key": .string($0.key)] }),
+      "skipped": .array(skipped.map(\.json)),
+      "warnings": .array(warnings.map { .string($0.shown) }),
+      "remarks": .array(warnings.map(\.json)),
+    ]
+  }
+}

@@ -15,6 +15,7 @@ extension LedgerEntry {
       "conflicts": .number(conflicts),
       "omitted": .number(omitted),
       "reason": .text(reason),
+      "undoes": .text(undoes),
       "file": .string(file),
       "digest": .string(digest),
     ]

@@ -12,6 +12,7 @@ extension VerifyReport {
         "signature": .string(file.signature.rawValue),
         "encrypted": .bool(file.isEncrypted),
         "reason": .text(file.reason),
+        "code": .text(file.code?.rawValue),
       ]
     }
     return ["version": 1, "files": .array(files), "misnamed": .array(misnamed.map { .string($0) })]

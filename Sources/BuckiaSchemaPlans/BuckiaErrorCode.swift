@@ -136,10 +136,15 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
 
   /// No diff with this id is in the ledger.
   public static let noSuchDiff = Self(rawValue: "no-such-diff")
+  /// A text names no sender of diffs in the ledger, and no contact.
+  public static let noSuchSender = Self(rawValue: "no-such-sender")
   /// It has been taken back before.
   public static let alreadyUndone = Self(rawValue: "already-undone")
   /// What it did is not kept any more, or never was.
   public static let notKept = Self(rawValue: "not-kept")
+
+  /// Rows that refer to the local row would refer to another one with its key.
+  public static let repointsRows = Self(rawValue: "repoints-rows")
 
   // MARK: Databases
 

@@ -20,6 +20,13 @@ public struct Remark: Equatable, Sendable, CustomStringConvertible {
 
   /// A sentence for people.
   public var description: String { code.sentence.filled(with: arguments) }
+
+  /// What a diff did is more than is kept for undo.
+  ///
+  /// - Parameter limit: How many bytes are kept.
+  package static func undoNotKept(limit: Int) -> Remark {
+    Remark(.undoNotKept, limit < 1 << 20 ? "\(limit) bytes" : "\(limit >> 20) MiB")
+  }
 }
 
 extension Remark {
@@ -47,7 +54,7 @@ extension Remark {
     // Rows that came.
     case keyChanged, lastKeys, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
     case heldNotApplied
-    case noOldValues
+    case noOldValues, undoNotKept
     // Streams: the table, how many of 256 parts, and the stream.
     case stateDiffers
     // Who sends: the replica, and who has signed as it first.
@@ -90,7 +97,7 @@ extension Remark {
           + "applied, unless that is asked for"
       case .counters:
         "column \"$1.$2\" is a count that triggers keep: it travels as a value, so when two copies have counted by "
-          + "themselves, one of the counts is lost; compute it anew afterwards. A merge adds up what both have counted"
+          + "themselves, one of the counts is lost; recompute it afterwards. A merge adds up what both have counted"
       case .timesKept:
         "column \"$1.$2\" is a time that a trigger notes: where two copies have noted different ones, applying a diff meets "
           + "a conflict; a merge keeps the later one"
@@ -109,15 +116,15 @@ extension Remark {
         "table \"$1\" gives its rows integer keys, and is not declared AUTOINCREMENT: it has no range of keys of its own, so two copies of the "
           + "database give the same key to different rows"
       case .stateAltered:
-        "table \"$1\": what is kept of the stream $2 was altered by another program; it is mended when everything is shared anew"
+        "table \"$1\": the records of stream $2 were altered by another program; sharing everything again corrects them"
       case .laterColumns:
         "the scope leaves out columns of table \"$1\" by name: a column that the table gets later is shared; name the columns that are shared "
           + "instead"
 
       case .clockNotKept:
-        "$1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
+        "$1 cannot be written, so ids made within one second may be out of order, and files made here are not recognised in an inbound folder"
       case .outgoingNotNoted:
-        "$1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
+        "$1 cannot be written, so the folder of this file may be mistaken for an inbound folder, from which applied files are removed"
       case .clockBehind:
         "the clock of this device says $1, but this database has ids or ledger entries of $2, so the clock was wrong then or is now; new "
           + "ids are greater than all before them in any case"
@@ -147,34 +154,34 @@ extension Remark {
         "that this file was made could not be noted in the database, so it would not be noticed if an earlier state were restored: $1"
 
       case .recipientUnconfirmed:
-        "the card of $1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and "
-          + "trust it then"
+        "the card of $1 is not confirmed, so the file can be read by the person who made that card; compare the fingerprint with its "
+          + "owner, then trust it"
       case .shareReplaced:
         "this takes the place of the share with $1: they keep what they have, and get what has changed since; all get the same "
           + "files from now on"
       case .shareBeside:
-        "the share with $1 has the same scope, and goes on by itself: what has changed reaches them by that one only "
+        "the share with $1 has the same scope and is separate: they get changes only "
           + "when you share with them again"
       case .newColumnShared:
         "column \"$1.$2\" has been added since the last share, and is shared, as the scope does not leave it out"
 
       case .rowsWithoutParent:
-        "table \"$1\": $2 of its rows are not shared until they are mended: by \"$3\" they refer to rows of table \"$4\" that do not exist, such as "
-          + "the row $5; let them refer to another row, or delete them"
+        "table \"$1\": $2 of its rows are not shared, because their \"$3\" refers to rows of table \"$4\" that do not exist, such as "
+          + "the row $5; make them refer to another row, or delete them"
       case .parentNotShared:
-        "table \"$1\": $2 of its rows are not shared: by \"$3\" they refer to table \"$4\", which is not shared, such as the row $5; share "
-          + "that too, leave the column out or rewrite it, or let it be NULL"
+        "table \"$1\": $2 of its rows are not shared, because their \"$3\" refers to table \"$4\", which is not shared, such as the row $5; share "
+          + "that table, too, leave the column out or rewrite it, or let it be NULL"
       case .parentLeftOut:
-        "table \"$1\": $2 of its rows are not shared: by \"$3\" they refer to rows of table \"$4\" that are not shared themselves, such as the "
-          + "row $5; they go with these"
+        "table \"$1\": $2 of its rows are not shared, because their \"$3\" refers to rows of table \"$4\" that are not shared, such as the "
+          + "row $5; they are shared once those rows are"
       case .parentColumnsLeftOut:
         "rows of table \"$1\" go along where shared rows refer to them, without $2; name the table in the scope to share these columns, too"
       case .rowsHeldBack:
-        "table \"$1\": $2 of its rows are held back, such as the row $5: they would be shared only because of a change by somebody who does not have "
-          + "them; they are sent when you say so"
+        "table \"$1\": $2 of its rows are held back, such as the row $5: they would newly be shared because of a change by a person who does not have "
+          + "them; they are sent when you allow it"
 
       case .conditionFails:
-        "table \"$1\": $2 of its rows are not shared, such as the row $5: a condition of the scope fails for their values; mend them, or the "
+        "table \"$1\": $2 of its rows are not shared, such as the row $5: a condition of the scope fails for their values; correct the values, or the "
           + "condition"
 
       case .clocksNotKept:
@@ -184,7 +191,7 @@ extension Remark {
         "there was no snapshot $1 yet, so all that was in the database counts as known to the others: what you had changed before and "
           + "not sent is in none of your next differences"
       case .snapshotIncomplete:
-        "$1: it was not made anew when $2 had been applied, and what that did is not known any more, so it counts as changed here"
+        "$1: it was not rewritten after $2 was applied, and the changes of that diff are no longer on record, so your next diff has them, too"
       case .rowsReturned:
         "table \"$1\": $2 of the rows that a UNIQUE constraint has kept out are here again, since the values that they need are free"
       case .sentBefore:
@@ -221,23 +228,26 @@ extension Remark {
         "$1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed "
           + "here could not be seen, and such rows were overwritten without a conflict"
 
+      case .undoNotKept:
+        "it cannot be undone: what it changed is more than the $1 that are kept for undo"
+
       case .stateDiffers:
-        "table \"$1\": what has come by the stream $3 is not what its sender has sent: $2 of 256 parts of the keys differ; it is mended "
-          + "by the next files that both share with each other, or when they share everything anew"
+        "table \"$1\": the rows received by stream $3 differ from those that its sender has sent, in $2 of 256 parts of the keys; the next files that both "
+          + "share with each other correct them, or sharing everything again"
 
       case .replicaOfAnother:
-        "its sender claims the replica $1, as which $2 has signed first: its rows are taken as those of another replica. A replica belongs to "
-          + "one person, so one of the two is not who they say; when the wrong one is removed from the contacts, the other is believed"
+        "its sender claims to be the replica $1, whose files $2 signed before: its rows count as those of another replica. A replica belongs to "
+          + "one person, so one of the two claims falsely; after the wrong one is removed from the contacts, the other one counts"
 
       case .indexIncomplete: "the $1 index \"$2\" over \"$3\" $4"
       case .indexToRebuild: "the $1 index \"$2\" over \"$3\" $4: rebuild it"
       case .indexNotRebuilt: "the $1 index \"$2\" over \"$3\" $4, and cannot be rebuilt ($5)"
-      case .indexRebuilt: "the $1 index \"$2\" over \"$3\" has no triggers: it was made anew from that"
+      case .indexRebuilt: "the $1 index \"$2\" over \"$3\" has no triggers: it was rebuilt from that table"
       case .indexRebuiltWithoutFunctions:
-        "the $1 index \"$2\" over \"$3\" $4; it was made anew from \"$5\", but its triggers call functions: see that "
+        "the $1 index \"$2\" over \"$3\" $4; it was rebuilt from \"$5\", but its triggers call functions: see that "
           + "it answers as your application expects"
       case .indexRebuiltWithoutOtherRows:
-        "the $1 index \"$2\" over \"$3\" $4; it was made anew from \"$5\", but its triggers read other rows, too: see that "
+        "the $1 index \"$2\" over \"$3\" $4; it was rebuilt from \"$5\", but its triggers read other rows, too: see that "
           + "it answers as your application expects"
       case .functionsKept:
         "the functions $1 stay on this connection until it is closed: one of its statements was running"
@@ -262,7 +272,7 @@ extension Remark {
       case .undeclaredReferences:
         "table \"$1\": rows that refer to it by no declared foreign key do not follow its new keys"
       case .schemaLeftOut:
-        "the schema of its author in $1 is left out, so nobody can adopt it from here: apply that file itself for that"
+        "the schema of its author in $1 is left out, so it cannot be adopted from this file; apply that file for that"
       }
     }
   }

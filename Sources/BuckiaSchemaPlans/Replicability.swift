@@ -37,7 +37,7 @@ package enum Replicability {
     switch content {
     case .own: nil
     case .keptByTriggers: "triggers keep it, so its content does not travel: the receiver keeps its own"
-    case .external(let table): "it indexes \"\(table)\" and does not travel; the receiver makes it anew from that"
+    case .external(let table): "it indexes \"\(table)\" and does not travel; the receiver rebuilds it from that table"
     case .contentless: "it keeps no text (content=''), so what is in it cannot be read and does not travel"
     case .unknown: "its content does not travel; where triggers keep it, the receiver does, too"
     case .unavailable(let reason): "it cannot be opened here (\(reason)), so its content does not travel"

@@ -1,5 +1,5 @@
 /// How far a diff may change the local schema.
-public enum SchemaMode: String, Sendable, CaseIterable {
+public enum SchemaMode: String, Sendable, CaseIterable, Codable {
   /// Missing tables are created and missing columns added; nothing is ever dropped or altered.
   case additive
   /// Any difference refuses the diff.

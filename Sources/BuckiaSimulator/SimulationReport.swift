@@ -17,6 +17,23 @@ public struct SimulationReport: Sendable, Equatable {
   /// Diffs that were not taken at first, because nobody trusted their author.
   public internal(set) var quarantined = 0
 
+  /// How often each edit was tried, and how often it has changed something.
+  private var tries: [String: Tries] = [:]
+
+  /// The names of edits that were tried and have never changed anything: they do not find the rows that they look for, or SQLite refuses
+  /// what they do.
+  public var idleEdits: [String] { tries.filter { $0.value.changed == 0 }.keys.sorted() }
+
+  private struct Tries: Equatable {
+    var made = 0
+    var changed = 0
+  }
+
+  mutating func tried(_ edit: String, hasChanged: Bool) {
+    tries[edit, default: Tries()].made += 1
+    if hasChanged { tries[edit]?.changed += 1 }
+  }
+
   mutating func add(_ received: Replica.Received) {
     if received.hasCrashed { crashes += 1 }
     for (_, outcome) in received.done {
@@ -40,5 +57,9 @@ public struct SimulationReport: Sendable, Equatable {
     sum.crashes += other.crashes
     sum.held += other.held
     sum.quarantined += other.quarantined
+    for (edit, tried) in other.tries {
+      sum.tries[edit, default: Tries()].made += tried.made
+      sum.tries[edit]?.changed += tried.changed
+    }
   }
 }

@@ -34,7 +34,7 @@ struct RoundTripTests {
     for other in [AgeIdentity(), AgeIdentity(quantumSafe: true)] {
       let (plain, error) = try Ciphers.released(sealed, with: Decryption(identities: [other]))
       #expect(plain.isEmpty)
-      #expect(error?.description == "it is encrypted for none of the identities")
+      #expect(error?.description == "it is not encrypted for you: no identity here opens it")
     }
   }
 

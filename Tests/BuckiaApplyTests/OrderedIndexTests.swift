@@ -43,7 +43,7 @@ import Testing
     Example(
       name: "the parent's name, over the table alone",
       index: index(", content=folder, content_rowid=id", filledBy: withParent),
-      warning: ["\"words\"", "made anew from \"folder\""], answers: ["child: 1", "parent: 2"]),
+      warning: ["\"words\"", "rebuilt from \"folder\""], answers: ["child: 1", "parent: 2"]),
     Example(
       name: "the parent's name, over a view that shows it",
       index: view + index(", content=shown, content_rowid=id", filledBy: withParent), warning: nil,

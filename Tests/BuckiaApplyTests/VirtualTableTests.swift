@@ -461,7 +461,7 @@ import TestSupport
     let result = try Shipping.ship(from: files.older, to: files.newer, onto: target)
     #expect(result.warnings.count == 2, "\(result.warnings)")
     #expect(result.warnings.first?.description.contains("here it indexes \"notes\"") == true)
-    #expect(result.warnings.last?.description.contains("has no triggers: it was made anew") == true)
+    #expect(result.warnings.last?.description.contains("has no triggers: it was rebuilt") == true)
     #expect(try TestDatabases.rows("SELECT rowid FROM w('one')", on: target) == ["1"])
   }
 }

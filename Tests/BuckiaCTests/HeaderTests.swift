@@ -29,7 +29,7 @@ struct HeaderTests {
       cancellation_new cancel is_cancelled cancellation_free open open_handle open_handle_finding close set_home
       set_busy_timeout init diff share row_set apply conflicts each_conflict resolve resolve_all rules forget_rule log
       each_log_entry undo verify invert concat changes_open changes_open_bytes changes_manifest changes_next
-      changes_read changes_close ksuid_new ksuid_parse
+      changes_read changes_close ksuid_new ksuid_parse call
       """
     let names = first.split(whereSeparator: \.isWhitespace).map { "buckia_\($0)" }
     #expect(Set(names).subtracting(try Self.declared()).isEmpty)

@@ -1,3 +1,5 @@
+import ArgumentParser
+import Foundation
 import Testing
 @testable import Buckia
 @testable import BuckiaCommand
@@ -10,6 +12,7 @@ struct AdviceTests {
       .noPrimaryKey: ", and `diff --keyless content` compares by what is in them",
       .triggers: " with `apply --triggers on`",
       .attachmentsNotUnpacked: "; `tar --zstd -xf` does it",
+      .undoNotKept: "; `init --undo-size` keeps more",
       .sentBefore: "; `diff --again` does it",
       .stateDiffers: "; `share --resync` does that at the sender",
       .stateAltered: "; `share --resync` does that at the sender",
@@ -26,6 +29,50 @@ struct AdviceTests {
   func raw() {
     let codes = SkipReason.Code.allCases.filter { SkipReason($0).shown.contains("leave out --raw") }
     #expect(codes == [.newTableNeedsDefinition, .columnsNeedDefinition, .omittedColumnsNeedDefinition])
+  }
+
+  @Test("Commands and options that messages and documents name exist")
+  func advisedCommands() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let manager = FileManager.default
+    var files = ["README.md"]
+    for folder in ["Sources", "Schemas"] {
+      let names = manager.enumerator(atPath: root.appendingPathComponent(folder).path)?.allObjects ?? []
+      files += names.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") || $0.hasSuffix(".md") }
+        .map { "\(folder)/\($0)" }
+    }
+    var found = 0
+    for file in files {
+      let text = try String(contentsOf: root.appendingPathComponent(file), encoding: .utf8)
+      for span in text.matches(of: /`((?:buckia )?[a-z]+(?: [^`\n]*)?)`/) {
+        var words = span.1.split(separator: " ").map(String.init)
+        let isNamed = words[0] == "buckia"
+        if isNamed { words.removeFirst() }
+        var verbs = RootCommand.configuration.subcommands
+        var verb: (any ParsableCommand.Type)?
+        while let word = words.first, let next = verbs.first(where: { $0.configuration.commandName == word }) {
+          verb = next
+          verbs = next.configuration.subcommands
+          words.removeFirst()
+        }
+        let options = words.filter { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
+        guard isNamed || verb != nil && !options.isEmpty else { continue }
+        guard let verb else {
+          // `buckia pages 1` is how an object of a backup begins.
+          if let word = words.first, word != "pages", word.allSatisfy(\.isLetter) {
+            Issue.record("\(file): \(span.0) names no command")
+          }
+          continue
+        }
+        let help = RootCommand.helpMessage(for: verb)
+        for option in options where option.count > 2 {
+          found += 1
+          #expect(help.contains(option), "\(file): \(span.0)")
+        }
+      }
+    }
+    #expect(found > 50)
   }
 
   @Test("A database that is missing and a file that is there are met with what helps")

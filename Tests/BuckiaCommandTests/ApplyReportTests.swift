@@ -27,17 +27,17 @@ struct ApplyReportTests {
       …
       It would record 2 conflicts:
 
-      #1  notes, id = '1'
-        The row was changed here, too; what is here stayed.
+      #1  notes, id = '1' (Ben)
+        The row was changed here, too; the local row was kept.
         From …
-        column  as its author saw it  here   incoming
-        text    'a'                   'Ben'  'a!'
+        column  before  here   incoming
+        text    'a'     'Ben'  'a!'
 
-      #2  notes, id = 'it''s'
-        … row with this key is here already; what is here stayed.
+      #2  notes, id = 'it''s' (Ben)
+        … row with this key is here already; the local row was kept.
         From …
-        column  as its author saw it  here   incoming
-        text    no row                'Ben'  'Anna'
+        column  before  here   incoming
+        text    no row  'Ben'  'Anna'
 
       This was a dry run: nothing was changed. It would be 1 row.
       Trust: …

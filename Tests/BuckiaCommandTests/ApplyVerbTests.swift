@@ -36,11 +36,11 @@ struct ApplyVerbTests {
       1 conflict. See it with: buckia conflicts ben.db
       $ ls inbound
       $ buckia conflicts ben.db
-      #1  notes, id = 2
-        The row was changed here, too; what is here stayed.
-        From \(id)
-        column  as its author saw it  here   incoming
-        text    'b'                   'Ben'  'B'
+      #1  notes, id = 2 (Ben)
+        The row was changed here, too; the local row was kept.
+        From \(id) (unsigned)
+        column  before  here   incoming
+        text    'b'     'Ben'  'B'
       $ buckia log ben.db
       … UTC  applied  \(id)  unsigned
         inserted 2, deleted 1, conflicts 1
@@ -71,7 +71,7 @@ struct ApplyVerbTests {
   func documents() throws {
     let (bench, id) = try annaAndBen()
     let verified = try #require(try bench.buckia(["verify", "inbound", "--json"]).json["files"] as? [[String: Any]])
-    #expect(Set(verified[0].keys) == ["path", "id", "ok", "sender", "signature", "encrypted", "reason"])
+    #expect(Set(verified[0].keys) == ["path", "id", "ok", "sender", "signature", "encrypted", "code", "reason"])
     #expect(verified[0]["id"] as? String == id)
     #expect(verified[0]["ok"] as? Bool == true)
 
@@ -151,7 +151,7 @@ struct ApplyVerbTests {
       ? 1
             file …
       good  inbound/\(id).bdiff …
-      BAD   inbound/\(later).bdiff …
+      bad   inbound/\(later).bdiff …
 
       inbound/\(later).bdiff: …
       …
@@ -269,7 +269,7 @@ struct ApplyVerbTests {
     let text = try bench.buckia(["doctor", "app.db"])
     #expect(text.status == 0)
     #expect(text.output.hasPrefix("5 tables replicate:\n"))
-    #expect(text.output.contains("Stays at home:\n"))
+    #expect(text.output.contains("Does not replicate:\n"))
   }
 
   @Test("A diff file can be inverted, joined and sorted into a diff file")

@@ -118,4 +118,21 @@ struct CipherVerbTests {
     ).play(on: bench)
     #expect(try !bench.names().contains("x"))
   }
+
+  @Test("A file that is encrypted for others is not for you, and not bad")
+  func notForYou() throws {
+    let bench = try ServedDatabases.apart()
+    let homes = ["anna", "ben"].map { ["--home", bench.path("home of \($0)")] }
+    for home in homes { #expect(try bench.buckia(["identity", "new", "--name", "Somebody"] + home).status == 0) }
+    let card = try bench.buckia(["identity", "show"] + homes[0]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+    #expect(
+      try bench.buckia(["share", "new.db", "--to", card, "--table", "notes", "-o", "out"] + homes[0]).status == 0)
+    let verified = try bench.buckia(["verify", "out"] + homes[1])
+    #expect(verified.status == 1 && verified.output.contains("not for you"), "\(verified.output)")
+    #expect(verified.output.contains("it is not encrypted for you"))
+    // What could not be read as far as its signature has no sender, which is not to say that it is unsigned.
+    let applied = try bench.buckia(["apply", "ben.db", "out"] + homes[1])
+    #expect(applied.output.contains("unknown") && !applied.output.contains("unsigned"), "\(applied.output)")
+    #expect(try bench.buckia(["log", "ben.db"] + homes[1]).output.contains("unknown"))
+  }
 }

@@ -44,10 +44,11 @@ struct ConflictsPageTests {
       ])
     #expect(root.all(class: "contents")[0].all("td").map(\.text) == ["2", "1", "3", "2", "–", "2"])
     let headings = root.all(class: "entries")[0].all("thead")[0].all("th").map(\.text)
-    #expect(headings == ["Column", "As its author saw it", "Here", "Incoming"])
+    #expect(headings == ["Column", "Before", "Here", "Incoming"])
     let entries = root.all(class: "entry")
     #expect(entries.count == 5)
-    #expect(entries[0].all(class: "heading")[0].text.hasPrefix("#1 ✓ decided id = 1The row was changed here, too; "))
+    #expect(
+      entries[0].all(class: "heading")[0].text.hasPrefix("#1 ✓ decided id = 1 (Ben)The row was changed here, too; "))
     #expect(entries[0].all("p").contains { $0.text.hasPrefix("Resolved by Ben, ") })
     #expect(entries[1].all(class: "heading")[0].text.hasPrefix("#2 ! open id = 2"))
     #expect(entries[1].all("td").map(\.text) == ["'b'", "'Ben'", "'</script>Anna'"])
@@ -81,5 +82,18 @@ struct ConflictsPageTests {
     #expect(try page(bench).all("main")[0].text.contains("There are no such conflicts."))
     #expect(try bench.buckia(["init", "ben.db"]).status == 0)
     #expect(try page(bench).all("main")[0].text.contains("There are no such conflicts."))
+  }
+
+  @Test("Pages, which are passed on, show no folder of this computer")
+  func paths() throws {
+    let bench = try ServedDatabases.apart()
+    let file = try #require(bench.names(in: "inbound").first)
+    #expect(try bench.buckia(["show", bench.path("inbound/\(file)"), "--html", "show.html"]).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    #expect(try bench.buckia(["conflicts", bench.path("ben.db"), "--html", "conflicts.html"]).status == 0)
+    for page in ["show.html", "conflicts.html"] {
+      let text = try String(contentsOfFile: bench.path(page), encoding: .utf8)
+      #expect(!text.contains(bench.path("")), "\(page)")
+    }
   }
 }

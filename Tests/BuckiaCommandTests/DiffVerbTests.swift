@@ -97,7 +97,7 @@ struct DiffVerbTests {
       $ buckia diff old.db new.db --tables words_content -o again.bdiff
       No changes, so no file was written (…).
 
-      Does not travel:
+      Not in the file:
         words_content  holds the insides of the virtual table words
       """
     ).play(on: bench)
@@ -114,11 +114,11 @@ struct DiffVerbTests {
       $ buckia diff old.db new.db -o changes.bdiff
       changes.bdiff  … bytes in …
 
-      Does not travel:
+      Not in the file:
         byText  the index was dropped; others keep it
         words   the view was dropped; others keep it
 
-      Whoever applies it with --schema adopt gets the whole schema.
+      Applied with --schema adopt, it brings the whole schema.
 
       Apply it with: buckia apply DB changes.bdiff --schema adopt
       $ buckia apply old.db changes.bdiff --schema adopt --quiet

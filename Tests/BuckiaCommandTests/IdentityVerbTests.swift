@@ -82,7 +82,7 @@ struct IdentityVerbTests {
     let list = try run("ben", ["contact", "list", "--json"])
     let contacts = try #require(try list.json["contacts"] as? [[String: Any]])
     #expect(contacts.map { $0["state"] as? String } == ["trusted"])
-    #expect(try run("ben", ["contact", "remove", "Anna"]).status == 0)
+    #expect(try run("ben", ["contact", "remove", "Anna", "--yes"]).status == 0)
     let again = try run("ben", ["contact", "add", anna.path])
     #expect(again.status == 1)
     #expect(again.diagnostics.contains("that is final"))
@@ -164,7 +164,7 @@ struct IdentityVerbTests {
     #expect(try run("ben", ["log", "ben.db"]).output.contains("Anna"))
     #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one", "two"])
     // What came from somebody can be taken back by their name, even when they are gone.
-    try run("ben", ["contact", "remove", "Anna"])
+    try run("ben", ["contact", "remove", "Anna", "--yes"])
     #expect(try run("ben", ["undo", "ben.db", "--sender", "Anna"]).status == 0)
     #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one"])
   }
@@ -224,5 +224,27 @@ struct IdentityVerbTests {
     #expect(
       try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one", "signed", "unsigned", "raw", "by passphrase"])
     #expect(try bench.names(in: "in").isEmpty)
+  }
+
+  @Test("A contact that is renamed keeps what is shared with them, and the old name still means them")
+  func rename() throws {
+    let bench = try ServedDatabases.apart()
+    let homes = ["anna", "ben"].map { ["--home", bench.path("home of \($0)")] }
+    for (name, home) in zip(["Anna", "Ben"], homes) {
+      #expect(try bench.buckia(["identity", "new", "--name", name] + home).status == 0)
+    }
+    let card = try bench.buckia(["identity", "show"] + homes[1]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+    #expect(try bench.buckia(["contact", "add", card] + homes[0]).status == 0)
+    let share = ["share", "new.db", "--table", "notes", "-o", "out"] + homes[0]
+    #expect(try bench.buckia(share + ["--to", "Ben"]).status == 0)
+    #expect(try bench.buckia(["contact", "rename", "Ben", "Benjamin"] + homes[0]).status == 0)
+    #expect(try bench.buckia(share + ["--to", "Benjamin"]).output.hasPrefix("No changes"))
+    #expect(try bench.buckia(share + ["--to", "ben"]).output.hasPrefix("No changes"))
+    let status = try bench.buckia(["status", "new.db"] + homes[0]).output
+    #expect(status.contains("You share:") && status.contains("Benjamin"), "\(status)")
+    let sent = try bench.buckia(["log", "new.db", "--sent"] + homes[0]).output
+    #expect(sent.contains(".bdiff.age"), "\(sent)")
+    let unsure = try bench.buckia(["contact", "remove", "Benjamin"] + homes[0])
+    #expect(unsure.status == 64 && unsure.diagnostics.contains("--yes"), "\(unsure.diagnostics)")
   }
 }

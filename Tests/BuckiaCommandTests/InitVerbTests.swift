@@ -106,7 +106,7 @@ struct InitVerbTests {
     #expect(try bench.sql("ben.db", "SELECT count(*) FROM t") == ["51"])
     let undo = try bench.buckia(["undo", "ben.db", id])
     if size == "1" {
-      #expect(undo.status == 1 && undo.diagnostics.contains("is not known any more"), "\(undo.diagnostics)")
+      #expect(undo.status == 1 && undo.diagnostics.contains("is no longer on record"), "\(undo.diagnostics)")
       #expect(try bench.sql("ben.db", "SELECT count(*) FROM t") == ["51"])
     } else {
       #expect(undo.status == 0, "\(undo.diagnostics)")
@@ -119,5 +119,17 @@ struct InitVerbTests {
     let outcome = try bench.buckia(["init", "new.db"] + flags)
     #expect(outcome.status == 64 && outcome.diagnostics.contains("--undo-"), "\(outcome.diagnostics)")
     #expect(try bench.names() == [])
+  }
+
+  @Test("--remove takes the ledger out, and leaves the rows of the app")
+  func remove() throws {
+    let bench = try ServedDatabases.inConflict()
+    let before = try bench.sql("ben.db", "SELECT * FROM notes")
+    let unsure = try bench.buckia(["init", "ben.db", "--remove"])
+    #expect(unsure.status == 64 && unsure.diagnostics.contains("--yes"), "\(unsure.diagnostics)")
+    #expect(try bench.buckia(["init", "ben.db", "--remove", "--yes"]).status == 0)
+    #expect(try bench.sql("ben.db", "SELECT name FROM sqlite_schema WHERE name LIKE 'buckia%'").isEmpty)
+    #expect(try bench.sql("ben.db", "SELECT * FROM notes") == before)
+    #expect(try bench.buckia(["init", "ben.db", "--remove", "--yes"]).output.hasPrefix("There are no ledger tables"))
   }
 }

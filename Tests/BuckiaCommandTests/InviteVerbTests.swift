@@ -43,7 +43,7 @@ struct InviteVerbTests {
     #expect(asked.status == 64 && asked.diagnostics.contains("accept with --yes"), "\(asked.diagnostics)")
     let accepted = try run("ben", ["accept", "ben.db", "ben.invitation", "--yes", "-o", "in"])
     #expect(accepted.status == 0, "\(accepted.diagnostics)")
-    #expect(accepted.output.contains("anna invites you, for ben"))
+    #expect(accepted.output.contains("Invitation from anna to ben"))
     #expect(accepted.output.contains("note: rows where topic = 1, without draft"))
     #expect(accepted.output.contains("anna is a trusted contact now"))
     #expect(accepted.output.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(accepted.output)")
@@ -67,7 +67,7 @@ struct InviteVerbTests {
   @Test func `the line alone goes to standard output, and is taken as an argument and from standard input`() throws {
     let invited = try run("anna", ["invite", "anna.db", "--scope", "scope.json", "--expires", "2"])
     #expect(invited.output.hasPrefix("buckia-invitation-1:") && invited.output.split(separator: "\n").count == 1)
-    #expect(invited.diagnostics.contains("It is good for one answer"))
+    #expect(invited.diagnostics.contains("It can be answered once"))
     let line = invited.output.trimmingCharacters(in: .newlines)
     let accepted = try run("ben", ["accept", "ben.db", "\n \(line) ", "--yes", "-o", "-"])
     #expect(accepted.status == 0 && accepted.output.hasPrefix("buckia-acceptance-1:"), "\(accepted.diagnostics)")

@@ -179,9 +179,9 @@ struct LayoutTests {
       $ buckia conflicts ben.db --summary
       3 conflicts in all:
         table  kind       conflicts
-        a      data               1  what is here stayed
+        a      data               1  the local row was kept
         a      not-found          1  …
-        b      data               1  what is here stayed
+        b      data               1  the local row was kept
       $ buckia conflicts ben.db --kind constraint
       There are no such conflicts.
       """

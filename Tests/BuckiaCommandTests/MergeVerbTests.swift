@@ -43,7 +43,7 @@ import Testing
       $ buckia merge base.db ours.db theirs.db -o ours.db --on-conflict abort
       ? 2
       2> buckia: UPDATE of the row with id = 2 …
-      $ buckia merge gone.db ours.db theirs.db -o new.db --on-conflict take-incoming
+      $ buckia merge /dev/null ours.db theirs.db -o new.db --on-conflict take-incoming
       ? 2
       new.db  …
       There is no base: …
@@ -69,5 +69,15 @@ import Testing
     #expect(json["conflicts"] as? Int == 1)
     #expect((json["schemaConflicts"] as? [[String: Any]])?.first?["kind"] as? String == "both-changed")
     #expect((json["conflictSummary"] as? [[String: Any]])?.first?["outcome"] as? String == "kept-local")
+  }
+
+  @Test("A base that is missing is refused, and an empty file stands for none")
+  func missingBase() throws {
+    let bench = try ServedDatabases.apart()
+    let refused = try bench.buckia(["merge", "odl.db", "ben.db", "new.db", "-o", "merged.db"])
+    #expect(
+      refused.status == 1 && refused.diagnostics.contains("odl.db: there is no such base"), "\(refused.diagnostics)")
+    #expect(try !bench.names().contains("merged.db"))
+    #expect(try bench.buckia(["merge", "/dev/null", "ben.db", "new.db", "-o", "merged.db"]).status == 2)
   }
 }

@@ -106,10 +106,10 @@ struct ReportTests {
       incoming: [("id", nil), ("name", .text("ship")), ("note", nil)], reason: nil)
     #expect(
       changed.lines(style: plain) == [
-        "#7  things, id = 17",
-        "  The row was changed here, too; what is here stayed. From d",
-        "  column  as its author saw it  here    incoming",
-        "  name    'radio'               'bell'  'ship'",
+        "#7  things, id = 17 (bell)",
+        "  The row was changed here, too; the local row was kept. From d",
+        "  column  before   here    incoming",
+        "  name    'radio'  'bell'  'ship'",
       ])
     let alone = ConflictRecord(
       id: 8, entry: 1, diff: "d", table: "things", key: [("id", .integer(1))], kind: .constraint, outcome: .omitted,
@@ -119,8 +119,8 @@ struct ReportTests {
         "#8  things, id = 1",
         "  A constraint of the table refuses the row; the change was left out. From d",
         "  NOT NULL constraint failed",
-        "  column  as its author saw it  here    incoming",
-        "  name    no row                no row  NULL",
+        "  column  before  here    incoming",
+        "  name    no row  no row  NULL",
       ])
   }
 

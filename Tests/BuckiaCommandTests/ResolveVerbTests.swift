@@ -28,7 +28,7 @@ struct ResolveVerbTests {
     try Transcript(
       """
       $ buckia resolve ben.db 1 --take incoming --by Ben --dry-run
-      #1  notes, id = 1
+      #1  notes, id = 1 (Ben)
         The row would be changed.
         column  before  after
         title   'Ben'   'Anna'
@@ -36,14 +36,14 @@ struct ResolveVerbTests {
       This was a dry run: nothing was changed. It would resolve 1 conflict, 1 row
         changed.
       $ buckia resolve ben.db 1 --take incoming --by Ben
-      #1  notes, id = 1
+      #1  notes, id = 1 (Ben)
         The row was changed.
         column  before  after
         title   'Ben'   'Anna'
 
       Resolved 1 conflict, 1 row changed.
       $ buckia resolve ben.db 1 --take {"title":"Both","stars":4.5} --by Anna
-      #1  notes, id = 1
+      #1  notes, id = 1 (Ben)
         The row was changed.
         column  before  after
         title   'Anna'  'Both'
@@ -53,18 +53,18 @@ struct ResolveVerbTests {
       $ sql ben.db SELECT title, stars FROM notes WHERE id = 1
       Both|4.5
       $ buckia conflicts ben.db --kind data
-      #1  notes, id = 1
-        The row was changed here, too; what is here stayed.
+      #1  notes, id = 1 (Ben)
+        The row was changed here, too; the local row was kept.
         From …
         Resolved by Anna, …: values of their own.
-        column  as its author saw it  here   incoming
-        title   'a'                   'Ben'  'Anna'
+        column  before  here   incoming
+        title   'a'     'Ben'  'Anna'
 
-      #2  notes, id = 2
-        The row was changed here, too; what is here stayed.
+      #2  notes, id = 2 (Ben)
+        The row was changed here, too; the local row was kept.
         From …
-        column  as its author saw it  here   incoming
-        title   'b'                   'Ben'  'Anna'
+        column  before  here   incoming
+        title   'b'     'Ben'  'Anna'
       $ buckia resolve ben.db 1 --take local --quiet
       $ sql ben.db SELECT title, stars FROM notes WHERE id = 1
       Ben|1.0
@@ -93,7 +93,7 @@ struct ResolveVerbTests {
       $ sql ben.db UPDATE notes SET stars = 9 WHERE id = 2
       $ buckia resolve ben.db 2 --take incoming
       ? 2
-      #2  notes, id = 2
+      #2  notes, id = 2 (Ben)
         Not resolved: the row was changed since the conflict was met.
         column  known  now
         stars   2.0    9.0
@@ -214,5 +214,63 @@ struct ResolveVerbTests {
     let bench = try Workbench()
     try bench.sql("ben.db", "CREATE TABLE t(x)")
     #expect(try bench.buckia(["resolve", "ben.db"] + arguments).status == 64, "\(arguments)")
+  }
+
+  /// Two copies that have given one key to different rows, with rows that refer to them; Ben's has applied Anna's file.
+  private func collided() throws -> Workbench {
+    let bench = try Workbench()
+    try bench.sql(
+      "old.db",
+      """
+      CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT, mail TEXT UNIQUE);
+      CREATE TABLE comment(id INTEGER PRIMARY KEY, note INTEGER REFERENCES note(id), body TEXT)
+      """)
+    for name in ["anna.db", "ben.db"] {
+      try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path(name))
+    }
+    return bench
+  }
+
+  private func apply(to bench: Workbench) throws {
+    #expect(try bench.buckia(["diff", "old.db", "anna.db", "-o", "inbound"]).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+  }
+
+  @Test("Two rows with the same key are both kept, and the incoming rows that refer to the incoming one follow it")
+  func keepBoth() throws {
+    let bench = try collided()
+    try bench.sql("anna.db", "INSERT INTO note VALUES (1, 'Anna', 'a'); INSERT INTO comment VALUES (5, 1, 'on Anna')")
+    try bench.sql("ben.db", "INSERT INTO note VALUES (1, 'Ben', 'b'); INSERT INTO comment VALUES (7, 1, 'on Ben')")
+    try apply(to: bench)
+    let shown = try bench.buckia(["conflicts", "ben.db", "--table", "note"]).output
+    #expect(shown.contains("note, id = 1 (Ben)") && shown.contains("(unsigned)"), "\(shown)")
+    let asked = try bench.buckia(["resolve", "ben.db", "1", "--take", "incoming"])
+    let said = asked.output.split { $0.isWhitespace }.joined(separator: " ")
+    #expect(asked.status == 2 && said.contains("1 row of table \"comment\" refers to the row that is here"), "\(said)")
+    #expect(try bench.sql("ben.db", "SELECT title FROM note") == ["Ben"])
+    let both = try bench.buckia(["resolve", "ben.db", "1", "--take", "both"])
+    #expect(both.status == 0, "\(both.output)\(both.diagnostics)")
+    #expect(try bench.sql("ben.db", "SELECT id, title FROM note") == ["1|Ben", "2|Anna"])
+    #expect(
+      try bench.sql("ben.db", "SELECT c.body, n.title FROM comment c JOIN note n ON n.id = c.note ORDER BY c.id")
+        == ["on Anna|Anna", "on Ben|Ben"])
+    #expect(try bench.buckia(["conflicts", "ben.db", "--open"]).output == "There are no such conflicts.\n")
+  }
+
+  @Test("An incoming row with the UNIQUE value of a local one is the same, and what refers to it refers to that")
+  func sameRow() throws {
+    let bench = try collided()
+    try bench.sql("anna.db", "INSERT INTO note VALUES (4, 'Anna', 'x'); INSERT INTO comment VALUES (5, 4, 'hers')")
+    try bench.sql("ben.db", "INSERT INTO note VALUES (1, 'Ben', 'x')")
+    try apply(to: bench)
+    let conflict = try #require(
+      (bench.buckia(["conflicts", "ben.db", "--json", "--kind", "constraint"]).json["conflicts"] as? [[String: Any]])?
+        .first?["id"] as? Int)
+    let same = try bench.buckia(["resolve", "ben.db", "\(conflict)", "--take", "same"])
+    #expect(same.status == 0, "\(same.output)\(same.diagnostics)")
+    #expect(try bench.sql("ben.db", "SELECT id, title FROM note") == ["1|Ben"])
+    #expect(try bench.sql("ben.db", "SELECT note, body FROM comment") == ["1|hers"])
+    let again = try bench.buckia(["resolve", "ben.db", "\(conflict)", "--take", "both"])
+    #expect(again.status == 1, "\(again.output)")
   }
 }

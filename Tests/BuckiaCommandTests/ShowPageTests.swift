@@ -44,7 +44,7 @@ struct ShowPageTests {
     let entries = root.all(class: "entry")
     #expect(
       entries.map { $0.all(class: "heading")[0].text } == [
-        "#1 − deleted id 3", "#2 ~ updated id 2", "#3 + inserted id 4", "#4 + inserted name 'x'",
+        "#1 − deleted id 3 (c)", "#2 ~ updated id 2 (B)", "#3 + inserted id 4 (d)", "#4 + inserted name 'x'",
       ])
     #expect(
       entries.map { $0.all("td").map(\.text) } == [

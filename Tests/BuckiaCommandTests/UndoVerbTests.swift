@@ -22,7 +22,7 @@ struct UndoVerbTests {
   func thereAndBack() throws {
     let (bench, id) = try bench()
     let tried = try bench.buckia(["undo", "ben.db", id, "--dry-run"])
-    #expect(tried.status == 0 && tried.output.contains("would be taken back"), "\(tried.output)\(tried.diagnostics)")
+    #expect(tried.status == 0 && tried.output.contains("would be undone"), "\(tried.output)\(tried.diagnostics)")
     #expect(try rows(bench) == ["1|ONE", "2|two"])
     let report = try bench.buckia(["undo", "ben.db", id, "--json"])
     let undone = try #require(try report.json["undone"] as? [[String: Any]]).first
@@ -31,7 +31,7 @@ struct UndoVerbTests {
     #expect(try rows(bench) == ["1|one"])
     let log = try bench.buckia(["log", "ben.db"]).output
     let undo = try #require(undone?["id"] as? String)
-    #expect(log.contains("taken back by") && log.contains(undo), "\(log)")
+    #expect(log.contains("undone by") && log.contains(undo), "\(log)")
     let again = try bench.buckia(["undo", "ben.db", undo])
     #expect(again.status == 0, "\(again.output)\(again.diagnostics)")
     #expect(try rows(bench) == ["1|ONE", "2|two"])
@@ -45,9 +45,9 @@ struct UndoVerbTests {
     #expect(try bench.buckia(["undo", "ben.db"]).status == 64)
     #expect(try bench.buckia(["init", "ben.db", "--undo-days", "0"]).status == 0)
     let gone = try bench.buckia(["undo", "ben.db", id])
-    #expect(gone.status == 1 && gone.diagnostics.contains("is not known any more"), "\(gone.diagnostics)")
+    #expect(gone.status == 1 && gone.diagnostics.contains("is no longer on record"), "\(gone.diagnostics)")
     let sender = try bench.buckia(["undo", "ben.db", "--sender", "unsigned"])
-    #expect(sender.status == 1 && sender.output.contains("\(id) was not taken back"), "\(sender.output)")
+    #expect(sender.status == 1 && sender.output.contains("\(id) was not undone"), "\(sender.output)")
     #expect(try rows(bench) == ["1|ONE", "2|two"])
   }
 
@@ -58,5 +58,33 @@ struct UndoVerbTests {
     let report = try bench.buckia(["undo", "ben.db", id])
     #expect(report.status == 0 && report.output.contains("buckia conflicts ben.db"), "\(report.output)")
     #expect(try rows(bench) == ["1|one", "2|mine"])
+  }
+
+  @Test("A sender that has sent nothing is refused, and the beginning of a key that the log shows is enough")
+  func unknownSender() throws {
+    let bench = try ServedDatabases.apart()
+    let home = ["--home", bench.path("home of anna")]
+    #expect(try bench.buckia(["identity", "new", "--name", "Anna"] + home).status == 0)
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "signed", "--sign"] + home).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "signed"]).status == 0)
+    let typo = try bench.buckia(["undo", "ben.db", "--sender", "Anan"])
+    #expect(typo.status == 1 && typo.diagnostics.contains("\"Anan\" is no contact"), "\(typo.diagnostics)")
+    let entries = try bench.buckia(["log", "ben.db", "--json"]).json["entries"] as? [[String: Any]]
+    let key = try #require(entries?.first?["senderKey"] as? String)
+    let undone = try bench.buckia(["undo", "ben.db", "--sender", "key \(key.prefix(12))…"])
+    #expect(undone.status == 0 && undone.output.hasPrefix("undone"), "\(undone.output)")
+    let log = try bench.buckia(["log", "ben.db"]).output
+    #expect(log.contains("undoes "), "\(log)")
+  }
+
+  @Test("A diff that is larger than what is kept for undo says so when it is applied")
+  func tooLarge() throws {
+    let bench = try ServedDatabases.apart()
+    try bench.sql("new.db", "INSERT INTO notes VALUES (9, 'large', 1, randomblob(2000000))")
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "large"]).status == 0)
+    #expect(try bench.buckia(["init", "ben.db", "--undo-size", "1"]).status == 0)
+    let applied = try bench.buckia(["apply", "ben.db", "large"])
+    let said = applied.output.split { $0.isWhitespace }.joined(separator: " ")
+    #expect(said.contains("it cannot be undone") && said.contains("`init --undo-size` keeps more"), "\(said)")
   }
 }

@@ -20,7 +20,7 @@ struct UsageTests {
       ["undo"], ["blame"], ["merge"], ["sync"], ["git", "install"], ["git", "uninstall"], ["git", "textconv"],
       ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["identity", "passphrase"],
       ["contact", "add"], ["contact", "list"],
-      ["contact", "trust"], ["contact", "remove"], ["invite"], ["accept"], ["serve"],
+      ["contact", "trust"], ["contact", "rename"], ["contact", "remove"], ["invite"], ["accept"], ["serve"],
     ])
   func help(verb: [String]) throws {
     let outcome = try Workbench().buckia(verb + ["--help"])
@@ -28,6 +28,7 @@ struct UsageTests {
     #expect(outcome.output.contains("Example:\n  buckia \(verb.joined(separator: " "))"))
     #expect(outcome.output.contains("--json"))
     #expect(outcome.output.contains("--quiet"))
+    #expect(outcome.output.contains("--home"))
     #expect(outcome.diagnostics.isEmpty)
   }
 

@@ -82,7 +82,7 @@ struct WrongFileTests {
       """
       $ buckia diff notes.db music.db -o x.bdiff
       ? 2
-      2> buckia: these are hardly two states of one database: notes.db has the table "notes", and music.db has the table "tracks"; --force compares them all the same
+      2> buckia: these are hardly two states of one database: notes.db has the table "notes", and music.db has the table "tracks"; --force compares them anyway
       $ ls
       empty.db
       music.db

@@ -180,8 +180,8 @@ struct DiffFunctionTests {
         "error 1: the option \"home\" of buckia_diff must be text",
         "error 1: the options of buckia_diff must be a JSON object, such as {\"tables\": …}",
         "error 1: the options of buckia_diff are not JSON: the text ends inside a value (at byte 1)",
-        "error 1: buckia_diff needs the argument new_path",
-        "error 1: buckia_changes needs the argument file",
+        "error 1: buckia_diff needs the argument buckia_new_path",
+        "error 1: buckia_changes needs the argument buckia_file",
         "error 1: buckia_changes takes the bytes of a file as a blob, such as readfile('…') in the shell",
         "error 1: blob: a table header names no key column (at byte 0); nothing of it was used; its sender's program has to make it "
           + "anew",

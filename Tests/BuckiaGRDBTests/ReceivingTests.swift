@@ -2,6 +2,7 @@
   import Buckia
   import BuckiaGRDB
   import Dispatch
+  import Foundation
   import GRDB
   import TestSupport
   import Testing
@@ -130,6 +131,42 @@
       let folder = try TemporaryFolder()
       let queue = try DatabaseQueue(path: folder.file("notes.sqlite"), configuration: configuration)
       #expect(try queue.read { try Int.fetchOne($0, sql: "SELECT buckia_applying()") } == 0)
+    }
+
+    @Test("A suspended database is not written to")
+    func suspended() throws {
+      var configuration = Configuration()
+      configuration.observesSuspensionNotifications = true
+      // The notification is for all databases of the process that listen to it: one after the other.
+      for opening in Opening.allCases {
+        let mailbox = try Mailbox(opening)
+        let writer: any DatabaseWriter =
+          opening == .queue
+          ? try DatabaseQueue(path: mailbox.path, configuration: configuration)
+          : try DatabasePool(path: mailbox.path, configuration: configuration)
+        try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
+        NotificationCenter.default.post(name: GRDB.Database.suspendNotification, object: nil)
+        let error = #expect(throws: DatabaseError.self) {
+          try writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }
+        }
+        #expect(error?.resultCode == .SQLITE_ABORT || error?.resultCode == .SQLITE_INTERRUPT)
+        NotificationCenter.default.post(name: GRDB.Database.resumeNotification, object: nil)
+        #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3") == [])
+        #expect(try writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }.applied.count == 1)
+      }
+    }
+
+    @Test("What the database manager does has counterparts, which observations notice")
+    func counterparts() throws {
+      let mailbox = try Mailbox(.queue)
+      let snapshot = mailbox.folder.file("snapshot.sqlite")
+      try mailbox.writer.withBuckia { buckia in
+        #expect(try buckia.keepClocks(of: ["notes"]) == ["notes"])
+        #expect(try buckia.examine().replicates.contains { $0.name == "notes" })
+        #expect(try buckia.snapshot(to: snapshot).path == snapshot)
+        let report = try buckia.merge(snapshot, since: snapshot)
+        #expect(report.isClean && report.changedTables.isEmpty)
+      }
     }
   }
 #endif

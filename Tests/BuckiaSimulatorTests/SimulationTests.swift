@@ -74,6 +74,28 @@ struct SimulationTests {
     }
   }
 
+  @Test("Two who have written the same do not keep it when one of them goes on")
+  func sameValueTwice() throws {
+    var simulation = Simulation(
+      schema: "CREATE TABLE notes(id TEXT PRIMARY KEY, title TEXT, edited INTEGER)", replicas: 3, conflicts: .keepLocal)
+    simulation.length = 60
+    do { try simulation.run(seeds: 0..<24) } catch let failure as SimulationFailure {
+      Issue.record("\(failure)")
+    }
+  }
+
+  @Test("Edits that never change anything are named")
+  func idleEdits() throws {
+    var simulation = Simulation(schema: "CREATE TABLE notes(id TEXT PRIMARY KEY, title TEXT)", replicas: 2)
+    let idle = Edit("close a note") { database, _ in
+      try database.run("UPDATE notes SET title = title WHERE id = 'missing'")
+    }
+    let refused = Edit("reopen a note") { database, _ in try database.run("INSERT INTO closed VALUES (1)") }
+    simulation.edits = [idle, refused, .random]
+    let report = try simulation.run(seeds: 0..<8)
+    #expect(report.idleEdits == ["close a note", "reopen a note"])
+  }
+
   @Test("Histories have conflicts, crashes, and everything else that goes wrong")
   func variety() throws {
     let report = try Simulation(schema: SchemaZoo.all[0].sql, replicas: 3).run(seeds: 0..<20)

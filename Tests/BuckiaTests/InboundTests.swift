@@ -185,6 +185,32 @@ private let notes = """
     }
   }
 
+  @Test("A folder that nothing was put into yet may be missing, in a folder that is there")
+  func missingFolder() throws {
+    let exchange = try Exchange(notes)
+    let missing = exchange.folder.file("not-yet")
+    #expect(try exchange.database.processInboundChanges([missing]).diffs.isEmpty)
+    let error = #expect(throws: BuckiaError.self) {
+      try exchange.database.processInboundChanges([missing + ".bdiff"])
+    }
+    #expect(error?.code == .noSuchFile)
+  }
+
+  @Test("Progress moves within a file")
+  func progressOfOneFile() throws {
+    let exchange = try Exchange(notes)
+    try exchange.send(
+      """
+      WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+      INSERT INTO notes SELECT i, 'note ' || i, i FROM n
+      """)
+    var steps: [ApplyProgress] = []
+    try exchange.database.processInboundChanges([exchange.inbound], progress: { steps.append($0) })
+    let within = steps.filter { $0.bytes > 0 && $0.bytes < $0.byteCount }
+    #expect(within.count >= 3)
+    #expect(zip(steps, steps.dropFirst()).allSatisfy { $0.bytes <= $1.bytes })
+  }
+
   @Test("Ids of one home increase strictly, and exceed every id that was applied")
   func clock() throws {
     let exchange = try Exchange(notes)

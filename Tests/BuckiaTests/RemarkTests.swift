@@ -43,7 +43,7 @@ struct RemarkTests {
     ),
     (
       .counters,
-      "column \"1.2\" is a count that triggers keep: it travels as a value, so when two copies have counted by themselves, one of the counts is lost; compute it anew afterwards"
+      "column \"1.2\" is a count that triggers keep: it travels as a value, so when two copies have counted by themselves, one of the counts is lost; recompute it afterwards"
     ),
     (
       .heldChanges,
@@ -65,7 +65,7 @@ struct RemarkTests {
     ),
     (
       .stateAltered,
-      "table \"1\": what is kept of the stream 2 was altered by another program; it is mended when everything is shared anew"
+      "table \"1\": the records of stream 2 were altered by another program; sharing everything again corrects them"
     ),
     (
       .laterColumns,
@@ -73,11 +73,11 @@ struct RemarkTests {
     ),
     (
       .clockNotKept,
-      "1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
+      "1 cannot be written, so ids made within one second may be out of order, and files made here are not recognised in an inbound folder"
     ),
     (
       .outgoingNotNoted,
-      "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
+      "1 cannot be written, so the folder of this file may be mistaken for an inbound folder, from which applied files are removed"
     ),
     (
       .clockBehind,
@@ -117,7 +117,7 @@ struct RemarkTests {
     ),
     (
       .recipientUnconfirmed,
-      "the card of 1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and trust it then"
+      "the card of 1 is not confirmed, so the file can be read by the person who made that card; compare the fingerprint with its owner, then trust it"
     ),
     (
       .shareReplaced,
@@ -125,7 +125,7 @@ struct RemarkTests {
     ),
     (
       .shareBeside,
-      "the share with 1 has the same scope, and goes on by itself: what has changed reaches them by that one only when you share with them again"
+      "the share with 1 has the same scope and is separate: they get changes only when you share with them again"
     ),
     (
       .newColumnShared,
@@ -133,23 +133,23 @@ struct RemarkTests {
     ),
     (
       .rowsWithoutParent,
-      "table \"1\": 2 of its rows are not shared until they are mended: by \"3\" they refer to rows of table \"4\" that do not exist, such as the row 5; let them refer to another row, or delete them"
+      "table \"1\": 2 of its rows are not shared, because their \"3\" refers to rows of table \"4\" that do not exist, such as the row 5; make them refer to another row, or delete them"
     ),
     (
       .parentNotShared,
-      "table \"1\": 2 of its rows are not shared: by \"3\" they refer to table \"4\", which is not shared, such as the row 5; share that too, leave the column out or rewrite it, or let it be NULL"
+      "table \"1\": 2 of its rows are not shared, because their \"3\" refers to table \"4\", which is not shared, such as the row 5; share that table, too, leave the column out or rewrite it, or let it be NULL"
     ),
     (
       .parentLeftOut,
-      "table \"1\": 2 of its rows are not shared: by \"3\" they refer to rows of table \"4\" that are not shared themselves, such as the row 5; they go with these"
+      "table \"1\": 2 of its rows are not shared, because their \"3\" refers to rows of table \"4\" that are not shared, such as the row 5; they are shared once those rows are"
     ),
     (
       .rowsHeldBack,
-      "table \"1\": 2 of its rows are held back, such as the row 5: they would be shared only because of a change by somebody who does not have them; they are sent when you say so"
+      "table \"1\": 2 of its rows are held back, such as the row 5: they would newly be shared because of a change by a person who does not have them; they are sent when you allow it"
     ),
     (
       .conditionFails,
-      "table \"1\": 2 of its rows are not shared, such as the row 5: a condition of the scope fails for their values; mend them, or the condition"
+      "table \"1\": 2 of its rows are not shared, such as the row 5: a condition of the scope fails for their values; correct the values, or the condition"
     ),
     (
       .parentColumnsLeftOut,
@@ -162,7 +162,7 @@ struct RemarkTests {
     ),
     (
       .snapshotIncomplete,
-      "1: it was not made anew when 2 had been applied, and what that did is not known any more, so it counts as changed here"
+      "1: it was not rewritten after 2 was applied, and the changes of that diff are no longer on record, so your next diff has them, too"
     ),
     (
       .clocksNotKept,
@@ -204,25 +204,26 @@ struct RemarkTests {
       .noOldValues,
       "1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed here could not be seen, and such rows were overwritten without a conflict"
     ),
+    (.undoNotKept, "it cannot be undone: what it changed is more than the 1 that are kept for undo"),
     (
       .stateDiffers,
-      "table \"1\": what has come by the stream 3 is not what its sender has sent: 2 of 256 parts of the keys differ; it is mended by the next files that both share with each other, or when they share everything anew"
+      "table \"1\": the rows received by stream 3 differ from those that its sender has sent, in 2 of 256 parts of the keys; the next files that both share with each other correct them, or sharing everything again"
     ),
     (
       .replicaOfAnother,
-      "its sender claims the replica 1, as which 2 has signed first: its rows are taken as those of another replica. A replica belongs to one person, so one of the two is not who they say; when the wrong one is removed from the contacts, the other is believed"
+      "its sender claims to be the replica 1, whose files 2 signed before: its rows count as those of another replica. A replica belongs to one person, so one of the two claims falsely; after the wrong one is removed from the contacts, the other one counts"
     ),
     (.indexIncomplete, "the 1 index \"2\" over \"3\" 4"),
     (.indexToRebuild, "the 1 index \"2\" over \"3\" 4: rebuild it"),
     (.indexNotRebuilt, "the 1 index \"2\" over \"3\" 4, and cannot be rebuilt (5)"),
-    (.indexRebuilt, "the 1 index \"2\" over \"3\" has no triggers: it was made anew from that"),
+    (.indexRebuilt, "the 1 index \"2\" over \"3\" has no triggers: it was rebuilt from that table"),
     (
       .indexRebuiltWithoutFunctions,
-      "the 1 index \"2\" over \"3\" 4; it was made anew from \"5\", but its triggers call functions: see that it answers as your application expects"
+      "the 1 index \"2\" over \"3\" 4; it was rebuilt from \"5\", but its triggers call functions: see that it answers as your application expects"
     ),
     (
       .indexRebuiltWithoutOtherRows,
-      "the 1 index \"2\" over \"3\" 4; it was made anew from \"5\", but its triggers read other rows, too: see that it answers as your application expects"
+      "the 1 index \"2\" over \"3\" 4; it was rebuilt from \"5\", but its triggers read other rows, too: see that it answers as your application expects"
     ),
     (.functionsKept, "the functions 1 stay on this connection until it is closed: one of its statements was running"),
     (.attachmentsNotUnpacked, "its 1 attached files were not unpacked"),
@@ -242,7 +243,7 @@ struct RemarkTests {
     ),
     (
       .schemaLeftOut,
-      "the schema of its author in 1 is left out, so nobody can adopt it from here: apply that file itself for that"
+      "the schema of its author in 1 is left out, so it cannot be adopted from this file; apply that file for that"
     ),
     (
       .rebasedWithoutDefinition,

@@ -130,7 +130,8 @@ import Testing
     #expect(outcome.code == .endedKey)
     #expect(
       outcome.reason
-        == "the contact \"Anna\", whose key has signed it, was removed: nothing is taken from that key any more")
+        == "the contact \"Anna\", whose key has signed it, was removed: nothing signed with that key is applied any more"
+    )
     #expect(outcome.sender == "key \(anna.card.key) (Anna, removed)")
     #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
   }

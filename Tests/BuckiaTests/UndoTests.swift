@@ -61,7 +61,7 @@ private let edits = """
     try exchange.apply()
     let report = try undo(sent.id, in: exchange)
     let first = try #require(report.undone.first)
-    #expect(try exchange.database.log().first?.reason == "taken back by \(first.id)")
+    #expect(try exchange.database.log().first?.reason == "undone by \(first.id)")
     #expect(try exchange.database.log().last?.sender == "this database")
     #expect(throws: BuckiaError.self) { try undo(sent.id, in: exchange) }
     let before = try exchange.everythingButOurs()
@@ -70,7 +70,7 @@ private let edits = """
     #expect(try exchange.everythingButOurs() == before)
     try undo(first.id, in: exchange)
     #expect(
-      try exchange.database.log().map(\.reason) == [nil, "taken back by \(try exchange.database.log()[2].id!)", nil])
+      try exchange.database.log().map(\.reason) == [nil, "undone by \(try exchange.database.log()[2].id!)", nil])
   }
 
   @Test(

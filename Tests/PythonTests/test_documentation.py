@@ -89,6 +89,29 @@ def test_files_are_applied_in_the_apps_transaction(people: People) -> None:
     assert rows(people.ben, "SELECT checked IS NULL FROM state") == [(0,)]
 
 
+def meet(card: str, fingerprint: str) -> None:
+    home = buckia.Home()
+    print(home.make_identity("Anna").card)
+    home.add_contact(card)
+    home.trust_contact("Ben", fingerprint)
+
+
+def test_people_meet(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    ben = buckia.Home(tmp_path / "ben").make_identity("Ben")
+    meet(ben.card, ben.fingerprint)
+    assert capsys.readouterr().out.strip() == buckia.Home().identity().card
+
+
+def stand(database: buckia.Database) -> None:
+    status = database.status()
+    for share in status.shares:
+        print(share.recipients, share.scope_tables)
+
+
+def test_a_database_says_where_it_stands(people: People) -> None:
+    stand(people.database)
+
+
 def look(file: Path) -> None:
     with buckia.changes(file) as changes:
         for change in changes:
@@ -98,7 +121,7 @@ def look(file: Path) -> None:
 def test_a_file_is_looked_into(people: People, capsys: pytest.CaptureFixture) -> None:
     sent = people.send("UPDATE notes SET title = 'Ship' WHERE id = 1")
     assert sent.path is not None
-    look(Path(sent.path))
+    look(sent.path)
     assert capsys.readouterr().out == "update notes {'id': 1}\n"
 
 

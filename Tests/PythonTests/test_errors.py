@@ -16,7 +16,7 @@ def test_a_missing_database_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing.sqlite"
     with pytest.raises(buckia.DatabaseError) as caught:
         buckia.Database(missing).log()
-    assert (caught.value.code, caught.value.path) == ("no-database", str(missing))
+    assert (caught.value.code, caught.value.path) == ("no-database", missing)
     assert str(missing) in str(caught.value)
     assert not missing.exists()
 
@@ -92,9 +92,9 @@ def test_one_text_in_the_place_of_several_is_refused(people: People) -> None:
 
 
 def test_errors_can_be_sent_to_another_process() -> None:
-    error = pickle.loads(pickle.dumps(buckia.BusyError("busy", "it is locked", "notes.sqlite")))
+    error = pickle.loads(pickle.dumps(buckia.BusyError("busy", "it is locked", Path("notes.sqlite"))))
     assert type(error) is buckia.BusyError
-    assert (error.code, error.message, error.path, error.offset) == ("busy", "it is locked", "notes.sqlite", None)
+    assert (error.code, error.message, error.path, error.offset) == ("busy", "it is locked", Path("notes.sqlite"), None)
     assert str(error) == "notes.sqlite: it is locked"
 
 

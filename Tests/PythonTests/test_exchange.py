@@ -1,6 +1,9 @@
 """Sending what has changed, and applying it."""
 
+import os
+import signal
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +19,7 @@ def test_what_anna_changes_arrives_at_ben_exactly_once(people: People) -> None:
         "UPDATE notes SET title = 'Ship' WHERE id = 1",
         "DELETE FROM notes WHERE id = 2",
     )
-    assert sent.path is not None and sent.bytes == Path(sent.path).stat().st_size
+    assert sent.path is not None and sent.bytes == sent.path.stat().st_size
     table = sent.tables[0]
     assert (table.name, table.inserted, table.updated, table.deleted) == ("notes", 1, 1, 1)
 
@@ -40,7 +43,7 @@ def test_nothing_is_written_where_nothing_has_changed(people: People) -> None:
 
 def test_all_rows_are_new_where_there_is_no_older_database(people: People, tmp_path: Path) -> None:
     sent = buckia.Database(people.anna).diff(None, tmp_path / "all.bdiff")
-    assert sent.path == str(tmp_path / "all.bdiff")
+    assert sent.path == tmp_path / "all.bdiff"
     fresh = tmp_path / "fresh.sqlite"
     report = buckia.Database(fresh).init()
     assert report.created_database and report.trust == "any"
@@ -73,8 +76,8 @@ def test_options_reach_the_library(people: People, tmp_path: Path) -> None:
     assert raw.read_bytes()[:1] == b"T"
     with pytest.raises(buckia.FileError) as caught:
         database.diff(people.base, raw, tables=["tags"], raw=True)
-    assert caught.value.code == "alreadyExists" and caught.value.path == str(raw)
-    assert database.diff(people.base, raw, tables=["tags"], raw=True, replace=True).path == str(raw)
+    assert caught.value.code == "alreadyExists" and caught.value.path == raw
+    assert database.diff(people.base, raw, tables=["tags"], raw=True, replace=True).path == raw
 
 
 def test_a_dry_run_changes_nothing(people: People) -> None:
@@ -90,9 +93,9 @@ def test_a_damaged_file_is_reported_and_stops_no_other(people: People) -> None:
     sent = people.send("UPDATE notes SET title = 'Ship' WHERE id = 1")
     assert sent.path is not None
     bad = people.folder / "bad.bdiff"
-    bad.write_bytes(Path(sent.path).read_bytes()[:-20])
+    bad.write_bytes(sent.path.read_bytes()[:-20])
     report = people.database.apply(bad, sent.path)
-    assert [diff.path for diff in report.rejected] == [str(bad)]
+    assert [diff.path for diff in report.rejected] == [bad]
     assert report.rejected[0].reason and report.rejected[0].code
     assert people.title() == "Ship"
 
@@ -100,7 +103,7 @@ def test_a_damaged_file_is_reported_and_stops_no_other(people: People) -> None:
 def test_a_snapshot_is_what_the_next_diff_starts_from(people: People) -> None:
     people.send("UPDATE notes SET title = 'Ship' WHERE id = 1")
     snapshot = people.folder / "shared.sqlite"
-    assert people.database.apply(people.inbound, snapshot=snapshot).snapshot == str(snapshot)
+    assert people.database.apply(people.inbound, snapshot=snapshot).snapshot == snapshot
     run(people.ben, "INSERT INTO tags VALUES ('sea', 'blue')")
     report = people.database.diff(snapshot, people.folder / "outbox")
     assert [(table.name, table.inserted) for table in report.tables] == [("tags", 1)]
@@ -134,6 +137,20 @@ def test_an_interrupt_from_the_keyboard_stops_a_call(people: People) -> None:
     with pytest.raises(KeyboardInterrupt):
         people.database.apply(people.inbound, progress=tell)
     assert people.title() == "Boat"
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.05, 0.1])
+def test_an_interrupt_that_comes_meanwhile_stops_a_call(people: People, delay: float) -> None:
+    insert = "WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)"
+    people.send(f"INSERT INTO notes (id, title) {insert} SELECT i, 'Note ' || i FROM n")
+    handler = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        people.database.apply(people.inbound)
+    timer.join()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert len(rows(people.ben)) == 2 and len(people.files()) == 1
 
 
 def test_some_rows_are_shared(people: People, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import subprocess
 import sys
 import sysconfig
 from importlib import metadata
@@ -59,3 +60,10 @@ def test_the_names_of_the_package_are_those_that_it_exports() -> None:
     modules = {name for name, value in vars(buckia).items() if inspect.ismodule(value)}
     public = {name for name in vars(buckia) if name[0] != "_"}
     assert public - modules == {name for name in buckia.__all__ if name[0] != "_"}
+
+
+def test_the_command_comes_with_the_package() -> None:
+    printed = subprocess.run([sys.executable, "-I", "-m", "buckia", "--version"], capture_output=True, text=True)
+    assert printed.returncode == 0 and buckia.__version__ in printed.stdout
+    script = Path(sys.executable).with_name("buckia")
+    assert subprocess.run([script, "ksuid", "new"], capture_output=True, check=True).stdout

@@ -92,12 +92,13 @@ final class Opening {
     case .some(let audience):
       guard !keys.isAddressed(by: audience) else { return nil }
       return refusal(
-        "it was made for others, and has been passed on; ask its sender to share with you, or name the identity that it is for"
+        "it is not addressed to you: it was made for others and passed on; ask its sender to share with you, or name the identity that it is for"
       )
     case nil:
       // Whoever can open a signed file could encrypt it for somebody else, and it would look as if its author had done so.
       guard let input, !input.isByPassphrase, case .signed = signature else { return nil }
-      return refusal("it is encrypted and signed, but does not say for whom, so anybody may have passed it on")
+      return refusal(
+        "it is encrypted and signed, but names no recipients, so it may have been passed on by a third person")
     }
   }
 

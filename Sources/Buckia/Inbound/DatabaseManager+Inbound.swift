@@ -25,7 +25,7 @@ extension DatabaseManager {
   /// ```
   ///
   /// - Parameters:
-  ///   - paths: Files and folders.
+  ///   - paths: Files and folders. A folder that is not there yet, in a parent folder that is, counts as an empty one.
   ///   - options: How to apply.
   ///   - resolver: Is asked about each conflict, before the policies; again about the same one where files are applied again
   ///     because one of them failed.
@@ -40,7 +40,7 @@ extension DatabaseManager {
     progress: ApplyProgressHandler? = nil
   ) throws -> ApplyReport {
     try processInboundChanges(
-      paths.map { InboundSource.path($0) }, options: options, resolver: resolver, progress: progress)
+      InboundSource.paths(paths), options: options, resolver: resolver, progress: progress)
   }
 
   /// The same for files, folders and bytes that came without a file.
@@ -119,7 +119,7 @@ extension DatabaseManager {
     if options.isDryRun {
       let conflicts = NewConflicts(after: before)
       report.dryRunConflictCounts = try conflicts.counts(on: connection)
-      report.dryRunConflicts = try conflicts.first(on: connection)
+      report.dryRunConflicts = try conflicts.first(naming: home.knownSenders(), on: connection)
     }
     rehearsal?.rollback()
     return report

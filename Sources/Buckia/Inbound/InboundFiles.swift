@@ -23,6 +23,8 @@ final class InboundFiles: IncomingFileSource {
   private var progress = ApplyProgress()
   /// For each file how many bytes all before it have; empty where progress is not told.
   private var bytesBefore: [Int64] = []
+  /// The file that is being applied: its place, and how many changes it has.
+  private var present = (place: 0, changes: 0)
   private let remover = FileRemover()
   /// The files that were verified before the first was asked for; nil where each is when it is needed.
   private var verified: VerifiedFiles?
@@ -54,6 +56,12 @@ final class InboundFiles: IncomingFileSource {
     guard let handler else { return }
     progress.activity = .applying
     progress.rows = max(progress.rows, rows)
+    if present.changes > 0, bytesBefore.indices.contains(present.place) {
+      let before = bytesBefore[present.place]
+      let end = present.place + 1 < bytesBefore.count ? bytesBefore[present.place + 1] : progress.byteCount
+      let done = Double(end - before) * min(1, Double(progress.rows) / Double(present.changes))
+      progress.bytes = max(progress.bytes, before + Int64(done))
+    }
     try handler(progress)
   }
 
@@ -76,8 +84,11 @@ final class InboundFiles: IncomingFileSource {
   }
 
   func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader {
-    guard let verified else { return open(range, streams: streams && self.streams) }
-    return VerifiedFileReader(verified, range) { self.open($0, streams: false) }
+    let reader: any IncomingFileReader =
+      verified.map { VerifiedFileReader($0, range) { self.open($0, streams: false) } }
+      ?? open(range, streams: streams && self.streams)
+    guard handler != nil else { return reader }
+    return WatchedReader(reader) { self.present.changes = $0.changeCount }
   }
 
   private func open(_ range: Range<Int>, streams: Bool) -> InboundReader {
@@ -90,6 +101,7 @@ final class InboundFiles: IncomingFileSource {
     progress.activity = verified == nil ? .verifying : .applying
     progress.path = items[index].path
     progress.rows = 0
+    present = (index, 0)
     // One that had to wait comes once more, when others behind it are done.
     progress.files = max(progress.files, index)
     progress.bytes = max(progress.bytes, bytesBefore[index])
@@ -124,5 +136,25 @@ final class InboundFiles: IncomingFileSource {
       case .failed(let reason): outcomes[place].warnings.append(Remark(.notRemoved, path, reason))
       }
     }
+  }
+}
+
+/// Hands files on, and tells of each.
+private final class WatchedReader: IncomingFileReader {
+  private let reader: any IncomingFileReader
+  private let tell: (IncomingFile) -> Void
+
+  init(_ reader: any IncomingFileReader, telling tell: @escaping (IncomingFile) -> Void) {
+    self.reader = reader
+    self.tell = tell
+  }
+
+  func wait() throws { try reader.wait() }
+  func stop() { reader.stop() }
+
+  func next() -> IncomingFile? {
+    let file = reader.next()
+    if let file { tell(file) }
+    return file
   }
 }

@@ -127,7 +127,8 @@ extension IncomingFile {
     self.init(
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: refusal.map { .failed($0) } ?? .verified(changes), byteCount: diff.changeset.count,
-      isLimited: item.limits.mayBeMeant, documentBytes: diff.manifest.documentBytes,
+      isLimited: item.limits.mayBeMeant, changeCount: diff.manifest.changeCount,
+      documentBytes: diff.manifest.documentBytes,
       digest: { digest }, remarks: { remarks })
   }
 
@@ -139,6 +140,7 @@ extension IncomingFile {
       content: refusal.map { .failed($0, finish: finish) }
         ?? .arriving(IncomingChanges(diff, file: item.name), finish: finish),
       byteCount: diff.changeset.expectedCount, isLimited: item.limits.mayBeMeant,
+      changeCount: diff.manifest.changeCount,
       documentBytes: diff.manifest.documentBytes,
       digest: { try diff.file().file.fileDigest.bytes },
       remarks: { Self.remarks(attachments: try diff.file().file.attachments.count) },
@@ -163,7 +165,7 @@ extension IncomingFile {
     self.init(
       path: item.path, name: item.name, id: raw.id ?? item.id, sender: "", identity: identity,
       content: .verified(IncomingChanges(raw, file: item.name)), byteCount: raw.changeset.count,
-      isLimited: item.limits.mayBeMeant, digest: { digest })
+      isLimited: item.limits.mayBeMeant, changeCount: raw.inspection.summary.changeCount, digest: { digest })
   }
 
   /// A file that cannot be opened or is not in order.

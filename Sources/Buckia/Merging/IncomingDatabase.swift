@@ -40,7 +40,15 @@ struct IncomingDatabase {
     progress: @escaping (DiffProgress) throws -> Void
   ) throws {
     try DatabaseManager(path).requireFile()
-    if let base { try DatabaseManager(base).requireFile() }
+    if let base {
+      guard FileSystem.exists(base) else {
+        throw BuckiaError(
+          .noSuchFile,
+          "there is no such base; check the path, and where the two have no base in common, name an empty file, such as /dev/null",
+          path: base)
+      }
+      try DatabaseManager(base).requireFile()
+    }
     name = FileSystem.name(of: path)
     source = try RowSource(opening: path, busyTimeout: busyTimeout)
     // An empty file is a database without tables: no state that two sides can have begun with.

@@ -53,7 +53,7 @@ extension DatabaseManager {
         guard !isBorrowed || !connection.isInTransaction else {
           throw BuckiaError(.misuse, "nothing can be shared inside a transaction of the app, which may still roll back")
         }
-        guard !recipients.isEmpty else { throw BuckiaError(.misuse, "nobody is named to share with") }
+        guard !recipients.isEmpty else { throw BuckiaError(.misuse, "no recipient is named") }
         let sealing = try ShareSealing(of: options, for: recipients, signedBy: identity)
         let run = ShareRun(scope, recipients, output, options, sealing, home, progress)
         if options.isUnencrypted { return try run.run(on: connection) }

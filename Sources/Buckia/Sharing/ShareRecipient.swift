@@ -23,7 +23,7 @@ public struct ShareRecipient: Hashable, Sendable {
 
   /// Takes a contact. As long as they are not trusted, it is not known whose card it is, and a remark says so.
   public init(_ contact: Contact) {
-    name = contact.name
+    name = contact.shareName
     key = AgeRecipient(x25519: contact.card.encryptionKey.bytes)
     isUnconfirmed = contact.state != .trusted
     signer = contact.card.key

@@ -42,6 +42,6 @@ package struct Decryption: Sendable {
       return hasPassphrase ? "the passphrase is wrong" : "it is encrypted with a passphrase, and none was given"
     }
     return kinds.allSatisfy { $0 is Passphrase }
-      ? "it is encrypted for an identity, and none was given" : "it is encrypted for none of the identities"
+      ? "it is encrypted for an identity, and none was given" : "it is not encrypted for you: no identity here opens it"
   }
 }

@@ -11,7 +11,7 @@ package struct Encryption: Sendable {
   package init(to recipients: [AgeRecipient]) throws(AgeError) {
     var seen: Set<AgeRecipient> = []
     let recipients = recipients.filter { seen.insert($0).inserted }
-    guard !recipients.isEmpty else { throw AgeError(.noRecipients, "there is nobody to encrypt for") }
+    guard !recipients.isEmpty else { throw AgeError(.noRecipients, "no recipient is given") }
     let safe = recipients.count { $0.isQuantumSafe }
     guard safe == 0 || safe == recipients.count else {
       throw AgeError(

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteSchemas
 
 /// What to do about conflicts.
-public enum ConflictPolicy: String, Sendable, CaseIterable {
+public enum ConflictPolicy: String, Sendable, CaseIterable, Codable {
   /// The local values stay, the incoming ones go into the conflict record.
   case keepLocal = "keep-local"
   /// The incoming values are written, the local ones go into the conflict record.

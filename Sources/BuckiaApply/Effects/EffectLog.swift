@@ -19,6 +19,8 @@ final class EffectLog {
   private var compressedSize = 0
   /// Whether everything has been gathered: it was not too much, and could be told.
   private(set) var isComplete = true
+  /// True if it was given up because there was no room for all of it.
+  private(set) var isTooLarge = false
   private(set) var tables: [AppliedEffects.Table] = []
   private var places: Set<TableName> = []
   /// The table whose header was written last.
@@ -49,6 +51,12 @@ final class EffectLog {
     isComplete = false
     writer = ChangesetWriter()
     compressor = nil
+  }
+
+  /// Gives up: there is no room for all of it.
+  func abandonAsTooLarge() {
+    isTooLarge = isTooLarge || isComplete
+    abandon()
   }
 
   /// Has the changes so far compressed, when they are many.
@@ -99,7 +107,7 @@ final class EffectLog {
   /// - Parameter size: About how many bytes it takes. If there is no room for it, it is never copied.
   func write(_ table: EffectTable, size: Int, _ body: (inout ChangesetWriter) -> Void) {
     guard isComplete else { return }
-    guard size <= room else { return abandon() }
+    guard size <= room else { return abandonAsTooLarge() }
     if current != table.name {
       if places.insert(table.name).inserted {
         tables.append(AppliedEffects.Table(name: table.name.text, columns: table.columns))
@@ -148,7 +156,7 @@ final class EffectTable {
   /// How many bytes of a row there is room for.
   var room: Int { log.room }
   /// Gives up: a row is too large.
-  func abandon() { log.abandon() }
+  func abandon() { log.abandonAsTooLarge() }
   var mark: Int { log.mark }
   func rewind(to mark: Int) throws { try log.rewind(to: mark) }
 

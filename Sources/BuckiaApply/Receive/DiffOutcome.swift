@@ -8,7 +8,7 @@ public struct DiffOutcome: Sendable {
   public var id: KSUID?
   /// The file.
   public var path: String
-  /// The sender, for people: a trusted contact's name, "you", "unsigned", or "key …" with the verified key.
+  /// The sender, for people: a trusted contact's name, "you", "unsigned", "unknown" for a file that could not be read that far, or "key …" with the verified key.
   public var sender: String
   /// The verified key of the sender in hex; nil where no signature says whose it is.
   public var senderKey: String?

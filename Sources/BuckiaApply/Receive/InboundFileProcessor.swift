@@ -41,7 +41,7 @@ struct InboundFileProcessor {
     self.usesSavepoint = usesSavepoint
     self.session = session
     outcome = DiffOutcome(
-      id: file.id, path: file.path, sender: settings.senders.shown(file.sender), state: .rejected)
+      id: file.id, path: file.path, sender: settings.senders.shown(file.recordedSender), state: .rejected)
     outcome.senderKey = LedgerEntries.verifiedKey(of: file.sender)
   }
 
@@ -235,7 +235,7 @@ struct InboundFileProcessor {
     guard refusal.isRecorded else { return outcome }
     do {
       try RefusedFiles.record(
-        digest: file.digest(), id: outcome.id, sender: file.sender, state: refusal.state,
+        digest: file.digest(), id: outcome.id, sender: file.recordedSender, state: refusal.state,
         reason: outcome.reason ?? "", file: file.name, at: settings.time, on: session.connection)
     } catch let error as SQLiteError where !error.isTooBig {
       throw error

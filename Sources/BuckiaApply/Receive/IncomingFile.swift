@@ -1,5 +1,6 @@
 import BuckiaByteStreams
 import BuckiaKSUID
+import BuckiaLedger
 import BuckiaSchemaPlans
 
 /// A file as it comes to the receiver: opened and verified, or the reason why it could not be.
@@ -33,8 +34,10 @@ package struct IncomingFile {
   package let content: Content
   /// How many bytes of changes it has.
   package let byteCount: Int
-  /// True if what its sender brings in a day is limited, since nobody has named it.
+  /// True if what its sender brings in a day is limited, since the file was not named by itself.
   package let isLimited: Bool
+  /// How many changes it has, as far as it says; 0 where that is not known.
+  package let changeCount: Int
   /// How many bytes its manifest, definitions and annotations have as text. In memory they take several times as many.
   package let documentBytes: Int
   /// SHA-256 of the file. Waits for the end of a file that is still arriving.
@@ -47,7 +50,7 @@ package struct IncomingFile {
   /// Describes a file.
   package init(
     path: String, name: String, id: KSUID?, sender: String, isSenderKnown: Bool = true, identity: FileIdentity? = nil,
-    content: Content, byteCount: Int, isLimited: Bool = false, documentBytes: Int = 0,
+    content: Content, byteCount: Int, isLimited: Bool = false, changeCount: Int = 0, documentBytes: Int = 0,
     digest: @escaping () throws -> [UInt8],
     remarks: @escaping () throws -> [Remark] = { [] }, abandon: @escaping () -> Void = {}
   ) {
@@ -60,6 +63,7 @@ package struct IncomingFile {
     self.content = content
     self.byteCount = byteCount
     self.isLimited = isLimited
+    self.changeCount = changeCount
     self.documentBytes = documentBytes
     self.digest = digest
     self.remarks = remarks
@@ -68,6 +72,9 @@ package struct IncomingFile {
 }
 
 extension IncomingFile {
+  /// The sender as the record of a refused file has it.
+  var recordedSender: String { isSenderKnown ? sender : LedgerEntries.unknownSender }
+
   /// Its changes; nil where it could not be opened.
   var changes: IncomingChanges? {
     switch content {
@@ -80,8 +87,8 @@ extension IncomingFile {
   func failing(with error: any Error) -> IncomingFile {
     IncomingFile(
       path: path, name: name, id: id, sender: sender, isSenderKnown: isSenderKnown, identity: identity,
-      content: .failed(error), byteCount: byteCount, isLimited: isLimited, documentBytes: documentBytes, digest: digest,
-      remarks: remarks, abandon: abandon)
+      content: .failed(error), byteCount: byteCount, isLimited: isLimited, changeCount: changeCount,
+      documentBytes: documentBytes, digest: digest, remarks: remarks, abandon: abandon)
   }
 }
 

@@ -105,7 +105,7 @@ struct OptimisticBatch {
       ApplyResult(
         counts: counts,
         changedTables: added.tables.compactMap { plan.schema.matches[TableName($0.table.name)]?.local.name },
-        schemaChanges: [], warnings: []))
+        schemaChanges: [], warnings: limit > 0 && !keepsEffects ? [.undoNotKept(limit: limit)] : []))
   }
 
   /// Writes all changes that have been gathered.

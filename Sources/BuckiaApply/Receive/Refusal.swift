@@ -120,7 +120,7 @@ extension Refusal {
     Refusal(
       .rejected, code: .endedKey,
       reason:
-        "the contact \(EscapedText.quoted(name)), whose key has signed it, was removed: nothing is taken from that key any more"
+        "the contact \(EscapedText.quoted(name)), whose key has signed it, was removed: nothing signed with that key is applied any more"
     )
   }
 
@@ -170,20 +170,20 @@ extension Refusal {
   static let behindDeletions = Refusal(
     .waiting, code: .forgottenDeletions,
     reason:
-      "its sender has not applied what was shared with them since, and deletions that this told them of are not known here any more, so "
-      + "it might bring deleted rows back; share with them anew (`buckia share --resync`), then ask them for a snapshot (`--resync`, too)"
+      "its sender has not applied what was shared with them since, and the deletions in it are no longer on record here, so "
+      + "it might bring deleted rows back; share everything with them again (`buckia share --resync`), then ask them to do the same"
   )
 
   static let beforeDeletions = Refusal(
     .waiting, code: .forgottenDeletions,
     reason:
-      "it was made before rows were deleted here of which nothing is known any more, and might bring them back; ask its sender for a "
+      "it was made before deletions that are no longer on record here, and might bring the deleted rows back; ask its sender for a "
       + "newer diff (`buckia diff --again`), or for a snapshot (`buckia share --resync`)")
 
   static func contained(in snapshot: KSUID) -> Refusal {
     Refusal(
       .alreadyApplied, code: .alreadyApplied,
-      reason: "the snapshot \(snapshot), which was applied before, holds what it says",
+      reason: "the snapshot \(snapshot), which was applied before, contains its changes",
       isRecorded: false)
   }
 }

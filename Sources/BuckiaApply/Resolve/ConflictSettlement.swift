@@ -47,6 +47,15 @@ package struct ConflictSettlement {
 
   /// What was done.
   package struct Result {
+    /// Adds what was done about others.
+    package mutating func add(_ others: Result) {
+      conflicts += others.conflicts
+      counts.add(others.counts)
+      changedTables += others.changedTables.filter { !changedTables.contains($0) }
+      violations += others.violations
+      warnings += others.warnings.filter { !warnings.contains($0) }
+    }
+
     /// The conflicts that are told one by one, in the order given.
     package fileprivate(set) var conflicts: [ResolvedConflict] = []
     /// What became of all of them.
@@ -181,6 +190,12 @@ package struct ConflictSettlement {
     resolved.key = rows.table.keyIndexes.map { (columns[$0], versions.key[$0]?.value) }
     resolved.lostColumns = versions.lostColumns
     let current = try rows.row(with: versions.key)
+    if request.answer == .same, record.kind != .constraint || record.operation != .insert {
+      throw ReplicationError(
+        .unresolvable, "only an incoming row whose UNIQUE value a local row has can be the same as that one",
+        table: record.table)
+    }
+    if request.answer == .both { return try keepBoth(record, versions, current, rows, &resolved) }
     resolved.before = Self.cells(current, columns)
     let isChanged = !versions.isKnown(current)
     let wanted = try versions.wanted(by: request.answer, current: current, isChanged: isChanged)
@@ -190,6 +205,15 @@ package struct ConflictSettlement {
     }
     if !request.isForced, record.kind == .foreignKey, request.answer == .incoming, let wanted {
       try requireParents(of: wanted, record, rows.table)
+    }
+    if !request.isForced, record.kind == .conflict, request.answer == .incoming, let current,
+      !versions.isLike(current, wanted),
+      let referring = try RowsReferring.words(to: current, of: rows.table, in: session)
+    {
+      throw ReplicationError(
+        .repointsRows,
+        "\(referring) to the row that is here, and would refer to the incoming one; keep both, or force it",
+        table: record.table)
     }
     if case .refused(let message) = try rows.write(versions.key, from: current, to: wanted) {
       let words = message.isEmpty ? "a constraint refuses the row" : message
@@ -215,6 +239,51 @@ package struct ConflictSettlement {
       resolved.rule = try ConflictRule.add(
         version, to: question, by: request.decidedBy, at: request.time, of: record.id, on: session.connection)
     }
+  }
+
+  /// Inserts the one of two rows with the same key that is not there, with a key that is free.
+  private mutating func keepBoth(
+    _ record: RecordedConflict, _ versions: RowVersions, _ current: RowVersions.Row?, _ rows: LocalRows,
+    _ resolved: inout ResolvedConflict
+  ) throws {
+    let table = rows.table
+    var added = try versions.missing(besides: current)
+    guard let place = table.keyIndexes.first, table.keyIndexes.count == 1, ClockKey(of: table).isRowID else {
+      throw ReplicationError(
+        .unresolvable, "only rows with an integer key can both be kept: SQLite gives out no other keys",
+        table: table.name)
+    }
+    let key = StoredValue(.integer(try newRowID(in: table)))
+    added[place] = key
+    if case .refused(let message) = try rows.write([place: key], from: nil, to: added) {
+      throw ReplicationError(
+        .rowRefused, message.isEmpty ? "a constraint refuses the row" : message, table: record.table)
+    }
+    let columns = table.changesetColumns
+    resolved.key = [(columns[place], key.value)]
+    resolved.after = Self.cells(try rows.row(with: [place: key]), columns)
+    writtenCount += 1
+    let name = TableName(table.name)
+    if !changedTables.contains(name) { changedTables.append(name) }
+    try log.recordResolution(
+      of: record.id, .both, by: request.decidedBy, at: request.time,
+      RecordedRowLayout(table: TableName(record.table), columns: columns, key: table.keyIndexes),
+      before: Self.record(current), after: Self.record(current))
+  }
+
+  /// A key behind all that the table has, or has had where it remembers that.
+  private func newRowID(in table: TableDefinition) throws -> Int64 {
+    let name = SQLText.identifier(table.name)
+    var last = try session.connection.integer("SELECT max(rowid) FROM main.\(name)") ?? 0
+    if table.isAutoIncrement {
+      let literal = SQLText.literal(table.name)
+      let given = "SELECT seq FROM main.sqlite_sequence WHERE name = \(literal) COLLATE NOCASE"
+      last = max(last, try session.connection.integer(given) ?? 0)
+    }
+    guard last < .max else {
+      throw ReplicationError(.noIDsLeft, "table \"\(table.name)\" has no key left to give out", table: table.name)
+    }
+    return max(last, 0) + 1
   }
 
   /// The rows of the table that a conflict is about.
@@ -310,4 +379,35 @@ private struct ToldConflicts {
 extension ResolvedConflict.Refusal {
   /// Whether what another conflict writes can make it pass.
   fileprivate var mayPass: Bool { code == .rowRefused || code == .brokenReference }
+}
+
+/// The rows that refer to another one.
+enum RowsReferring {
+  /// How many rows of which tables refer to a row, for people; nil where none does.
+  ///
+  /// - Throws: `SQLiteError`.
+  static func words(
+    to row: RowVersions.Row, of table: TableDefinition, in session: ApplySession
+  ) throws -> String? {
+    let schema = try session.schema()
+    let offset = table.isKeyedByRowID ? 1 : 0
+    var counts: [(table: String, count: Int64)] = []
+    for entry in schema.entries where entry.kind == .table {
+      let child = try schema.definition(of: entry)
+      for link in try ReferenceLink.all(of: .init(unchanged: child), in: schema)
+      where TableName(link.parent.name) == TableName(table.name) {
+        let values = link.parentColumns.map { row[$0 + offset]?.value ?? .null }
+        let names = child.changesetColumns
+        let terms = link.childColumns.enumerated().map { "\(SQLText.identifier(names[$1])) = ?\($0 + 1)" }
+        let query = try session.connection.prepare(
+          "SELECT count(*) FROM main.\(SQLText.identifier(child.name)) WHERE \(terms.joined(separator: " AND "))")
+        for (index, value) in values.enumerated() { try query.bind(value, at: index) }
+        if try query.step(), query.integer(at: 0) > 0 { counts.append((child.name, query.integer(at: 0))) }
+      }
+    }
+    guard !counts.isEmpty else { return nil }
+    let words = counts.map { "\($0.count) row\($0.count == 1 ? "" : "s") of table \"\($0.table)\"" }
+    let isOne = counts.count == 1 && counts[0].count == 1
+    return "\(words.joined(separator: " and ")) refer\(isOne ? "s" : "")"
+  }
 }

@@ -12,16 +12,25 @@ public struct ResolveCounts: Equatable, Sendable {
   public package(set) var withoutRule = 0
   /// How many were not resolved.
   public package(set) var refused = 0
-  /// Of those, for how many the reason is that the row was changed since.
+  /// Of those, for how many the reason is that the row was changed since, or that other rows refer to it: a person can force them.
   public package(set) var changedSince = 0
 
   /// How many there were.
   public var total: Int { resolved + refused }
 
+  /// Adds what became of others.
+  package mutating func add(_ others: ResolveCounts) {
+    resolved += others.resolved
+    changed += others.changed
+    withoutRule += others.withoutRule
+    refused += others.refused
+    changedSince += others.changedSince
+  }
+
   mutating func add(_ conflict: ResolvedConflict) {
     if let refusal = conflict.refusal {
       refused += 1
-      if refusal.code == .rowChanged { changedSince += 1 }
+      if refusal.code == .rowChanged || refusal.code == .repointsRows { changedSince += 1 }
     } else {
       resolved += 1
       if conflict.hasChanged { changed += 1 }
@@ -31,7 +40,7 @@ public struct ResolveCounts: Equatable, Sendable {
 }
 
 /// What became of one recorded conflict that was to be resolved.
-public struct ResolvedConflict: Sendable {
+public struct ResolvedConflict: Identifiable, Sendable {
   /// A column in which the row is not as it was last known.
   public struct Difference: Equatable, Sendable {
     /// The column.

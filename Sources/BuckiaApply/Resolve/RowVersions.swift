@@ -74,7 +74,8 @@ struct RowVersions {
   /// - Throws: `ReplicationError` for an answer that the conflict does not know.
   func wanted(by answer: ConflictAnswer, current: Row?, isChanged: Bool) throws -> Row? {
     switch answer {
-    case .version(.local): return local
+    case .version(.local), .same: return local
+    case .both: return current
     case .version(.incoming):
       guard let operation = record.operation else {
         throw ReplicationError(
@@ -88,6 +89,20 @@ struct RowVersions {
     case .values(let values):
       return try row(current ?? local ?? incomingRow(over: nil) ?? [], with: values)
     }
+  }
+
+  /// The one of two rows with the same key that is not there now.
+  ///
+  /// - Throws: `ReplicationError` where there are no two of them.
+  func missing(besides current: Row?) throws -> Row {
+    guard record.kind == .conflict, record.operation == .insert, let local, let incoming = incomingRow(over: nil),
+      !isLike(local, incoming), isLike(current, local) || isLike(current, incoming)
+    else {
+      throw ReplicationError(
+        .unresolvable, "there are no two rows with the same key to keep, or the row was changed since",
+        table: table.name)
+    }
+    return isLike(current, local) ? incoming : local
   }
 
   /// The row as the author wants it; nil for a DELETE.

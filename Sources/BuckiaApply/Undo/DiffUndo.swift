@@ -25,7 +25,7 @@ package struct DiffUndo {
   package init(of diff: AppliedDiff, on connection: borrowing SQLiteConnection) throws {
     self.diff = diff
     if try AppliedEffects.undo(of: diff.entry, on: connection) != nil {
-      throw ReplicationError(.alreadyUndone, "\(diff.name) has been taken back before")
+      throw ReplicationError(.alreadyUndone, "\(diff.name) has been undone before")
     }
     var reader = EffectReader()
     let effects = TemporaryBuffer()
@@ -39,7 +39,7 @@ package struct DiffUndo {
     guard isKept, !parts.isEmpty else {
       throw ReplicationError(
         .notKept,
-        "what \(diff.name) did here is not known any more: it was too large or too old to be kept, or has changed the schema"
+        "what \(diff.name) did here is no longer on record: it was too large or too old to be kept, or changed the schema"
       )
     }
   }
@@ -70,7 +70,8 @@ package struct DiffUndo {
     let schema = try session.schema()
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: LedgerEntries.ownSender, id: id, digest: digest(changes), isRaw: false),
-      file: "undo of \(diff.name)", definitions: tables.map { try $0.definition(in: schema, for: diff.name) },
+      file: LedgerEntry.undoPrefix + diff.name,
+      definitions: tables.map { try $0.definition(in: schema, for: diff.name) },
       changeset: changes)
     let entry = try LedgerEntries.nextNumber(on: session.connection)
     let again = try AppliedEffects.undone(by: diff.entry, on: session.connection)
@@ -79,7 +80,7 @@ package struct DiffUndo {
     let result = try plan.apply(in: transaction)
     try session.effects.write(on: session.connection)
     try AppliedEffects.recordUndo(entry, of: diff.entry, on: session.connection)
-    try diff.note("taken back by \(id)", on: session.connection)
+    try diff.note("undone by \(id)", on: session.connection)
     if let again { try again.note(nil, on: session.connection) }
     return result
   }
@@ -94,7 +95,7 @@ package struct DiffUndo {
         guard known == nil || known == table else {
           throw ReplicationError(
             .columnsDiffer,
-            "\(diff.name) was applied in parts, before and after table \"\(table.name)\" got other columns, and cannot be taken back as a whole",
+            "\(diff.name) was applied in parts, before and after table \"\(table.name)\" got other columns, and cannot be undone as a whole",
             table: table.name)
         }
         if known == nil { ordered.append(table) }

@@ -128,7 +128,10 @@ struct ApplyExecution {
         counts: applier.counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
         on: session.connection)
     }
-    if let effects { session.effects.add(try effects.record(), limit: effects.byteLimit) }
+    if let effects {
+      session.effects.add(try effects.record(), limit: effects.byteLimit)
+      if !effects.isComplete, effects.isTooLarge { warnings.append(.undoNotKept(limit: effects.byteLimit)) }
+    }
     var result = ApplyResult(
       counts: applier.counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],
       warnings: warnings)

@@ -6,7 +6,7 @@ import SQLiteConnections
 extension TableApplier {
   /// What is said of a change that means another row than the local one.
   private static let isOfAnotherRow = Array(
-    "its author means another row: one with this key came before, and another row with this key is here".utf8)
+    "its sender means another row: one with this key arrived before, and a different row with this key is here".utf8)
 
   /// Tries a change of a table that is known to have such changes.
   func attempt(_ bytes: RawSpan, beside known: KnownCollisions) throws -> Refused? {

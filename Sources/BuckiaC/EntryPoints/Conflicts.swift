@@ -90,6 +90,8 @@ private func decision(
     case BUCKIA_RESOLVE_LOCAL: .local
     case BUCKIA_RESOLVE_INCOMING: .incoming
     case BUCKIA_RESOLVE_VALUES: .values(values)
+    case BUCKIA_RESOLVE_BOTH: .both
+    case BUCKIA_RESOLVE_SAME: .same
     default: throw Arguments.misuse("\(choice.rawValue) is no choice")
     }
   let options = ResolveOptions(

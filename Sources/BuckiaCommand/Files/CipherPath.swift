@@ -26,7 +26,7 @@ struct CipherPath {
     return String(name.dropLast(Self.suffix.count))
   }
 
-  private var name: String { input.split(separator: "/").last.map(String.init) ?? input }
+  private var name: String { input.fileName }
 
   /// Where the bytes of an argument come from.
   static func source(_ argument: String) -> CipherSource {

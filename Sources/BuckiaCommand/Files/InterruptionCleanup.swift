@@ -16,6 +16,50 @@ import Dispatch
   import Darwin
 #endif
 
+/// Notices an interruption (Control-C), so that work which asks for it stops in order: what was not finished is taken back. A second one
+/// ends the program at once, and so does the first where nothing asks for some seconds.
+final class Interruption {
+  private let source: any DispatchSourceSignal
+  private let flag = Flag()
+
+  /// `@unchecked Sendable`: the lock guards `isSet`.
+  private final class Flag: @unchecked Sendable {
+    private let lock = DispatchSemaphore(value: 1)
+    private var isSet = false
+
+    var value: Bool {
+      lock.wait()
+      defer { lock.signal() }
+      return isSet
+    }
+
+    /// - Returns: True if it was set before.
+    func set() -> Bool {
+      lock.wait()
+      defer {
+        isSet = true
+        lock.signal()
+      }
+      return isSet
+    }
+  }
+
+  init() {
+    source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
+    source.setEventHandler { [flag] in
+      if flag.set() { InterruptionCleanup.end(by: SIGINT) }
+      DispatchQueue.global().asyncAfter(deadline: .now() + 5) { InterruptionCleanup.end(by: SIGINT) }
+    }
+    source.resume()
+    #if canImport(Darwin)
+      signal(SIGINT, SIG_IGN)
+    #endif
+  }
+
+  /// - Throws: `CancellationError` after an interruption.
+  func check() throws { if flag.value { throw CancellationError() } }
+}
+
 /// Removes a folder when the program is interrupted (Control-C) or ended by a signal, and lets it end then.
 ///
 /// Copies of a person's database must not stay behind in the folder for temporary files.
@@ -54,7 +98,7 @@ final class InterruptionCleanup {
   }
 
   /// Ends the program as the signal would have, which is what shells and scripts look at.
-  private static func end(by number: Int32) {
+  fileprivate static func end(by number: Int32) {
     signal(number, SIG_DFL)
     // Dispatch's threads let no signals through, nor do programs that one of them started.
     var signals = sigset_t()

@@ -38,9 +38,7 @@ extension ApplyReport {
     }
     if answers.count > style.listLimit { lines.append(style.rest(answers.count - style.listLimit, "answer")) }
     lines += diffs.isEmpty ? ["There is nothing\(answers.isEmpty ? "" : " else") to apply."] : tableLines(style: style)
-    let noted = diffs.map { $0.noteLines(style: style, isDryRun: isDryRun) }.filter { !$0.isEmpty }
-    lines += noted.prefix(style.listLimit).joined()
-    if noted.count > style.listLimit { lines += ["", style.rest(noted.count - style.listLimit, "file with remarks")] }
+    lines += noteLines(style: style)
     if isDryRun { lines += dryRunConflictLines(style: style) }
     lines.append("")
     lines += summaryLines(style: style)
@@ -62,6 +60,26 @@ extension ApplyReport {
         "buckia conflicts \(database.shellQuoted)")
     }
     return lines
+  }
+
+  /// What there is to say of the files; what is the same of several is said once.
+  private func noteLines(style: Style) -> [String] {
+    var order: [[String]] = []
+    var names: [[String]: [String]] = [:]
+    for diff in diffs {
+      let notes = diff.noteLines(style: style, isDryRun: isDryRun)
+      guard !notes.isEmpty else { continue }
+      if names[notes] == nil { order.append(notes) }
+      names[notes, default: []].append(diff.name)
+    }
+    let lines = order.prefix(style.listLimit).flatMap { notes -> [String] in
+      let files = names[notes] ?? []
+      let shown = files.prefix(style.isFull ? .max : 3).map(\.escaped).joined(separator: ", ")
+      let rest = files.count > 3 && !style.isFull ? " and \((files.count - 3).grouped) more" : ""
+      return [""] + style.wrapped(style(shown + rest, .strong), hanging: 2) + notes
+    }
+    let left = order.dropFirst(style.listLimit).reduce(0) { $0 + (names[$1]?.count ?? 0) }
+    return lines + (left > 0 ? ["", style.rest(left, "file with notes")] : [])
   }
 
   /// The files in a table. Of many, those come first that were not simply applied.
@@ -118,16 +136,16 @@ extension ApplyReport {
     guard let snapshot else { return [] }
     let told =
       switch snapshot.unsentChanges {
-      case nil: "what was changed here before counts as sent"
-      case 0: "all that was changed here has been sent"
+      case nil: "it is the first one, so the changes made here before it are not in your next diff"
+      case 0: "all changes made here have been sent"
       case let count?:
-        "\(count.counted("change")) made here and not sent yet \(count == 1 ? "is" : "are") in your next diff"
+        "your next diff has \(count.counted("change")) made here and not sent yet"
       }
     var lines = style.wrapped(
-      "\(snapshot.path.escaped) is what others know of the database now (\(ByteCount(Int(snapshot.bytes)))); \(told).",
+      "\(snapshot.path.escaped) has the state that others know of the database (\(ByteCount(Int(snapshot.bytes)))); \(told).",
       hanging: 2)
     if wasWrittenMeanwhile {
-      let remark = "another program has written to the database meanwhile; what it has changed is not in the next diff"
+      let remark = "another program has written to the database meanwhile; its changes are not in your next diff"
       lines += style.wrapped("\(style("Note:", .notable)) \(remark)", hanging: 2)
     }
     return lines
@@ -183,7 +201,7 @@ extension ApplyReport {
 
 extension DiffOutcome {
   /// The file's name without its folder.
-  fileprivate var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+  fileprivate var name: String { path.fileName }
 
   /// The folder that the file is in; empty where the path says none.
   fileprivate var folder: String {
@@ -200,7 +218,7 @@ extension DiffOutcome {
       isDryRun || [.create, .add, .hold, .leaveOut, .drop, .rebuild, .replace].contains($0.action)
     }.lines(style: style)
     if omitted > 0 {
-      notes.append("  \(omitted.counted("change")) left out; the conflicts tell which")
+      notes.append("  \(omitted.counted("change")) not applied; see the conflicts")
     }
     // What has a place and failed there has its reason above.
     if heldParts > 0, code == nil {
@@ -209,7 +227,7 @@ extension DiffOutcome {
         hanging: 4)
     }
     notes += warnings.lines("note:", style: style, indent: 2)
-    return notes.isEmpty ? [] : ["", style(name.escaped, .strong)] + notes
+    return notes
   }
 }
 

@@ -37,27 +37,33 @@ extension ConflictRecord {
     let style = Style(isColored: false, width: .max)
     let lines = constraintLines(style: style) + parentLines(style: style) + resolutionLines(style: style)
     return ["\(kind.explanation); \(outcome.explanation)."] + (reason.map { [$0.escaped] } ?? [])
-      + lines.map { String($0.drop { $0 == " " }) }
+      + lines.map { String($0.drop { $0 == " " }) } + [origin]
   }
 
-  static func shownKey(_ key: [Cell]) -> String {
-    key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ")
+  /// The key of a row, and behind it what a person calls the row, unless the key says that.
+  static func shownKey(_ key: [Cell], label: String? = nil) -> String {
+    let name = label.flatMap { text in key.contains { $0.value == .text(text) } ? nil : " (\(text.escaped))" } ?? ""
+    return key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ") + name
   }
 
   /// What its three versions are called: the row before both sides changed it, as it was here, and as the other side has it.
   private var versionNames: [String] {
-    mergedFile == nil ? ["as its author saw it", "here", "incoming"] : ["BASE", "OURS", "THEIRS"]
+    mergedFile == nil ? ["before", "here", "incoming"] : ["BASE", "OURS", "THEIRS"]
   }
 
-  /// Where it comes from.
-  var originName: String { mergedFile.map { "THEIRS, \($0.escaped(limit: 64))" } ?? diff.escaped(limit: 64) }
+  /// Where it comes from: the other side of a merge, or the diff with its sender.
+  private var origin: String {
+    if let mergedFile { return "From THEIRS, \(mergedFile.escaped(limit: 64))" }
+    return "From \(diff.escaped(limit: 64))\(sender.isEmpty ? "" : " (\(sender.escaped(limit: 40)))")"
+  }
 
   /// The record for people: what happened, then the three versions side by side, column by column; below each other where
   /// there is no room for that.
   func lines(style: Style) -> [String] {
-    let heading = "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key))"
+    let heading =
+      "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key, label: label))"
     var lines = style.wrapped(heading, hanging: 4)
-    let origin = style("From \(originName)", .faint)
+    let origin = style(origin, .faint)
     let sentence = "\(kind.explanation); \(outcome.explanation)."
     let isOneLine = "\(sentence) \(origin)".visibleWidth + 2 <= style.width
     lines += isOneLine ? ["  \(sentence) \(origin)"] : style.wrapped(sentence, indent: 2) + ["  \(origin)"]
@@ -81,7 +87,7 @@ extension ConflictRecord {
     var lines = ["  \(style(column.escaped(limit: 60), .faint))"]
     var table = TextTable(["", ""])
     // The quotes, the widest name and the gap behind it.
-    let room = style.width - indent - 2 - versionNames[0].count - 2
+    let room = style.width - indent - 2 - (versionNames.map(\.count).max() ?? 0) - 2
     for version in versions(of: column, limit: style.isFull ? .max : room) {
       table.add([.init(version.name, .faint), version.cell])
     }
@@ -134,10 +140,10 @@ extension ConflictKind {
   fileprivate var explanation: String {
     switch self {
     case .data: "The row was changed here, too"
-    case .notFound: "The row is not here (any more)"
+    case .notFound: "The row is not here, or not any more"
     case .conflict: "Another row with this key is here already"
     case .constraint: "A constraint of the table refuses the row"
-    case .foreignKey: "The row refers to one that is not here as its author means it"
+    case .foreignKey: "The row refers to a row that is missing here, or that is another one here"
     }
   }
 }
@@ -147,8 +153,10 @@ extension ConflictAnswer.Kind {
     switch self {
     case .local: "the row as it was here"
     case .incoming: "the incoming version"
-    case .values: "values of their own"
+    case .values: "values that were typed"
     case .deletion: "no row"
+    case .both: "both rows, one of them with a new key"
+    case .same: "the local row with the same UNIQUE value"
     case .equal: "both sides have the same values now"
     }
   }
@@ -167,12 +175,12 @@ extension ViolatedConstraint {
 extension ConflictOutcome {
   var explanation: String {
     switch self {
-    case .keptLocal: "what is here stayed"
+    case .keptLocal: "the local row was kept"
     case .tookIncoming: "the incoming version was taken"
-    case .merged: "columns that both sides changed stayed, the others were taken"
-    case .resolved: "the app wrote a row of its own"
-    case .omitted: "the change was left out"
-    case .reported: "the row stands as it is"
+    case .merged: "columns changed on both sides kept the local values, the others were taken"
+    case .resolved: "the app's resolver wrote the row"
+    case .omitted: "the change was not applied"
+    case .reported: "the row was kept as it is"
     }
   }
 }

@@ -5,10 +5,11 @@ extension ConflictRule {
   /// What the rule says, without a full stop.
   var sentence: String {
     let columns = question.columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
-    let version = answer == .local ? "what is here stays" : "what comes in is taken"
+    let version = answer == .local ? "keep the local version" : "take the incoming version"
+    let article = question.operation == .delete ? "a" : "an"
     return
-      "where \(question.operation.name) meets another version of a row of \(question.table.text.escaped(limit: 60)) "
-      + "(\(question.kind.rawValue)) and they differ in \(columns), \(version)"
+      "when \(article) \(question.operation.name) conflicts with a row of \(question.table.text.escaped(limit: 60))"
+      + (columns.isEmpty ? "" : " in \(columns)") + ", \(version)"
   }
 
   /// The rule for people.

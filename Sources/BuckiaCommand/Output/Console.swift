@@ -21,7 +21,7 @@ final class Console {
   init(_ options: OutputOptions, printsResult: Bool = false) {
     stream = printsResult ? .error : .output
     style = Style(descriptor: stream.rawValue, isFull: options.full)
-    errorStyle = Style(descriptor: StandardStream.error.rawValue, isFull: options.full)
+    errorStyle = .ofMessages(isFull: options.full)
     isJSON = options.json
     isQuiet = options.quiet
     progress = ProgressLine(isWanted: !options.json && !options.quiet)
@@ -65,7 +65,7 @@ final class Console {
   func remark(_ text: String) {
     guard !isQuiet else { return }
     progress.clear()
-    StandardStream.error.tell("\(text)\n")
+    StandardStream.error.tell("\(errorStyle.wrapped(message: text))\n")
   }
 
   /// Prints an error on standard error, and as a document with `--json`.
@@ -95,6 +95,7 @@ final class Console {
   }
 
   private func diagnose(_ error: ErrorReport) {
-    StandardStream.error.tell("\(errorStyle("buckia:", .bad)) \(error.message.escaped)\n")
+    let text = "\(errorStyle("buckia:", .bad)) \(error.message.escaped)"
+    StandardStream.error.tell("\(errorStyle.wrapped(message: text))\n")
   }
 }

@@ -1,37 +1,7 @@
 import Buckia
 import BuckiaReports
 
-extension Identity {
-  /// The public part of the identity as `--json` has it.
-  var json: JSONValue {
-    [
-      "version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) }),
-    ]
-  }
-}
-
-extension PublicIdentity {
-  /// The identity as `--json` has it.
-  var json: JSONValue {
-    ["version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) })]
-  }
-}
-
-extension EndedKey {
-  fileprivate var json: JSONValue {
-    [
-      "name": .string(name), "reason": .string(reason.rawValue), "fingerprint": .string("\(fingerprint)"),
-      "key": .string(key), "endedAt": .string(Moment(unixMilliseconds: endedAt).rfc3339),
-    ]
-  }
-}
-
 extension Contacts {
-  /// The contacts as `--json` has them.
-  var json: JSONValue {
-    ["version": 1, "contacts": .array(all.map(\.json)), "ended": .array(ended.map(\.json))]
-  }
-
   /// The contacts for people.
   func lines(style: Style) -> [String] {
     guard !all.isEmpty || !ended.isEmpty else { return ["There are no contacts. `buckia contact add` takes a card."] }

@@ -32,11 +32,11 @@ extension DiffReport {
     }
     if !table.isEmpty { lines += [""] + table.lines(style: style) }
     if left > 0 { lines.append(style.rest(left, "table", indent: 2)) }
-    lines += skipped.lines(heading: "Does not travel:", style: style)
+    lines += skipped.lines(heading: "Not in the file:", style: style)
     lines += comparedByRows.lines(heading: "Compared row by row:", style: style)
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
     if includesSchema, !skipped.isEmpty {
-      lines += ["", "Whoever applies it with --schema adopt gets the whole schema."]
+      lines += ["", "Applied with --schema adopt, it brings the whole schema."]
     }
     if let path {
       // Without changes of rows or tables it has nothing for anybody else.

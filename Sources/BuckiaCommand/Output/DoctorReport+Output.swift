@@ -2,17 +2,6 @@ import Buckia
 import BuckiaReports
 
 extension DoctorReport {
-  /// The report as `--json` has it.
-  var json: JSONValue {
-    [
-      "version": 1,
-      "replicates": .array(replicates.map { ["name": .string($0.name), "key": .string($0.key)] }),
-      "skipped": .array(skipped.map(\.json)),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
-    ]
-  }
-
   /// The report for people.
   func lines(style: Style) -> [String] {
     var lines: [String] = []
@@ -22,7 +11,7 @@ extension DoctorReport {
       lines.append(style("\(replicates.count.counted("table")) replicate\(replicates.count == 1 ? "s" : ""):", .good))
       lines += tableLines(style: style)
     }
-    lines += skipped.lines(heading: "Stays at home:", style: style)
+    lines += skipped.lines(heading: "Does not replicate:", style: style)
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
     return lines
   }

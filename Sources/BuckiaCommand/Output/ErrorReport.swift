@@ -32,6 +32,9 @@ extension ErrorReport {
         status: status)
     case let error as StorageError:
       self.init(code: error.code.rawValue, message: error.description, path: error.path?.text)
+    case is CancellationError:
+      self.init(
+        code: BuckiaErrorCode.cancelled.rawValue, message: "Interrupted: nothing was changed", status: .interrupted)
     default: self.init(code: "failed", message: String(describing: error))
     }
   }

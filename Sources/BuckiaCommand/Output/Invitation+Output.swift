@@ -2,34 +2,12 @@ import Buckia
 import BuckiaReports
 
 extension Invitation {
-  /// The invitation as `--json` has it, without its secret.
-  var json: JSONValue {
-    [
-      "number": .string(number),
-      "from": card.json,
-      "to": .text(recipient),
-      "scope": [
-        "name": .text(scope.name),
-        "tables": .array(
-          scope.tables.map { table in
-            [
-              "name": .string(table.name), "rows": .string(table.rows),
-              "omitted": .array(table.omittedColumns.map { .string($0) }),
-              "rewritten": .array(table.rewrittenColumns.map { .string($0) }),
-            ]
-          }),
-      ],
-      "folder": .text(folder),
-      "madeAt": .string(Moment(unixMilliseconds: madeAt).rfc3339),
-      "expiresAt": .string(Moment(unixMilliseconds: expiresAt).rfc3339),
-    ]
-  }
-
   /// Who invites, and to what, for people.
   func lines(style: Style) -> [String] {
-    let whom = recipient.map { ", for \($0.escaped(limit: 64))" } ?? ""
+    let name = card.name.escaped(limit: 64)
+    let whom = recipient.map { " to \($0.escaped(limit: 64))" } ?? ""
     var lines = style.wrapped(
-      "\(style(card.name.escaped(limit: 64), .strong)) invites you\(whom). The fingerprint of the card is", hanging: 2)
+      "Invitation from \(style(name, .strong))\(whom). The fingerprint of \(name)'s card is", hanging: 2)
     lines += ["", "  \(card.fingerprint)", ""]
     lines += scopeLines(heading: "You would get", style: style)
     if let folder { lines += style.wrapped("The folder: \(folder.escaped(limit: 200))", hanging: 2) }
@@ -59,41 +37,17 @@ extension Invitation {
 }
 
 extension InvitationReport {
-  /// The report as `--json` has it.
-  ///
-  /// - Parameter path: The file of the invitation; nil where there is none, and then the document has the text.
-  func json(path: String?) -> JSONValue {
-    [
-      "version": 1, "invitation": invitation.json, "path": .text(path),
-      "text": .text(path == nil ? invitation.text : nil),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
-    ]
-  }
-
   /// What to do with it.
   func nextLines(style: Style) -> [String] {
     let whom = invitation.recipient?.escaped(limit: 64) ?? "the person you invite"
     return style.wrapped(
-      "Send it to \(whom) alone, by a way that others do not read: whoever answers it first is taken for them. It is good for one "
-        + "answer, until \(Moment(unixMilliseconds: invitation.expiresAt)). Your fingerprint, for them to compare, is "
+      "Send it to \(whom) alone, in a way that others cannot read: the first to answer it becomes that contact. It can be answered once, "
+        + "until \(Moment(unixMilliseconds: invitation.expiresAt)). Your fingerprint, for them to compare, is "
         + "\(invitation.card.fingerprint).")
   }
 }
 
 extension AcceptanceReport {
-  /// The report as `--json` has it.
-  func json(of invitation: Invitation) -> JSONValue {
-    [
-      "version": 1, "invitation": invitation.json, "outcome": .string(wasAccepted ? "known" : "accepted"),
-      "contact": inviter.map(\.json) ?? .null,
-      "acceptedAt": .string(Moment(unixMilliseconds: acceptedAt).rfc3339), "path": .text(path),
-      "answer": .string(answer),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
-    ]
-  }
-
   /// The report for people.
   func lines(of invitation: Invitation, database: String, style: Style) -> [String] {
     var lines: [String] = []

@@ -12,8 +12,7 @@ extension DiffProgress {
 extension InspectionProgress {
   /// Which file is being checked, and how much of it has been read.
   var line: String {
-    let name = path.split(separator: "/").last.map(String.init) ?? path
-    return "Checking \(name.escaped(limit: 40)), \(ByteCount(bytes)) of \(ByteCount(byteCount))"
+    return "Checking \(path.fileName.escaped(limit: 40)), \(ByteCount(bytes)) of \(ByteCount(byteCount))"
   }
 }
 
@@ -37,11 +36,10 @@ extension ApplyProgress {
       case .verifying: "Verifying"
       case .applying: "Applying"
       }
-    let name = path.split(separator: "/").last.map(String.init) ?? path
     let place = fileCount > 1 ? " \((files + 1).grouped) of \(fileCount.grouped)," : ""
-    var line = "\(verb)\(place) \(name.escaped(limit: 40))"
+    var line = "\(verb)\(place) \(path.fileName.escaped(limit: 40))"
     if rows > 0 { line += ", \(rows.counted("row"))" }
-    if byteCount > 0, fileCount > 1 { line += ", \(ByteCount(Int(bytes))) of \(ByteCount(Int(byteCount)))" }
+    if byteCount > 0, fileCount > 1 || rows > 0 { line += ", \(ByteCount(Int(bytes))) of \(ByteCount(Int(byteCount)))" }
     return line
   }
 }

@@ -16,7 +16,7 @@ extension [Remark] {
       if let names = group.names(style) { lines += style.wrapped(names, indent: indent + 2) }
     }
     let left = groups.count - style.remarkLimit
-    return lines + (left > 0 ? [style.rest(left, "remark", indent: indent)] : [])
+    return lines + (left > 0 ? [style.rest(left, "note", indent: indent)] : [])
   }
 }
 

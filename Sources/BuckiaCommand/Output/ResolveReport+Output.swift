@@ -32,7 +32,7 @@ extension ResolveReport {
       lines += style.wrapped("\(style("Note:", .notable)) \(warning.shown.escaped)", hanging: 2)
     }
     if refused.contains(where: \.canBeForced) {
-      lines += style.wrapped("--force writes the row all the same.")
+      lines += style.wrapped("--force writes the row anyway.")
     }
     return lines
   }
@@ -61,12 +61,19 @@ extension ResolveReport {
 }
 
 extension ResolvedConflict {
+  /// What a person calls the row.
+  var label: String? { (before ?? after).flatMap { RowLabel.text(of: $0) } }
+
   /// Whether `--force` helps.
-  var canBeForced: Bool { refusal?.code == .rowChanged || refusal?.code == .brokenReference }
+  var canBeForced: Bool {
+    [.rowChanged, .brokenReference, .repointsRows].contains(refusal?.code)
+  }
 
   /// The conflict for people: the row before and after, or why it was not resolved.
   fileprivate func lines(isDryRun: Bool, style: Style) -> [String] {
-    let name = table.isEmpty ? "" : "  \(style(table.escaped(limit: 60), .strong)), \(ConflictRecord.shownKey(key))"
+    let name =
+      table.isEmpty
+      ? "" : "  \(style(table.escaped(limit: 60), .strong)), \(ConflictRecord.shownKey(key, label: label))"
     var lines = style.wrapped("\(style("#\(id)", .strong))\(name)", hanging: 4)
     if let refusal {
       lines += style.wrapped("\(style("Not resolved:", .bad)) \(refusal.reason.escaped).", indent: 2, hanging: 4)
@@ -88,7 +95,7 @@ extension ResolvedConflict {
   func sentence(isDryRun: Bool) -> String {
     let would = isDryRun ? "would be" : "was"
     return switch (before != nil, after != nil) {
-    case _ where !hasChanged: "The row is so already"
+    case _ where !hasChanged: "The row has these values already"
     case (false, _): "The row \(would) inserted"
     case (true, false): "The row \(would) deleted"
     case (true, true): "The row \(would) changed"

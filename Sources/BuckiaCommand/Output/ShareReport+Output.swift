@@ -33,7 +33,7 @@ extension ShareReport {
     if !table.isEmpty { lines += [""] + table.lines(style: style) }
     if tables.count > style.listLimit { lines.append(style.rest(tables.count - style.listLimit, "table", indent: 2)) }
     if isDryRun { for table in tables { lines += [""] + table.preview(style: style) } }
-    lines += skipped.lines(heading: "Does not travel:", style: style)
+    lines += skipped.lines(heading: "Not in the file:", style: style)
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
     let held = leftOut.filter { $0.reason == .heldBack }
     if !held.isEmpty {

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaKSUID
 import BuckiaReports
 
 #if canImport(FoundationEssentials)
@@ -37,7 +38,7 @@ extension StatusReport {
       steps.append(
         NextStep(
           reason:
-            "Mend or delete \(leftOutSummary), which shares leave out since they refer to rows that others would not have",
+            "Correct or delete \(leftOutSummary), which are not shared since they refer to missing rows",
           command: "buckia doctor \(path)"))
     }
     return steps
@@ -49,41 +50,6 @@ extension StatusReport {
     for entry in leftOut { counts[entry.table] = max(counts[entry.table] ?? 0, entry.rows) }
     return counts.sorted { $0.key < $1.key }.map { "\($1.counted("row")) of \($0.escaped(limit: 40))" }
       .joined(separator: ", ")
-  }
-
-  /// The report as `--json` has it.
-  func json(next: [NextStep]) -> JSONValue {
-    [
-      "version": 1,
-      "trust": .text(trust?.rawValue),
-      "replica": replica.map(\.json) ?? .null,
-      "dataset": .text(dataset?.description),
-      "ledger": ledgerJSON,
-      "streams": .array(streams.map(\.json)),
-      "leftOut": .array(
-        leftOut.map { ["people": .string($0.people), "table": .string($0.table), "rows": .number($0.rows)] }),
-      "words": .array(words.map(\.json)),
-      "conflicts": ["open": .number(openConflicts), "total": .number(conflicts)],
-      // This version knows of neither.
-      "inbox": .null,
-      "backup": .null,
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
-      "next": .array(next.map { ["reason": .string($0.reason), "command": .string($0.command)] }),
-    ]
-  }
-
-  private var ledgerJSON: JSONValue {
-    guard let ledger else { return .null }
-    return [
-      "applied": .number(ledger.applied),
-      "held": .number(ledger.held),
-      "waiting": .number(ledger.waiting),
-      "quarantined": .number(ledger.quarantined),
-      "rejected": .number(ledger.rejected),
-      "newest": .text(newest?.description),
-      "recordedAt": .text(recordedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
-    ]
   }
 
   /// The report for people.
@@ -102,7 +68,8 @@ extension StatusReport {
     } else {
       lines.append("The database has no ledger: nothing has been applied to it yet.")
     }
-    if !streams.isEmpty { lines += ["", style("Streams:", .strong)] + streams.lines(style: style) }
+    if !shares.isEmpty { lines += ["", style("You share:", .strong)] + shares.lines(style: style) }
+    if !streams.isEmpty { lines += ["", style("Others share with you:", .strong)] + streams.lines(style: style) }
     if !words.isEmpty { lines += ["", style("Shared rows in words:", .strong)] + words.lines(style: style) }
     if let notice = replica?.standing.notice {
       lines += [""] + style.wrapped("\(style("Note:", .notable)) \(notice)", hanging: 2)
@@ -118,19 +85,6 @@ extension StatusReport {
   }
 }
 
-extension ComparedWords {
-  fileprivate var json: JSONValue {
-    [
-      "people": .string(people),
-      "streams": .array(streams.map { .string($0) }),
-      "rows": .integer(rows),
-      "words": .array(words.map { .string($0) }),
-      "digest": .text(problem == nil ? digest : nil),
-      "problem": .text(problem),
-    ]
-  }
-}
-
 extension [ComparedWords] {
   fileprivate func lines(style: Style) -> [String] {
     var table = TextTable([.text("with"), .number("rows"), .prose("words")])
@@ -141,12 +95,6 @@ extension [ComparedWords] {
       ])
     }
     return table.lines(style: style)
-  }
-}
-
-extension StatusReport.Replica {
-  fileprivate var json: JSONValue {
-    ["id": .string(id), "incarnation": .string(incarnation), "standing": .string(standing.rawValue)]
   }
 }
 
@@ -178,26 +126,50 @@ extension LedgerCounts {
   }
 }
 
-extension StreamState {
-  fileprivate var json: JSONValue {
-    [
-      "sender": .string(sender),
-      "stream": .string(stream),
-      "incarnation": .text(incarnation),
-      "sequence": .integer(sequence),
-      "id": .text(id?.description),
-      "madeAt": .text(id.map { Moment(unixSeconds: $0.unixSeconds).rfc3339 }),
-      "appliedAt": .text(appliedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
-      "ageSeconds": age.map { .integer($0) } ?? .null,
-      "waiting": .number(waiting),
-      "missing": .text(missing?.description),
-      "ended": .bool(isEnded),
-    ]
+extension [SharedRows] {
+  /// The tables, with how many rows.
+  var summary: String { map { "\($0.table.escaped(limit: 40)) \($0.rows.grouped)" }.joined(separator: ", ") }
+}
+
+extension ShareState {
+  /// What is shared, for people.
+  var subject: String {
+    let tables =
+      self.tables.isEmpty
+      ? scope.tables.map { $0.name.text.escaped(limit: 40) }.joined(separator: ", ") : self.tables.summary
+    return scope.name.map { "\($0.escaped(limit: 40)): \(tables)" } ?? tables
   }
 
-  /// How long ago its newest diff was made, in seconds, as the clocks of both sides have it; nil where none was applied.
-  var age: Int64? { id.map { max(0, Int64(Date().timeIntervalSince1970) - $0.unixSeconds) } }
+  /// How far the recipients have applied it, for people.
+  var progress: String {
+    guard sequence > 0 else { return "nothing sent yet" }
+    guard !acknowledgements.isEmpty else { return "not acknowledged yet" }
+    return acknowledgements.map { "\($0.sender.escaped(limit: 24)) has applied \($0.through.grouped)" }
+      .joined(separator: ", ")
+  }
+}
 
+extension [ShareState] {
+  fileprivate func lines(style: Style) -> [String] {
+    var table = TextTable([.text("with"), .text("what"), .number("sent"), "newest made", .prose("")])
+    for share in prefix(style.listLimit) {
+      table.add([
+        .init(share.recipients.map { $0.escaped(limit: 40) }.joined(separator: ", ")), .init(share.subject),
+        .count(Int(clamping: share.sequence)), .init(share.id.map { Age(of: $0) }.map { "\($0) ago" } ?? "–"),
+        .init(share.progress, .faint),
+      ])
+    }
+    let left = count - style.listLimit
+    return table.lines(style: style) + (left > 0 ? [style.rest(left, "share", indent: 2)] : [])
+  }
+}
+
+extension Age {
+  /// How long ago an id was made, as the clock of this device has it.
+  init(of id: KSUID) { self.init(seconds: Swift.max(0, Int64(Date().timeIntervalSince1970) - id.unixSeconds)) }
+}
+
+extension StreamState {
   /// What there is to say of it; empty for nothing.
   var remark: String {
     if isEnded { return "ended: a snapshot has taken its place" }
@@ -209,11 +181,11 @@ extension StreamState {
 extension [StreamState] {
   fileprivate func lines(style: Style) -> [String] {
     var table = TextTable([
-      "stream", .text("sender"), .number("received"), "newest made", .prose(""),
+      .text("sender"), .text("what"), .number("received"), "newest made", .prose(""),
     ])
     for stream in prefix(style.listLimit) {
       table.add([
-        .init(String(stream.stream.prefix(8))), .init(stream.sender.escaped(limit: 24), .faint),
+        .init(stream.sender.escaped(limit: 24)), .init(stream.tables.summary),
         .count(Int(clamping: stream.sequence)), .init(stream.age.map { "\(Age(seconds: $0)) ago" } ?? "–"),
         .init(stream.remark, .notable),
       ])

@@ -7,10 +7,10 @@ extension UndoReport {
   func lines(database: String, style: Style) -> [String] {
     var lines: [String] = []
     if undone.isEmpty {
-      lines.append("There is nothing to take back.")
+      lines.append("There is nothing to undo.")
     } else {
       var table = TextTable([
-        isDryRun ? "would be taken back" : "taken back", .text("by"), .number("inserted"), .number("updated"),
+        isDryRun ? "would be undone" : "undone", .text("by"), .number("inserted"), .number("updated"),
         .number("deleted"), .number("conflicts"),
       ])
       for diff in undone.prefix(style.listLimit) {
@@ -24,7 +24,7 @@ extension UndoReport {
       lines += undone.flatMap(\.warnings).lines(style: style)
     }
     for diff in skipped.prefix(style.listLimit) {
-      lines += style.wrapped("\(style(diff.diff, .strong)) was not taken back: \(diff.reason.escaped)", hanging: 2)
+      lines += style.wrapped("\(style(diff.diff, .strong)) was not undone: \(diff.reason.escaped)", hanging: 2)
     }
     if skipped.count > style.listLimit { lines.append(style.rest(skipped.count - style.listLimit, "diff")) }
     let conflicts = undone.reduce(0) { $0 + $1.conflicts }

@@ -11,7 +11,7 @@ extension VerifyReport {
     }
     for file in shown {
       table.add([
-        file.isGood ? .init("good", .good) : .init("BAD", .bad), .init(file.path.escaped),
+        .init(file.verdict, file.isGood ? .good : .bad), .init(file.path.escaped),
         .init(file.signature.rawValue), .init(file.sender.escaped(limit: 70), .faint),
       ])
     }
@@ -34,5 +34,13 @@ extension VerifyReport {
     let heading = "Not looked at, since in a folder a diff file goes by its id; name it to verify it:"
     let rest = shown.count < misnamed.count ? [style.rest(misnamed.count - shown.count, "file", indent: 2)] : []
     return [""] + style.wrapped(style(heading, .notable), hanging: 2) + shown.map { "  \($0.shellQuoted)" } + rest
+  }
+}
+
+extension VerifyReport.File {
+  /// What the check came to, in a word or two.
+  fileprivate var verdict: String {
+    if isGood { return "good" }
+    return code == .noMatchingIdentity || code == .notAddressed || code == .encrypted ? "not for you" : "bad"
   }
 }

@@ -138,9 +138,13 @@ final class ChangesPage {
 
   private func key(of change: InspectedFile.ShownChange) -> String {
     let limit = min(limits.characters, 100)
-    return change.key.compactMap { cell in
+    let cells = (change.new ?? []) + (change.old ?? [])
+    let label = RowLabel.text(of: cells.map { ($0.column, $0.value) })
+    let key = change.key.compactMap { cell in
       cell.value.map { "\(cell.column) \($0.shown(limit: limit, partOf: cell.whole))" }
     }.joined(separator: ", ")
+    let isInKey = label.map { text in change.key.contains { $0.value == .text(text) } } ?? true
+    return key + (isInKey ? "" : " (\(label ?? ""))")
   }
 
   /// The columns that a change sets, or all of a row that is new or gone.
@@ -154,7 +158,7 @@ final class ChangesPage {
         return nil
       default:
         let versions: [PageValues.Version] = [(before?.value, before?.whole), (after?.value, after?.whole)]
-        let absence = change.operation == .update ? "not told" : "–"
+        let absence = change.operation == .update ? "not in the file" : "–"
         return PageEntry.Row(columns[place].column, values.values(versions, absence: absence))
       }
     }

@@ -26,7 +26,7 @@ final class ConflictsPage {
   /// What a page of a server has besides. On it are the tables that have one of the newest conflicts.
   var service: Service?
 
-  private static let versions = ["As its author saw it", "Here", "Incoming"]
+  private static let versions = ["Before", "Here", "Incoming"]
 
   /// - Parameters:
   ///   - manager: The database.
@@ -124,7 +124,7 @@ final class ConflictsPage {
     if let table = filter.table { facts.append(("table", table)) }
     if let diff = filter.diff { facts.append(("diff", diff)) }
     if let kind = filter.kind { facts.append(("kind", kind.rawValue)) }
-    if filter.isOpen { facts.append(("state", "open: nobody has decided yet")) }
+    if filter.isOpen { facts.append(("state", "open: not decided yet")) }
     if service == nil { facts.append(("decide", "buckia resolve \(name.shellQuoted) NUMBER --take local|incoming")) }
     return facts
   }
@@ -154,7 +154,7 @@ final class ConflictsPage {
     let columns = limits.characters == .max ? record.columns : record.columns.filter(record.isWorthShowing)
     var entry = PageEntry(
       number: record.id, record.isOpen ? .open : .resolved, label: record.isOpen ? "open" : "decided",
-      key: ConflictRecord.shownKey(record.key), notes: record.notes + ["From \(record.originName)"],
+      key: ConflictRecord.shownKey(record.key, label: record.label), notes: record.notes,
       rows: columns.map { column in PageEntry.Row(column, versions(of: column, in: record)) })
     entry.actions = service?.actions(record)
     return entry

@@ -10,7 +10,7 @@ extension ApplyReport {
   ///   - addresses: Where the conflicts are.
   func message(failure: ErrorReport?, _ addresses: SiteAddresses) -> PageMessage {
     var lines: [String] = []
-    if isDryRun { lines.append("This was only tried: nothing was changed.") }
+    if isDryRun { lines.append("This was a dry run: nothing was changed.") }
     if diffs.isEmpty, answers.isEmpty { lines.append("There is nothing to apply.") }
     let news = diffs.filter { $0.state != .alreadyApplied }
     lines += news.prefix(Self.limit).flatMap { Self.lines(of: $0, isDryRun) }
@@ -38,7 +38,7 @@ extension ApplyReport {
   private static let limit = 20
 
   private static func lines(of diff: DiffOutcome, _ isDryRun: Bool) -> [String] {
-    let name = diff.path.split(separator: "/").last.map(String.init) ?? diff.path
+    let name = diff.path.fileName
     let verb = isDryRun ? "would be \(diff.state.rawValue)" : diff.state.rawValue
     var line = "\(name): \(verb)"
     if diff.state == .applied || diff.state == .held {

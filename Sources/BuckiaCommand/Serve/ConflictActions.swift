@@ -44,6 +44,8 @@ struct ConflictActions {
 
   private func answer(in form: FormFields, to number: Int64) throws -> ConflictAnswer {
     if let version = form["take"].flatMap({ ConflictVersion(rawValue: $0) }) { return .version(version) }
+    let answers: [String: ConflictAnswer] = ["both": .both, "same": .same, "delete": .deletion]
+    if let answer = form["take"].flatMap({ answers[$0] }) { return answer }
     guard form["take"] == "values" else {
       throw ValueForm.Refusal(description: "The form does not say what to do; load the page again.")
     }

@@ -42,7 +42,7 @@ struct ConflictForms {
   private func choice(_ record: ConflictRecord, isForcing: Bool) -> Markup {
     let remembering: Markup =
       record.kind == .data || record.kind == .conflict
-      ? "<label><input type=\"checkbox\" name=\"remember\" value=\"1\" /> and so for every conflict like it</label>\n"
+      ? "<label><input type=\"checkbox\" name=\"remember\" value=\"1\" /> remember this for conflicts like it</label>\n"
       : ""
     let place: Markup = "<span class=\"unseen\"> in #\(record.id)</span>"
     return """
@@ -50,13 +50,25 @@ struct ConflictForms {
       <input type="hidden" name="seen" value="\(record.seen)" />
       <button type="submit" name="take" value="local">Keep what was here\(place)</button>
       <button type="submit" name="take" value="incoming">Take what came\(place)</button>
-      \(remembering)\(isForcing ? Self.forcing : "")</form>
+      \(others(record, place))\(remembering)\(isForcing ? Self.forcing : "")</form>
       """
   }
 
+  /// What else can be answered, as the kind of conflict allows.
+  private func others(_ record: ConflictRecord, _ place: Markup) -> Markup {
+    var buttons: [(value: String, label: String)] = []
+    if record.kind == .conflict, record.base == nil { buttons.append(("both", "Keep both")) }
+    if record.kind == .constraint, !record.others.isEmpty { buttons.append(("same", "These two are the same")) }
+    if record.local != nil || record.kind == .foreignKey { buttons.append(("delete", "Delete the row")) }
+    var markup: Markup = ""
+    for button in buttons {
+      markup += "<button type=\"submit\" name=\"take\" value=\"\(button.value)\">\(button.label)\(place)</button>\n"
+    }
+    return markup
+  }
+
   private static let forcing: Markup = """
-    <label><input type="checkbox" name="force" value="1" /> even if the row has been changed since, or refers to one \
-    that is not there</label>
+    <label><input type="checkbox" name="force" value="1" /> overwrite the row even if it was changed since, or would refer to a missing row</label>
 
     """
 
@@ -76,7 +88,7 @@ struct ConflictForms {
       all \(count.counted("open conflict")) that \(count == 1 ? "is" : "are") listed, on all pages</label>
       <button type="submit" name="take" value="local">Keep what was here, in all</button>
       <button type="submit" name="take" value="incoming">Take what came, in all</button>
-      <label><input type="checkbox" name="remember" value="1" /> and so for every conflict like them</label>
+      <label><input type="checkbox" name="remember" value="1" /> remember this for conflicts like them</label>
       </form>
       </section>
 

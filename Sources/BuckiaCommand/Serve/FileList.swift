@@ -70,7 +70,7 @@ struct FileList {
       tabindex="\(number == 1 ? 0 : -1)">#\(number)</a> \
       <span class="sign">\(line.tone.sign) \(line.label)</span> \(line.name)</th>
       """
-    for cell in line.cells { markup += "<td>\(cell)</td>" }
+    for (cell, column) in zip(line.cells, columns) { markup += "<td data-name=\"\(column)\">\(cell)</td>" }
     markup += "</tr>\n"
     var rest: Markup = ""
     for note in line.notes { rest += "<p>\(note)</p>\n" }

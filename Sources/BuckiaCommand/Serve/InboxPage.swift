@@ -47,7 +47,7 @@ struct InboxPage {
     """
     <form method="post" action="\(addresses.address("inbox", [("folder", "\(place)")]))">
     <button type="submit" name="do" value="apply">Apply everything in \(name)</button>
-    <button type="submit" name="do" value="try">Only try everything in \(name)</button>
+    <button type="submit" name="do" value="try">Dry run of everything in \(name)</button>
     </form>
 
     """
@@ -62,7 +62,7 @@ struct InboxPage {
       name: file.name,
       cells: [
         Markup(text: "\(Moment(unixSeconds: file.id.unixSeconds))"),
-        Markup(text: "\(ByteCount(Int(file.identity.byteCount)))"), Markup(text: entry?.sender ?? "–"),
+        Markup(text: "\(ByteCount(Int(file.identity.byteCount)))"), Markup(text: entry?.sender ?? sender(of: file)),
       ])
     if let reason = entry?.reason { line.notes.append(reason) }
     if entry?.state == .applied { line.notes.append("It stays here until everything in the folder is applied.") }
@@ -80,13 +80,20 @@ struct InboxPage {
     return line
   }
 
+  /// Who has signed a file, which has not been applied yet.
+  private func sender(of file: InboundFolder.File) -> String {
+    guard !file.isAnswer else { return "–" }
+    return DiffInspection.sender(
+      of: file.path, home: database.manager.home, decryption: database.options.decryption) ?? "unknown"
+  }
+
   /// What can be done about one file.
   static func form(_ address: String, _ file: InboundFolder.File) -> Markup {
     let name: Markup = "<span class=\"unseen\"> \(file.name)</span>"
     return """
       <form method="post" action="\(address)">
       <button type="submit" name="do" value="apply">Apply it\(name)</button>
-      <button type="submit" name="do" value="try">Only try it\(name)</button>
+      <button type="submit" name="do" value="try">Dry run\(name)</button>
       <button type="submit" name="do" value="set-aside">Set it aside\(name)</button>
       </form>
 

@@ -19,6 +19,7 @@ struct OverviewPage {
     try frame.write(on: page) {
       try page.write(next(status, listings))
       try writeRemarks(status, on: page)
+      try writeShares(status.shares, on: page)
       try writeStreams(status.streams, on: page)
       try writeLog(entries, of: total, listings, on: page)
     }
@@ -69,14 +70,40 @@ struct OverviewPage {
 
   // MARK: Tables
 
+  private func writeShares(_ shares: [ShareState], on page: PageWriter) throws {
+    guard !shares.isEmpty else { return }
+    try page.write(
+      """
+      <section aria-labelledby="shares">
+      <h2 id="shares">You share</h2>
+      <table class="files"><caption class="unseen">What is shared with whom</caption>
+      <thead><tr><th scope="col">With</th><th scope="col">What</th><th scope="col">Sent</th>\
+      <th scope="col">Applied there</th></tr></thead>
+      <tbody>
+
+      """)
+    for share in shares.prefix(Self.streamLimit) {
+      try page.write(
+        """
+        <tr><th scope="row">\(share.recipients.joined(separator: ", "))</th><td data-name="What">\(share.subject)</td>\
+        <td data-name="Sent">\(share.sequence.grouped)</td><td data-name="Applied there">\(share.progress)</td></tr>
+
+        """)
+    }
+    try page.write("</tbody></table>\n")
+    let left = shares.count - Self.streamLimit
+    if left > 0 { try page.write("<p class=\"rest\">\(left.counted("more share"))</p>\n") }
+    try page.write("</section>\n")
+  }
+
   private func writeStreams(_ streams: [StreamState], on page: PageWriter) throws {
     guard !streams.isEmpty else { return }
     try page.write(
       """
       <section aria-labelledby="streams">
-      <h2 id="streams">Streams</h2>
+      <h2 id="streams">Others share with you</h2>
       <table class="files"><caption class="unseen">Streams of diff files</caption>
-      <thead><tr><th scope="col">Sender</th><th scope="col">Stream</th><th scope="col">Received</th>\
+      <thead><tr><th scope="col">Sender</th><th scope="col">What</th><th scope="col">Received</th>\
       <th scope="col">Newest made</th><th scope="col">Remark</th></tr></thead>
       <tbody>
 
@@ -85,8 +112,9 @@ struct OverviewPage {
       let age = stream.age.map { "\(Age(seconds: $0)) ago" } ?? "–"
       try page.write(
         """
-        <tr><th scope="row">\(stream.sender)</th><td>\(String(stream.stream.prefix(8)))</td>\
-        <td>\(stream.sequence.grouped)</td><td>\(age)</td><td>\(stream.remark)</td></tr>
+        <tr><th scope="row">\(stream.sender)</th><td data-name="What">\(stream.tables.summary)</td>\
+        <td data-name="Received">\(stream.sequence.grouped)</td><td data-name="Newest made">\(age)</td>\
+        <td>\(stream.remark)</td></tr>
 
         """)
     }
@@ -137,10 +165,20 @@ struct OverviewPage {
       cells: [
         Markup(text: "\(Moment(unixMilliseconds: entry.recordedAt))"), Markup(text: entry.sender),
         number(entry.inserted), number(entry.updated), number(entry.deleted), conflicts,
-      ], notes: entry.reason.map { [$0] } ?? [])
-    line.actions = entry.id.flatMap { files[$0] }.map { address in
-      "<p><a href=\"\(address)\">Look at its changes<span class=\"unseen\">: \(name)</span></a></p>\n"
+      ], notes: (entry.reason ?? entry.undoes.map { "undoes \($0)" }).map { [$0] } ?? [])
+    var actions: Markup = ""
+    if let address = entry.id.flatMap({ files[$0] }) {
+      actions += "<p><a href=\"\(address)\">Look at its changes<span class=\"unseen\">: \(name)</span></a></p>\n"
     }
+    if !database.isReadOnly, entry.state == .applied, entry.reason == nil {
+      actions += """
+        <form method="post" action="\(addresses.address("undo", [("diff", entry.id?.description ?? entry.digest)]))">
+        <button type="submit">Undo it<span class="unseen"> \(name)</span></button>
+        </form>
+
+        """
+    }
+    if !actions.utf8.isEmpty { line.actions = actions }
     return line
   }
 }

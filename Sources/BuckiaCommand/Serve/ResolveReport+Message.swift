@@ -30,7 +30,9 @@ extension ResolveReport {
   private static let limit = 10
 
   private static func lines(of conflict: ResolvedConflict) -> [String] {
-    let row = conflict.table.isEmpty ? "" : " (\(conflict.table), \(ConflictRecord.shownKey(conflict.key)))"
+    let row =
+      conflict.table.isEmpty
+      ? "" : " (\(conflict.table), \(ConflictRecord.shownKey(conflict.key, label: conflict.label)))"
     guard let refusal = conflict.refusal else {
       var lines = ["#\(conflict.id)\(row) is decided. \(conflict.sentence(isDryRun: false))."]
       if !conflict.unknownColumns.isEmpty {

@@ -153,6 +153,9 @@ struct SiteRoutes: Sendable {
       let message = InboxActions(database: database, addresses: addresses).act(
         folder(in: request), request.query["name"], request.form["do"])
       return tell(message, at: "inbox")
+    case ["undo"]:
+      guard let diff = request.query["diff"] else { return notFound }
+      return tell(undo(diff), at: "")
     case ["conflicts"]:
       guard let query = ConflictQuery(request.query) else { return notFound }
       let message = ConflictActions(database: database, addresses: addresses).resolveAll(query, request.form)
@@ -163,6 +166,19 @@ struct SiteRoutes: Sendable {
       // What stays open is looked at again by itself.
       return outcome.tone == .good
         ? tell(outcome, at: "conflicts", query.fields) : tell(outcome, at: "conflicts/\(number)")
+    }
+  }
+
+  /// Takes a diff back.
+  private func undo(_ diff: String) -> PageMessage {
+    do {
+      let report = try database.manager.undo([.diff(diff)])
+      let lines = report.lines(database: database.name, style: Style(isColored: false, width: .max))
+      let conflicts = report.undone.contains { $0.conflicts > 0 }
+      return PageMessage(
+        .good, lines, link: conflicts ? (name: "Look at the conflicts", path: addresses.address("conflicts")) : nil)
+    } catch {
+      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
     }
   }
 

@@ -15,6 +15,7 @@ final class ProgressLine {
   private let isShown: Bool
   private var lastUpdate: ContinuousClock.Instant?
   private var isOnScreen = false
+  private lazy var interruption = Interruption()
 
   /// - Parameter isWanted: False with `--quiet` and `--json`.
   init(isWanted: Bool) { isShown = isWanted && isatty(2) != 0 }
@@ -22,7 +23,18 @@ final class ProgressLine {
   deinit { clear() }
 
   /// Shows a text, at most ten times a second so that the terminal does not slow the work down.
-  func update(_ text: @autoclosure () -> String) {
+  ///
+  /// - Throws: `CancellationError` after an interruption.
+  func update(_ text: @autoclosure () -> String) throws {
+    try check()
+    show(text())
+  }
+
+  /// - Throws: `CancellationError` after an interruption.
+  func check() throws { try interruption.check() }
+
+  /// Shows a text for work that is stopped by ``check()``.
+  func show(_ text: @autoclosure () -> String) {
     guard isShown else { return }
     let now = ContinuousClock.now
     if let lastUpdate, now - lastUpdate < .milliseconds(100) { return }

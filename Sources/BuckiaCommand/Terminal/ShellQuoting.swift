@@ -1,6 +1,9 @@
 import Buckia
 
 extension String {
+  /// The last part of a path.
+  var fileName: String { split(separator: "/").last.map(String.init) ?? self }
+
   /// The text as one word of a shell command, escaped for printing: what we suggest can be typed as it stands.
   var shellQuoted: String {
     let plain = unicodeScalars.allSatisfy {

@@ -48,6 +48,15 @@ extension Style {
     return lines + [line]
   }
 
+  /// A message of one or more lines, in lines that fit.
+  func wrapped(message: String) -> String {
+    message.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [String] in
+      guard line.visibleWidth > width else { return [String(line)] }
+      let indent = line.prefix { $0 == " " }.count
+      return wrapped(String(line.dropFirst(indent)), indent: indent, hanging: indent + 2)
+    }.joined(separator: "\n")
+  }
+
   /// Pieces, of which none is broken, in lines that fit.
   func wrapped(pieces: [String], separator: String = ", ", indent: Int, hanging: Int) -> [String] {
     var lines: [String] = []

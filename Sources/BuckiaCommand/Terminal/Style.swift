@@ -50,6 +50,13 @@ struct Style {
       width: TerminalWidth.of(descriptor: descriptor), isFull: isFull)
   }
 
+  /// The style of standard error, which a file or another program gets line by line as it is.
+  static func ofMessages(isFull: Bool = false) -> Style {
+    let style = Style(descriptor: StandardStream.error.rawValue, isFull: isFull)
+    return isatty(StandardStream.error.rawValue) != 0
+      ? style : Style(isColored: style.isColored, width: .max, isFull: isFull)
+  }
+
   /// The text in its role.
   func callAsFunction(_ text: String, _ role: Role?) -> String {
     guard isColored, let role, !text.isEmpty else { return text }

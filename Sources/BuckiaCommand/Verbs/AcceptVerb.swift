@@ -21,7 +21,9 @@ struct AcceptVerb: Verb {
   @Argument(help: "The file of an invitation, the line itself, or - for standard input.")
   var invitation: String
 
-  @Option(help: ArgumentHelp("What to call its author here. What their card says by default.", valueName: "name"))
+  @Option(
+    help: ArgumentHelp(
+      "The contact name of the person who invites you. The name on their card by default.", valueName: "name"))
   var name: String?
 
   @Option(
@@ -37,8 +39,6 @@ struct AcceptVerb: Verb {
 
   @Flag(help: "Replace the file named with -o when it is there already.")
   var force = false
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -70,7 +70,7 @@ struct AcceptVerb: Verb {
         Confirmation.ask(
           "Is that what \(invitation.card.name.escaped(limit: 64)) reads to you, and do you accept? [y/N] ")
       else {
-        try console.say("Nothing has been changed.")
+        try console.say("Nothing was changed.")
         return .needsPerson
       }
     } else {

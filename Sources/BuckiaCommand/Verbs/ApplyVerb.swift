@@ -28,7 +28,7 @@ struct ApplyVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "What to do where a row is not as its author saw it; for one table or column with its name in front. May be given several times.",
+      "What to do about a conflict: a change of a row that differs here from what its sender had; for one table or column with its name in front. Can be given several times.",
       valueName: "[table[.column]=]policy"))
   var onConflict: [PolicyChoice] = []
 
@@ -61,7 +61,7 @@ struct ApplyVerb: Verb {
 
   @Option(
     help:
-      "What the first diff of somebody means whose rows are mostly here already: ask refuses it and says why, same takes rows with the same key for the same rows, apart keeps rows that differ beside each other."
+      "What to do about the first diff of a sender whose rows are mostly here already, as in a copy of the database: ask refuses it and says why, same treats rows with the same key as the same rows, apart keeps rows that differ beside each other."
   )
   var copies = CopyPolicy.ask
 
@@ -71,12 +71,12 @@ struct ApplyVerb: Verb {
   @Flag(help: "Remove applied files that were named by themselves, too.")
   var remove = false
 
-  @Flag(help: "Say what would happen, and change nothing.")
+  @Flag(help: "Only report what would happen; change nothing.")
   var dryRun = false
 
   @Option(
     help: ArgumentHelp(
-      "Keep what others know of the database afterwards: the OLD of your next diff. It replaces an earlier one, and no other database.",
+      "Write the state that others know of the database: the OLD of your next diff. It replaces an earlier snapshot, and no other file.",
       valueName: "file"))
   var snapshot: String?
 
@@ -84,8 +84,6 @@ struct ApplyVerb: Verb {
   var failOnConflict = false
 
   @OptionGroup var decryption: DecryptionOptions
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -110,10 +108,16 @@ struct ApplyVerb: Verb {
     do {
       report = try target.manager(home: home.folder).processInboundChanges(
         ArgumentFile.sources(paths), options: options,
-        progress: { progress.update($0.line) })
+        progress: { try progress.update($0.line) })
     } catch let interruption as ApplyInterruption {
       report = interruption.report
-      failure = ErrorReport(interruption.cause)
+      failure =
+        interruption.cause is CancellationError
+        ? ErrorReport(
+          code: BuckiaErrorCode.cancelled.rawValue,
+          message: "Interrupted: the files above were applied, the others were not",
+          status: .interrupted)
+        : ErrorReport(interruption.cause)
     }
     progress.clear()
     try console.document(report.json(failure: failure))

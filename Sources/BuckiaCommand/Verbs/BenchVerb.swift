@@ -42,7 +42,7 @@ struct BenchVerb: Verb {
     let comparisons: [Comparison]
     if let database {
       let copies = try UserDatabase(
-        copying: database, changing: rows, in: folder, progress: { console.progress.update($0) })
+        copying: database, changing: rows, in: folder, progress: { console.progress.show($0) })
       own = copies
       comparisons = Comparison.userDatabase(copies)
     } else {
@@ -63,11 +63,11 @@ struct BenchVerb: Verb {
     var results: [MeasuredComparison] = []
     for (index, comparison) in comparisons.enumerated() {
       let place = "\(index + 1) of \(comparisons.count): \(comparison.title)"
-      progress.update("\(place), preparing…")
+      progress.show("\(place), preparing…")
       let run = try ComparisonRun(comparison, in: folder)
       for round in 1...ShortSuite.rounds {
         try run.round {
-          progress.update("\(place), round \(round) of \(ShortSuite.rounds), \($0.name)…")
+          progress.show("\(place), round \(round) of \(ShortSuite.rounds), \($0.name)…")
         }
       }
       results.append(run.result)

@@ -25,8 +25,6 @@ struct BlameVerb: Verb {
     transform: KeyArgument.init(parsing:))
   var key: [KeyArgument]
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   func validate() throws {

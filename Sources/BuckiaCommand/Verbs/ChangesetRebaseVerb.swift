@@ -53,7 +53,8 @@ struct ChangesetRebaseVerb: Verb {
     let changes = try RewrittenChanges(
       rebasing: sources[0], onto: Array(sources.dropFirst()),
       options: RebaseOptions(policy: onConflict, remapsKeys: remap, schema: schema),
-      progress: { console.progress.update($0.line("Rebasing \(ArgumentFile.name(of: file))")) })
+      progress: { console.progress.show($0.line("Rebasing \(ArgumentFile.name(of: file))")) },
+      poll: { try console.progress.check() })
     return try options.write(changes, on: console)
   }
 }

@@ -49,7 +49,8 @@ struct ChangesetInvertVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let changes = try RewrittenChanges(
       inverting: ArgumentFile.source(file),
-      progress: { console.progress.update($0.line("Inverting \(ArgumentFile.name(of: file))")) })
+      progress: { console.progress.show($0.line("Inverting \(ArgumentFile.name(of: file))")) },
+      poll: { try console.progress.check() })
     return try options.write(changes, on: console)
   }
 }
@@ -76,7 +77,8 @@ struct ChangesetConcatVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let changes = try RewrittenChanges(
       concatenating: ArgumentFile.sources(files),
-      progress: { console.progress.update($0.line("Joining \(files.count.counted("file"))")) })
+      progress: { console.progress.show($0.line("Joining \(files.count.counted("file"))")) },
+      poll: { try console.progress.check() })
     return try options.write(changes, on: console)
   }
 }
@@ -106,7 +108,8 @@ struct ChangesetSortVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let changes = try RewrittenChanges(
       sorting: ArgumentFile.source(file),
-      progress: { console.progress.update($0.line("Sorting \(ArgumentFile.name(of: file))")) })
+      progress: { console.progress.show($0.line("Sorting \(ArgumentFile.name(of: file))")) },
+      poll: { try console.progress.check() })
     return try options.write(changes, on: console)
   }
 }
@@ -114,7 +117,7 @@ struct ChangesetSortVerb: Verb {
 extension ChangesetOptions {
   /// Writes the changes where and as the options say, and reports it.
   func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
-    let report = try changes.write(to: OutputPath.diffOutput(path, replacing: force), home: home.folder)
+    let report = try changes.write(to: OutputPath.diffOutput(path, replacing: force), home: output.home.folder)
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return .done

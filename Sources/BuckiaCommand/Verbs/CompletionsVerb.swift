@@ -4,7 +4,7 @@ import ArgumentParser
 struct CompletionsVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completions",
-    abstract: "Prints what makes a shell complete verbs and options.",
+    abstract: "Prints completions of commands and options for a shell.",
     discussion: """
       Put it where the shell looks for such files; without a name it is for the shell that $SHELL names.
 

@@ -7,10 +7,11 @@ import BuckiaReports
 struct ConflictsVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "conflicts",
-    abstract: "Shows the changes that met a row that was not as their author saw it.",
+    abstract: "Lists the conflicts: incoming changes of rows that differ here from what their sender had.",
     discussion: """
-      Each record keeps the row as its author saw it, as it was here, and as its author wants it. Of many, the newest \
-      are shown, and how many there are of each kind. `buckia resolve` decides about them, by their numbers.
+      Each conflict has three versions of the row: the one that its sender changed (before), the local one (here), and the one \
+      that the sender made of it (incoming). Of many conflicts the newest are shown, and the number of each kind. \
+      `buckia resolve` decides them by their numbers.
 
       --html writes a page instead, with the three versions side by side and images shown: of the newest 500 conflicts, or with --full of all.
 
@@ -57,7 +58,7 @@ struct ConflictsVerb: Verb {
     if rules { return try printRules(on: console) }
     if page.isWanted { return try writePage(on: console) }
     let filter = selection.filter
-    let found = try ConflictSummary(target.manager.conflictCounts(matching: filter))
+    let found = try ConflictSummary(target.manager(home: home.folder).conflictCounts(matching: filter))
     let isWhole = console.isJSON || output.full
     let shown = min(found.total, summary ? 0 : last ?? (isWhole ? .max : Self.shownByDefault))
     if console.isJSON {
@@ -69,7 +70,7 @@ struct ConflictsVerb: Verb {
   }
 
   private func printRules(on console: Console) throws -> ExitStatus {
-    let rules = try target.manager.conflictRules()
+    let rules = try target.manager(home: home.folder).conflictRules()
     try console.document(["version": 1, "rules": .array(rules.map(\.json))])
     if rules.isEmpty { try console.say("There are no rules.") }
     for rule in rules { try console.say(rule.lines(style: console.style)) }
@@ -78,12 +79,13 @@ struct ConflictsVerb: Verb {
 
   private func writePage(on console: Console) throws -> ExitStatus {
     let filter = selection.filter
-    let found = try target.manager.conflictCounts(matching: filter)
+    let found = try target.manager(home: home.folder).conflictCounts(matching: filter)
     var limits = output.full ? PageLimits.full : .standard
     if let last { limits.entries = last }
     try page.write(about: target.database, on: console) {
       try ConflictsPage(
-        of: target.manager, name: target.database, filter: filter, found: found, limits: limits, on: $0
+        of: target.manager(home: home.folder), name: target.database.fileName, filter: filter, found: found,
+        limits: limits, on: $0
       ).write()
     }
     return .done
@@ -94,7 +96,7 @@ struct ConflictsVerb: Verb {
     of filter: ConflictFilter, _ found: ConflictSummary, showing shown: Int, on console: Console
   ) throws {
     var list = JSONListWriter("conflicts", after: [("summary", found.json)], on: console)
-    try target.manager.forEachConflict(matching: filter, newest: shown) { try list.add($0.json) }
+    try target.manager(home: home.folder).forEachConflict(matching: filter, newest: shown) { try list.add($0.json) }
     try list.end()
   }
 
@@ -105,7 +107,7 @@ struct ConflictsVerb: Verb {
       try console.say(filter == ConflictFilter() ? "There are no conflicts." : "There are no such conflicts.")
     }
     var isFirst = true
-    try target.manager.forEachConflict(matching: filter, newest: shown) { record in
+    try target.manager(home: home.folder).forEachConflict(matching: filter, newest: shown) { record in
       if !isFirst { try console.say() }
       try console.say(record.lines(style: console.style))
       isFirst = false

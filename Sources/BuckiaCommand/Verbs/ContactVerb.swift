@@ -5,22 +5,24 @@ import Buckia
 struct ContactVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "contact",
-    abstract: "Keeps the cards of others, and says who is trusted.",
+    abstract: "Lists the people you exchange with, and whom of them you trust.",
     discussion: """
-      Adding a card trusts nobody. Compare the fingerprint with its owner, over the phone for instance, and trust it then.
+      A card that was added is not trusted yet. Compare the fingerprint with its owner, over the phone for instance, and trust it then.
 
       Example:
         buckia contact add anna.card
         buckia contact trust Anna --fingerprint mzxw-6ytb-oi5d-2qkr-7a3e
       """,
-    subcommands: [ContactAddVerb.self, ContactListVerb.self, ContactTrustVerb.self, ContactRemoveVerb.self])
+    subcommands: [
+      ContactAddVerb.self, ContactListVerb.self, ContactTrustVerb.self, ContactRenameVerb.self, ContactRemoveVerb.self,
+    ])
 }
 
 /// `buckia contact add`
 struct ContactAddVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "add",
-    abstract: "Keeps a card, or the new keys that a contact proposes. Neither is trusted by that.",
+    abstract: "Adds a card, or the new keys of a contact. Neither is trusted yet.",
     discussion: """
       Example:
         buckia contact add anna.card --name "Anna from work"
@@ -29,10 +31,8 @@ struct ContactAddVerb: Verb {
   @Argument(help: "The file of a card or a rotation, the line itself, or - for standard input.")
   var card: String
 
-  @Option(help: ArgumentHelp("What to call the contact here. What the card says by default.", valueName: "name"))
+  @Option(help: ArgumentHelp("The contact's name here. The name on the card by default.", valueName: "name"))
   var name: String?
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -86,8 +86,6 @@ struct ContactListVerb: Verb {
         buckia contact list
       """)
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -104,7 +102,7 @@ struct ContactTrustVerb: Verb {
     commandName: "trust",
     abstract: "Trusts a contact: shows the fingerprint of their keys, and confirms it.",
     discussion: """
-      Where the contact proposes new keys, those are confirmed, and the old ones end for good. On a terminal you are asked whether the \
+      If the contact proposes new keys, these are confirmed, and the old ones are refused from then on. On a terminal you are asked whether the \
       fingerprint is right. Elsewhere, as in scripts, --fingerprint is required.
 
       Example:
@@ -116,8 +114,6 @@ struct ContactTrustVerb: Verb {
 
   @Option(help: ArgumentHelp("The fingerprint that its owner has told you.", valueName: "fingerprint"))
   var fingerprint: FingerprintArgument?
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -135,7 +131,7 @@ struct ContactTrustVerb: Verb {
           ? "The fingerprint of \(seen.name.escaped) is \(compared)"
           : "\(seen.name.escaped) proposes new keys. Their fingerprint is \(compared)")
       guard Confirmation.ask("Is that what \(seen.name.escaped) reads to you? [y/N] ") else {
-        try console.say("Nothing has been changed.")
+        try console.say("Nothing was changed.")
         return .needsPerson
       }
     }
@@ -147,27 +143,62 @@ struct ContactTrustVerb: Verb {
   }
 }
 
-/// `buckia contact remove`
-struct ContactRemoveVerb: Verb {
+/// `buckia contact rename`
+struct ContactRenameVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "remove",
-    abstract: "Removes a contact. Nothing from their key is ever taken again.",
+    commandName: "rename",
+    abstract: "Gives a contact another name. What is shared with them goes on.",
     discussion: """
-      That is final: the card cannot be added again, and the person needs new keys. What was applied stays; `buckia undo --sender` takes \
-      it back.
-
       Example:
-        buckia contact remove Anna
+        buckia contact rename Anna "Anna from work"
       """)
 
   @Argument(help: "The contact.")
   var name: String
 
-  @OptionGroup var home: HomeOptions
+  @Argument(help: "The new name.")
+  var newName: String
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
+    let contact = try home.folder.renameContact(name, to: newName)
+    try console.document(["version": 1, "contact": contact.json])
+    try console.say("\(name.escaped) is \(contact.name.escaped) now: \(contact.card.fingerprint)")
+    return .done
+  }
+}
+
+/// `buckia contact remove`
+struct ContactRemoveVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "remove",
+    abstract: "Removes a contact for good: nothing signed with their key is applied any more.",
+    discussion: """
+      The card cannot be added again; the person needs new keys. What was applied stays; `buckia undo --sender` takes it back. \
+      On a terminal you are asked whether you are sure. Elsewhere, as in scripts, --yes is required.
+
+      Example:
+        buckia contact remove Anna
+        buckia contact remove Anna --yes
+      """)
+
+  @Argument(help: "The contact.")
+  var name: String
+
+  @Flag(help: "Remove the contact without being asked.")
+  var yes = false
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let seen = try home.folder.contact(named: name)
+    let question =
+      "Remove \(seen.name.escaped) for good? Their card cannot be added again, and nothing signed with their key is applied any more."
+    guard try yes || Confirmation.require(question) else {
+      try console.say("Nothing was changed.")
+      return .needsPerson
+    }
     let contact = try home.folder.removeContact(name)
     try console.document(["version": 1, "removed": contact.json])
     try console.say(

@@ -36,8 +36,6 @@ struct DecryptVerb: Verb {
   @Flag(help: "Replace a file that is there already.")
   var force = false
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   private var cipherPath: CipherPath { CipherPath(input: file, output: path) }

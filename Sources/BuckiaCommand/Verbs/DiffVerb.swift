@@ -6,7 +6,7 @@ import BuckiaReports
 struct DiffVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "diff",
-    abstract: "Writes what turns one database into another into a diff file.",
+    abstract: "Writes the differences between two databases to a diff file.",
     discussion: """
       Both databases may be in use, and no row of either is changed. If NEW has ledger tables (buckia init), the id of the diff is \
       noted in them, and where it has clocks, which rows the diff has. If OLD is a snapshot, what was sent is noted in it. \
@@ -76,14 +76,12 @@ struct DiffVerb: Verb {
 
   @Flag(
     help:
-      "Sign the file with your identity: who trusts only known senders takes nothing else. `buckia identity new` makes one."
+      "Sign the file with your identity: recipients who trust known senders only refuse unsigned files. `buckia identity new` makes one."
   )
   var sign = false
 
   @Option(help: ArgumentHelp("Sign with another identity than that of your home folder.", valueName: "file"))
   var identity: String?
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -125,7 +123,7 @@ struct DiffVerb: Verb {
       ?? (sign ? home.folder.identity() : nil)
     let report = try DatabaseManager(new, home: home.folder).createDatabaseDiff(
       since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: signer,
-      progress: { now in progress.update(now.line) })
+      progress: { now in try progress.update(now.line) })
     progress.clear()
     try console.document(report.json)
     try console.say(report.lines(style: console.style))

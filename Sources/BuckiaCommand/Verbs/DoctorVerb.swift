@@ -16,7 +16,7 @@ struct DoctorVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager.examine()
+    let report = try target.manager(home: home.folder).examine()
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return .done

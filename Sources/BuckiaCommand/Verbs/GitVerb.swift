@@ -118,7 +118,7 @@ struct GitTextconvVerb: Verb {
     case .diffFile, .changeset: try printChanges(on: console)
     case .sqlite:
       do {
-        try DatabaseManager(file).forEachTextLine { try console.write($0 + "\n") }
+        try DatabaseManager(file, home: home.folder).forEachTextLine { try console.write($0 + "\n") }
       } catch let error as BuckiaError {
         // git would stop showing anything: neither a damaged state in the history nor one that is in use is worth that.
         try console.write("\(error.message.escaped)\n\(FileKind.summary(of: file))\n")
@@ -182,14 +182,16 @@ struct GitMergeVerb: Verb {
         }
       }
       var options = merging.options
-      options.incomingName = path.split(separator: "/").last.map(String.init)
-      let report = try DatabaseManager(ours).merge(
+      options.incomingName = path.fileName
+      let report = try DatabaseManager(ours, home: home.folder).merge(
         theirs, since: ArgumentFile.isThere(base) ? base : nil, options: options)
       if report.isClean { return .done }
       let lines = report.unmergedLines(database: path, style: console.errorStyle)
       console.remark((["buckia: \(path.escaped)"] + lines).joined(separator: "\n"))
     } catch {
-      console.remark("buckia: \(path.escaped): \(ErrorReport(error).message.escaped)")
+      // The options that would help are those of `merge`, and git's driver has none.
+      let message = (BuckiaError.wrapped(error) as? BuckiaError)?.description ?? ErrorReport(error).message
+      console.remark("buckia: \(path.escaped): \(message.escaped)")
     }
     return .failed
   }

@@ -49,8 +49,6 @@ struct IdentityNewVerb: Verb {
     help: ArgumentHelp("Protect the keys with the passphrase in a file, or - for standard input.", valueName: "file"))
   var passphraseFile: String?
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -92,8 +90,6 @@ struct IdentityShowVerb: Verb {
   @Option(help: ArgumentHelp("Another identity than that of your home folder.", valueName: "file"))
   var identity: String?
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -129,8 +125,6 @@ struct IdentityRotateVerb: Verb {
         buckia contact trust Anna
       """)
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -163,8 +157,6 @@ struct IdentityPassphraseVerb: Verb {
 
   @Flag(help: "Leave the keys without a passphrase.")
   var remove = false
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 

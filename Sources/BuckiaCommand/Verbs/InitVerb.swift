@@ -12,6 +12,7 @@ struct InitVerb: Verb {
 
       Example:
         buckia init notes.sqlite --trust any
+        buckia init notes.sqlite --remove
       """)
 
   @OptionGroup var target: DatabaseOptions
@@ -30,7 +31,7 @@ struct InitVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "After how many days without a word from somebody deletions are forgotten that only they do not know of; 0 for never.",
+      "After how many days without an acknowledgement from a recipient deletions are forgotten that only they have not applied; 0 for never.",
       valueName: "days"))
   var silentDays: Int?
 
@@ -40,7 +41,7 @@ struct InitVerb: Verb {
     ))
   var clocks = false
 
-  @Option(help: ArgumentHelp("The same for this table; may be given again.", valueName: "table"))
+  @Option(help: ArgumentHelp("The same for this table only. May be given several times.", valueName: "table"))
   var clock: [String] = []
 
   @Flag(
@@ -56,17 +57,29 @@ struct InitVerb: Verb {
       valueName: "new|id"))
   var dataset: DatasetChoice?
 
-  @OptionGroup var home: HomeOptions
+  @Flag(
+    help:
+      "Remove the ledger tables, with all records of diffs, conflicts, shares and clocks. The rows of the app stay. On a terminal you are asked."
+  )
+  var remove = false
+
+  @Flag(help: "Remove them without being asked.")
+  var yes = false
 
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    let sets = trust != nil || undoSize != nil || undoDays != nil || silentDays != nil || clocks || !clock.isEmpty
+    if remove, sets || keyRanges != nil || dataset != nil {
+      throw ValidationError("--remove takes the ledger out, and goes with no option that sets something in it.")
+    }
     if let undoDays, undoDays < 0 { throw ValidationError("--undo-days must not be negative.") }
     if let silentDays, silentDays < 0 { throw ValidationError("--silent-days must not be negative.") }
   }
 
   func perform(on console: Console) throws -> ExitStatus {
     let manager = target.manager(home: home.folder)
+    if remove { return try remove(from: manager, on: console) }
     let report = try manager.initialize(trust: trust)
     if undoSize != nil || undoDays != nil {
       try manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
@@ -104,6 +117,22 @@ struct InitVerb: Verb {
     if let joined { try console.say("The database belongs to the dataset \(joined).") }
     try console.say("Trust: \(report.trust.explanation)")
     try console.say(warnings.lines(style: console.style))
+    return .done
+  }
+}
+
+extension InitVerb {
+  private func remove(from manager: DatabaseManager, on console: Console) throws -> ExitStatus {
+    let question =
+      "Remove the ledger of \(target.database.escaped)? Its conflicts, undo, shares and clocks are lost, and files applied before would be applied again."
+    guard try yes || Confirmation.require(question) else {
+      try console.say("Nothing was changed.")
+      return .needsPerson
+    }
+    let count = try manager.removeLedger()
+    try console.document(["version": 1, "removedTables": .number(count)])
+    try console.say(
+      count == 0 ? "There are no ledger tables in it." : "The ledger tables were removed; the rows of the app stay.")
     return .done
   }
 }

@@ -21,7 +21,7 @@ struct InviteVerb: Verb {
   @Option(help: ArgumentHelp("A file that says what is shared, or - for standard input.", valueName: "file"))
   var scope: String
 
-  @Option(help: ArgumentHelp("What to call them here. What their card says by default.", valueName: "name"))
+  @Option(help: ArgumentHelp("The contact name of the person. The name on their card by default.", valueName: "name"))
   var to: String?
 
   @Option(
@@ -38,8 +38,6 @@ struct InviteVerb: Verb {
 
   @Flag(help: "Replace the file named with -o when it is there already.")
   var force = false
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 

@@ -35,8 +35,6 @@ struct KSUIDNewVerb: Verb {
   @Option(name: [.customShort("n"), .long], help: "How many, up to 100,000.")
   var count = 1
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   func validate() throws {

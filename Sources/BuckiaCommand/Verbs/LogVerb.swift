@@ -10,16 +10,23 @@ struct LogVerb: Verb {
     discussion: """
       Example:
         buckia log notes.sqlite
+        buckia log notes.sqlite --sent
       """)
 
   @OptionGroup var target: DatabaseOptions
 
-  @OptionGroup var home: HomeOptions
+  @Flag(help: "List the files that this database has shared, instead of those that reached it.")
+  var sent = false
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    if console.isJSON {
+    if sent {
+      let diffs = try target.manager(home: home.folder).sentDiffs(
+        newest: console.isJSON ? nil : console.style.listLimit)
+      try console.document(["version": 1, "sent": .array(diffs.map(\.json))])
+      try console.say(diffs.lines(style: console.style))
+    } else if console.isJSON {
       try printDocument(on: console)
     } else if console.showsText {
       try printText(on: console)

@@ -11,8 +11,8 @@ struct MergeVerb: Verb {
       conflicts: OURS stays, unless --on-conflict says otherwise, and `buckia conflicts OUT` shows all versions. Without \
       conflicts, OUT has no trace of the merge.
 
-      When BASE is missing or empty, both have made the database by themselves: equal rows are one, and other rows with the \
-      same key are conflicts. OUT may be OURS, which is then changed in one transaction.
+      Where BASE is an empty file, such as /dev/null, the two have no common base: equal rows are one, and other rows with \
+      the same key are conflicts. OUT may be OURS, which is then changed in one transaction.
 
       Exit codes: 0 merged · 2 merged, with conflicts left, or stopped at one (abort) · 1 failed, OUT is as before.
 
@@ -20,7 +20,7 @@ struct MergeVerb: Verb {
         buckia merge base.sqlite mine.sqlite yours.sqlite -o merged.sqlite
       """)
 
-  @Argument(help: "The database that both began with.")
+  @Argument(help: "The database that both began with; an empty file, such as /dev/null, where there is none.")
   var base: String
 
   @Argument(help: "The database that is merged into.")
@@ -36,7 +36,7 @@ struct MergeVerb: Verb {
 
   @OptionGroup var merging: MergingOptions
 
-  @Flag(help: "Say what would happen, and change nothing.")
+  @Flag(help: "Only report what would happen; change nothing.")
   var dryRun = false
 
   @Flag(help: "Replace OUT when it is there already, and merge databases that share no table.")
@@ -56,18 +56,34 @@ struct MergeVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    var manager = DatabaseManager(ours)
+    var manager = DatabaseManager(ours, home: home.folder)
     manager.busyTimeout = busyTimeout
     var options = merging.options
     options.replacesOutput = force
     options.isDryRun = dryRun
     options.allowsUnrelated = force
     let report = try manager.merge(
-      theirs, since: ArgumentFile.isThere(base) ? base : nil, into: path, options: options,
-      progress: { console.progress.update($0.line) })
+      theirs, since: base, into: path, options: options,
+      progress: { try console.progress.update($0.line) })
     console.progress.clear()
     try console.document(report.json)
     try console.say(report.lines(database: path, style: console.style))
     return report.isClean ? .done : .needsPerson
   }
+}
+
+/// A policy for changes that have no id of a diff, which `latest` would compare.
+struct PolicyWithoutIDs: ExpressibleByArgument {
+  let policy: ConflictPolicy
+
+  init(_ policy: ConflictPolicy) { self.policy = policy }
+
+  init?(argument: String) {
+    guard Self.allValueStrings.contains(argument), let policy = ConflictPolicy(rawValue: argument) else { return nil }
+    self.policy = policy
+  }
+
+  static var allValueStrings: [String] { ConflictPolicy.allCases.filter { $0 != .latest }.map(\.rawValue) }
+
+  var defaultValueDescription: String { policy.rawValue }
 }

@@ -14,10 +14,12 @@ struct ResolveVerb: Verb {
     commandName: "resolve",
     abstract: "Decides recorded conflicts, and changes the rows accordingly.",
     discussion: """
-      An ID is the number that `buckia conflicts` shows. The row is brought into the version that was here (local), or the one \
-      that came (incoming), or gets values of your own, as a JSON object of columns; --set gives single columns values, and --delete \
-      deletes the row. So a row that refers to nothing is mended. A conflict can be resolved again with \
-      another answer. A row that was changed since the conflict is left alone, unless --force says otherwise.
+      An ID is the number that `buckia conflicts` shows. The row gets the version that was here (local), the one that came \
+      (incoming), or values of your own as a JSON object of columns; --set gives single columns values, and --delete deletes \
+      the row. Where two different rows have the same key, both keeps both: one gets a new key. Where an incoming row was \
+      left out because a local row has its UNIQUE value, same treats the two as one. Incoming rows that were left out because \
+      they refer to such a row are inserted then, too. A conflict can be resolved again with another answer. A row that was \
+      changed since the conflict is left alone, unless --force is given.
 
       --remember keeps the answer for later conflicts with the same question: of the same table and kind, about the same columns. \
       `buckia conflicts DB --rules` lists these rules.
@@ -26,6 +28,7 @@ struct ResolveVerb: Verb {
         buckia resolve notes.sqlite 7 --take incoming
         buckia resolve notes.sqlite 7 8 --take '{"title":"Both"}'
         buckia resolve notes.sqlite 9 --set photo=12
+        buckia resolve notes.sqlite 10 --take both
         buckia resolve notes.sqlite --all --open --kind foreign-key --delete
         buckia resolve notes.sqlite --all --open --table tags --take incoming --remember
         buckia resolve notes.sqlite --forget 1
@@ -38,7 +41,7 @@ struct ResolveVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "The answer: local, incoming, or a JSON object of columns and their values, such as '{\"title\":\"Both\"}'.",
+      "The answer: local, incoming, both, same, or a JSON object of columns and their values, such as '{\"title\":\"Both\"}'.",
       valueName: "answer"),
     transform: TypedAnswer.init(parsing:))
   var take: TypedAnswer?
@@ -65,11 +68,11 @@ struct ResolveVerb: Verb {
   @Flag(help: "Overwrite rows that were changed since, and let rows refer to others that are not there.")
   var force = false
 
-  @Flag(help: "Say what would happen, and change nothing.")
+  @Flag(help: "Only report what would happen; change nothing.")
   var dryRun = false
 
   @Option(
-    help: ArgumentHelp("Who decides, for the record; your account's name when nothing is said.", valueName: "name"))
+    help: ArgumentHelp("Who decides, for the record. Your account's name by default.", valueName: "name"))
   var by: String?
 
   @OptionGroup var output: OutputOptions
@@ -107,22 +110,37 @@ struct ResolveVerb: Verb {
     if let rule = forget { return try forget(rule, on: console) }
     guard let answer = try answer() else { return .usage }
     let options = ResolveOptions(decidedBy: by ?? Self.account, isForced: force, remembers: remember, isDryRun: dryRun)
+    let manager = target.manager(home: home.folder)
     let report =
       all
-      ? try target.manager.resolve(matching: filter.filter, taking: answer, options: options)
-      : try target.manager.resolve(ids, taking: answer, options: options)
+      ? try manager.resolve(matching: filter.filter, taking: answer, options: options)
+      : try manager.resolve(ids, taking: answer, options: options)
     try console.document(report.json)
     try console.say(report.lines(remembers: remember, style: console.style))
-    return report.status(remembers: remember)
+    let referredTo = report.refused.filter { $0.refusal?.code == .repointsRows }.map(\.id)
+    guard !referredTo.isEmpty, !dryRun, console.showsText, Confirmation.isPossible else {
+      return report.status(remembers: remember)
+    }
+    try console.flush()
+    let numbers = referredTo.map { "#\($0)" }.joined(separator: ", ")
+    guard Confirmation.ask("Take the incoming rows of \(numbers), and let those rows refer to them? [y/N] ") else {
+      return report.status(remembers: remember)
+    }
+    let forced = try manager.resolve(
+      referredTo, taking: answer,
+      options: ResolveOptions(decidedBy: options.decidedBy, isForced: true, remembers: remember))
+    try console.say(forced.lines(remembers: remember, style: console.style))
+    let isAll = forced.refused.isEmpty && report.refused.count == referredTo.count
+    return isAll ? .done : report.status(remembers: remember)
   }
 
   private func forget(_ rule: Int64, on console: Console) throws -> ExitStatus {
     if dryRun {
-      guard try target.manager.conflictRules().contains(where: { $0.id == rule }) else {
+      guard try target.manager(home: home.folder).conflictRules().contains(where: { $0.id == rule }) else {
         throw ValidationError("There is no rule with the number \(rule).")
       }
     } else {
-      try target.manager.forgetConflictRule(rule)
+      try target.manager(home: home.folder).forgetConflictRule(rule)
     }
     try console.document(["version": 1, "forgotten": .array([.integer(rule)])])
     try console.say(

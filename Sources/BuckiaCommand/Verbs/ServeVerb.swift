@@ -26,10 +26,13 @@ struct ServeVerb: Verb {
   @Option(help: ArgumentHelp("The port; 0 for any that is free.", valueName: "number"))
   var port = 0
 
-  @Flag(help: "Let nothing be changed from the pages.")
+  @Flag(help: "Read-only: the pages change nothing.")
   var readOnly = false
 
-  @Option(help: ArgumentHelp("What to do where a row is not as its author saw it.", valueName: "policy"))
+  @Option(
+    help: ArgumentHelp(
+      "What to do about a conflict: a change of a row that differs here from what its sender had.", valueName: "policy")
+  )
   var onConflict = ConflictPolicy.keepLocal
 
   @Flag(help: "Leave applied files in their folders.")
@@ -37,16 +40,15 @@ struct ServeVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "Keep what others know of the database after files were applied: the OLD of your next diff.", valueName: "file"))
+      "Write the state that others know of the database after files were applied: the OLD of your next diff.",
+      valueName: "file"))
   var snapshot: String?
 
   @Option(
-    help: ArgumentHelp("Who decides, for the record; your account's name when nothing is said.", valueName: "name"))
+    help: ArgumentHelp("Who decides, for the record. Your account's name by default.", valueName: "name"))
   var by: String?
 
   @OptionGroup var decryption: DecryptionOptions
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 

@@ -61,25 +61,30 @@ struct ShareVerb: Verb {
   @Flag(help: "Show which rows and columns would leave, and how many bytes; write nothing.")
   var dryRun = false
 
-  @Flag(help: "Send everything anew: a file was lost, or somebody begins again.")
+  @Flag(help: "Send everything again: after a file was lost, or when a recipient starts over.")
   var resync = false
 
-  @Option(help: "What becomes of rows that are not shared any more: withdraw removes them there, keep leaves them.")
+  @Option(
+    help:
+      "What becomes of rows that are no longer shared: withdraw removes them at the recipients, keep leaves them there."
+  )
   var onLeave = LeavePolicy.withdraw
 
   @Option(
     help:
-      "What becomes of rows that would be shared only because of a change by somebody who does not have them: hold lists them and sends none, once sends those that are there now, always sends them from now on, never holds them again."
+      "What to do about rows that would newly be shared because of a change by a person who does not have them: hold lists them and sends none, once sends those of now, always sends them from now on, never goes back to holding them."
   )
   var widen = WideningPolicy.hold
 
   @Flag(
-    help: "Delete rows there, too, that went here because of an undo or because somebody does not share them any more.")
+    help:
+      "Delete at the recipients, too, the rows that were removed here by an undo or because their sender no longer shares them."
+  )
   var propagate = false
 
   @Flag(
     help:
-      "Where nothing has changed, write a file all the same if you have applied changes since the last one: it tells so."
+      "Write a file even if nothing has changed, when changes were applied since the last one: it acknowledges them."
   )
   var acknowledge = false
 
@@ -88,8 +93,6 @@ struct ShareVerb: Verb {
 
   @Flag(help: "Replace the file named with -o when it is there already.")
   var force = false
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -138,7 +141,7 @@ struct ShareVerb: Verb {
 
   /// The only scope that is shared with these people, or was offered to them.
   private func knownScope(of recipients: [ShareRecipient]) throws -> ShareScope {
-    let known = try DatabaseManager(database).sharedScopes(with: recipients)
+    let known = try DatabaseManager(database, home: home.folder).sharedScopes(with: recipients)
     guard let only = known.first, known.count == 1 else {
       throw ValidationError(
         known.isEmpty
@@ -163,7 +166,7 @@ struct ShareVerb: Verb {
     let report = try DatabaseManager(database, home: home.folder).share(
       chosenScope(for: recipients), to: recipients,
       output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: home.folder.identityIfAny(),
-      progress: { now in progress.update(now.line) })
+      progress: { now in try progress.update(now.line) })
     progress.clear()
     try console.document(report.json)
     try console.say(report.lines(style: console.style))

@@ -34,8 +34,6 @@ struct ShowVerb: Verb {
 
   @OptionGroup var decryption: DecryptionOptions
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   var printsResult: Bool { page.isStandardOutput }
@@ -51,10 +49,11 @@ struct ShowVerb: Verb {
     let name = ArgumentFile.name(of: file)
     let inspected = try DiffInspection.open(
       ArgumentFile.source(file), home: home.folder, decryption: decryption.decryption(in: home),
-      progress: { console.progress.update($0.line) })
+      progress: { console.progress.show($0.line) }, poll: { try console.progress.check() })
     if page.isWanted {
       try page.write(about: file, on: console) {
-        try ChangesPage(of: inspected, name: name, limits: pageLimits, on: $0).write()
+        // A page is passed on: it names no folder of this computer.
+        try ChangesPage(of: inspected, name: name.fileName, limits: pageLimits, on: $0).write()
       }
     } else if console.isJSON {
       try printDocument(of: inspected, on: console)

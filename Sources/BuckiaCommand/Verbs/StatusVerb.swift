@@ -7,9 +7,9 @@ struct StatusVerb: Verb {
     commandName: "status",
     abstract: "Shows where a database stands: what has arrived, what is open, what to do next.",
     discussion: """
-      For each stream of diffs it says how far it has been received, and how old the newest of them is: what somebody has held back \
-      on the way cannot be noticed in another way. With --words it reads all rows that are shared, and says them in six words for each \
-      person: who has the same rows has the same words.
+      It lists what you share with whom, and what others share with you: how many diffs have been applied, and how old the newest \
+      is, since diffs that are held back on the way cannot be noticed otherwise. With --words it reads all shared rows and prints \
+      six words for each person: the words are the same where the rows are.
 
       Example:
         buckia status notes.sqlite
@@ -18,17 +18,15 @@ struct StatusVerb: Verb {
 
   @OptionGroup var target: DatabaseOptions
 
-  @Flag(help: "Say the rows that are shared, as they are now, in words that two people can compare.")
+  @Flag(help: "Print a word fingerprint of the shared rows, which two people can compare.")
   var words = false
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
     let report = try target.manager(home: home.folder).status(includesWords: words)
     let next = report.nextSteps(database: target.database)
-    try console.document(report.json(next: next))
+    try console.document(report.json(next: next.map { ($0.reason, $0.command) }))
     try console.say(report.lines(next: next, style: console.style))
     return .done
   }

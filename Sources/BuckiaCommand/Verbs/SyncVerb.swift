@@ -37,22 +37,22 @@ struct SyncVerb: Verb {
   @Option(help: ArgumentHelp("The file with the settings.", valueName: "file"))
   var config = SyncVerb.usualConfig
 
-  @Flag(help: "Say what would be done, and change nothing.")
+  @Flag(help: "Only report what would be done; change nothing.")
   var dryRun = false
 
   @Flag(help: "Go on, round after round, until it is interrupted: when something is edited here, and every so often.")
   var watch = false
 
-  @Option(help: ArgumentHelp("How long to rest at most between two rounds, in seconds.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("How long to wait at most between two rounds, in seconds.", valueName: "seconds"))
   var every = 60.0
 
-  @Flag(help: "Look through the storage for what should be there, instead of believing what was noted.")
+  @Flag(help: "List the storage and compare it with the notes of earlier rounds.")
   var check = false
 
-  @Flag(help: "Take folders that are storages as they are now: one was emptied or exchanged on purpose.")
+  @Flag(help: "Accept folders as they are now: one was emptied or replaced on purpose.")
   var adoptFolders = false
 
-  @Option(help: ArgumentHelp("Let another of your devices be forgotten, which is gone for good.", valueName: "device"))
+  @Option(help: ArgumentHelp("Forget another of your devices that is gone for good.", valueName: "device"))
   var forgetDevice: String?
 
   @Flag(help: "Sign in first, at the servers that the settings name for that.")
@@ -69,8 +69,6 @@ struct SyncVerb: Verb {
       "Let a diff through that is held because it brings more than may come by itself. Can be given several times.",
       valueName: "id"))
   var allow: [String] = []
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -138,7 +136,7 @@ struct SyncVerb: Verb {
       return try AwaitedTask.run {
         try await client.sync(options)
       } meanwhile: {
-        if let step = newest.value { line.update(step.line) }
+        if let step = newest.value { line.show(step.line) }
       }
     } catch let error as StorageError where error.code == .unauthorized {
       guard let command else { throw error }

@@ -6,13 +6,14 @@ import BuckiaReports
 struct UndoVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "undo",
-    abstract: "Takes back what diff files did to a database.",
+    abstract: "Undoes what diff files did to a database.",
     discussion: """
-      Rows that a diff inserted go, those that it deleted or changed get their old values. What has been changed since stays \
-      and is a conflict; --on-conflict take-incoming takes it back, too. Tables and columns that the diff made stay. An undo can be \
-      taken back, too, by its own id. It happens here only: others keep what they have.
+      Rows that the diff inserted are deleted; rows that it deleted or changed get their old values. Rows changed since then \
+      keep their values and are recorded as conflicts; --on-conflict take-incoming overwrites these, too. Tables and columns \
+      that the diff created stay. An undo has an id and can be undone. It changes this database only.
 
-      What diffs did is kept for 30 days, up to 4 MiB: see --undo-days and --undo-size of init.
+      What diffs did is kept for 30 days and up to 4 MiB; `buckia init --undo-days` and `--undo-size` change that. A larger \
+      diff cannot be undone, which apply says.
 
       Example:
         buckia undo notes.sqlite 0ujtsYcgvSTl8PAuAdqWYSMnLOv
@@ -26,28 +27,26 @@ struct UndoVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "Take back all that came from a sender: a contact's name, removed ones included, the key that log shows, or unsigned.",
+      "Take back all diffs of a sender: the name of a contact, also of a removed one, a key or its beginning as log shows it, or unsigned.",
       valueName: "sender"))
   var sender: [String] = []
 
   @Option(help: ArgumentHelp("What to do about rows that have been changed since.", valueName: "policy"))
-  var onConflict = ConflictPolicy.keepLocal
+  var onConflict = PolicyWithoutIDs(.keepLocal)
 
-  @Flag(help: "Say what would happen, and change nothing.")
+  @Flag(help: "Only report what would happen; change nothing.")
   var dryRun = false
-
-  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    if ids.isEmpty && sender.isEmpty { throw ValidationError("Say what to take back: ids, or --sender.") }
+    if ids.isEmpty && sender.isEmpty { throw ValidationError("Say what to undo: ids, or --sender.") }
   }
 
   func perform(on console: Console) throws -> ExitStatus {
     let report = try target.manager(home: home.folder).undo(
       ids.map { .diff($0) } + UndoSubject.senders(named: sender, in: home.folder),
-      options: UndoOptions(conflicts: ConflictPolicies(onConflict), isDryRun: dryRun))
+      options: UndoOptions(conflicts: ConflictPolicies(onConflict.policy), isDryRun: dryRun))
     try console.document(report.json)
     try console.say(report.lines(database: target.database, style: console.style))
     return report.skipped.isEmpty ? .done : .failed

@@ -19,16 +19,14 @@ struct VerifyVerb: Verb {
 
   @OptionGroup var decryption: DecryptionOptions
 
-  @OptionGroup var home: HomeOptions
-
   @OptionGroup var output: OutputOptions
 
   func validate() throws { try decryption.validate(besides: paths) }
 
   func perform(on console: Console) throws -> ExitStatus {
     let report = try DiffInspection.verify(
-      ArgumentFile.sources(paths), home: home.folder, decryption: decryption.decryption(in: home)
-    ) { console.progress.update($0.line) }
+      ArgumentFile.sources(paths), home: home.folder, decryption: decryption.decryption(in: home),
+      progress: { console.progress.show($0.line) }, poll: { try console.progress.check() })
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return report.files.allSatisfy(\.isGood) ? .done : .failed

@@ -110,7 +110,7 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
     case .overLimit: "if its sender means it, let it through by applying it by its path"
     case .unreadable, .unwritable: "check the path and its permissions"
     case .badManifest, .badSchema, .badAnnotations, .badChangeset, .badName, .contradiction:
-      "nothing of it was used; its sender's program has to make it anew"
+      "nothing of it was used; its sender's program has to make it again"
     default: nil
     }
   }

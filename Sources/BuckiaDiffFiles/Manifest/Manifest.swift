@@ -208,6 +208,14 @@ extension Manifest {
     }
   }
 
+  /// How many changes the tables have together.
+  package var changeCount: Int {
+    tables.flatMap { [$0.inserted, $0.updated, $0.deleted] }.reduce(0) { sum, count in
+      let (total, overflows) = sum.addingReportingOverflow(Int(clamping: count))
+      return overflows ? .max : total
+    }
+  }
+
   /// A table with changes.
   package struct Table: Equatable, Sendable {
     /// By what rows are found.

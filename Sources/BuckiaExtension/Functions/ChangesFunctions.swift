@@ -15,7 +15,8 @@ extension SQLiteConnection {
     }
     try addTableFunction(
       SQLiteTableFunction(
-        "buckia_changes", columns: ["position", "tbl", "op", "key", "old", "new"], parameters: ["file"], required: 1,
+        "buckia_changes", columns: ["position", "tbl", "op", "key", "old", "new"], parameters: ["buckia_file"],
+        required: 1,
         access: .innocuous
       ) { arguments in
         let spool = RowSpool()
@@ -25,7 +26,8 @@ extension SQLiteConnection {
       })
     try addTableFunction(
       SQLiteTableFunction(
-        "buckia_change_values", columns: ["position", "tbl", "op", "col", "is_key", "old", "new"], parameters: ["file"],
+        "buckia_change_values", columns: ["position", "tbl", "op", "col", "is_key", "old", "new"],
+        parameters: ["buckia_file"],
         required: 1, access: .innocuous
       ) { arguments in
         let spool = RowSpool()

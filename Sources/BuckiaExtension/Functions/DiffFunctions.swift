@@ -13,7 +13,7 @@ extension SQLiteConnection {
     try addTableFunction(
       SQLiteTableFunction(
         "buckia_diff", columns: ["name", "inserted", "updated", "deleted", "method", "new", "reason"],
-        parameters: ["old_path", "new_path", "options"], required: 2, access: .direct
+        parameters: ["buckia_old_path", "buckia_new_path", "buckia_options"], required: 2, access: .direct
       ) { arguments in
         let spool = RowSpool()
         let difference = try DiffCall(arguments).difference()

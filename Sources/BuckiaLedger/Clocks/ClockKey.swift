@@ -7,7 +7,7 @@ package struct ClockKey: Sendable {
   package let places: [Int]
   private let clauses: [(affinity: Affinity, collation: String)]
   /// Whether the key is a rowid, which its table stores without a column.
-  let isRowID: Bool
+  package let isRowID: Bool
 
   /// The key of a table.
   package init(of table: TableDefinition) {

@@ -50,6 +50,28 @@ package struct OutboxEntry: Equatable, Sendable {
       digest, file, time)
   }
 
+  /// The newest diffs, the oldest of them first; none where the ledger is older than shares are.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  package static func newest(
+    _ count: Int, on connection: borrowing SQLiteConnection
+  ) throws -> [(entry: OutboxEntry, madeAt: Int64, isDelivered: Bool)] {
+    guard let format = try Ledger.format(on: connection), format >= 8 else { return [] }
+    let query = """
+      SELECT diff, share, sequence, digest, file, made_at, is_delivered FROM main.buckia_outbox
+      ORDER BY made_at DESC, diff DESC LIMIT \(count)
+      """
+    var found: [(entry: OutboxEntry, madeAt: Int64, isDelivered: Bool)] = []
+    try connection.forEachRow(of: query) { row in
+      guard let id = KSUID(row.text(at: 0) ?? "") else { return }
+      let entry = OutboxEntry(
+        id: id, share: row.integer(at: 1), sequence: row.integer(at: 2), digest: row.blob(at: 3),
+        file: row.text(at: 4) ?? "")
+      found.append((entry, row.integer(at: 5), row.integer(at: 6) != 0))
+    }
+    return found.reversed()
+  }
+
   /// Whether changes of others have been applied since the last diff of a share was made. One that only acknowledges changes nothing.
   ///
   /// - Throws: `SQLiteError`.

@@ -13,9 +13,15 @@ struct WrittenValues {
     let value: ChangesetValue
   }
 
+  /// The key of a row, as keys are compared.
+  private typealias Place = [ChangesetValue]
+
   private let tables: [ReplicatedTable]
-  /// Who has written each value.
-  private var authors: [Cell: Set<Int>] = [:]
+  /// Who has written each value, and into which rows.
+  private var authors: [Cell: [Int: Set<Place>]] = [:]
+  /// Who has overwritten each value that was there, and in which rows. Where two have written the same, what one of them makes of
+  /// it afterwards is no conflict for the other: it finds the value that it knows.
+  private var overwritten: [Cell: [Int: Set<Place>]] = [:]
 
   init(of tables: [ReplicatedTable]) { self.tables = tables }
 
@@ -37,7 +43,9 @@ struct WrittenValues {
       for (key, row) in old {
         let next = new[key] ?? alikeAfter[comparableKey(of: row, table)]
         for (column, value) in row.enumerated() where !isSame(next?[column], value, column, of: table) {
-          authors[cell(value, column, of: table)] = nil
+          let cell = cell(value, column, of: table)
+          authors[cell] = nil
+          overwritten[cell, default: [:]][replica, default: []].insert(comparableKey(of: row, table))
         }
       }
       for (key, row) in new {
@@ -45,7 +53,9 @@ struct WrittenValues {
         let shared = known.tables[table][key]
         for (column, value) in row.enumerated()
         where !isSame(last?[column], value, column, of: table) && value != .null && shared?[column] != value {
-          authors[cell(value, column, of: table), default: []].insert(replica)
+          let (cell, place) = (cell(value, column, of: table), comparableKey(of: row, table))
+          authors[cell, default: [:]][replica, default: []].insert(place)
+          overwritten[cell]?[replica]?.remove(place)
         }
       }
     }
@@ -61,7 +71,7 @@ struct WrittenValues {
     return Dictionary(rows.values.map { (comparableKey(of: $0, table), $0) }) { first, _ in first }
   }
 
-  private func comparableKey(of row: [ChangesetValue], _ table: Int) -> [ChangesetValue] {
+  private func comparableKey(of row: [ChangesetValue], _ table: Int) -> Place {
     tables[table].key.map { tables[table].comparable(row[$0], in: $0) }
   }
 
@@ -80,15 +90,23 @@ struct WrittenValues {
     let recorded = try Set(replicas.flatMap(recorded(by:)))
     for replica in replicas where !replica.hasRefused {
       let present = present(in: try replica.rows())
-      let missing = authors.filter { !present.contains($0.key) }
+      let missing = authors.filter { !present.contains($0.key) && !isOverwrittenByOthers($0.key, $0.value) }
       if let sentence = first(missing.filter { !recorded.contains($0.key) }, at: replica) {
         throw Violation(.nothingLost, sentence)
       }
       guard keepsLocal else { continue }
-      let written = missing.filter { $0.value.contains(replica.number) && !isSetByAction($0.key) }
+      let written = missing.filter { $0.value[replica.number] != nil && !isSetByAction($0.key) }
       if let sentence = first(written, at: replica) {
         throw Violation(.localKept, sentence)
       }
+    }
+  }
+
+  /// True if others have written the same into the same rows, and then something else.
+  private func isOverwrittenByOthers(_ cell: Cell, _ authors: [Int: Set<Place>]) -> Bool {
+    guard let overwritten = overwritten[cell] else { return false }
+    return authors.allSatisfy { author, places in
+      places.allSatisfy { place in overwritten.contains { $0.key != author && $0.value.contains(place) } }
     }
   }
 
@@ -102,10 +120,10 @@ struct WrittenValues {
   }
 
   /// A sentence about one of the values that a replica lacks, the same one each time.
-  private func first(_ missing: [Cell: Set<Int>], at replica: Replica) -> String? {
+  private func first(_ missing: [Cell: [Int: Set<Place>]], at replica: Replica) -> String? {
     missing.map { cell, authors in
       let table = tables[cell.table]
-      let writers = authors.sorted().map(String.init).joined(separator: ", ")
+      let writers = authors.keys.sorted().map(String.init).joined(separator: ", ")
       return "\(cell.value), written into \(table.name.text).\(table.columns[cell.column]) by replica \(writers), "
         + "is not in the rows of replica \(replica.number)"
     }.min()

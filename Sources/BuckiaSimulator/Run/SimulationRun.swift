@@ -74,23 +74,29 @@ final class SimulationRun {
     _ number: Int, _ name: String, _ body: (SimulatedDatabase) throws -> Void, didEdit: (Step) -> Void
   ) throws {
     try naming("replica \(number) edits (\(name))") {
-      try edit(number, body) { didEdit(.edit(replica: number, name: name, $0)) }
+      var hasChanged = false
+      defer { report.tried(name, hasChanged: hasChanged) }
+      hasChanged = try edit(number, body) { didEdit(.edit(replica: number, name: name, $0)) }
     }
   }
 
+  /// - Returns: Whether rows are others afterwards.
+  @discardableResult
   private func edit(
     _ number: Int, _ body: (SimulatedDatabase) throws -> Void, didEdit: ([Statement]) -> Void = { _ in }
-  ) throws {
+  ) throws -> Bool {
     let replica = replicas[number]
     let before = try replica.rows()
-    guard let statements = try replica.edit(body) else { return }
+    guard let statements = try replica.edit(body) else { return false }
     didEdit(statements)
     report.edits += 1
     now += 1
-    written.edit(of: number, from: before, to: try replica.rows(), known: try replica.knownRows())
+    let after = try replica.rows()
+    written.edit(of: number, from: before, to: after, known: try replica.knownRows())
     if isSequential { isSequential = knowsEverything(replica) }
     trace.append("replica \(number) edits: \(statements)")
     try invariants.require(of: replica)
+    return after.tables != before.tables
   }
 
   /// Whether a replica has everything that was edited before.

@@ -532,7 +532,11 @@ typedef enum buckia_version_choice {
   /** The row as the author of the change wants it. */
   BUCKIA_RESOLVE_INCOMING = 2,
   /** The values of the options. */
-  BUCKIA_RESOLVE_VALUES = 3
+  BUCKIA_RESOLVE_VALUES = 3,
+  /** Both rows, where two different ones have the same key: the one that is not there gets a new key. */
+  BUCKIA_RESOLVE_BOTH = 4,
+  /** The local row that has the UNIQUE value of the incoming one stands for both. */
+  BUCKIA_RESOLVE_SAME = 5
 } buckia_version_choice;
 
 typedef struct buckia_resolve_options {
@@ -607,6 +611,30 @@ typedef struct buckia_file_options {
   void *progress_context;
   buckia_cancellation *cancellation;
 } buckia_file_options;
+
+/** Does what a command of `buckia` does that has no function of its own. `arguments`: a JSON object; NULL for none. JSON: that of the
+   command. `database`: NULL for commands that need none; `options` then have the home folder.
+
+   identity new      name
+   identity show, identity rotate, contact list
+   contact add       card (the line of a card or a rotation), name (optional)
+   contact trust     name, fingerprint
+   contact rename    name, newName
+   contact remove    name
+   invite            scope (an object), to, folder, expires (days; all three optional)
+   accept            invitation (the line), output, name, replace (both optional)
+   status            words (true or false)
+   doctor
+   snapshot          path
+   clocks            tables (a list; all where it is missing)
+   merge             theirs, base, output, onConflict, replace, unrelated, dryRun (all but theirs optional)
+   encrypt           path, output, to (a list) or passphrase, armor, replace
+   decrypt           path, output, replace; the options have identities and passphrase
+
+   An argument that the command does not have gives BUCKIA_MISUSE. */
+BUCKIA_API buckia_status buckia_call(
+    buckia_database *database, const char *command, const char *arguments, const buckia_file_options *options,
+    char **json, buckia_error **error);
 
 /** Opens and checks files and folders completely, and changes nothing. A file that is not in order is no error: the report says what
    is wrong with it. `all_good`: whether all are in order. JSON: that of `verify`. */

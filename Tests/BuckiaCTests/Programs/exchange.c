@@ -30,6 +30,15 @@ static char *send_changes(const char *now, const char *before, const char *outbo
   return report;
 }
 
+/* Makes the keys of a person whose files are in a folder of their own. */
+static char *join(const char *home, const char *arguments) {
+  buckia_file_options options = { .size = sizeof options, .home = home };
+  buckia_error *error = NULL;
+  char *report = NULL;
+  check(buckia_call(NULL, "identity new", arguments, &options, &report, &error), &error);
+  return report;
+}
+
 static const buckia_value *value_of(const buckia_value *row, const buckia_conflict *conflict, const char *column) {
   for (size_t i = 0; row && i < conflict->column_count; i++)
     if (strcmp(conflict->columns[i], column) == 0) return &row[i];
@@ -260,6 +269,28 @@ int main(int count, char **arguments) {
   /* What was applied for good is gone from the folder. */
   EXPECT(access(file, R_OK) != 0);
   EXPECT(receive_changes(ben, "outbox", NULL, NULL).applied == 0);
+
+  /* What has no function of its own is called by its name. */
+  report = join("home", "{\"name\": \"Anna\"}");
+  EXPECT(strstr(report, "\"name\":\"Anna\""));
+  buckia_free(report);
+  buckia_file_options home = { .size = sizeof home, .home = "home" };
+  report = NULL;
+  EXPECT(buckia_call(NULL, "contact list", "{\"typo\": 1}", &home, &report, &error) == BUCKIA_MISUSE && !report);
+  EXPECT(strstr(buckia_error_message(error), "typo"));
+  buckia_error_free(error);
+  error = NULL;
+  EXPECT(buckia_call(NULL, "status", NULL, &home, &report, &error) == BUCKIA_MISUSE);
+  buckia_error_free(error);
+  error = NULL;
+  buckia_database *database = NULL;
+  check(buckia_open("ben.db", &database, &error), &error);
+  check(buckia_call(database, "snapshot", "{\"path\": \"sent.db\"}", NULL, NULL, &error), &error);
+  check(buckia_call(database, "status", "{}", NULL, &report, &error), &error);
+  EXPECT(strstr(report, "\"shares\":[]"));
+  buckia_free(report);
+  buckia_close(database);
+  EXPECT(access("sent.db", R_OK) == 0);
 
   look_back("ben.db");
   expect_title(ben, 2, "Elm");

@@ -14,11 +14,11 @@ struct ServeConflictsTests {
     #expect(entry.all("td").prefix(3).map(\.text) == ["'b'", "'Ben'", "'</script>Anna'"])
     let taken = try site.press("Take what came", in: entry)
     #expect(taken.isGood)
-    #expect(taken.message.first == "#2 (notes, id = 2) is decided. The row was changed.")
+    #expect(taken.message.first == "#2 (notes, id = 2 (Ben)) is decided. The row was changed.")
     #expect(taken.root.all(class: "jump").map(\.text) == ["#1", "#3", "#4", "#5"])
     #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 2") == ["</script>Anna"])
     let kept = try site.press("Keep what was here", in: taken.entry("#1"))
-    #expect(kept.message.first == "#1 (notes, id = 1) is decided. The row is so already.")
+    #expect(kept.message.first == "#1 (notes, id = 1 (Ben)) is decided. The row has these values already.")
     let records = try #require(
       try site.bench.buckia(["conflicts", "ben.db", "--json"]).json["conflicts"] as? [[String: Any]])
     let resolutions = records.map { $0["resolution"] as? [String: Any] }

@@ -15,9 +15,9 @@ struct ServeInboxTests {
     let changes = try site.page(at: inbox.link("Look at its changes"))
     #expect(changes.root.all(class: "entry").count == 6)
     #expect(changes.root.all("td").contains { $0.text == "'</script>Anna'" })
-    let tried = try site.press("Only try it", in: changes.root)
+    let tried = try site.press("Dry run", in: changes.root)
     #expect(tried.isGood)
-    #expect(tried.message.first == "This was only tried: nothing was changed.")
+    #expect(tried.message.first == "This was a dry run: nothing was changed.")
     #expect(
       tried.message.contains { $0.hasPrefix("\(name): would be applied, rows: 1 updated; 5 conflicts.") },
       "\(tried.message)")

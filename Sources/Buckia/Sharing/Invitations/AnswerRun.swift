@@ -198,7 +198,7 @@ struct AnswerRun {
     else {
       throw BuckiaError(
         .wrongProof,
-        "its sender does not prove that they have the invitation: somebody has made it up, or has changed the invitation or the "
+        "its sender does not prove that they have the invitation: the answer was forged, or the invitation or the "
           + "answer")
     }
     if let ended = contacts.ending(of: acceptance.card) {

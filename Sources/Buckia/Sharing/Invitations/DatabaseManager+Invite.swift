@@ -47,7 +47,8 @@ extension DatabaseManager {
     }
     return try withWriter { connection in
       guard !isBorrowed || !connection.isInTransaction else {
-        throw BuckiaError(.misuse, "nobody can be invited inside a transaction of the app, which may still roll back")
+        throw BuckiaError(
+          .misuse, "an invitation cannot be made inside a transaction of the app, which may still roll back")
       }
       let transaction = try SQLiteTransaction(.immediate, on: connection)
       try Ledger.prepare(on: connection)

@@ -37,7 +37,8 @@ METHODS = {"auto": 0, "pages": 1, "rows": 2, "session": 3}
 POLICIES = {"keep-local": 0, "take-incoming": 1, "abort": 2, "latest": 3}
 SCHEMA_MODES = {"additive": 0, "exact": 1, "hold": 2, "adopt": 3}
 CONFLICT_KINDS = {"data": 1, "not-found": 2, "conflict": 3, "constraint": 4, "foreign-key": 5}
-VERSIONS = {"local": 1, "incoming": 2, "values": 3}
+VERSIONS = {"local": 1, "incoming": 2, "values": 3, "both": 4, "same": 5}
+ANSWERS = {word: number for word, number in VERSIONS.items() if word != "values"}
 
 
 class Value(Structure):
@@ -263,6 +264,7 @@ FUNCTIONS = {
     "buckia_log": (c_int, [_DATABASE, c_int64, _JSON, _ERROR]),
     "buckia_each_log_entry": (c_int, [_DATABASE, ItemCallback, c_void_p, _ERROR]),
     "buckia_undo": (c_int, [_DATABASE, _NAMES, c_size_t, POINTER(UndoOptions), _JSON, _ERROR]),
+    "buckia_call": (c_int, [_DATABASE, c_char_p, c_char_p, POINTER(FileOptions), _JSON, _ERROR]),
     "buckia_verify": (c_int, [_NAMES, c_size_t, POINTER(FileOptions), POINTER(c_bool), _JSON, _ERROR]),
     "buckia_invert": (c_int, [c_char_p, c_char_p, POINTER(FileOptions), _JSON, _ERROR]),
     "buckia_concat": (c_int, [_NAMES, c_size_t, c_char_p, POINTER(FileOptions), _JSON, _ERROR]),

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import json
+import logging
+import signal
+import threading
 from ctypes import byref, c_void_p
+from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
 from . import _abi
@@ -13,6 +17,9 @@ from ._errors import Error, MisuseError, error_class
 from ._progress import Progress
 
 T = TypeVar("T")
+
+logger = logging.getLogger("buckia")
+logger.addHandler(logging.NullHandler())
 
 Function = Callable[..., int]
 
@@ -63,7 +70,7 @@ class Call:
     def progress(self, tell: Optional[Callable[[Progress], object]]) -> Any:
         """What is told how far the call has come.
 
-        There is one even where nobody wants to know: Python notices an interrupt from the keyboard when it runs.
+        There is one even where it is not asked for: Python handles an interrupt from the keyboard while it runs.
         """
 
         def report(_context: object, progress: Any) -> int:
@@ -72,6 +79,31 @@ class Call:
             return 0
 
         return _abi.ProgressCallback(self.guarded(report, 1))
+
+    def _catch_interrupts(self) -> Any:
+        """Lets an interrupt from the keyboard stop the call.
+
+        What a signal's handler raises while a callback begins or ends, ctypes would print and forget. So what it raises
+        is kept, and raised when the call has stopped.
+
+        Returns:
+            The handler to put back; None where none was changed.
+        """
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler) or threading.current_thread() is not threading.main_thread():
+            return None
+
+        def keep(number: int, frame: Any) -> None:
+            try:
+                handler(number, frame)
+            except BaseException as error:
+                self._raised = self._raised or error
+
+        try:
+            signal.signal(signal.SIGINT, keep)
+        except ValueError:  # Not the main interpreter.
+            return None
+        return handler
 
     def items(self, read: Callable[[Any], T], found: list[T]) -> Any:
         """What takes a list, item by item."""
@@ -102,7 +134,22 @@ class Call:
         document, error = self.outcome(function, *arguments)
         if error is not None:
             raise error
+        log(document)
         return document
+
+    def command(
+        self, database: Optional[c_void_p], name: str, arguments: dict[str, Any], options: Any = None
+    ) -> Any:
+        """Does what a command does that has no function of its own, and returns its document.
+
+        Raises:
+            Error: It has failed. Whatever a callback has raised.
+        """
+        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+        if "\\u0000" in text:
+            raise ValueError("an argument has an embedded null character")
+        wanted = None if options is None else byref(options)
+        return self.document(library.buckia_call, database, name.encode(), text.encode(), wanted)
 
     def outcome(self, function: Function, *arguments: Any) -> tuple[Any, Optional[Error]]:
         """The same for a function that may give both a document and an error.
@@ -123,7 +170,12 @@ class Call:
     def result(self, function: Function, *arguments: Any) -> int:
         """Calls a function whose last parameter is an error, and returns its status."""
         error = c_void_p()
-        status = int(function(*arguments, byref(error)))
+        handler = self._catch_interrupts()
+        try:
+            status = int(function(*arguments, byref(error)))
+        finally:
+            if handler is not None:
+                signal.signal(signal.SIGINT, handler)
         try:
             if self._raised is not None:
                 raise self._raised
@@ -136,6 +188,18 @@ class Call:
             self._raised = None
 
 
+def log(document: Any) -> None:
+    """Says to the logger `buckia` what a document warns of, and what became of files."""
+    for warning in document.get("warnings", ()):
+        logger.warning("%s", warning)
+    for diff in document.get("diffs", ()):
+        is_done = diff["state"] in ("applied", "already-applied")
+        reason = "" if diff["reason"] is None else f": {diff['reason']}"
+        logger.log(logging.INFO if is_done else logging.WARNING, "%s: %s%s", diff["path"], diff["state"], reason)
+        for warning in diff["warnings"]:
+            logger.warning("%s: %s", diff["path"], warning)
+
+
 def failure(status: int, error: c_void_p) -> Error:
     """The error of a call that has failed. C's own is still to be freed."""
     if not error.value:
@@ -146,6 +210,6 @@ def failure(status: int, error: c_void_p) -> Error:
     return error_class(code, status)(
         code,
         decoded(library.buckia_error_message(error)),
-        path=None if where is None else decoded(where),
+        path=None if where is None else Path(decoded(where)),
         offset=details.get("offset"),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Optional
 
-from ._values import Row, Value
+from ._values import ConflictKind, ConflictOutcome, Row, Value
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Resolution:
     id: int
     """Its number."""
     answer: str
-    """`local`, `incoming` or `values`."""
+    """`local`, `incoming`, `values`, `deletion`, `both`, `same` or `equal`."""
     decided_by: str = field(metadata={"name": "by"})
     """Who has decided."""
     decided_at: datetime = field(metadata={"name": "at"})
@@ -47,16 +47,22 @@ class ConflictRecord:
     """Its number in this database."""
     diff: str
     """The diff file's id, or the digest of a raw changeset."""
+    sender: str
+    """Its sender, for people."""
+    sender_key: Optional[str]
+    """The verified key of the sender in hex; None where no signature says whose it is."""
+    label: Optional[str]
+    """What a person calls the row, such as its title; None where no column says it."""
     table: str
     """The table."""
     key: Row
     """The row's key."""
-    kind: str
+    kind: ConflictKind
     """`data`, `not-found`, `conflict`, `constraint` or `foreign-key`: why the change did not fit."""
-    outcome: str
+    outcome: ConflictOutcome
     """`kept-local`, `took-incoming`, `merged`, `resolved`, `omitted` or `reported`: what became of it."""
     base: Optional[Row]
-    """The row as its author saw it."""
+    """The row before the change of its sender."""
     local: Optional[Row]
     """The row as it was here."""
     incoming: Optional[Row]

@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from ctypes import byref, c_int64, c_void_p
-from typing import Any, Callable, Optional, Union
+from pathlib import Path
+from typing import Any, Callable, Literal, Optional, Union
 
 from . import _abi
 from ._abi import library
@@ -26,14 +27,15 @@ from ._arguments import (
     trust_mode,
 )
 from ._borrowing import PythonSQLite
-from ._calls import Call
+from ._calls import Call, log
 from ._conflicts import ConflictRecord, ConflictRule, ResolveReport
 from ._documents import read
 from ._progress import Progress
 from ._receiving import ApplyReport, InitReport, LogEntry, UndoReport
 from ._resolving import Resolver, callback
 from ._sending import DiffReport, ShareReport
-from ._values import PathLike, Value
+from ._standing import Acceptance, Examination, Invitation, MergeReport, Status
+from ._values import ConflictKind, Method, PathLike, Policy, SchemaMode, TrustMode, Value
 
 Tell = Callable[[Progress], object]
 """Is told now and then how far a call has come. What it raises stops the call and comes out of it unchanged."""
@@ -69,7 +71,7 @@ class Database:
             passphrase: What opens the identity where it is protected.
             timeout: How many seconds to wait for another program's lock.
         """
-        self.path: Optional[str] = os.fspath(path)
+        self.path: Optional[Path] = Path(path)
         """The file; None for a borrowed connection."""
         self._connection: Optional[sqlite3.Connection] = None
         self._home = home
@@ -111,7 +113,7 @@ class Database:
 
     def __repr__(self) -> str:
         if self._connection is None:
-            return f"buckia.Database({self.path!r})"
+            return f"buckia.Database({str(self.path)!r})"
         return f"buckia.Database.borrowing({self._connection!r})"
 
     @contextmanager
@@ -135,7 +137,7 @@ class Database:
             milliseconds = round(min(max(0.0, self._timeout * 1_000), 2**31 - 1))
             Call().run(library.buckia_set_busy_timeout, handle, milliseconds)
 
-    def init(self, *, trust: Optional[str] = None) -> InitReport:
+    def init(self, *, trust: Optional[TrustMode] = None) -> InitReport:
         """Makes the ledger tables, and the database where there is none. :meth:`apply` makes them, too.
 
         Args:
@@ -148,13 +150,120 @@ class Database:
         with self._opened() as handle:
             return read(InitReport, Call().document(library.buckia_init, handle, trust_mode(trust)))
 
+    def _command(self, name: str, /, **arguments: Any) -> Any:
+        with self._opened() as handle:
+            return Call().command(handle, name, arguments)
+
+    def status(self, *, words: bool = False) -> Status:
+        """Where the database stands: what is shared with whom, what has arrived, what is open.
+
+        Args:
+            words: Reads all shared rows, for their word fingerprint.
+        """
+        return read(Status, self._command("status", words=words))
+
+    def examine(self) -> Examination:
+        """What of the database replicates, and what does not and why."""
+        return read(Examination, self._command("doctor"))
+
+    def keep_clocks(self, tables: Optional[Iterable[str]] = None) -> list[str]:
+        """Lets tables record which diff has last set each of their columns, as the policy `latest` needs it.
+
+        Args:
+            tables: The tables; None for all.
+
+        Returns:
+            The tables that have got a clock now.
+        """
+        made: list[str] = self._command("clocks", tables=None if tables is None else list(tables))["clocks"]
+        return made
+
+    def snapshot(self, path: PathLike) -> int:
+        """Copies the database as it is now into a file from which the next diff is made, and returns its size in bytes.
+
+        All that is in it counts as known to others.
+        """
+        return int(self._command("snapshot", path=os.fspath(path))["bytes"])
+
+    def invite(
+        self,
+        scope: Mapping[str, Any],
+        *,
+        to: Optional[str] = None,
+        folder: Optional[str] = None,
+        expires: int = 7,
+    ) -> Invitation:
+        """Invites one person to get a part of the database.
+
+        Args:
+            scope: As of :meth:`share`.
+            to: What to call the person here; None for the name on their card.
+            folder: Where the files of both are going to be: a folder or a URL.
+            expires: How many days the invitation can be answered.
+
+        Raises:
+            Error: The scope cannot be followed, or there is no identity.
+        """
+        report = self._command("invite", scope=dict(scope), to=to, folder=folder, expires=expires)
+        return read(Invitation, report)
+
+    def accept(
+        self, invitation: str, output: PathLike, *, name: Optional[str] = None, replace: bool = False
+    ) -> Acceptance:
+        """Accepts an invitation: trusts its author, and writes the answer. Compare the fingerprint with them first.
+
+        Args:
+            invitation: The line.
+            output: A folder for the answer, or a file that ends in `.accept`.
+            name: What to call its author here; None for the name on their card.
+            replace: Replaces a file that is there already.
+        """
+        report = self._command(
+            "accept", invitation=invitation, output=os.fspath(output), name=name, replace=replace
+        )
+        return read(Acceptance, report)
+
+    def merge(
+        self,
+        theirs: PathLike,
+        base: Optional[PathLike] = None,
+        output: Optional[PathLike] = None,
+        *,
+        on_conflict: Literal["keep-local", "take-incoming", "abort"] = "keep-local",
+        replace: bool = False,
+        unrelated: bool = False,
+        dry_run: bool = False,
+    ) -> MergeReport:
+        """Merges what another database has changed since both had the same rows.
+
+        Args:
+            theirs: The other database.
+            base: The database that both began with; None where there is none.
+            output: The merged database; None to change this one.
+            on_conflict: What to do where both have changed a row.
+            replace: Replaces a file that is there already.
+            unrelated: Merges databases that share no table.
+            dry_run: Changes nothing: the report says what would happen.
+        """
+        report = self._command(
+            "merge",
+            theirs=os.fspath(theirs),
+            base=None if base is None else os.fspath(base),
+            output=None if output is None else os.fspath(output),
+            onConflict=on_conflict,
+            replace=replace,
+            unrelated=unrelated,
+            dryRun=dry_run,
+        )
+        return read(MergeReport, report)
+
     def diff(
         self,
         since: Optional[PathLike],
         output: PathLike,
         *,
         tables: Iterable[str] = (),
-        method: str = "auto",
+        method: Method = "auto",
         raw: bool = False,
         sign: bool = False,
         replace: bool = False,
@@ -209,7 +318,7 @@ class Database:
         unencrypted: bool = False,
         dry_run: bool = False,
         resync: bool = False,
-        on_leave: str = "withdraw",
+        on_leave: Literal["withdraw", "keep"] = "withdraw",
         propagate: bool = False,
         acknowledge: bool = False,
         replace: bool = False,
@@ -271,10 +380,10 @@ class Database:
         self,
         *files: PathLike,
         resolver: Optional[Resolver] = None,
-        on_conflict: str = "keep-local",
-        policies: Optional[Mapping[Union[str, tuple[str, str]], str]] = None,
-        schema: str = "additive",
-        trust: Optional[str] = None,
+        on_conflict: Policy = "keep-local",
+        policies: Optional[Mapping[Union[str, tuple[str, str]], Policy]] = None,
+        schema: SchemaMode = "additive",
+        trust: Optional[TrustMode] = None,
         triggers: bool = False,
         keep: bool = False,
         remove: bool = False,
@@ -343,6 +452,8 @@ class Database:
         with self._opened() as handle:
             document, error = call.outcome(library.buckia_apply, handle, *paths(files), byref(options), None)
         report = None if document is None else read(ApplyReport, document)
+        if document is not None:
+            log(document)
         if error is not None:
             error.report = report
             raise error
@@ -354,7 +465,7 @@ class Database:
         *,
         table: Optional[str] = None,
         diff: Optional[str] = None,
-        kind: Optional[str] = None,
+        kind: Optional[ConflictKind] = None,
         open: bool = False,
         newest: Optional[int] = None,
     ) -> list[ConflictRecord]:
@@ -381,7 +492,7 @@ class Database:
     def resolve(
         self,
         conflicts: Union[int, Iterable[int]],
-        take: Union[str, Mapping[str, Value]],
+        take: Union[Literal["local", "incoming", "both", "same"], Mapping[str, Value]],
         *,
         decided_by: Optional[str] = None,
         force: bool = False,
@@ -394,7 +505,8 @@ class Database:
 
         Args:
             conflicts: Their numbers (:attr:`ConflictRecord.id`).
-            take: `local`, `incoming`, or the values that columns get.
+            take: `local`, `incoming`, `both` where two rows have one key, `same` where a local row has the UNIQUE value of
+                the incoming one, or the values that columns get.
             decided_by: Who decides, as it is recorded: a name that people know.
             force: Overwrites rows that were changed since, and lets rows refer to others that are not there.
             remember: Keeps the answer as a rule for later conflicts with the same question.
@@ -408,7 +520,7 @@ class Database:
         numbers = [number(conflict, "the number of a conflict") for conflict in wanted]
         values, _kept = cells({} if isinstance(take, str) else take)
         version = (
-            choice(take, {"local": 1, "incoming": 2}, "take") if isinstance(take, str) else _abi.VERSIONS["values"]
+            choice(take, _abi.ANSWERS, "take") if isinstance(take, str) else _abi.VERSIONS["values"]
         )
         options = _abi.ResolveOptions(
             values=(_abi.Cell * len(values))(*values) if values else None,
@@ -474,7 +586,7 @@ class Database:
         self,
         *diffs: str,
         senders: Iterable[str] = (),
-        on_conflict: str = "keep-local",
+        on_conflict: Policy = "keep-local",
         dry_run: bool = False,
     ) -> UndoReport:
         """Takes back what diffs did to this database, also after their rows have been changed by others.

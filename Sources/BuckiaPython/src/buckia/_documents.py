@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, Union
 
 from ._values import Row, Value, from_json, row_from_json
@@ -52,6 +53,8 @@ def _value(type_: Any, value: Any) -> Any:
         return [_value(arguments[0], item) for item in value]
     if isinstance(type_, type) and is_dataclass(type_):
         return read(type_, value)
+    if type_ is Path:
+        return Path(value)
     return _moment(value) if type_ is datetime else value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 if TYPE_CHECKING:
@@ -18,14 +19,14 @@ class Error(Exception):
     """A word that stays the same between versions, such as `no-database`."""
     message: str
     """A sentence for people."""
-    path: Optional[str]
+    path: Optional[Path]
     """The file it is about."""
     offset: Optional[int]
     """The offset in the file, in bytes."""
     report: Optional[ApplyReport] = None
     """What had been applied before, where applying several files has stopped. That stays."""
 
-    def __init__(self, code: str, message: str, path: Optional[str] = None, offset: Optional[int] = None) -> None:
+    def __init__(self, code: str, message: str, path: Optional[Path] = None, offset: Optional[int] = None) -> None:
         super().__init__(code, message, path, offset)
         self.code = code
         self.message = message
@@ -33,7 +34,7 @@ class Error(Exception):
         self.offset = offset
 
     def __str__(self) -> str:
-        if self.path and self.path not in self.message:
+        if self.path and str(self.path) not in self.message:
             return f"{self.path}: {self.message}"
         return self.message
 
@@ -88,7 +89,7 @@ _CLASSES: dict[type[Error], str] = {
         mixedRecipients
     """,
     ConflictError: "conflict no-such-conflict no-such-rule unresolvable",
-    UndoError: "no-such-diff already-undone not-kept",
+    UndoError: "no-such-diff no-such-sender already-undone not-kept",
     MisuseError: "misuse wrongByteCount wrongLength wrongCharacter aboveMaximum",
 }
 _BY_CODE = {code: kind for kind, codes in _CLASSES.items() for code in codes.split()}

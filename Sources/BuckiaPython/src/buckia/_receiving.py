@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Optional
 
 from ._conflicts import ConflictRecord
 from ._documents import Remark
+from ._values import DiffState, TrustMode
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,13 @@ class DiffOutcome:
 
     id: Optional[str]
     """The diff file's id; None where it has none or could not be read."""
-    path: str
+    path: Path
     """The file."""
     sender: str
     """The sender, for people."""
     sender_key: Optional[str]
     """The verified key of the sender in hex; None where no signature says whose it is."""
-    state: str
+    state: DiffState
     """`applied`, `already-applied`, `waiting`, `held`, `quarantined` or `rejected`."""
     inserted: int
     """Rows inserted."""
@@ -74,7 +76,7 @@ class DiffOutcome:
 class ApplyReport:
     """What :meth:`Database.apply` did."""
 
-    trust: str
+    trust: TrustMode
     """Whose files are applied: `any` or `known`."""
     diffs: list[DiffOutcome]
     """Each file, in the order of applying."""
@@ -82,13 +84,13 @@ class ApplyReport:
     """Each answer to an invitation, as `--json` has it."""
     ignored: int
     """How many other files in the folders were left alone."""
-    misnamed: list[str]
+    misnamed: list[Path]
     """Diff files in the folders that go by another name than their id, and were left alone for that."""
     created_ledger: bool
     """Whether the ledger tables were made just now."""
     is_dry_run: bool
     """Whether nothing was changed, because only a report was wanted."""
-    outgoing_folders: list[str]
+    outgoing_folders: list[Path]
     """The folders of which nothing was removed, because they hold files that were made from this very database."""
     warnings: list[str]
     """What is worth knowing about the database; what is about one file is with that."""
@@ -96,7 +98,7 @@ class ApplyReport:
     """The same for programs."""
     seconds: float
     """How long it took."""
-    snapshot: Optional[str] = None
+    snapshot: Optional[Path] = None
     """The copy of the database that was made when all files were done."""
     conflicts: list[ConflictRecord] = field(default_factory=list)
     """The first of the conflicts that a dry run would have recorded."""
@@ -127,7 +129,7 @@ class LogEntry:
     """The sender, for people."""
     sender_key: Optional[str]
     """The verified key of the sender in hex; None where no signature says whose it is."""
-    state: str
+    state: DiffState
     """What became of it; see :attr:`DiffOutcome.state`."""
     applied_at: datetime
     """When."""
@@ -211,7 +213,7 @@ class InitReport:
     """Whether the ledger tables were made just now."""
     created_database: bool
     """Whether the database itself was made just now."""
-    trust: str
+    trust: TrustMode
     """Whose files are applied."""
     warnings: list[str]
     """What is worth knowing."""

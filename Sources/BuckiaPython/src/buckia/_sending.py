@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Optional
 
 from ._documents import Remark, SkippedItem
@@ -49,7 +50,7 @@ class DiffReport:
 
     id: Optional[str]
     """The id of the diff file; None where nothing has changed."""
-    path: Optional[str]
+    path: Optional[Path]
     """The file that was written; None where nothing has changed."""
     bytes: int
     """Its size."""
@@ -77,7 +78,7 @@ class Delivery:
 
     id: str
     """The diff's id."""
-    path: Optional[str]
+    path: Optional[Path]
     """Where it is."""
     bytes: int
     """Its size."""
@@ -123,7 +124,7 @@ class ShareReport:
 
     id: Optional[str]
     """The id of the diff file; None where nothing has changed, and in a dry run."""
-    path: Optional[str]
+    path: Optional[Path]
     """The file that was written."""
     files: list[Delivery]
     """All files of the diff: one for up to 64 recipients."""
@@ -171,7 +172,7 @@ class ChangesetReport:
 
     id: Optional[str]
     """The id of the file; None where no changes are left."""
-    path: Optional[str]
+    path: Optional[Path]
     """The file; None where no changes are left."""
     bytes: int
     """Its size."""
@@ -189,7 +190,7 @@ class ChangesetReport:
 class VerifiedFile:
     """One file and whether it is in order."""
 
-    path: str
+    path: Path
     """The file."""
     id: Optional[str]
     """Its id, where it has one."""
@@ -211,7 +212,7 @@ class VerifyReport:
 
     files: list[VerifiedFile]
     """The files, by id."""
-    misnamed: list[str]
+    misnamed: list[Path]
     """Diff files in the folders that go by another name than their id, and were not looked at for that."""
 
     @property

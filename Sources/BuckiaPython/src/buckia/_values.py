@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping
-from typing import Any, Optional, Union
+from typing import Any, Literal, Optional, Union
 
 from . import _abi
 
@@ -14,6 +14,27 @@ Value = Union[None, int, float, str, bytes]
 
 Row = dict[str, Value]
 """A row, or what is known of it: its values by column."""
+
+Policy = Literal["keep-local", "take-incoming", "abort", "latest"]
+"""What is done about a conflict."""
+
+SchemaMode = Literal["additive", "exact", "hold", "adopt"]
+"""What is done about tables and columns that are missing here."""
+
+TrustMode = Literal["any", "known"]
+"""Whose files are applied."""
+
+DiffState = Literal["applied", "already-applied", "waiting", "held", "quarantined", "rejected"]
+"""What became of a file."""
+
+ConflictKind = Literal["data", "not-found", "conflict", "constraint", "foreign-key"]
+"""Why a change did not fit."""
+
+ConflictOutcome = Literal["kept-local", "took-incoming", "merged", "resolved", "omitted", "reported"]
+"""What became of a conflict."""
+
+Method = Literal["auto", "pages", "rows", "session"]
+"""How databases are compared."""
 
 PathLike = Union[str, "os.PathLike[str]"]
 """A path."""
