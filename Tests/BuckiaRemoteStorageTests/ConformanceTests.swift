@@ -123,6 +123,12 @@ struct ConformanceTests {
     #expect(found == [])
   }
 
+  /// Bytes that break off while they are read end with an error, which who reads them can repeat. Anything else would be a wrong answer.
+  private func expectNothingWrong(_ faults: [StorageConformance.Fault]) {
+    #expect(faults.filter { !$0.finding.hasPrefix("throws") } == [])
+    #expect(faults.count < 4, "\(faults)")
+  }
+
   /// What a relay does to the connections of a test, by their numbers.
   enum Network: CaseIterable, Sendable {
     case slow, cuttingRequests, cuttingAnswers, cuttingBoth
@@ -150,9 +156,9 @@ struct ConformanceTests {
     let s3 = try await Relay(to: Servers.s3.get().port) { network.behaviour($0) }
     let apache = try await Relay(to: Servers.apache.get().port) { network.behaviour($0) }
     let bucket = try await Servers.bucket(at: s3.address, over: transport, retries: settings.retries)
-    #expect(try await faults(of: bucket) == [])
+    expectNothingWrong(try await faults(of: bucket))
     let folder = try Servers.folder(at: "\(apache.address)/open", over: transport, retries: settings.retries)
-    #expect(try await faults(of: folder) == [])
+    expectNothingWrong(try await faults(of: folder))
     withExtendedLifetime((s3, apache)) {}
   }
 
