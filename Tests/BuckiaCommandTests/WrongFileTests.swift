@@ -130,7 +130,7 @@ struct WrongFileTests {
     let bench = try Workbench()
     #expect(try bench.buckia(["changeset", "invrt", "x"]).diagnostics.contains("Did you mean 'invert'?"))
     let none = try bench.buckia(["frobnicate"])
-    #expect(none.status == 64 && none.diagnostics.contains("These are: init, diff, share"), "\(none.diagnostics)")
+    #expect(none.status == 64 && none.diagnostics.contains("These are: init, snapshot, diff"), "\(none.diagnostics)")
     #expect(try bench.buckia(["help", "diff"]).status == 0)
     #expect(try bench.buckia(["help", "changeset", "sort"]).status == 0)
   }

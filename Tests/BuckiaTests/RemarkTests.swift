@@ -43,7 +43,11 @@ struct RemarkTests {
     ),
     (
       .counters,
-      "column \"1.2\" is a count that triggers keep: it travels as a value, so when two copies have counted by themselves, one of the counts is lost; recompute it afterwards"
+      "column \"1.2\" is a count that triggers keep: it travels as a value, so when two copies have counted by themselves, one of the counts is lost; recompute it afterwards. A merge adds up what both have counted"
+    ),
+    (
+      .timesKept,
+      "column \"1.2\" is a time that a trigger notes: where two copies have noted different ones, applying a diff meets a conflict; a merge keeps the later one"
     ),
     (
       .heldChanges,
@@ -165,6 +169,10 @@ struct RemarkTests {
       "1: it was not rewritten after 2 was applied, and the changes of that diff are no longer on record, so your next diff has them, too"
     ),
     (
+      .firstSnapshot,
+      "there was no snapshot 1 yet, so all that was in the database counts as known to the others: what you had changed before and not sent is in none of your next differences"
+    ),
+    (
       .clocksNotKept,
       "1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send these changes again: 2"
     ),
@@ -176,6 +184,11 @@ struct RemarkTests {
       .renumberedRows,
       "table \"1\" has no primary key, and both sides have given the same rowids to different rows: 2 of the incoming rows got others"
     ),
+    (
+      .remappedKeys,
+      "table \"1\": both sides have added rows with the same numbers; 2 of the incoming rows got others, and so did what refers to them"
+    ),
+    (.matchedRows, "table \"1\": 2 of the incoming rows are here under other numbers, which count"),
     (
       .schemaNotMerged,
       "what the other side has changed in the schema could not be taken over, but for new tables and columns: 1"
