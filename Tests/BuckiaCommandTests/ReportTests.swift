@@ -117,7 +117,7 @@ struct ReportTests {
     #expect(
       alone.lines(style: plain) == [
         "#8  things, id = 1",
-        "  A constraint of the table refuses the row; the change was left out. From d",
+        "  A constraint of the table refuses the row; the change was not applied. From d",
         "  NOT NULL constraint failed",
         "  column  before  here    incoming",
         "  name    no row  no row  NULL",

@@ -43,7 +43,7 @@ struct ResolveVerbTests {
 
       Resolved 1 conflict, 1 row changed.
       $ buckia resolve ben.db 1 --take {"title":"Both","stars":4.5} --by Anna
-      #1  notes, id = 1 (Ben)
+      #1  notes, id = 1 (Anna)
         The row was changed.
         column  before  after
         title   'Anna'  'Both'
@@ -56,7 +56,7 @@ struct ResolveVerbTests {
       #1  notes, id = 1 (Ben)
         The row was changed here, too; the local row was kept.
         From …
-        Resolved by Anna, …: values of their own.
+        Resolved by Anna, …: values that were typed.
         column  before  here   incoming
         title   'a'     'Ben'  'Anna'
 
@@ -99,7 +99,7 @@ struct ResolveVerbTests {
         stars   2.0    9.0
 
       Resolved 0 conflicts, 0 rows changed; 1 conflict stayed as it is.
-      --force writes the row all the same.
+      --force writes the row anyway.
       $ buckia resolve ben.db 2 --take incoming --force --quiet
       $ sql ben.db SELECT title, stars FROM notes WHERE id = 2
       Anna|9.0
@@ -112,7 +112,7 @@ struct ResolveVerbTests {
     try Transcript(
       """
       $ buckia resolve ben.db 3 --take incoming
-      #3  notes, id = 3
+      #3  notes, id = 3 (Anna)
         The row was inserted.
         Not known, so left to their defaults: stars.
         column  before  after
@@ -133,15 +133,15 @@ struct ResolveVerbTests {
       $ buckia resolve ben.db --all --open --kind data --table notes --take incoming --remember --by Ben
       …
       Resolved 2 conflicts, 2 rows changed.
-      Remembered as rule 1: where UPDATE meets another version of a row of notes
-        (data) and they differ in title, what comes in is taken.
+      Remembered as rule 1: when an UPDATE conflicts with a row of notes in title,
+        take the incoming version.
       $ buckia conflicts ben.db --open --summary
       1 conflict in all:
         table  kind       conflicts
         notes  not-found          1  …
       $ buckia conflicts ben.db --rules
-      Rule 1  where UPDATE meets another version of a row of notes (data) and they
-          differ in title, what comes in is taken.
+      Rule 1  when an UPDATE conflicts with a row of notes in title, take the incoming
+          version.
         Decided by Ben at #1, … UTC
       $ sql ben.db UPDATE notes SET title = 'again' WHERE id = 4
       $ sql new.db UPDATE notes SET title = 'Anna' WHERE id = 4

@@ -184,7 +184,7 @@ struct DiffFunctionTests {
         "error 1: buckia_changes needs the argument buckia_file",
         "error 1: buckia_changes takes the bytes of a file as a blob, such as readfile('…') in the shell",
         "error 1: blob: a table header names no key column (at byte 0); nothing of it was used; its sender's program has to make it "
-          + "anew",
+          + "again",
         "error 1: blob: it is not a zstd-compressed file; the file is damaged or was not made by Buckia; fetch it again",
         "still there",
       ])
