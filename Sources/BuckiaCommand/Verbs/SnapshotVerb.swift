@@ -25,7 +25,7 @@ struct SnapshotVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager.snapshot(to: path)
+    let report = try target.manager(home: home.folder).snapshot(to: path)
     try console.document([
       "version": 1, "path": .string(report.path), "bytes": .integer(report.bytes),
       "replaced": .bool(report.isReplacement),
