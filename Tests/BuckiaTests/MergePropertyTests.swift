@@ -181,9 +181,8 @@ import Testing
     let tables = try TestDatabases.texts(
       "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'buckia%' AND name NOT LIKE 'sqlite%'",
       on: path)
-    return try Set(
-      tables.flatMap { try TestDatabases.texts("SELECT * FROM \($0)", on: path) }.flatMap { $0.split(separator: "|") }
-        .map(String.init))
+    let rows: [String] = try tables.flatMap { try TestDatabases.texts("SELECT * FROM \($0)", on: path) }
+    return Set(rows.flatMap { $0.split(separator: "|").map(String.init) })
   }
 
   @Test("Whatever both sides do to the schema, each value that a person wrote is in a row or in a conflict")
