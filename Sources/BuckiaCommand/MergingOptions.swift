@@ -93,6 +93,7 @@ struct PolicyChoice: ExpressibleByArgument {
   }
 
   static var allValueStrings: [String] { ConflictPolicy.allCases.map(\.rawValue) }
+  static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
 }
 
 extension ConflictPolicies {

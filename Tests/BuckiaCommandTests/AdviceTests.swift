@@ -13,6 +13,7 @@ struct AdviceTests {
       .triggers: " with `apply --triggers on`",
       .attachmentsNotUnpacked: "; `tar --zstd -xf` does it",
       .undoNotKept: "; `init --undo-size` keeps more",
+      .firstSnapshot: "; `buckia snapshot` makes the first one, of a copy from before",
       .sentBefore: "; `diff --again` does it",
       .stateDiffers: "; `share --resync` does that at the sender",
       .stateAltered: "; `share --resync` does that at the sender",

@@ -18,9 +18,12 @@ final class DecodedChange {
   private let columnCount: Int
   private let isKey: [Bool]
   private let isPatchset: Bool
+  private let keepsUnchanged: Bool
   private let values: UnsafeMutableBufferPointer<ValueSlice>
 
-  init(of table: ChangesetTable) {
+  /// - Parameter keepsUnchanged: True to compare old values of columns that an UPDATE leaves alone, too, as those of a row without a key have them.
+  init(of table: ChangesetTable, keepingUnchanged keepsUnchanged: Bool = false) {
+    self.keepsUnchanged = keepsUnchanged
     columnCount = table.columnCount
     isKey = table.keyFlags.map { $0 != 0 }
     isPatchset = table.format == .patchset
@@ -112,8 +115,11 @@ final class DecodedChange {
       } else {
         values[columnCount + column] = value
         if !value.isDefined {
-          // An UPDATE of a row without a key has these values, too.
-          if values[column].isDefined { masks.compared.insert(column) }
+          if keepsUnchanged, values[column].isDefined {
+            masks.compared.insert(column)
+          } else {
+            values[column] = .undefined
+          }
         } else {
           masks.changed.insert(column)
           if values[column].isDefined { masks.compared.insert(column) }

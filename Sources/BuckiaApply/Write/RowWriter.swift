@@ -55,7 +55,7 @@ final class RowWriter {
     self.contents = contents
     self.observer = observer
     key = RowKey(of: header)
-    change = DecodedChange(of: header)
+    change = DecodedChange(of: header, keepingUnchanged: statements.match.local.isKeyedByRowID)
   }
 
   /// Runs a statement that writes a row, which is not counted.

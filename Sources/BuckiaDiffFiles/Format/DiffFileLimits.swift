@@ -39,6 +39,8 @@ package struct DiffFileLimits: Sendable {
   package var expansion: Int64
   /// The most bytes that one change may have: all of it is in memory, several times over, when it is applied. No limit unless set.
   package var changeBytes = Int64.max
+  /// So large a change is never too large, however little memory there is to be.
+  private static let usualChangeBytes = 8 << 20
   /// True where what is above the limits may well be meant, and a person has to say so: then the error has the code `overLimit`. Else nothing
   /// honest is above them.
   package var mayBeMeant = false
@@ -57,7 +59,7 @@ package struct DiffFileLimits: Sendable {
   /// - Parameter memory: How many bytes of memory applying may take.
   package static func unattended(memory: Int) -> DiffFileLimits {
     var limits = DiffFileLimits(freeContentBytes: 64 << 20, expansion: 100)
-    limits.changeBytes = Int64(memory / 2)
+    limits.changeBytes = Int64(max(memory / 2, usualChangeBytes))
     limits.mayBeMeant = true
     return limits
   }

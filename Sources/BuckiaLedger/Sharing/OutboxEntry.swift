@@ -56,7 +56,7 @@ package struct OutboxEntry: Equatable, Sendable {
   package static func newest(
     _ count: Int, on connection: borrowing SQLiteConnection
   ) throws -> [(entry: OutboxEntry, madeAt: Int64, isDelivered: Bool)] {
-    guard let format = try Ledger.format(on: connection), format >= 8 else { return [] }
+    guard try Ledger.exists(on: connection) else { return [] }
     let query = """
       SELECT diff, share, sequence, digest, file, made_at, is_delivered FROM main.buckia_outbox
       ORDER BY made_at DESC, diff DESC LIMIT \(count)

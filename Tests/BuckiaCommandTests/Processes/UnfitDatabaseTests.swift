@@ -96,13 +96,16 @@ struct UnfitDatabaseTests {
     #expect(try bench.names(in: "folder.db").isEmpty)
   }
 
-  @Test("An empty file is an empty database: what is missing is made")
+  @Test("An empty file can be looked at and receive rows, and is no side of a difference")
   func emptyFile() throws {
     let bench = try delivered()
     try Data().write(to: bench.folder.appendingPathComponent("empty.db"))
     #expect(try bench.buckia(["doctor", "empty.db"]).status == 0)
     #expect(try bench.buckia(["log", "empty.db"]).status == 0)
-    #expect(try bench.buckia(["diff", "empty.db", "new.db", "-o", "all.bdiff"]).status == 0)
+    let refused = try bench.buckia(["diff", "empty.db", "new.db", "-o", "all.bdiff"])
+    #expect(refused.status == 1 && refused.diagnostics.contains("empty.db"), "\(refused.diagnostics)")
+    try bench.sql("none.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, b TEXT)")
+    #expect(try bench.buckia(["diff", "none.db", "new.db", "-o", "all.bdiff"]).status == 0)
     #expect(try bench.buckia(["apply", "empty.db", "all.bdiff"]).status == 0)
     #expect(
       try TestDatabases.content(of: bench.path("empty.db")) == TestDatabases.content(of: bench.path("new.db")))
