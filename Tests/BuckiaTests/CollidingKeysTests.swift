@@ -105,7 +105,7 @@ struct CollidingKeysTests {
     #expect(try couple.apply(to: "anna").diffs.map(\.conflicts) == [1])
     #expect(try couple.rows("SELECT code, birthday FROM person WHERE id = 4", of: "anna") == ["41|NULL"])
     #expect(try couple.conflicts(of: "anna").last == "person 4 data keptLocal")
-    #expect(try couple.reasons(of: "anna").last?.contains("its author means another row") == true)
+    #expect(try couple.reasons(of: "anna").last?.contains("its sender means another row") == true)
   }
 
   @Test("With take-incoming, the phones that referred to the person who had to go are named")

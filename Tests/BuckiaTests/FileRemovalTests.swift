@@ -58,12 +58,12 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
   @Test("What an interrupted removal has left of a file that is named by itself is found, too")
   func leftoverOfNamedFile() throws {
     let exchange = try Exchange(notes)
-    let path = exchange.folder.file("mail attachment")
+    let path = exchange.folder.file("mail.attachment")
     try exchange.send("INSERT INTO notes VALUES (2, 2)", to: .file(path, replacing: false))
-    try FileManager.default.moveItem(atPath: path, toPath: exchange.folder.file(".buckia-0.mail attachment"))
+    try FileManager.default.moveItem(atPath: path, toPath: exchange.folder.file(".buckia-0.mail.attachment"))
     let options = ApplyOptions(removesNamedFiles: true)
     #expect(try exchange.database.processInboundChanges([path], options: options).applied.count == 1)
-    #expect(!exchange.folder.has(".buckia-0.mail attachment"))
+    #expect(!exchange.folder.has(".buckia-0.mail.attachment"))
     #expect(throws: BuckiaError.self) { try exchange.database.processInboundChanges([path], options: options) }
   }
 

@@ -131,7 +131,7 @@ private let notes = """
     for _ in 0..<2 {
       let report = try exchange.apply()
       #expect(report.diffs.map(\.state) == [.waiting])
-      #expect(report.diffs.first?.reason?.contains("future") == true)
+      #expect(report.diffs.first?.reason?.contains("ahead of this clock") == true)
     }
     #expect(try exchange.everythingButOurs() == before)
     #expect(FileManager.default.fileExists(atPath: path))
