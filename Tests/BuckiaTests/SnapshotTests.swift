@@ -276,7 +276,7 @@ struct SnapshotTests {
     let error = #expect(throws: BuckiaError.self) {
       try ben.database.processInboundChanges([ben.inbound], options: options)
     }
-    #expect(error?.code == .notReplaceable && error?.description.contains("name a file that does not exist") == true)
+    #expect(error?.code == .notReplaceable && error?.description.contains("make a snapshot of it") == true)
     #expect(try ben.content == before)
     #expect(try folder.names(in: "ben-inbound").count == 1)
     #expect(try Data(contentsOf: URL(fileURLWithPath: mail)) == content)
