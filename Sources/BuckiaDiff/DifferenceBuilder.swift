@@ -66,12 +66,18 @@ struct DifferenceBuilder {
   /// Names a table whose rows do not travel.
   private mutating func skipRows(of entry: SchemaEntry, because reason: String) throws {
     let known = older.schema.entry(named: entry.name)
-    let isSame =
-      try known.map {
-        try pages?.isUnchanged(entry) == true
-          || older.schema.contentStaying(of: $0)
-            == newer.schema.contentStaying(of: entry)
-      } ?? (newer.schema.contentStaying(of: entry)?.rows ?? 0 == 0)
+    var isSame = false
+    do {
+      if let known {
+        isSame =
+          try pages?.isUnchanged(entry) == true
+          || older.schema.contentStaying(of: known) == newer.schema.contentStaying(of: entry)
+      } else {
+        isSame = try newer.schema.contentStaying(of: entry)?.rows ?? 0 == 0
+      }
+    } catch let error as SQLiteError where error.primaryCode == 1 {
+      // Its name is none that a statement can have, so its rows are not known to be the same.
+    }
     skipped.append(
       SkippedItem(name: entry.name.text, reason: SkipReason(.notReplicated, reason), differs: !isSame))
   }
