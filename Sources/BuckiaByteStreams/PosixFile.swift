@@ -300,7 +300,7 @@ private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -
 }
 
 extension PosixFile {
-  /// The path that a symbolic link leads to, from link to link, whether or not there is a file; any other path as it is.
+  /// The path that a symbolic link leads to, from link to link, even if no file is there; any other path unchanged.
   package static func target(ofLink path: String) -> String {
     var path = path
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)

@@ -27,6 +27,6 @@ struct DecryptionOptions: ParsableArguments {
     guard !identity.isEmpty || passphraseFile != nil else { return nil }
     return try FileDecryption(
       identities: identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) },
-      passphraseBytes: passphraseFile.map { try SecretFile.passphrase(in: CipherPath.source($0)) })
+      passphraseBytes: passphraseFile.map { try SecretFile.passphrase(in: ArgumentFile.cipherSource($0)) })
   }
 }

@@ -32,7 +32,7 @@ struct HomeOptions: ParsableArguments {
   var passphrase: IdentityPassphrase {
     let file = identityPassphraseFile ?? Self.variable
     return IdentityPassphrase {
-      if let file { return try SecretFile.passphrase(in: CipherPath.source(file)) }
+      if let file { return try SecretFile.passphrase(in: ArgumentFile.cipherSource(file)) }
       return try PassphrasePrompt.ask("Passphrase of your identity: ", elsewhere: "--identity-passphrase-file")
     }
   }

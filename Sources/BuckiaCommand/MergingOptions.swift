@@ -24,7 +24,7 @@ struct MergingOptions: ParsableArguments {
   @Flag(
     inversion: .prefixedNo,
     help:
-      "Whether rows that both have added under one number are kept both: those of THEIRS get other numbers, and what refers to them follows."
+      "Keep both rows where both sides have added one under the same number: that of THEIRS gets another number, and what refers to it follows."
   )
   var remap = true
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Buckia
 
-/// The answer to a conflict as it is typed: `local`, `incoming`, `both`, `same`, or a JSON object of columns and their values.
+/// The answer to a conflict as a person types it: `local`, `incoming`, `both`, `same`, or a JSON object of columns and their values.
 struct TypedAnswer {
   let answer: ConflictAnswer
 

@@ -98,7 +98,7 @@ package enum LedgerSettings {
   private static func received(from sender: String) -> String { "received-\(sender)" }
   private static let millisecondsPerDay: Int64 = 86_400_000
 
-  /// How many bytes of changes a sender has brought on a day (UTC) by files that nobody has let through.
+  /// How many bytes of changes a sender has brought on a day (UTC), without files that a person has let through.
   ///
   /// - Parameters:
   ///   - sender: The verified key in hex; empty for unsigned files.

@@ -19,7 +19,7 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
   public var resumesUploads: Bool
   /// The digests that the storage checks when something is put. Without one, only sizes are compared.
   public var checksums: [ContentChecksum.Algorithm]
-  /// Whether looking one object up lists its folder, since the storage has no other way. Of many objects one listing is asked for then.
+  /// True if looking up one object lists its folder, since the storage has no other way. Several objects are then looked up by one listing.
   public var looksUpInListings: Bool
   /// How many transfers at once the storage stands.
   public var transferLimit: Int

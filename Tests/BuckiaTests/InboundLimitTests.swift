@@ -78,7 +78,7 @@ struct InboundLimitTests {
     withExtendedLifetime(sent) {}
   }
 
-  @Test("What one sender brings in a day has a limit, which no further call begins anew", arguments: [false, true])
+  @Test("What one sender brings in a day has a limit, which another call does not restart", arguments: [false, true])
   func sender(isRaw: Bool) throws {
     try prepare()
     for id in 1...5 { try send("INSERT INTO note VALUES (\(id), randomblob(40000))", isRaw: isRaw) }

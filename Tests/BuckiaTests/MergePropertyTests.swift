@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  /// Statements of one side: edits with values that nobody else writes, around a change of the schema.
+  /// Statements of one side: edits with values that no other side writes, around a change of the schema.
   private struct Migration {
     var random: SeededGenerator
     let side: String

@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(
-    "A type that would make another value of an edit keeps the table as it is here",
+    "A type that would make another value of an edit keeps the local definition of the table",
     arguments: [("'007'", false), ("'7'", true), ("'seven'", true)])
   func retyped(value: String, isMerged: Bool) throws {
     let three = try ThreeWay(

@@ -15,9 +15,8 @@ struct KnownReplica: Equatable {
 /// A line of text: the incarnation, the number of the entry and the diff that was made last, both of a fixed width so that they
 /// can be replaced in place, and the path, with what would end the line or cannot be seen escaped by `%`.
 extension KnownReplica {
-  /// Where the progress begins in the line, in bytes, and how long it is.
+  /// Where the progress begins in the line, in bytes.
   static let progressOffset = 2 * IncarnationID.byteCount + 1
-  static let progressLength = entryDigits + 1 + KSUID.textLength
 
   private static let entryDigits = 19
   private static let noEntry = String(repeating: "-", count: entryDigits)

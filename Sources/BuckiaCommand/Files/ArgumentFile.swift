@@ -28,7 +28,12 @@ enum ArgumentFile {
     }
   }
 
-  /// Whether there is such a file.
+  /// Where bytes to encrypt or decrypt, or a passphrase, come from.
+  static func cipherSource(_ argument: String) -> CipherSource {
+    argument == standardInput ? .standardInput : .path(argument)
+  }
+
+  /// True if there is such a file.
   static func isThere(_ argument: String) -> Bool { FileManager.default.fileExists(atPath: argument) }
 
   /// The file, for people.

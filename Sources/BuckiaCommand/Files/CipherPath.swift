@@ -13,7 +13,7 @@ struct CipherPath {
   var isStandardOutput: Bool { output == Self.standardStream || (output == nil && input == Self.standardStream) }
 
   /// Where the bytes come from.
-  var source: CipherSource { Self.source(input) }
+  var source: CipherSource { ArgumentFile.cipherSource(input) }
 
   /// The path of the encrypted file.
   var encrypted: String { output ?? (isStandardOutput ? Self.standardStream : name + Self.suffix) }
@@ -27,11 +27,6 @@ struct CipherPath {
   }
 
   private var name: String { input.fileName }
-
-  /// Where the bytes of an argument come from.
-  static func source(_ argument: String) -> CipherSource {
-    argument == standardStream ? .standardInput : .path(argument)
-  }
 
   /// Where the result goes.
   func target(_ path: String, replacing isReplacing: Bool) -> CipherTarget {

@@ -142,7 +142,7 @@ extension ApplyReport {
         "your next diff has \(count.counted("change")) made here and not sent yet"
       }
     var lines = style.wrapped(
-      "\(snapshot.path.escaped) has the state that others know of the database (\(ByteCount(Int(snapshot.bytes)))); \(told).",
+      "\(snapshot.path.escaped) has the state of the database that your recipients have (\(ByteCount(Int(snapshot.bytes)))); \(told).",
       hanging: 2)
     if wasWrittenMeanwhile {
       let remark = "another program has written to the database meanwhile; its changes are not in your next diff"
@@ -158,7 +158,7 @@ extension ApplyReport {
     guard !files.isEmpty else { return [] }
     let shown = files.prefix(style.isFull ? .max : 5)
     let lines = style.wrapped(
-      "\(files.count.counted("file")) \(files.count == 1 ? "brings" : "bring") more than may come by itself. If the sender means it, let \(files.count == 1 ? "it" : "each") through:",
+      "\(files.count.counted("file")) \(files.count == 1 ? "brings" : "bring") more than is applied without being asked for. If the sender means it, let \(files.count == 1 ? "it" : "each") through:",
       hanging: 2)
     return lines + shown.map { "  buckia apply \(database.shellQuoted) \($0.path.shellQuoted)" }
       + (shown.count < files.count ? [style.rest(files.count - shown.count, "file", indent: 2)] : [])

@@ -50,7 +50,7 @@ struct Style {
       width: TerminalWidth.of(descriptor: descriptor), isFull: isFull)
   }
 
-  /// The style of standard error, which a file or another program gets line by line as it is.
+  /// The style of standard error, which is not wrapped for a file or another program.
   static func ofMessages(isFull: Bool = false) -> Style {
     let style = Style(descriptor: StandardStream.error.rawValue, isFull: isFull)
     return isatty(StandardStream.error.rawValue) != 0

@@ -76,7 +76,7 @@ struct ApplyVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "Write the state that others know of the database: the OLD of your next diff. It replaces an earlier snapshot, and no other file.",
+      "Write the state of the database that your recipients have: the OLD of your next diff. It replaces an earlier snapshot, and no other file.",
       valueName: "file"))
   var snapshot: String?
 

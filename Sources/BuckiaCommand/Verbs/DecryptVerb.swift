@@ -66,7 +66,7 @@ struct DecryptVerb: Verb {
   }
 
   private func passphrase() throws -> [UInt8]? {
-    if let passphraseFile { return try SecretFile.passphrase(in: CipherPath.source(passphraseFile)) }
+    if let passphraseFile { return try SecretFile.passphrase(in: ArgumentFile.cipherSource(passphraseFile)) }
     return identity.isEmpty ? try PassphrasePrompt.ask("Passphrase: ") : nil
   }
 }

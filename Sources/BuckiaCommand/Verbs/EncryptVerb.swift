@@ -68,7 +68,7 @@ struct EncryptVerb: Verb {
       return try FileEncryption(to: to.map { try recipients.key($0) })
     }
     if let passphraseFile {
-      return try FileEncryption(passphrase: SecretFile.passphrase(in: CipherPath.source(passphraseFile)))
+      return try FileEncryption(passphrase: SecretFile.passphrase(in: ArgumentFile.cipherSource(passphraseFile)))
     }
     return try FileEncryption(passphrase: PassphrasePrompt.askForNew())
   }

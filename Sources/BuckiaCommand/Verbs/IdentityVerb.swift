@@ -181,7 +181,8 @@ private enum NewPassphrase {
   /// The passphrase in a file, or one that is asked for twice; nil for none.
   static func given(_ file: String?, asking asks: Bool) throws -> IdentityPassphrase? {
     guard file != nil || asks else { return nil }
-    let bytes = try file.map { try SecretFile.passphrase(in: CipherPath.source($0)) } ?? PassphrasePrompt.askForNew()
+    let bytes =
+      try file.map { try SecretFile.passphrase(in: ArgumentFile.cipherSource($0)) } ?? PassphrasePrompt.askForNew()
     return IdentityPassphrase(bytes)
   }
 }

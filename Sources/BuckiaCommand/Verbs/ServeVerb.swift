@@ -40,7 +40,7 @@ struct ServeVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "Write the state that others know of the database after files were applied: the OLD of your next diff.",
+      "Write the state of the database that your recipients have after files were applied: the OLD of your next diff.",
       valueName: "file"))
   var snapshot: String?
 

@@ -5,14 +5,14 @@ import Buckia
 struct SnapshotVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "snapshot",
-    abstract: "Makes the first snapshot: the database as others know it.",
+    abstract: "Make the first snapshot of a database, which a diff starts from.",
     discussion: """
-      All that is in DB counts as known to the others: make the snapshot while you and they have the same rows, before you change anything. \
-      If you have changed rows since, make it of a copy from before. It is the OLD of `diff`, and \
-      `apply --snapshot` keeps it from then on.
-
       Example:
         buckia snapshot notes.sqlite -o shared.sqlite
+
+      All that is in DB counts as sent: make the snapshot while you and your recipients have the same rows, before you change anything. \
+      If you have changed rows since, make it of a copy from before. It is the OLD of `diff`, and \
+      `apply --snapshot` keeps it up to date.
       """)
 
   @OptionGroup var target: DatabaseOptions

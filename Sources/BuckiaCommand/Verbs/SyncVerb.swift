@@ -66,7 +66,7 @@ struct SyncVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "Let a diff through that is held because it brings more than may come by itself. Can be given several times.",
+      "Let a diff through that is held because of its size. Can be given several times.",
       valueName: "id"))
   var allow: [String] = []
 
@@ -120,7 +120,7 @@ struct SyncVerb: Verb {
     return status
   }
 
-  /// - Parameter command: How the round was started, where the person signs in; nil where nobody does.
+  /// - Parameter command: The command that started the round, if its storage needs a sign-in; else nil.
   private func round(
     _ client: BuckiaClient, _ options: SyncOptions, _ line: ProgressLine, asking command: String?
   ) throws -> SyncResult {

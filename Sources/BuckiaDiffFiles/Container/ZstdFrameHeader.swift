@@ -6,8 +6,6 @@ import BuckiaByteStreams
 /// would accept: dictionaries, frames without checksum, skippable frames, unused bits that are set.
 struct ZstdFrameHeader {
   static let magic: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd]
-  /// Where the descriptor stands, the byte after the magic number.
-  static let descriptorOffset = magic.count
   /// Windows up to 8 MiB, the size every decoder is asked to support.
   static let windowLogLimit = 23
 

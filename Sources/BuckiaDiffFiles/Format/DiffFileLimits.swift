@@ -39,8 +39,8 @@ package struct DiffFileLimits: Sendable {
   package var expansion: Int64
   /// The most bytes that one change may have: all of it is in memory, several times over, when it is applied. No limit unless set.
   package var changeBytes = Int64.max
-  /// So large a change is never too large, however little memory there is to be.
-  private static let usualChangeBytes = 8 << 20
+  /// The size up to which a change is always allowed, however little memory applying may take.
+  private static let minimumChangeBytes = 64 << 10
   /// True where what is above the limits may well be meant, and a person has to say so: then the error has the code `overLimit`. Else nothing
   /// honest is above them.
   package var mayBeMeant = false
@@ -54,12 +54,12 @@ package struct DiffFileLimits: Sendable {
     self.expansion = expansion
   }
 
-  /// What a file may ask for that nobody has looked at: it has come into a folder to which others write.
+  /// The limits of a file that was found in a folder, to which other people write.
   ///
   /// - Parameter memory: How many bytes of memory applying may take.
   package static func unattended(memory: Int) -> DiffFileLimits {
     var limits = DiffFileLimits(freeContentBytes: 64 << 20, expansion: 100)
-    limits.changeBytes = Int64(max(memory / 2, usualChangeBytes))
+    limits.changeBytes = Int64(max(memory / 2, minimumChangeBytes))
     limits.mayBeMeant = true
     return limits
   }

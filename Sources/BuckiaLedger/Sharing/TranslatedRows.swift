@@ -37,7 +37,7 @@ package struct TranslatedRows {
   /// - Parameter vouch: The number of the ``VouchEntry``.
   package init(of vouch: Int64) { self.vouch = vouch }
 
-  /// Whether there are any.
+  /// True if there are any.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package func exist(on connection: borrowing SQLiteConnection) throws -> Bool {

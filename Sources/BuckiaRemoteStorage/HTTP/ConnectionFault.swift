@@ -98,11 +98,11 @@ struct ConnectionFault {
     case .cancelled: return CancellationError()
     case .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout: return unanswered(error)
     case .httpProxyHandshakeTimeout, .socksHandshakeTimeout:
-      return make(.unreachable, "\(peer) does not connect to the server in time; ask whoever runs it", error)
+      return make(.unreachable, "\(peer) does not connect to the server in time; ask its operator", error)
     case .remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled:
       return make(
         .interrupted,
-        "the server has closed the connection in the middle of it; try again, and ask whoever runs it if that stays",
+        "the server has closed the connection in the middle of it; try again, and ask its operator if that stays",
         error)
     case .proxyAuthenticationRequired:
       return make(.unauthorized, "the proxy wants a name and a password; put them into the proxy's address", error)
@@ -150,7 +150,7 @@ struct ConnectionFault {
     let reason: String
     if let certificate, Int64(certificate.notValidAfter) < clock {
       reason =
-        "the server's certificate has expired on \(Self.day(certificate.notValidAfter)); whoever runs the server has to renew it. If that day is not over, set the clock of this device right (it says \(Self.day(Int(clock))))"
+        "the server's certificate has expired on \(Self.day(certificate.notValidAfter)); its operator has to renew it. If that day is not over, set the clock of this device right (it says \(Self.day(Int(clock))))"
     } else if let certificate, Int64(certificate.notValidBefore) > clock {
       reason =
         "the server's certificate is good only from \(Self.day(certificate.notValidBefore)) on; the clock of this device is probably wrong (it says \(Self.day(Int(clock))))"
@@ -192,7 +192,7 @@ struct ConnectionFault {
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.proxy = proxy?.configuration
     let seen = NIOLockedValueBox<NIOSSLCertificate?>(nil)
-    // The connection is given up as soon as it is there.
+    // The connection is closed when it has been made.
     let look: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
       channel.nioSSL_peerCertificate().flatMapThrowing { certificate in
         seen.withLockedValue { $0 = certificate }

@@ -80,7 +80,7 @@ final class SimulationRun {
     }
   }
 
-  /// - Returns: Whether rows are others afterwards.
+  /// - Returns: True if rows have changed.
   @discardableResult
   private func edit(
     _ number: Int, _ body: (SimulatedDatabase) throws -> Void, didEdit: ([Statement]) -> Void = { _ in }

@@ -27,6 +27,13 @@ public struct SyncProgress: Sendable, Equatable {
   public var byteCount: Int64 = 0
   /// The file that was worked on last.
   public var path: String?
+
+  /// Counts a file as done.
+  mutating func add(_ path: String, byteCount: Int64) {
+    files += 1
+    bytes += byteCount
+    self.path = path
+  }
 }
 
 /// How far a round has come, for a user interface that observes it.

@@ -158,9 +158,7 @@ struct InboundStep {
         result.failures.append(
           SyncResult.Failure(step: .downloading, subject: object.path.text, error: error))
       }
-      progress.files += 1
-      progress.bytes += object.byteCount
-      progress.path = object.path.name
+      progress.add(object.path.name, byteCount: object.byteCount)
       round.report(progress)
     }
   }

@@ -40,7 +40,7 @@ extension SyncRound {
     }
   }
 
-  /// Brings files there, in the order of their ids, so that nobody gets a diff before the one that it builds on; then confirms that they are
+  /// Brings files there, in the order of their ids, so that a diff arrives after its predecessor; then confirms that they are
   /// there, and removes them here.
   private mutating func deliver(
     _ files: [(file: String, transfer: SyncResult.Transfer)], to folder: RemotePath, in storage: any StorageProvider

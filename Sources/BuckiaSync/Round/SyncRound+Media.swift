@@ -81,9 +81,7 @@ extension SyncRound {
     } finish: { item, outcome in
       if case .success(let upload) = outcome { try await index.note(upload, of: item.object.path, in: storage.name) }
       fetched.append((item.object, outcome))
-      progress.files += 1
-      progress.bytes += item.object.byteCount
-      progress.path = item.object.path.name
+      progress.add(item.object.path.name, byteCount: item.object.byteCount)
       report(progress)
     }
     for (object, outcome) in fetched {
@@ -187,9 +185,7 @@ extension SyncRound {
       default: break
       }
       found.append((item.file, outcome))
-      progress.files += 1
-      progress.bytes += item.file.byteCount
-      progress.path = item.file.path.name
+      progress.add(item.file.path.name, byteCount: item.file.byteCount)
       report(progress)
     }
     for (file, outcome) in found {

@@ -198,7 +198,7 @@ final class ShareHistoryRun {
       note("\(person.name): cp \(person.name).backup \(person.name).sqlite")
       let before = try values(of: person)
       try folder.write(backup, to: "\(person.name).sqlite")
-      // What has reached nobody else is lost with the database.
+      // What no one else has is lost with the database.
       let others = try people.filter { $0.number != person.number }.reduce(into: Set<String>()) {
         try $0.formUnion(values(of: $1))
       }

@@ -166,7 +166,7 @@ class Invitation:
     """An invitation that was made."""
 
     text: str
-    """The line to send to the person, and to nobody else."""
+    """The line to send to the person, and to no one else."""
     invitation: dict[str, Any]
     """What it says, without its secret, as `--json` has it."""
     warnings: list[str]
