@@ -40,7 +40,7 @@ let package = Package(
       name: "BuckiaCommand",
       dependencies: [
         "Buckia", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaPageServer", "BuckiaPages",
-        "BuckiaReports", "BuckiaSync",
+        "BuckiaReports", "BuckiaSync", "SQLiteConnections",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Yams", package: "Yams"),
       ]),

@@ -143,7 +143,9 @@ extension DoctorReport {
 
   fileprivate mutating func lookForDamage(_ connection: borrowing SQLiteConnection) throws {
     do {
-      let damage = try connection.text("PRAGMA quick_check(1)") ?? "ok"
+      // Only the longer check compares the order of indexes, which a collating sequence that stands in for another may not have.
+      let check = ConnectionExtensions.ofProcess.collations.isEmpty ? "quick_check" : "integrity_check"
+      let damage = try connection.text("PRAGMA \(check)(1)") ?? "ok"
       if damage != "ok" { warnings.append(Remark(.damaged, damage)) }
     } catch {
       // An index by a collating sequence that is the application's own; everything else is damage, or no database.

@@ -1,12 +1,13 @@
 import ArgumentParser
 import Buckia
 
-/// The answer to a conflict as a person types it: `local`, `incoming`, `both`, `same`, or a JSON object of columns and their values.
+/// The answer to a conflict as a person types it: `local`, `incoming` (or `ours`, `theirs`, as merges call them), `both`, `same`, or
+/// a JSON object of columns and their values.
 struct TypedAnswer {
   let answer: ConflictAnswer
 
   private static let words: [String: ConflictAnswer] = [
-    "local": .local, "incoming": .incoming, "both": .both, "same": .same,
+    "local": .local, "incoming": .incoming, "both": .both, "same": .same, "ours": .local, "theirs": .incoming,
   ]
 
   /// - Throws: `ValidationError` that says what is wrong with the argument.

@@ -24,6 +24,7 @@ extension Verb {
   /// Runs the verb and turns what it throws into a message and an exit code.
   func run() throws {
     let console = Console(output, printsResult: printsResult)
+    output.extendConnections()
     var status: ExitStatus
     do {
       status = try perform(on: console)

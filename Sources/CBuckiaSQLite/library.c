@@ -24,6 +24,10 @@ static const sqlite3_api_routines linked_table = {
 #define R(result, name, ...) .name = sqlite3_##name,
   BUCKIA_ROUTINES(R)
 #undef R
+#ifndef __APPLE__
+  // Optional: Apple's copy does not have it.
+  .load_extension = sqlite3_load_extension,
+#endif
 };
 
 static const library linked = {

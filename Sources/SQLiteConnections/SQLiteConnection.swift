@@ -62,8 +62,10 @@ package struct SQLiteConnection: ~Copyable {
     let code = routines.open_v2(name, &opened, flags)
     guard let pointer = opened else { throw SQLiteError(code: code, message: "out of memory", path: path) }
     let handle = SQLiteHandle(pointer, of: library, path: path)
-    guard code == SQLITE_OK else {
-      let error = handle.error(code)
+    do throws(SQLiteError) {
+      try handle.check(code)
+      try ConnectionExtensions.ofProcess.install(on: handle)
+    } catch {
       routines.close_v2(pointer)
       throw error
     }

@@ -79,6 +79,19 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     if isCannotOpen {
       return "\(place)the database cannot be opened (\(message)); check that it exists and may be read"
     }
+    if Self.missingCollation(in: message) != nil {
+      return "\(place)\(message); it is the app's own: name a built-in one that sorts alike (--collation NAME=nocase), "
+        + "or load the extension that has it (--load FILE)"
+    }
+    if message.hasPrefix("no such function: ") {
+      return "\(place)\(message); if it is the app's own, load the extension that has it (--load FILE)"
+    }
     return "\(place)\(message)"
+  }
+
+  /// The collating sequence that SQLite's message says is not there.
+  static func missingCollation(in message: String) -> String? {
+    let start = "no such collation sequence: "
+    return message.hasPrefix(start) ? String(message.dropFirst(start.count)) : nil
   }
 }

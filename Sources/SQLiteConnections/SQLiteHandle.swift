@@ -26,10 +26,29 @@ final class SQLiteHandle {
     let extended = routines.extended_errcode(pointer)
     // The session functions return codes that the connection knows nothing of; its message is about another call then.
     let isOwn = extended & 0xff == code & 0xff
-    let message = (isOwn ? routines.errmsg(pointer) : nil) ?? routines.errstr(code)
-    return SQLiteError(
-      code: isOwn ? extended : code, message: message.map { String(cString: $0) } ?? "unknown error", path: path,
-      sql: sql)
+    let text = (isOwn ? routines.errmsg(pointer) : nil) ?? routines.errstr(code)
+    var message = text.map { String(cString: $0) } ?? "unknown error"
+    if isOwn, let name = SQLiteError.missingCollation(in: message) { message += columns(ofIndexesBy: name) }
+    return SQLiteError(code: isOwn ? extended : code, message: message, path: path, sql: sql)
+  }
+
+  /// The columns that indexes of the database compare by a collating sequence, for a message.
+  private func columns(ofIndexesBy collation: String) -> String {
+    let sql = """
+      SELECT DISTINCT ' ' || m.name || '.' || x.name FROM sqlite_schema m
+      JOIN pragma_index_list(m.name) l JOIN pragma_index_xinfo(l.name) x
+      WHERE m.type = 'table' AND x.key AND x.coll = ?1 COLLATE NOCASE ORDER BY 1
+      """
+    var statement: OpaquePointer?
+    defer { if let statement { _ = routines.finalize(statement) } }
+    guard routines.prepare_v3(pointer, sql, 0, &statement) == SQLITE_OK, let statement else { return "" }
+    _ = collation.withCString { routines.bind_text64(statement, 1, $0, UInt64(collation.utf8.count), copying: true) }
+    var columns = ""
+    while routines.step(statement) == SQLITE_ROW, let column = routines.column_text(statement, 0) {
+      columns +=
+        (columns.isEmpty ? " in the index of" : ",") + String(cString: column.assumingMemoryBound(to: CChar.self))
+    }
+    return columns
   }
 
   /// Throws the error of a call that did not return `SQLITE_OK`.

@@ -40,6 +40,9 @@ import Testing
       See it with: buckia conflicts out.db
       $ buckia conflicts out.db
       …
+      $ buckia resolve out.db 1 --take theirs --quiet
+      $ sql out.db SELECT title FROM notes WHERE id = 2
+      zwei
       $ buckia merge base.db ours.db theirs.db -o ours.db --on-conflict abort
       ? 2
       2> buckia: UPDATE of the row with id = 2 …

@@ -48,8 +48,8 @@ struct ConflictForms {
     return """
       <form method="post" action="\(address(of: record))">
       <input type="hidden" name="seen" value="\(record.seen)" />
-      <button type="submit" name="take" value="local">Keep what was here\(place)</button>
-      <button type="submit" name="take" value="incoming">Take what came\(place)</button>
+      <button type="submit" name="take" value="local">\(record.mergedFile == nil ? "Keep what was here" : "Keep OURS")\(place)</button>
+      <button type="submit" name="take" value="incoming">\(record.mergedFile == nil ? "Take what came" : "Take THEIRS")\(place)</button>
       \(others(record, place))\(remembering)\(isForcing ? Self.forcing : "")</form>
       """
   }

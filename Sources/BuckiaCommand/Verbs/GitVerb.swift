@@ -50,7 +50,7 @@ struct GitInstallVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     var attributes = try GitAttributes(at: scope.attributesPath())
     for pattern in patterns { attributes.add(pattern) }
-    try GitDriver.install(scope, merging.arguments)
+    try GitDriver.install(scope, merging.arguments + output.extensionArguments)
     try attributes.write()
     try console.document([
       "version": 1, "scope": .string(scope.rawValue), "attributes": .string(attributes.path),

@@ -41,7 +41,7 @@ struct ResolveVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "The answer: local, incoming, both, same, or a JSON object of columns and their values, such as '{\"title\":\"Both\"}'.",
+      "The answer: local, incoming (of a merge also ours, theirs), both, same, or a JSON object of columns and their values, such as '{\"title\":\"Both\"}'.",
       valueName: "answer"),
     transform: TypedAnswer.init(parsing:))
   var take: TypedAnswer?

@@ -1,0 +1,86 @@
+import CBuckiaSQLite
+
+/// What a program adds to each connection that it opens: the functions and collating sequences of the app that made the
+/// database, without which SQLite can neither read nor write what uses them.
+///
+/// Connections that an app lends have their own.
+package struct ConnectionExtensions: Sendable {
+  /// The paths of loadable extensions.
+  package var files: [String] = []
+  /// Built-in collating sequences that stand in for an app's own, by the names of the latter.
+  package var collations: [String: StandInCollation] = [:]
+
+  /// Nothing is added.
+  package init() {}
+
+  /// What connections get that are opened from now on. A program sets it when it starts, before anything else runs.
+  nonisolated(unsafe) package static var ofProcess = ConnectionExtensions()
+
+  /// Adds all of it to a connection that was just opened.
+  func install(on handle: SQLiteHandle) throws(SQLiteError) {
+    for (name, collation) in collations { try handle.check(collation.register(name, on: handle)) }
+    guard !files.isEmpty else { return }
+    // A build of SQLite can lack it, such as that of Apple's systems.
+    guard let load = handle.routines.table.pointee.load_extension else {
+      throw SQLiteError(code: SQLITE_ERROR, message: "this copy of SQLite loads no extensions", path: handle.path)
+    }
+    var isEnabled: Int32 = 0
+    let option = SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION
+    try handle.check(handle.routines.db_config(handle.pointer, option, 1, &isEnabled))
+    defer { _ = handle.routines.db_config(handle.pointer, option, 0, &isEnabled) }
+    for file in files {
+      var message: UnsafeMutablePointer<CChar>?
+      defer { handle.routines.free(message) }
+      let code = load(handle.pointer, file, nil, &message)
+      guard code == SQLITE_OK else {
+        let reason = message.map { String(cString: $0) } ?? "unknown error"
+        throw SQLiteError(code: code, message: "the extension cannot be loaded: \(reason)", path: file)
+      }
+    }
+  }
+}
+
+/// A built-in collating sequence that compares in the place of an app's own.
+///
+/// It has to put the values that are there into the same order: in an index that was written in another one, SQLite misses rows. An integrity
+/// check finds such indexes.
+package enum StandInCollation: String, Sendable, CaseIterable {
+  case binary, nocase, rtrim
+
+  fileprivate func register(_ name: String, on handle: SQLiteHandle) -> Int32 {
+    // Sound: SQLite passes buffers of exactly these lengths, alive for the call.
+    switch self {
+    case .binary:
+      handle.routines.create_collation_v2(handle.pointer, name) { _, firstCount, first, secondCount, second in
+        Int32(
+          UnsafeRawBufferPointer(start: first, count: Int(firstCount))
+            .byteOrder(against: UnsafeRawBufferPointer(start: second, count: Int(secondCount))))
+      }
+    case .nocase:
+      handle.routines.create_collation_v2(handle.pointer, name) { _, firstCount, first, secondCount, second in
+        let first = UnsafeRawBufferPointer(start: first, count: Int(firstCount))
+        let second = UnsafeRawBufferPointer(start: second, count: Int(secondCount))
+        for (one, other) in zip(first, second) {
+          let difference = Int32(lowercased(one)) - Int32(lowercased(other))
+          if difference != 0 { return difference }
+        }
+        return firstCount - secondCount
+      }
+    case .rtrim:
+      handle.routines.create_collation_v2(handle.pointer, name) { _, firstCount, first, secondCount, second in
+        let first = UnsafeRawBufferPointer(start: first, count: trimmedCount(first, firstCount))
+        let second = UnsafeRawBufferPointer(start: second, count: trimmedCount(second, secondCount))
+        return Int32(first.byteOrder(against: second))
+      }
+    }
+  }
+}
+
+/// The byte in lower case where it is an ASCII letter, as NOCASE folds.
+private func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+
+/// How many bytes are left without the spaces at the end.
+private func trimmedCount(_ start: UnsafeRawPointer?, _ count: Int32) -> Int {
+  let bytes = UnsafeRawBufferPointer(start: start, count: Int(count))
+  return bytes.lastIndex { $0 != 0x20 }.map { $0 + 1 } ?? 0
+}
