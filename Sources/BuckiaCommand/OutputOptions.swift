@@ -38,14 +38,15 @@ struct OutputOptions: ParsableArguments {
   }
 }
 
-/// `--collation NAME=BUILT-IN`.
+/// `--collation NAME=BUILT-IN`, where the name is no built-in one's: all its indexes would be out of order.
 struct CollationChoice: ExpressibleByArgument {
   let name: String
-  let standIn: StandInCollation
+  let standIn: BuiltInCollation
 
   init?(argument: String) {
     guard let split = argument.lastIndex(of: "="), split > argument.startIndex,
-      let standIn = StandInCollation(rawValue: argument[argument.index(after: split)...].lowercased())
+      BuiltInCollation(named: argument[..<split]) == nil,
+      let standIn = BuiltInCollation(named: argument[argument.index(after: split)...])
     else { return nil }
     name = String(argument[..<split])
     self.standIn = standIn

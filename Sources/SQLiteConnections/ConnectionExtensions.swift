@@ -8,7 +8,10 @@ package struct ConnectionExtensions: Sendable {
   /// The paths of loadable extensions.
   package var files: [String] = []
   /// Built-in collating sequences that stand in for an app's own, by the names of the latter.
-  package var collations: [String: StandInCollation] = [:]
+  ///
+  /// They have to put the values that are there into the same order: in an index that was written in another one, SQLite misses rows. An
+  /// integrity check finds such indexes.
+  package var collations: [String: BuiltInCollation] = [:]
 
   /// Nothing is added.
   package init() {}
@@ -18,7 +21,9 @@ package struct ConnectionExtensions: Sendable {
 
   /// Adds all of it to a connection that was just opened.
   func install(on handle: SQLiteHandle) throws(SQLiteError) {
-    for (name, collation) in collations { try handle.check(collation.register(name, on: handle)) }
+    for (name, collation) in collations {
+      try handle.check(collation.register(name, on: handle.pointer, handle.routines))
+    }
     guard !files.isEmpty else { return }
     // A build of SQLite can lack it, such as that of Apple's systems.
     guard let load = handle.routines.table.pointee.load_extension else {
@@ -38,49 +43,4 @@ package struct ConnectionExtensions: Sendable {
       }
     }
   }
-}
-
-/// A built-in collating sequence that compares in the place of an app's own.
-///
-/// It has to put the values that are there into the same order: in an index that was written in another one, SQLite misses rows. An integrity
-/// check finds such indexes.
-package enum StandInCollation: String, Sendable, CaseIterable {
-  case binary, nocase, rtrim
-
-  fileprivate func register(_ name: String, on handle: SQLiteHandle) -> Int32 {
-    // Sound: SQLite passes buffers of exactly these lengths, alive for the call.
-    switch self {
-    case .binary:
-      handle.routines.create_collation_v2(handle.pointer, name) { _, firstCount, first, secondCount, second in
-        Int32(
-          UnsafeRawBufferPointer(start: first, count: Int(firstCount))
-            .byteOrder(against: UnsafeRawBufferPointer(start: second, count: Int(secondCount))))
-      }
-    case .nocase:
-      handle.routines.create_collation_v2(handle.pointer, name) { _, firstCount, first, secondCount, second in
-        let first = UnsafeRawBufferPointer(start: first, count: Int(firstCount))
-        let second = UnsafeRawBufferPointer(start: second, count: Int(secondCount))
-        for (one, other) in zip(first, second) {
-          let difference = Int32(lowercased(one)) - Int32(lowercased(other))
-          if difference != 0 { return difference }
-        }
-        return firstCount - secondCount
-      }
-    case .rtrim:
-      handle.routines.create_collation_v2(handle.pointer, name) { _, firstCount, first, secondCount, second in
-        let first = UnsafeRawBufferPointer(start: first, count: trimmedCount(first, firstCount))
-        let second = UnsafeRawBufferPointer(start: second, count: trimmedCount(second, secondCount))
-        return Int32(first.byteOrder(against: second))
-      }
-    }
-  }
-}
-
-/// The byte in lower case where it is an ASCII letter, as NOCASE folds.
-private func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
-
-/// How many bytes are left without the spaces at the end.
-private func trimmedCount(_ start: UnsafeRawPointer?, _ count: Int32) -> Int {
-  let bytes = UnsafeRawBufferPointer(start: start, count: Int(count))
-  return bytes.lastIndex { $0 != 0x20 }.map { $0 + 1 } ?? 0
 }

@@ -21,7 +21,7 @@ extension SQLiteConnection {
 
   /// Adds a collating sequence of that name, which compares byte by byte.
   package func registerByteCollation(named name: String) throws(SQLiteError) {
-    try handle.check(ByteCollation.register(name, on: handle.pointer, handle.routines))
+    try handle.check(BuiltInCollation.binary.register(name, on: handle.pointer, handle.routines))
   }
 
   /// Replaces every unknown collating sequence with a byte-by-byte comparison, so that tables which use one can be read.
@@ -33,25 +33,54 @@ extension SQLiteConnection {
     let code = handle.routines.collation_needed(handle.pointer, library.context) { context, pointer, _, bytes in
       guard let pointer, let name = bytes.map({ String(cString: $0) }) else { return }
       // SQLite has its own for UTF-8 only, and asks before it uses them for UTF-16.
-      if builtInCollations.contains(name.uppercased()) { return }
+      if BuiltInCollation(named: name) != nil { return }
       // Where this fails, SQLite reports that there is no such collating sequence.
-      _ = ByteCollation.register(name, on: pointer, SQLiteLibrary(context: context).routines)
+      _ = BuiltInCollation.binary.register(name, on: pointer, SQLiteLibrary(context: context).routines)
     }
     try handle.check(code)
   }
 }
 
-/// SQLite's own collating sequences.
-private let builtInCollations: Set<String> = ["BINARY", "NOCASE", "RTRIM"]
+/// SQLite's own collating sequences (<https://sqlite.org/datatype3.html#collating_sequences>), which can be had under other names.
+package enum BuiltInCollation: String, Sendable {
+  case binary, nocase, rtrim
 
-/// Compares text byte by byte.
-private enum ByteCollation {
-  static func register(_ name: String, on pointer: OpaquePointer, _ routines: SQLiteRoutines) -> Int32 {
-    routines.create_collation_v2(pointer, name) { _, firstCount, first, secondCount, second in
-      // Sound: SQLite passes buffers of exactly these lengths, alive for the call.
-      let order = UnsafeRawBufferPointer(start: first, count: Int(firstCount))
-        .byteOrder(against: UnsafeRawBufferPointer(start: second, count: Int(secondCount)))
-      return Int32(order)
+  /// The one that has a name, whatever its case.
+  package init?(named name: some StringProtocol) { self.init(rawValue: name.lowercased()) }
+
+  /// Adds it to a connection under another name.
+  func register(_ name: String, on pointer: OpaquePointer, _ routines: SQLiteRoutines) -> Int32 {
+    switch self {
+    case .binary:
+      routines.create_collation_v2(pointer, name) { _, firstCount, first, secondCount, second in
+        Int32(text(first, firstCount).byteOrder(against: text(second, secondCount)))
+      }
+    case .nocase:
+      routines.create_collation_v2(pointer, name) { _, firstCount, first, secondCount, second in
+        for (one, other) in zip(text(first, firstCount), text(second, secondCount)) {
+          let difference = Int32(folded(one)) - Int32(folded(other))
+          if difference != 0 { return difference }
+        }
+        return firstCount - secondCount
+      }
+    case .rtrim:
+      routines.create_collation_v2(pointer, name) { _, firstCount, first, secondCount, second in
+        Int32(trimmed(text(first, firstCount)).byteOrder(against: trimmed(text(second, secondCount))))
+      }
     }
   }
+}
+
+/// What SQLite gives a collating sequence to compare.
+private func text(_ start: UnsafeRawPointer?, _ count: Int32) -> UnsafeRawBufferPointer {
+  // Sound: SQLite passes buffers of exactly these lengths, alive for the call.
+  UnsafeRawBufferPointer(start: start, count: Int(count))
+}
+
+/// The byte in lower case where it is an ASCII letter, as NOCASE folds.
+private func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+
+/// The text without the spaces at its end.
+private func trimmed(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+  UnsafeRawBufferPointer(rebasing: text.prefix(text.lastIndex { $0 != 0x20 }.map { $0 + 1 } ?? 0))
 }

@@ -39,16 +39,18 @@ final class SQLiteHandle {
       JOIN pragma_index_list(m.name) l JOIN pragma_index_xinfo(l.name) x
       WHERE m.type = 'table' AND x.key AND x.coll = ?1 COLLATE NOCASE ORDER BY 1
       """
-    var statement: OpaquePointer?
-    defer { if let statement { _ = routines.finalize(statement) } }
-    guard routines.prepare_v3(pointer, sql, 0, &statement) == SQLITE_OK, let statement else { return "" }
-    _ = collation.withCString { routines.bind_text64(statement, 1, $0, UInt64(collation.utf8.count), copying: true) }
-    var columns = ""
-    while routines.step(statement) == SQLITE_ROW, let column = routines.column_text(statement, 0) {
-      columns +=
-        (columns.isEmpty ? " in the index of" : ",") + String(cString: column.assumingMemoryBound(to: CChar.self))
+    do {
+      var columns = ""
+      let statement = try SQLiteStatement(sql, on: self, isPersistent: false)
+      try statement.bind(collation, at: 0)
+      while try statement.step() {
+        columns += (columns.isEmpty ? " in the index of" : ",") + (statement.text(at: 0) ?? "")
+      }
+      return columns
+    } catch {
+      // The error that the message belongs to is thrown without them.
+      return ""
     }
-    return columns
   }
 
   /// Throws the error of a call that did not return `SQLITE_OK`.

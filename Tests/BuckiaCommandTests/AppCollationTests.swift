@@ -56,7 +56,9 @@ import Testing
     #expect(found.output.contains("damaged") != sortsAlike, "\(found.output)")
   }
 
-  @Test("A name of nothing built in is an argument that is wrong", arguments: ["unicase", "unicase=icu", "=nocase"])
+  @Test(
+    "A name of nothing built in is an argument that is wrong",
+    arguments: ["unicase", "unicase=icu", "=nocase", "NoCase=binary"])
   func wrong(choice: String) throws {
     #expect(try Workbench().buckia(["doctor", "old.db", "--collation", choice]).status == 64)
   }
