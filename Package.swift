@@ -35,40 +35,30 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
-    // The command line.
+    // The command line, with the pages that it draws for a browser and their server.
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaPageServer", "BuckiaPages",
-        "BuckiaReports", "BuckiaSync", "SQLiteConnections",
+        "Buckia", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaSync", "SQLiteConnections",
+        "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Yams", package: "Yams"),
-      ]),
-
-    // Pages for a browser: what the command draws changes and conflicts with.
-    .target(
-      name: "BuckiaPages",
-      dependencies: ["BuckiaByteStreams", "SQLiteSchemas", .product(name: "Crypto", package: "swift-crypto")]),
-
-    // Hands out pages to the browsers of this computer. It knows nothing of what is on them.
-    .target(
-      name: "BuckiaPageServer",
-      dependencies: [
+        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "Yams", package: "Yams"),
       ]),
 
     // What `make demo` runs: creates the sample databases and runs the command line on them.
-    .executableTarget(name: "BuckiaDemo", dependencies: ["SQLiteConnections"]),
+    .executableTarget(name: "BuckiaDemo", dependencies: ["BuckiaBytes", "SQLiteConnections"]),
 
     // What `make bench` runs: all comparisons, other programs and memory among them, and the report.
     .executableTarget(
       name: "BuckiaBenchmarkSuite",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaSync",
-        "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaSync", "SQLiteChangesets",
+        "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
@@ -76,16 +66,16 @@ let package = Package(
     .target(
       name: "BuckiaBenchmarks",
       dependencies: [
-        "Buckia", "BuckiaAge", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID",
-        "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaApply", "BuckiaBytes", "BuckiaDiff", "BuckiaFormat", "BuckiaLedger", "SQLiteChangesets",
+        "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // Replicas that exchange diffs in memory, for tests of apps and our own.
     .target(
       name: "BuckiaSimulator",
       dependencies: [
-        "Buckia", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaKSUID",
-        "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaApply", "BuckiaBytes", "BuckiaDiff", "BuckiaFormat", "BuckiaLedger", "SQLiteChangesets",
+        "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // Buckia's calls on connections of GRDB's. Empty without the trait, like all that depends on it.
@@ -96,7 +86,7 @@ let package = Package(
     // SQL functions for any SQLite, which loads them. Only the entry point is visible: the host may have the same Swift code.
     .target(
       name: "BuckiaExtension",
-      dependencies: ["Buckia", "BuckiaByteStreams", "BuckiaDiff", "BuckiaReports", "SQLiteConnections"],
+      dependencies: ["Buckia", "BuckiaBytes", "BuckiaDiff", "SQLiteConnections"],
       exclude: ["collect", "exports.map"],
       linkerSettings: [
         .unsafeFlags(
@@ -108,127 +98,71 @@ let package = Package(
           ["-exported_symbol", "_sqlite3_buckia_init"].flatMap { ["-Xlinker", $0] }, .when(platforms: [.macOS])),
       ]),
 
-    // A round of sync: inbound diffs, backups, media and deliveries, over any storage.
+    // A round of sync: inbound diffs, backups, media and deliveries, over any storage. All that needs the network:
+    // storages on servers (S3, WebDAV, Bunny.net, B2), tokens and sign-in.
     .target(
       name: "BuckiaSync",
       dependencies: [
-        "Buckia", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaKSUID", "BuckiaRemoteStorage",
-        "BuckiaStorage", "BuckiaTokens", "SQLiteConnections",
-        .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-      ]),
-
-    // Who may do what with a storage: tokens that are kept, renewed and made, sign-in, permissions.
-    .target(
-      name: "BuckiaTokens",
-      dependencies: [
-        "BuckiaByteStreams", "BuckiaJSON", "BuckiaRemoteStorage", "BuckiaStorage",
+        "Buckia", "BuckiaBytes", "BuckiaFormat", "BuckiaStorage", "SQLiteConnections",
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "JWTKit", package: "jwt-kit"),
         .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-      ]),
-
-    // Storages on servers: S3, WebDAV, Bunny.net, B2. All that needs the network.
-    .target(
-      name: "BuckiaRemoteStorage",
-      dependencies: [
-        "BuckiaByteStreams", "BuckiaJSON", "BuckiaStorage",
-        .product(name: "AsyncHTTPClient", package: "async-http-client"),
-        .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ]),
 
     // What a storage is, and a folder as one. No network.
-    .target(name: "BuckiaStorage", dependencies: ["BuckiaByteStreams"]),
+    .target(name: "BuckiaStorage", dependencies: ["BuckiaBytes"]),
 
-    // What `--json` prints of reports, for the command and for other languages.
-    .target(name: "BuckiaReports", dependencies: ["Buckia"]),
-
-    // The façade: inbound folders, making and reading diff files of databases.
+    // The façade: inbound folders, making and reading diff files of databases, and what reports are as JSON.
     .target(
       name: "Buckia",
-      dependencies: [
-        "BuckiaAge", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaIdentities",
-        "BuckiaJSON",
-        "BuckiaSharing",
-      ]),
+      dependencies: ["BuckiaApply", "BuckiaBytes", "BuckiaDiff", "BuckiaFormat", "BuckiaSharing"]),
 
     // What is shared with others: scopes, and what is known of those who have it.
     .target(
       name: "BuckiaSharing",
       dependencies: [
-        "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaJSON", "BuckiaKSUID", "BuckiaLedger",
-        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas",
+        "BuckiaApply", "BuckiaBytes", "BuckiaDiff", "BuckiaLedger", "SQLiteChangesets", "SQLiteConnections",
+        "SQLiteFiles", "SQLiteSchemas",
       ]),
 
-    // Encryption in age's format.
+    // One shipment as a file: manifest, container, compression, signature, encryption in age's format; and who people
+    // are and whom they trust.
     .target(
-      name: "BuckiaAge",
+      name: "BuckiaFormat",
       dependencies: [
-        "BuckiaByteStreams",
+        "BuckiaBytes", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
 
-    // One shipment as a file: manifest, container, compression, signature.
-    .target(
-      name: "BuckiaDiffFiles",
-      dependencies: [
-        "BuckiaByteStreams", "BuckiaIdentities", "BuckiaJSON", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets",
-        "SQLiteSchemas",
-        .product(name: "Crypto", package: "swift-crypto"),
-      ]),
-
-    // Who people are and whom they trust: keys, cards, contacts.
-    .target(
-      name: "BuckiaIdentities",
-      dependencies: [
-        "BuckiaByteStreams", "BuckiaJSON", "SQLiteSchemas", .product(name: "Crypto", package: "swift-crypto"),
-      ]),
-
-    // JSON as data, strictly read; hexadecimal text.
-    .target(name: "BuckiaJSON", dependencies: ["SQLiteChangesets", "SQLiteSchemas"]),
-
     // The receiver: from verified changes to rows. No Foundation from here down.
     .target(
       name: "BuckiaApply",
-      dependencies: [
-        "BuckiaByteStreams", "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets",
-        "SQLiteConnections", "SQLiteSchemas",
-      ]),
+      dependencies: ["BuckiaBytes", "BuckiaLedger", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
 
     // The difference of two databases as a changeset.
     .target(
       name: "BuckiaDiff",
-      dependencies: [
-        "BuckiaByteStreams", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles",
-        "SQLiteSchemas",
-      ]),
+      dependencies: ["BuckiaBytes", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas"]),
 
     // The tables in the user's database that record what was applied.
     .target(
       name: "BuckiaLedger",
-      dependencies: [
-        "BuckiaByteStreams", "BuckiaKSUID", "BuckiaSchemaPlans", "CBuckiaZstd", "SQLiteChangesets",
-        "SQLiteConnections", "SQLiteSchemas",
-      ]),
+      dependencies: ["BuckiaBytes", "CBuckiaZstd", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
 
-    // What two definitions of a table have in common, and the steps between them.
-    .target(name: "BuckiaSchemaPlans", dependencies: ["SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
-    .target(name: "SQLiteChangesets", dependencies: ["BuckiaByteStreams"]),
-    .target(name: "SQLiteFiles"),
-    .target(name: "SQLiteSchemas"),
-    .target(name: "BuckiaKSUID"),
-    .target(name: "SQLiteConnections", dependencies: ["CBuckiaSQLite"]),
+    // Definitions of tables, what two of them have in common, and the steps between them.
+    .target(name: "SQLiteSchemas", dependencies: ["BuckiaBytes", "SQLiteChangesets", "SQLiteConnections"]),
+    .target(name: "SQLiteChangesets", dependencies: ["BuckiaBytes"]),
+    .target(name: "SQLiteFiles", dependencies: ["BuckiaBytes"]),
+    .target(name: "SQLiteConnections", dependencies: ["BuckiaBytes", "CBuckiaSQLite"]),
 
-    // Where bytes come from and go to: files, memory, temporary buffers, and what is put in between.
-    .target(name: "BuckiaByteStreams"),
+    // Files and streams of bytes, KSUIDs, JSON, and text that is safe to show.
+    .target(name: "BuckiaBytes"),
 
     // SQLite's functions, called through a table. Without the trait no SQLite is linked: whoever uses such a build hands
     // a copy over.
@@ -243,14 +177,14 @@ let package = Package(
     // Tests.
     .executableTarget(
       name: "EngineLinkageProbe",
-      dependencies: ["BuckiaApply", "BuckiaDiff", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
+      dependencies: ["BuckiaApply", "BuckiaBytes", "BuckiaDiff", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
     .executableTarget(name: "FacadeLinkageProbe", dependencies: ["Buckia"], path: "Tests/FacadeLinkageProbe"),
     .target(
       name: "CTestSupport", path: "Tests/CTestSupport",
       cSettings: [.define("BUCKIA_LINKS_SQLITE", .when(traits: ["LinkedSQLite"]))]),
     .target(
-      name: "TestSupport", dependencies: ["BuckiaByteStreams", "CTestSupport", "SQLiteConnections"],
+      name: "TestSupport", dependencies: ["BuckiaBytes", "CTestSupport", "SQLiteConnections"],
       path: "Tests/TestSupport"),
     .target(
       name: "ReplicationTestSupport", dependencies: ["BuckiaApply", "BuckiaDiff", "TestSupport"],
@@ -258,53 +192,34 @@ let package = Package(
     .target(
       name: "ServerTestSupport",
       dependencies: [
-        "BuckiaRemoteStorage", "TestSupport",
+        "BuckiaSync", "TestSupport",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       path: "Tests/ServerTestSupport"),
-    .testTarget(name: "BuckiaByteStreamsTests", dependencies: ["BuckiaByteStreams", "TestSupport"]),
-    .testTarget(name: "BuckiaAgeTests", dependencies: ["BuckiaAge", "BuckiaByteStreams", "TestSupport"]),
-    .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
+    .testTarget(name: "BuckiaBytesTests", dependencies: ["BuckiaBytes", "TestSupport"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections", "TestSupport"]),
-    .testTarget(
-      name: "SQLiteFilesTests", dependencies: ["SQLiteFiles", "SQLiteConnections", "TestSupport"]),
+    .testTarget(name: "SQLiteFilesTests", dependencies: ["SQLiteFiles", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections", "TestSupport"]),
     .testTarget(
-      name: "BuckiaDiffFilesTests",
-      dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "TestSupport"],
-      resources: [.copy("Vectors")]),
+      name: "BuckiaFormatTests", dependencies: ["BuckiaBytes", "BuckiaFormat", "TestSupport"],
+      resources: [.copy("DiffFiles/Vectors")]),
     .testTarget(
       name: "BuckiaStorageTests", dependencies: ["BuckiaStorage", "TestSupport"]),
     .testTarget(
-      name: "BuckiaRemoteStorageTests",
+      name: "BuckiaSyncTests",
       dependencies: [
-        "BuckiaRemoteStorage", "BuckiaStorage", "ServerTestSupport", "TestSupport",
-        .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-      ]),
-    .testTarget(
-      name: "BuckiaTokensTests",
-      dependencies: [
-        "BuckiaByteStreams", "BuckiaJSON", "BuckiaRemoteStorage", "BuckiaStorage", "BuckiaTokens", "TestSupport",
+        "BuckiaBytes", "BuckiaStorage", "BuckiaSync", "ServerTestSupport", "SQLiteConnections", "TestSupport",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "JWTKit", package: "jwt-kit"),
         .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),
-    .testTarget(
-      name: "BuckiaSyncTests",
-      dependencies: [
-        "BuckiaRemoteStorage", "BuckiaSync", "ServerTestSupport", "SQLiteConnections", "TestSupport",
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-      ]),
-    .testTarget(name: "BuckiaIdentitiesTests", dependencies: ["BuckiaIdentities", "TestSupport"]),
-    .testTarget(name: "BuckiaSchemaPlansTests", dependencies: ["BuckiaSchemaPlans", "SQLiteConnections"]),
     .testTarget(name: "BuckiaSharingTests", dependencies: ["BuckiaSharing", "ReplicationTestSupport", "TestSupport"]),
     .testTarget(name: "BuckiaDiffTests", dependencies: ["BuckiaDiff", "ReplicationTestSupport", "TestSupport"]),
     .testTarget(
@@ -317,16 +232,11 @@ let package = Package(
     .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "BuckiaSimulatorTests", dependencies: ["BuckiaSimulator", "SQLiteConnections", "TestSupport"]),
     .testTarget(
-      name: "BuckiaPageServerTests",
-      dependencies: ["BuckiaPageServer", "TestSupport", .product(name: "NIOHTTP1", package: "swift-nio")]),
-    .testTarget(
-      name: "BuckiaPagesTests",
-      dependencies: ["BuckiaPages", "SQLiteSchemas", "TestSupport", .product(name: "Crypto", package: "swift-crypto")]),
-    .testTarget(
       name: "BuckiaCommandTests",
       dependencies: [
-        "BuckiaCommand", "Buckia", "BuckiaPages", "BuckiaReports", "FacadeLinkageProbe", "ServerTestSupport",
-        "SQLiteConnections", "TestSupport",
+        "BuckiaCommand", "Buckia", "FacadeLinkageProbe", "ServerTestSupport", "SQLiteConnections", "SQLiteSchemas",
+        "TestSupport",
+        .product(name: "Crypto", package: "swift-crypto"), .product(name: "NIOHTTP1", package: "swift-nio"),
       ]),
     // A program in C that loads the extension, with any copy of SQLite.
     .executableTarget(name: "ExtensionHost", path: "Tests/ExtensionHost"),
@@ -370,7 +280,7 @@ for target in package.targets where target.name == "Buckia" {
   package.products.append(.library(name: "BuckiaC", type: .dynamic, targets: ["BuckiaC"]))
   package.targets += [
     .target(
-      name: "BuckiaC", dependencies: ["Buckia", "BuckiaByteStreams", "BuckiaJSON", "BuckiaReports", "CBuckia"]),
+      name: "BuckiaC", dependencies: ["Buckia", "BuckiaBytes", "CBuckia"]),
     .target(name: "CBuckia", exclude: ["buckia.pc.in", "collect"]),
     .testTarget(
       name: "BuckiaCTests", dependencies: ["BuckiaCommand", "TestSupport"],
@@ -383,9 +293,8 @@ for target in package.targets where target.name == "Buckia" {
 if Context.environment["BUCKIA_OPTIMIZED_TESTS"] != nil {
   // Of the modules above the engine too little time is spent in their own code for what it takes to optimise them.
   let tried: Set = [
-    "BuckiaAge", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaKSUID",
-    "BuckiaLedger", "BuckiaPages", "BuckiaSchemaPlans", "ReplicationTestSupport", "SQLiteChangesets",
-    "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas",
+    "BuckiaApply", "BuckiaBytes", "BuckiaDiff", "BuckiaFormat", "BuckiaLedger", "ReplicationTestSupport",
+    "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas",
   ]
   for target in package.targets where tried.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]

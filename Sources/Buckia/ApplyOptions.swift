@@ -1,7 +1,7 @@
 import BuckiaApply
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// How much may come without a person who has looked at it, by files that were found in folders: others write to these.
 ///

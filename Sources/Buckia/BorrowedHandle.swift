@@ -1,14 +1,5 @@
+import BuckiaBytes
 import SQLiteConnections
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// A connection that an app has lent for the length of one closure, on the thread that runs it.
 ///

@@ -1,10 +1,7 @@
-import BuckiaAge
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaIdentities
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 

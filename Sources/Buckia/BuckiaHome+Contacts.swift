@@ -1,5 +1,5 @@
-import BuckiaByteStreams
-import BuckiaIdentities
+import BuckiaBytes
+import BuckiaFormat
 
 /// The people whose cards are kept, in the file `contacts.json`.
 extension BuckiaHome {

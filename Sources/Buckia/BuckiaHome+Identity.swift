@@ -1,5 +1,5 @@
-import BuckiaByteStreams
-import BuckiaIdentities
+import BuckiaBytes
+import BuckiaFormat
 
 /// A person's own keys, in the file `identity`.
 extension BuckiaHome {

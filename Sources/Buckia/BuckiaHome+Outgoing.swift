@@ -1,7 +1,6 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaBytes
+import BuckiaFormat
+import SQLiteSchemas
 
 /// Which files were made from which database, so that no outbox is mistaken for an inbound folder and emptied.
 ///

@@ -1,4 +1,4 @@
-import BuckiaIdentities
+import BuckiaFormat
 import BuckiaLedger
 
 extension BuckiaHome {

@@ -1,4 +1,4 @@
-import BuckiaDiffFiles
+import BuckiaFormat
 
 extension BuckiaHome {
   /// The file that holds what is known of the storages to which a database goes.

@@ -1,16 +1,5 @@
-import BuckiaByteStreams
-import BuckiaKSUID
-import BuckiaSchemaPlans
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
+import SQLiteSchemas
 
 /// The folder that holds what belongs to a person and not to one database, and what is known of databases outside of them: the person's
 /// identity and contacts, the clock of their ids, which files were made from which database, and which replicas there are.

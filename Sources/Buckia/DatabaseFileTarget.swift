@@ -1,14 +1,4 @@
-import BuckiaByteStreams
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 /// Where a database goes that is made of another one, a snapshot or a merge, and how it gets there in one step.
 struct DatabaseFileTarget {

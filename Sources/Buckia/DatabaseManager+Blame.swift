@@ -1,9 +1,9 @@
+import BuckiaBytes
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Tells which diffs have set the columns of a row last.

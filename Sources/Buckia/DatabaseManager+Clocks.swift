@@ -1,7 +1,6 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension DatabaseManager {
   /// Lets tables remember which diff has last set each of their columns, as the policy ``ConflictPolicy/latest`` needs it.

@@ -1,6 +1,6 @@
-import BuckiaDiffFiles
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteConnections
 

@@ -1,13 +1,11 @@
 import BuckiaApply
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaIdentities
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaFormat
+import BuckiaBytes
+import SQLiteSchemas
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Writes what turns an older database into this one into a diff file.

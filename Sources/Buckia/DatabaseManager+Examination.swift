@@ -1,9 +1,9 @@
+import BuckiaBytes
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension DatabaseManager {
   /// Says what of the database would replicate, what would not and why, and what is worth knowing.

@@ -1,8 +1,7 @@
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension DatabaseManager {
   /// What became of the keys that a database gives out.

@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension DatabaseManager {
   /// Resolves recorded conflicts: brings each row into the version that somebody has decided for, and records who, when, and what

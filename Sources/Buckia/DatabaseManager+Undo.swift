@@ -1,9 +1,8 @@
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteConnections
 

@@ -1,6 +1,6 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 /// One local database and what can be done with it: the way in for apps.

@@ -1,10 +1,9 @@
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaJSON
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension DatabaseManager {
   /// Gives the whole database as text, line by line, such that programs which compare texts can compare databases.

@@ -1,8 +1,6 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaJSON
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaApply
-import BuckiaKSUID
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas

@@ -1,5 +1,5 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import SQLiteChangesets
 
 /// Where a new file goes.

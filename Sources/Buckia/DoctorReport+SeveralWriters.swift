@@ -1,6 +1,6 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
+import BuckiaBytes
 import SQLiteSchemas
+import SQLiteConnections
 
 /// What goes wrong only where several people write: keys that each copy gives out by itself, and counts that each keeps.
 extension DoctorReport {

@@ -1,5 +1,5 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import SQLiteSchemas
 
 /// What a file is by its first bytes: to name one that is not what was asked for, and to find diff files under other names.

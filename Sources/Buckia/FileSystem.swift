@@ -1,14 +1,4 @@
-import BuckiaByteStreams
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 /// The few things the façade asks of the file system.
 package enum FileSystem {

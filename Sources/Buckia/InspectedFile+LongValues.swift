@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import SQLiteChangesets
 
 /// A text or blob of a file that is too long to be held in memory for being looked at.

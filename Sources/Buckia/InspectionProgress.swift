@@ -1,4 +1,4 @@
-import BuckiaDiffFiles
+import BuckiaFormat
 
 /// How far a file has been checked.
 package struct InspectionProgress {

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections

@@ -1,7 +1,7 @@
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaFormat
+import BuckiaBytes
+import SQLiteSchemas
 
 /// Gives new diffs their ids, and knows who makes them.
 package protocol OutgoingIDs {

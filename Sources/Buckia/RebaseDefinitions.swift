@@ -1,7 +1,7 @@
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What is known of the tables of files that are rebased: from the definitions in the files, else from a database.
 struct RebaseDefinitions {

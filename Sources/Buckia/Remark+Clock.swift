@@ -4,9 +4,9 @@
   import Foundation
 #endif
 
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 extension Remark {

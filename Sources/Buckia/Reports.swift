@@ -1,9 +1,8 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
-import BuckiaKSUID
 import SQLiteSchemas
+import BuckiaBytes
 
 /// What `createDatabaseDiff` did.
 public struct DiffReport: Sendable {

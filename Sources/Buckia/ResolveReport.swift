@@ -1,6 +1,6 @@
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// What ``DatabaseManager/resolve(_:taking:options:)`` did.
 public struct ResolveReport: Sendable {

@@ -1,9 +1,7 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
-import BuckiaSchemaPlans
-import SQLiteChangesets
+import BuckiaBytes
+import BuckiaFormat
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// The changes of files, inverted, joined, sorted or rebased without a database, and not written yet.
 ///

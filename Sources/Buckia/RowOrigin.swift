@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 
 /// Where a row comes from: which diffs have set its columns last.
 public struct RowOrigin: Sendable {

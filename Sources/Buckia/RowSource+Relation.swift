@@ -1,7 +1,7 @@
+import BuckiaBytes
 import BuckiaDiff
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension SQLiteConnection {
   /// Makes sure that there is a database in the file: an empty one is what a failed copy leaves, and to take it for a database without

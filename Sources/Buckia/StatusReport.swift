@@ -1,6 +1,6 @@
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// Where a database stands: what has arrived, what is open, and which replica it is.
 public struct StatusReport: Sendable {

@@ -1,14 +1,4 @@
-import BuckiaByteStreams
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 /// A database file in the making, called `.buckia-<random>.tmp`. Dropped before it gets another name, it is deleted.
 ///

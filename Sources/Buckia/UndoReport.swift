@@ -1,5 +1,5 @@
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 
 /// What ``DatabaseManager/undo(_:options:)`` did.
 public struct UndoReport: Sendable {

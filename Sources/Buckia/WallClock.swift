@@ -1,12 +1,4 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 /// The time, for the façade and the rounds of sync; everything below them is given the time.
 package enum WallClock {

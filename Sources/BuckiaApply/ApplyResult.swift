@@ -1,5 +1,5 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// What applying did.
 package struct ApplyResult: Sendable {

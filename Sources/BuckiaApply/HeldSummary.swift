@@ -1,5 +1,5 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// What is held of one table of a diff.
 package struct HeldSummary: Sendable {

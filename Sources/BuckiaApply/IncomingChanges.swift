@@ -1,8 +1,7 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteChangesets
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// The changes of a verified diff file or raw changeset. ``ReceiverGate`` decides whether they may be applied.
 package struct IncomingChanges {

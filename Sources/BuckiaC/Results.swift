@@ -1,16 +1,6 @@
 import Buckia
-import BuckiaJSON
+import BuckiaBytes
 import CBuckia
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Hands results to C.
 enum Results {

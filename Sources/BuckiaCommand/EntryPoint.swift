@@ -1,15 +1,6 @@
+import BuckiaBytes
 import ArgumentParser
 import Buckia
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Where the program starts: reads the arguments, runs the verb, and gives every failure its exit code.
 @main

@@ -1,7 +1,6 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Finds the difference of two sources of rows: database files, connections that are open, or some of their rows and columns.
 ///

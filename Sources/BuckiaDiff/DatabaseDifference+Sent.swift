@@ -1,7 +1,6 @@
-import BuckiaByteStreams
-import BuckiaSchemaPlans
-import SQLiteChangesets
+import BuckiaBytes
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// A difference from a snapshot, beside an earlier one from the same snapshot that was sent.
 extension DatabaseDifference {

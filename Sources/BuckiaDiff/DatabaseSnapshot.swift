@@ -1,4 +1,4 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 /// A source of rows at one moment: a read transaction, the schema that it sees, and its pages where they can be read.

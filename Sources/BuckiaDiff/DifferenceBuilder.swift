@@ -1,8 +1,7 @@
-import BuckiaByteStreams
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Compares two snapshots table by table, and gathers the result.
 struct DifferenceBuilder {

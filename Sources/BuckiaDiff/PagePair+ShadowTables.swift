@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension PagePair {
   /// Whether a virtual table holds the same rows in both databases, as the pages of its shadow tables tell: then it need

@@ -1,7 +1,6 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 import SQLiteFiles
-import SQLiteSchemas
 
 /// The pages of two snapshots: compared when the first table asks for them, or the reason why they cannot be.
 final class PagePair {

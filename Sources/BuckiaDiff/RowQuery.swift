@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// The query for the rows of one table, by the columns of the changeset.
 struct RowQuery {

@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension RowSelection {
   /// Copies the selected rows of a table, as they travel, into another table of the database.

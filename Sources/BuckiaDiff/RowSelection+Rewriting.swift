@@ -1,7 +1,6 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension RowSelection {
   /// Makes sure that the columns of a table can be left out and rewritten as the selection says.

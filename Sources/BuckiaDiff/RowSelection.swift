@@ -1,7 +1,7 @@
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Which rows and columns of a table take part in a comparison.
 ///

@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// The schemas of two databases as SQL: what those need to know who adopt the newer one.
 struct SchemaComparison {

@@ -1,4 +1,4 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// Something that does not travel, or was not compared as asked for, and why. Nothing is left out without one of these.
 public struct SkippedItem: Equatable, Sendable {

@@ -1,4 +1,3 @@
-import BuckiaSchemaPlans
 import SQLiteSchemas
 
 /// One table as both sources have it.

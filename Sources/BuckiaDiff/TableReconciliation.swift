@@ -1,4 +1,4 @@
-import BuckiaSchemaPlans
+import BuckiaBytes
 import SQLiteSchemas
 
 /// Decides what of a table's definition travels, and names what does not.

@@ -1,6 +1,6 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
+import BuckiaBytes
 import SQLiteSchemas
+import SQLiteConnections
 
 /// Names what is different between two schemas and does not travel: dropped tables, clauses of tables, views, triggers and
 /// indexes.

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import SQLiteConnections
 
 /// The rows of a table-valued function: all are written first, and then read one by one.

@@ -1,5 +1,4 @@
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -1,7 +1,6 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The tables `buckia_held_…`: changes that the database holds because their table, or their columns, are missing here.
 ///

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteSchemas
 
 /// Who the senders of diffs are, by the key that has signed them: what the person whose database it is knows of them.

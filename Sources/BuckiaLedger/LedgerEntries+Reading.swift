@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// Reading the ledger for people: its entries and the refused files together, one at a time, since there can be millions.

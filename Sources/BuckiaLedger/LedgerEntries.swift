@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// The table `buckia_ledger`: a row for each diff file that was applied, is held or waits.

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 
 /// What became of a diff file.
 public enum DiffState: String, Sendable, CaseIterable, Codable {

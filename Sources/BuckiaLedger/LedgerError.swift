@@ -1,4 +1,4 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 /// The ledger tables cannot be used: a newer version of Buckia made them, or something else has altered them.

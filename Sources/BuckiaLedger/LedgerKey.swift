@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 
 /// The identity of a diff file: the verified key of its sender, its id, and the digest of its manifest.
 package struct LedgerKey: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// How far the ledger of a database has come: it never goes back, unless an earlier state of the database is restored.

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// The table `buckia_refused`: files that were refused. They occupy no id and block nothing, and only so many are kept.

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// The table `buckia_stream`: the places of recorded diffs in the streams of their senders.

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 
 /// A diff's place in a stream: the diffs of one replica for one scope and audience, each of which names the one before it.
 package struct StreamPlace: Equatable, Sendable {

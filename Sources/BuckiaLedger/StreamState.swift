@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// How far a stream of another replica has been received: what people see of it.

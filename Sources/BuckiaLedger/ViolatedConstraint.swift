@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteSchemas
 
 /// The constraint that refuses a row, as far as SQLite's message and the schema tell.

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Bytes that are to be stored: a file, or bytes in memory. They can be read again, from any place on.
 public struct StorageContents: Sendable {

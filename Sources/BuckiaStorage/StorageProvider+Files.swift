@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// What must be true of a download before it gets its name.
 public struct DownloadExpectation: Sendable, Equatable {

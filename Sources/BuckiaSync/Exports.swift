@@ -1,5 +1,3 @@
 // `import BuckiaSync` is enough for every name of its public interface, and for what `import Buckia` brings.
 @_exported import Buckia
-@_exported import BuckiaRemoteStorage
 @_exported import BuckiaStorage
-@_exported import BuckiaTokens

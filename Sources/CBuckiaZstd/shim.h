@@ -1,4 +1,4 @@
-// Zstandard's stable C API, as BuckiaDiffFiles and BuckiaLedger see it.
+// Zstandard's stable C API, as BuckiaFormat and BuckiaLedger see it.
 #ifndef BUCKIA_ZSTD_SHIM_H
 #define BUCKIA_ZSTD_SHIM_H
 #include <zstd.h>

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// A large change with the beginnings of its long values only, so that it can be read in little memory.
 ///

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Writes the inverses of changes of one table.
 struct ChangeInverter {

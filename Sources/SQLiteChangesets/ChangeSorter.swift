@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Goes through the changes of one table in key order, whatever their number and size, in bounded memory.
 ///

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Goes through changes of one table wherever they are stored, as many at a time as are in memory together.
 ///

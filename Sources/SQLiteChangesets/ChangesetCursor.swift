@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Goes through the changes of a changeset one at a time, as whoever uses it asks for them: beside another walk, for instance, whose changes
 /// these belong to.

@@ -1,12 +1,4 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 /// The changes of a changeset as they arrive: one thread reads and checks them, another goes through what has been
 /// checked so far. For changes that are all there it says so at once.

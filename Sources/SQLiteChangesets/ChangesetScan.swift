@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Reads and checks all changes of a buffer, as many at a time as are in memory together.
 ///

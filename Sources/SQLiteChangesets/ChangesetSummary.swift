@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// What a changeset holds and where, found in one walk over all of it.
 ///
@@ -110,7 +110,7 @@ package struct ChangesetSummary: Equatable, Sendable {
   package func canAppend(_ other: ChangesetSummary) -> Bool {
     guard sections.count + other.sections.count <= ChangesetLimits.sections else { return false }
     return other.tables.allSatisfy { added in
-      tables.allSatisfy { $0.table == added.table || !TableDirectory.matches($0.table.name, added.table.name) }
+      tables.allSatisfy { $0.table == added.table || !ASCIIName.matches($0.table.name, added.table.name) }
     }
   }
 

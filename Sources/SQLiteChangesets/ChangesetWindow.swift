@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// A part of a buffer's bytes in memory.
 ///

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 extension Changesets {
   /// Joins changesets or patchsets of any size in bounded memory; see ``concatenated(_:)``.

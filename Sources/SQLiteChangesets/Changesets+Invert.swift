@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 extension Changesets {
   /// Turns a changeset of any size into the one that undoes it; see ``inverted(_:)``.

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 extension Changesets {
   /// Makes INSERTs of the UPDATEs of rows that an earlier changeset has deleted.

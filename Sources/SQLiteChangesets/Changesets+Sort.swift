@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 extension Changesets {
   /// Sorts a changeset or patchset of any size in bounded memory; see ``sorted(_:)``.

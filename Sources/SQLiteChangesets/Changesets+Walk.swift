@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 extension Changesets {
   /// Gives each change of a changeset to `body`, in order, wherever the changeset is stored.

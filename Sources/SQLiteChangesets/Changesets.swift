@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// What can be done with whole changesets: invert, join, sort.
 ///

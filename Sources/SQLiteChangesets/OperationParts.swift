@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// The changes of one table by operation, each part in key order.
 struct OperationParts {

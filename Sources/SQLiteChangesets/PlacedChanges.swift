@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Changes of one table that are written in any order and come out in the order of places given with them.
 struct PlacedChanges {

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Merges sorted runs of changes of one table (Knuth, The Art of Computer Programming 3, 5.4.1).
 struct RunMerge {

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Sections of a changeset from the last change to the first, each change inverted: what undoes a sequence of changes.
 ///

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The tables of one or more changesets by name, in order of first appearance.
 ///
 /// Names are told apart as SQLite does it: byte by byte, except that ASCII letters match whatever their case. A table
@@ -13,23 +15,13 @@ struct TableDirectory: Sendable {
   private(set) var entries: [Entry] = []
   private var places: [[UInt8]: Int] = [:]
 
-  /// The byte of a name by which names are told apart.
-  static func folded(_ byte: UInt8) -> UInt8 {
-    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
-  }
-
-  /// Whether SQLite takes both for the name of one table.
-  static func matches(_ first: String, _ second: String) -> Bool {
-    first.utf8.elementsEqual(second.utf8) { folded($0) == folded($1) }
-  }
-
   /// The place in `entries` of the table whose changes `reader` has come to, made when it is new.
   ///
   /// - Throws: `ChangesetError`: `mixedFormats`, or `incompatibleTables` when an earlier section had other columns or
   ///   another key. Key flags count as yes or no: SQLite versions differ in what else they write there.
   mutating func place(of reader: ChangesetReader, in bytes: RawSpan) throws(ChangesetError) -> Int? {
     guard let table = reader.table else { return nil }
-    let name = bytes.array(reader.nameRange).map(Self.folded)
+    let name = bytes.array(reader.nameRange).map(ASCIIName.folded)
     if let first = entries.first, first.table.format != table.format {
       throw ChangesetError(.mixedFormats, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
     }

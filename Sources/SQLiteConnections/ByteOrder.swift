@@ -1,12 +1,4 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 extension UnsafeRawBufferPointer {
   /// Compares byte by byte; a prefix comes before anything longer. The result is negative, zero or positive.

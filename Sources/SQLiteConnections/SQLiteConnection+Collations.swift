@@ -1,3 +1,4 @@
+import BuckiaBytes
 import CBuckiaSQLite
 
 extension SQLiteConnection {
@@ -58,7 +59,7 @@ package enum BuiltInCollation: String, Sendable {
     case .nocase:
       routines.create_collation_v2(pointer, name) { _, firstCount, first, secondCount, second in
         for (one, other) in zip(text(first, firstCount), text(second, secondCount)) {
-          let difference = Int32(folded(one)) - Int32(folded(other))
+          let difference = Int32(ASCIIName.folded(one)) - Int32(ASCIIName.folded(other))
           if difference != 0 { return difference }
         }
         return firstCount - secondCount
@@ -76,9 +77,6 @@ private func text(_ start: UnsafeRawPointer?, _ count: Int32) -> UnsafeRawBuffer
   // Sound: SQLite passes buffers of exactly these lengths, alive for the call.
   UnsafeRawBufferPointer(start: start, count: Int(count))
 }
-
-/// The byte in lower case where it is an ASCII letter, as NOCASE folds.
-private func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
 /// The text without the spaces at its end.
 private func trimmed(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {

@@ -1,12 +1,4 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 /// Big-endian integers and varints. The fixed-size reads are unchecked: the caller has checked that the bytes exist.
 extension UnsafeRawBufferPointer {

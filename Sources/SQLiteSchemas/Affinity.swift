@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The type affinity of a column. See <https://sqlite.org/datatype3.html#determination_of_column_affinity>.
 package enum Affinity: String, Sendable {
   case integer, text, blob, real, numeric

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The CHECK constraints of a CREATE TABLE statement, as text to compare.
 ///
 /// CHECK expressions are not replicated. But where they differ, one database can refuse rows of the other, so a diff

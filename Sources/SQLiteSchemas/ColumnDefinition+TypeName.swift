@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 extension ColumnDefinition {
   /// The keywords that cannot be part of a type name. SQLite allows the other ones as names.
   /// See <https://sqlite.org/lang_keywords.html>.

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// Finds the columns of a table by name, in constant time for tables with many columns.
 package struct ColumnLookup: Sendable {
   /// The number of columns, and of lookups, up to which linear searches are faster than making a dictionary.

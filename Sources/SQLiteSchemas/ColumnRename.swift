@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// A column that was renamed, as declared by the author: two schemas cannot tell it from one dropped and one added column.
 public struct ColumnRename: Hashable, Sendable {
   /// The table.

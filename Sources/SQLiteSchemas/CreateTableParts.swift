@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The parts of a CREATE TABLE statement: what stands before its parentheses, its columns, its constraints, and what stands behind.
 /// See <https://sqlite.org/lang_createtable.html>.
 package struct CreateTableParts {

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// A column default that is one literal: a number, text, a blob, NULL, TRUE, FALSE or a CURRENT_ keyword.
 ///
 /// Defaults in a diff become part of a CREATE TABLE statement, so this type holds nothing but a literal: it can only be

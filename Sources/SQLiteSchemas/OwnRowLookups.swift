@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// Tells whether the SQL of a trigger reads some tables at the row that the trigger fires for, and nowhere else:
 /// `SELECT title FROM notes WHERE id = new.id`.
 ///

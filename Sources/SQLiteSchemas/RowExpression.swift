@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// What an SQL expression over the columns of a table depends on.
 package enum RowExpression {
   /// Whether the value of an expression is known to depend on the row and its parameters alone: it has no subquery, and of functions and

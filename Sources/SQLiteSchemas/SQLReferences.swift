@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The names that a piece of SQL refers to, found by its tokens. Rather too many than too few.
 package struct SQLReferences: Sendable {
   /// All words and quoted names, keywords included.

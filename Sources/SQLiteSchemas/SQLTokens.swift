@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The tokens of SQL text, as SQLite's own tokenizer finds them.
 ///
 /// Quoted names, text, blobs, numbers and comments are recognised, so that a word inside them is never taken for a
@@ -148,7 +150,7 @@ extension SQLTokens {
   func isWord(_ keyword: String, at index: Int) -> Bool {
     guard tokens.indices.contains(index), tokens[index].kind == .word else { return false }
     return bytes[tokens[index].range].elementsEqual(keyword.utf8) { byte, letter in
-      ((0x41...0x5a).contains(byte) ? byte | 0x20 : byte) == letter
+      ASCIIName.folded(byte) == letter
     }
   }
 

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 extension SchemaStatement {
   /// The longest statement, in bytes: SQLite's own default limit (<https://sqlite.org/limits.html#max_sql_length>).
   package static let byteLimit = 1_000_000

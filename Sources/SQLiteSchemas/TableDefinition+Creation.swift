@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The rules for tables that a diff creates. Author and receiver check the same rules, so the author learns about a table
 /// that the receiver would refuse.
 extension TableDefinition {

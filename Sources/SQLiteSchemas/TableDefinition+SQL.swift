@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The SQL that creates a table or a column from its definition.
 ///
 /// Names are quoted, defaults are literals and types are plain type names, so nothing in a diff runs as SQL. See <https://sqlite.org/lang_createtable.html> and <https://sqlite.org/lang_altertable.html>.

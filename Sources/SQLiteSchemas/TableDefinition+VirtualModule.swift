@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 extension TableDefinition {
   /// How the table's module contradicts the rest of its definition; nil when it does not. Always nil for an ordinary table.
   package var moduleContradiction: String? {

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// A column whose values are stored in the table, so that they are part of a changeset.
 package struct ColumnDefinition: Equatable, Sendable {
   /// The column's name, without quotes.

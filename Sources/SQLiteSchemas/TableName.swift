@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The name of a table. Names that SQLite treats as the same are equal.
 public struct TableName: Hashable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
   /// The name as written, without quotes.

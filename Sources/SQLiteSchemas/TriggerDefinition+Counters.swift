@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 extension TriggerDefinition.Statement {
   /// The columns that the statement sets to a count: from their own value (`SET n = n + 1`), or from what other rows hold
   /// (`SET n = (SELECT count(*) …)`).

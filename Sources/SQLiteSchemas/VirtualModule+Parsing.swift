@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 extension VirtualModule {
   /// Interprets the arguments of a CREATE VIRTUAL TABLE statement.
   ///

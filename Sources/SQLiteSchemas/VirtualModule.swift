@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// The module of a virtual table whose rows are replicated, with its options as data. Nothing in it is run as SQL.
 ///
 /// The columns are in the table's definition. See <https://sqlite.org/rtree.html> and <https://sqlite.org/fts5.html>.

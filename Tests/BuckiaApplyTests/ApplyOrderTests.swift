@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
 import ReplicationTestSupport
 import SQLiteChangesets

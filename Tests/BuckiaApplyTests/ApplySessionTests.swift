@@ -1,5 +1,4 @@
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
 import Testing
@@ -7,7 +6,7 @@ import TestSupport
 
 @testable import BuckiaApply
 @testable import BuckiaLedger
-@testable import BuckiaSchemaPlans
+@testable import SQLiteSchemas
 
 @Suite struct ApplySessionTests {
   private func changes(_ edits: String, of schema: String, id: UInt64) throws -> IncomingChanges {

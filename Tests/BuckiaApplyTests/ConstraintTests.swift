@@ -1,10 +1,9 @@
-import BuckiaByteStreams
+import BuckiaBytes
 @testable import BuckiaApply
 @testable import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 import Testing
 import TestSupport
 

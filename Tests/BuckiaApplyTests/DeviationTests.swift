@@ -1,8 +1,7 @@
-import BuckiaByteStreams
+import BuckiaBytes
 @testable import BuckiaApply
 @testable import BuckiaLedger
-@testable import BuckiaSchemaPlans
-import BuckiaKSUID
+@testable import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -1,5 +1,5 @@
 @testable import BuckiaApply
-@testable import BuckiaSchemaPlans
+@testable import SQLiteSchemas
 import BuckiaLedger
 import SQLiteConnections
 import SQLiteSchemas

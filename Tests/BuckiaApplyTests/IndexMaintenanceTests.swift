@@ -1,7 +1,7 @@
 import ReplicationTestSupport
 @testable import BuckiaApply
 @testable import BuckiaLedger
-@testable import BuckiaSchemaPlans
+@testable import SQLiteSchemas
 import SQLiteConnections
 import Testing
 

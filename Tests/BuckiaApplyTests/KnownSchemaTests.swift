@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -7,7 +7,7 @@ import Testing
 
 @testable import BuckiaApply
 @testable import BuckiaLedger
-@testable import BuckiaSchemaPlans
+@testable import SQLiteSchemas
 
 /// What a session knows of the schema is what a new look at it would show, and it looks no more often than it has to.
 @Suite struct KnownSchemaTests {

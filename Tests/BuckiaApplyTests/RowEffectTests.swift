@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 @testable import BuckiaApply
 import BuckiaLedger
 import SQLiteChangesets

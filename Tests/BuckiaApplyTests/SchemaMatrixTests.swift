@@ -1,11 +1,10 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
-import BuckiaKSUID
+import SQLiteSchemas
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 import Testing
 import TestSupport
 

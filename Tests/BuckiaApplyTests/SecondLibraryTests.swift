@@ -1,7 +1,7 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 import TestSupport
 import Testing

@@ -1,11 +1,9 @@
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
-import BuckiaKSUID
+import SQLiteSchemas
 import SQLiteChangesets
 @testable import SQLiteConnections
-import SQLiteSchemas
 import Testing
 import TestSupport
 

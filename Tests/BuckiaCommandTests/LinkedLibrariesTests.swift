@@ -17,7 +17,7 @@
         #expect(binary.range(of: Data("\(name)\0".utf8)) == nil, "\(name)")
       }
       // Names of modules are part of the names of their symbols.
-      for name in ["NIOPosix", "AsyncHTTPClient", "BuckiaRemoteStorage", "BuckiaPageServer"] {
+      for name in ["NIOPosix", "AsyncHTTPClient", "BuckiaSync", "BuckiaCommand"] {
         #expect(binary.range(of: Data(name.utf8)) == nil, "\(name)")
       }
     }

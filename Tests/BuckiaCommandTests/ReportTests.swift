@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteChangesets
 import Testing
 @testable import Buckia
@@ -6,7 +6,7 @@ import Testing
 @testable import BuckiaCommand
 @testable import BuckiaDiff
 @testable import BuckiaLedger
-@testable import BuckiaSchemaPlans
+@testable import SQLiteSchemas
 
 @Suite("Reports")
 struct ReportTests {

@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaPages
+import BuckiaCommand
 import Foundation
 import TestSupport
 import Testing

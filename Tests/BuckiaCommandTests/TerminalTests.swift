@@ -1,4 +1,4 @@
-import BuckiaReports
+import Buckia
 import Testing
 
 @testable import BuckiaCommand

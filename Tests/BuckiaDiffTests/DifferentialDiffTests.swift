@@ -1,5 +1,5 @@
 @testable import BuckiaDiff
-import BuckiaByteStreams
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -1,8 +1,7 @@
 import BuckiaDiff
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 import Testing
 import ReplicationTestSupport
 import TestSupport

@@ -1,7 +1,6 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 import TestSupport
 import Testing
 

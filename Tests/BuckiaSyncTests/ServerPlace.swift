@@ -2,7 +2,7 @@ import BuckiaSync
 import ServerTestSupport
 import TestSupport
 
-@testable import BuckiaRemoteStorage
+@testable import BuckiaSync
 
 /// A place of a test's own at one of the servers, and the requests that go there.
 struct ServerPlace {

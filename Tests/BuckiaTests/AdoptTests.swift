@@ -1,6 +1,5 @@
 import Buckia
 import BuckiaDiff
-import BuckiaSchemaPlans
 import SQLiteSchemas
 import Testing
 import TestSupport

@@ -1,7 +1,7 @@
 import Buckia
-import BuckiaDiffFiles
+import BuckiaFormat
 import BuckiaApply
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 import Testing
 import TestSupport

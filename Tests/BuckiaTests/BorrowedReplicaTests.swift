@@ -1,4 +1,4 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import Foundation
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import BuckiaApply
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import BuckiaDiffFiles
+import BuckiaFormat
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 import Foundation
 import TestSupport
 import Testing

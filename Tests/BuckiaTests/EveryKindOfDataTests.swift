@@ -1,8 +1,7 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaDiff
-import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
 import Testing

@@ -1,7 +1,6 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaBytes
+import BuckiaFormat
+import SQLiteSchemas
 import Foundation
 import SQLiteConnections
 import TestSupport

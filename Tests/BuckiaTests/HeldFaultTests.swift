@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaApply
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import TestSupport
 import Testing
 

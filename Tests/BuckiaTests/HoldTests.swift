@@ -1,9 +1,9 @@
 import Buckia
 import BuckiaApply
 import BuckiaDiff
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Buckia
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import SQLiteChangesets
 import TestSupport
 import Testing

@@ -1,10 +1,9 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteChangesets
 import SQLiteSchemas
+import SQLiteChangesets
 import TestSupport
 import Testing
 

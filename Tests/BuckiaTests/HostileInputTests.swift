@@ -1,15 +1,12 @@
 import Buckia
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaJSON
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import Foundation
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 import TestSupport
 import Testing
 

@@ -1,10 +1,9 @@
 import Buckia
-import BuckiaDiffFiles
-import BuckiaSchemaPlans
-import BuckiaKSUID
+import BuckiaFormat
+import SQLiteSchemas
+import BuckiaBytes
 import Foundation
 import SQLiteConnections
-import SQLiteSchemas
 import Testing
 import TestSupport
 

@@ -1,12 +1,12 @@
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
 import Foundation
 import TestSupport
 import Testing
 
 @testable import Buckia
-@testable import BuckiaIdentities
+@testable import BuckiaFormat
 @testable import SQLiteConnections
 
 /// Inviting somebody, accepting it, and taking the answer.

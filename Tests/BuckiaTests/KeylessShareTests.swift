@@ -3,7 +3,7 @@ import SQLiteChangesets
 import TestSupport
 import Testing
 
-@testable import BuckiaDiffFiles
+@testable import BuckiaFormat
 
 /// Rows without a key, and rows with NULL in it, between people who share with each other: they are known by their content.
 @Suite struct KeylessShareTests {

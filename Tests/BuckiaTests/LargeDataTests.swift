@@ -1,7 +1,7 @@
 import Buckia
 import BuckiaApply
 import BuckiaDiff
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteConnections
 import TestSupport

@@ -1,12 +1,11 @@
 import Buckia
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import Foundation
 import SQLiteChangesets
-import SQLiteSchemas
 import TestSupport
 import Testing
 @testable import SQLiteConnections

@@ -1,11 +1,11 @@
-import BuckiaAge
-import BuckiaByteStreams
+import BuckiaFormat
+import BuckiaBytes
 import Foundation
 import TestSupport
 import Testing
 
 @testable import Buckia
-@testable import BuckiaIdentities
+@testable import BuckiaFormat
 
 /// Identities that a passphrase protects.
 @Suite struct PassphraseIdentityTests {

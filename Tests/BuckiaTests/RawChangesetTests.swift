@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaDiffFiles
+import BuckiaFormat
 import TestSupport
 import Testing
 @testable import SQLiteConnections

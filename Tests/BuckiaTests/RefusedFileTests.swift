@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaDiffFiles
+import BuckiaFormat
 import Foundation
 import TestSupport
 import Testing

@@ -1,9 +1,8 @@
 import Buckia
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaSchemaPlans
+import BuckiaFormat
 import SQLiteSchemas
 import TestSupport
 import Testing

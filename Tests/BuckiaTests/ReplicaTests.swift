@@ -1,7 +1,7 @@
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import Foundation
 import SQLiteConnections
 import TestSupport

@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaDiff
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteSchemas
 import Testing
 import TestSupport

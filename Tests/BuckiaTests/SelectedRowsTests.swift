@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaDiffFiles
+import BuckiaFormat
 import BuckiaDiff
 import SQLiteConnections
 import Testing

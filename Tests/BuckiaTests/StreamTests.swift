@@ -1,7 +1,7 @@
 import Buckia
 import BuckiaApply
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteConnections
 import TestSupport

@@ -1,5 +1,5 @@
 @testable import Buckia
-import BuckiaByteStreams
+import BuckiaBytes
 import Foundation
 import TestSupport
 import Testing

@@ -1,9 +1,9 @@
 import Buckia
 import BuckiaApply
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import Foundation
 import SQLiteConnections
 import TestSupport

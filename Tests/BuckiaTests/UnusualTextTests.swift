@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaDiff
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 import Testing
 import TestSupport

@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
 import Dispatch
 import SQLiteChangesets

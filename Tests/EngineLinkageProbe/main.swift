@@ -6,7 +6,7 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// Compares two databases and applies the difference to the older one.

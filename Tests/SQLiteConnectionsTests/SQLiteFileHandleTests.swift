@@ -1,16 +1,7 @@
+import BuckiaBytes
 import SQLiteConnections
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 @Suite("SQLite's own file handles")
 struct SQLiteFileHandleTests {

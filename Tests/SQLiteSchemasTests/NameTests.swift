@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteConnections
 import SQLiteSchemas
 import Testing

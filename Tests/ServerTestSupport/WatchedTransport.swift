@@ -1,4 +1,4 @@
-import BuckiaRemoteStorage
+import BuckiaSync
 import NIOConcurrencyHelpers
 
 /// Passes requests on and notes them: what they were, how they were answered, and how many were under way at once.

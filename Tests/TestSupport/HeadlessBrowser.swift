@@ -1,14 +1,5 @@
+import BuckiaBytes
 import Foundation
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Chromium without a window, which is told what to do over two pipes.
 ///

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Reads bytes that are in memory.
 package final class MemoryInput: ByteInput {

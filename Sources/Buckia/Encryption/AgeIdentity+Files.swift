@@ -1,6 +1,5 @@
-import BuckiaAge
-import BuckiaByteStreams
-import BuckiaIdentities
+import BuckiaFormat
+import BuckiaBytes
 
 extension AgeIdentity {
   /// Reads an identity.

@@ -1,4 +1,4 @@
-import BuckiaAge
+import BuckiaFormat
 
 extension AgeRecipient {
   /// Reads a recipient.

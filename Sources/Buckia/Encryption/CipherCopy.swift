@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Moves bytes from an input to an output.
 enum CipherCopy {

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Where encrypted or decrypted bytes go.
 package enum CipherTarget: Sendable {

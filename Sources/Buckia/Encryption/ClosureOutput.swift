@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Hands bytes to a closure, and keeps what it throws.
 final class ClosureOutput: ByteOutput {

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Hands on bytes and counts them.
 final class CountingOutput: ByteOutput {

@@ -1,5 +1,5 @@
-import BuckiaAge
-import BuckiaByteStreams
+import BuckiaFormat
+import BuckiaBytes
 
 /// Decrypts files that were encrypted with `age`, `buckia encrypt` or ``FileEncryption``.
 ///

@@ -1,5 +1,5 @@
-import BuckiaAge
-import BuckiaByteStreams
+import BuckiaFormat
+import BuckiaBytes
 
 /// Encrypts files of any kind so that `age`, `buckia decrypt` and ``FileDecryption`` open them.
 ///

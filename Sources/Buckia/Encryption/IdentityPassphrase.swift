@@ -1,6 +1,5 @@
-import BuckiaAge
-import BuckiaByteStreams
-import BuckiaIdentities
+import BuckiaFormat
+import BuckiaBytes
 import Dispatch
 
 /// What protects an identity file, and opens it: a passphrase, which is only asked for where it is needed.

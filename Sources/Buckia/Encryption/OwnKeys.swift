@@ -1,7 +1,6 @@
-import BuckiaAge
-import BuckiaByteStreams
-import BuckiaIdentities
-import BuckiaSchemaPlans
+import BuckiaFormat
+import BuckiaBytes
+import SQLiteSchemas
 import Dispatch
 
 /// The keys of a person that open what is encrypted for them. Those of a protected identity are unlocked by the first file that is

@@ -1,9 +1,7 @@
-import BuckiaAge
+import BuckiaFormat
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaIdentities
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 
 /// What opens files that are encrypted for somebody here, and tells which diffs are for them.
 struct ReaderKeys: Sendable {

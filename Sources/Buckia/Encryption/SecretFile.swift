@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// A small file whose content is a secret: identities, a passphrase.
 package enum SecretFile {

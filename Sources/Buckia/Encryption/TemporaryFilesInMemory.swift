@@ -1,4 +1,4 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 /// Keeps what SQLite would write into files of its own off the disk while encrypted files are made or applied: sorts, TEMP tables, and

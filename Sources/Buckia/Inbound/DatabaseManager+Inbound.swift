@@ -1,7 +1,7 @@
 import BuckiaApply
-import BuckiaDiffFiles
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteConnections
 

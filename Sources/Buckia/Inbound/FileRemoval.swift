@@ -1,14 +1,4 @@
-import BuckiaByteStreams
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 /// Removes a file that has been read, if it is still that file: whoever delivers files may have put another in its place.
 struct FileRemoval: Sendable {

@@ -1,8 +1,8 @@
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// The files of some folders and paths on their way to the receiver: opened ahead in a thread of their own, and removed in
 /// another when they are done.

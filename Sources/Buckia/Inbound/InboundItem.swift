@@ -1,7 +1,5 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaIdentities
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 
 /// A file that is to be applied, checked or looked into.
 struct InboundItem: Sendable {

@@ -1,4 +1,4 @@
-import BuckiaDiffFiles
+import BuckiaFormat
 
 /// What kind of file arrives.
 enum InboundKind: Sendable {

@@ -1,5 +1,5 @@
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 
 /// Everything that some paths stand for, in the order in which it is applied.
 struct InboundListing: Sendable {

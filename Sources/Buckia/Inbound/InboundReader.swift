@@ -1,6 +1,6 @@
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import Dispatch
 
 /// Opens files in a thread of its own, some steps ahead of the one that applies them.

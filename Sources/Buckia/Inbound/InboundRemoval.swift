@@ -1,4 +1,4 @@
-import BuckiaDiffFiles
+import BuckiaFormat
 import BuckiaLedger
 
 /// Which files are removed when they are done: those of inbound folders, and others where that is wanted.

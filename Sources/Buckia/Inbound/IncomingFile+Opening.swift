@@ -1,21 +1,9 @@
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteChangesets
 import SQLiteSchemas
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import SQLiteChangesets
 
 extension IncomingFile {
   /// Opens and verifies a file, and hands it on once: a large one as soon as its first changes are verified.

@@ -1,5 +1,5 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 
 /// Bytes that came without a name, such as standard input, and can be read more than once.
 ///

@@ -1,5 +1,5 @@
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Files that have been opened and verified before any of them is applied, for whoever then keeps the write lock until the last:
 /// nobody else has to wait for files to be read.

@@ -1,6 +1,6 @@
 import BuckiaApply
 import BuckiaDiff
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 extension DatabaseManager {

@@ -1,10 +1,9 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// One merge: takes what an incoming database has changed into the one that a connection has open, in one transaction.
 ///

@@ -1,7 +1,7 @@
+import BuckiaBytes
 import BuckiaDiff
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// A database that is to be merged into another one: what it has changed since their base.
 struct IncomingDatabase {

@@ -1,6 +1,6 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// What merging two databases did: see <doc:Merging>.
 public struct MergeReport: Sendable {

@@ -1,8 +1,7 @@
-import BuckiaByteStreams
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The columns of a merge that hold no person's edits, and need no person to decide: counts that triggers keep are added up, of times
 /// that triggers note the later one stays, and columns that are to be ignored stay as they are here.

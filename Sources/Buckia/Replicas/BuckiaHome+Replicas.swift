@@ -1,17 +1,6 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Which replicas this home has to do with: the folder `replicas` has a file of one line for each, named by the replica's id.
 ///

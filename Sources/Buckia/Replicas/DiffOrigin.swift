@@ -1,8 +1,8 @@
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 /// Which replica a diff is made from. The database notes the diff, so that a backup which is older than it is told from the database.

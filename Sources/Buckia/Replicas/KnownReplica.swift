@@ -1,5 +1,5 @@
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
 
 /// What a home knows of a replica, outside of its database.

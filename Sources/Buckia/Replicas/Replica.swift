@@ -1,5 +1,5 @@
-import BuckiaDiffFiles
-import BuckiaJSON
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteConnections
 

@@ -1,8 +1,8 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaApply
-import BuckiaDiffFiles
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteConnections
 

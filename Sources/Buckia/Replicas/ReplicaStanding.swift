@@ -1,4 +1,4 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// What a database that says which replica it is turns out to be, from what is known of that replica outside of it.
 enum ReplicaStanding: Equatable {

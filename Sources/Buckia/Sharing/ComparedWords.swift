@@ -1,6 +1,6 @@
-import BuckiaJSON
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteConnections
 

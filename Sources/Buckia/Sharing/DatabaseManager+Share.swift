@@ -1,16 +1,12 @@
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaIdentities
-import BuckiaJSON
-import BuckiaKSUID
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Shares a part of the database with others: the first time all of it, then what has changed since.

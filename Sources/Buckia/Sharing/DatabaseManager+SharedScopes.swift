@@ -1,4 +1,4 @@
-import BuckiaJSON
+import BuckiaBytes
 import BuckiaLedger
 import BuckiaSharing
 import SQLiteConnections

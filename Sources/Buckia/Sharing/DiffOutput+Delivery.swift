@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 extension DiffOutput.File {
   /// Writes a file that is complete. One that is there already with the same bytes is the same delivery: a crash may have come

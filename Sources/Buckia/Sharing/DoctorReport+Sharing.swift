@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DoctorReport {
   /// Names the columns that seem to refer to rows of other tables by an integer key, though nothing declares it: if a row that arrives has

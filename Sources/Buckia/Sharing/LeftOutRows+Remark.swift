@@ -1,7 +1,6 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
-import BuckiaSharing
 import SQLiteSchemas
+import BuckiaSharing
 
 extension LeftOutRows {
   /// What to do about the rows, with the first of them as an example.

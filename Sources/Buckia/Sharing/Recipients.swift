@@ -1,5 +1,4 @@
-import BuckiaAge
-import BuckiaIdentities
+import BuckiaFormat
 
 /// Whom a text names: a contact, somebody whose card is in a file, or an age recipient.
 package final class Recipients {

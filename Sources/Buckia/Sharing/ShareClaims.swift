@@ -1,5 +1,5 @@
 import BuckiaDiff
-import BuckiaDiffFiles
+import BuckiaFormat
 import BuckiaLedger
 import BuckiaSharing
 import SQLiteSchemas

@@ -1,5 +1,5 @@
-import BuckiaAge
-import BuckiaSchemaPlans
+import BuckiaFormat
+import SQLiteSchemas
 
 /// Those recipients of a share who get the same file.
 struct ShareGroup {

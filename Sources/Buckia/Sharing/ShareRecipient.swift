@@ -1,5 +1,4 @@
-import BuckiaAge
-import BuckiaIdentities
+import BuckiaFormat
 
 /// Somebody a part of a database is shared with.
 public struct ShareRecipient: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import BuckiaApply
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaSharing
 import SQLiteChangesets
 import SQLiteSchemas

@@ -1,6 +1,6 @@
 import BuckiaDiff
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import BuckiaSharing
 
 /// What ``DatabaseManager/share(_:to:output:options:signedBy:progress:)`` did.

@@ -1,15 +1,12 @@
-import BuckiaAge
+import BuckiaFormat
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaKSUID
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// One call of ``DatabaseManager/share(_:to:output:options:signedBy:progress:)``.
 struct ShareRun {

@@ -1,9 +1,5 @@
-import BuckiaAge
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaIdentities
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaFormat
+import BuckiaBytes
 import SQLiteSchemas
 
 /// Who signs what is shared, and for whom it is encrypted.

@@ -1,5 +1,4 @@
-import BuckiaJSON
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
 import BuckiaSharing
 import SQLiteConnections

@@ -1,10 +1,9 @@
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Changes that are nobody's diff: what they meet is no conflict, and nothing is recorded.
 struct PlainChanges {

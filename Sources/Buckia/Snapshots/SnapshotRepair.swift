@@ -1,10 +1,9 @@
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Completes a snapshot that was not made anew, because the process died when diffs had been applied. Without them what
 /// others have sent would count as edited here, and go out again.

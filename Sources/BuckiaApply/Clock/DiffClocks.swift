@@ -1,9 +1,8 @@
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Finds the clocks of tables for the changes of one diff.
 struct DiffClocks {

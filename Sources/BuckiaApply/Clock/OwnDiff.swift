@@ -1,10 +1,8 @@
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// A diff that was made from this database: its rows are as the diff says, and the clocks note that it was this one
 /// which has said so.

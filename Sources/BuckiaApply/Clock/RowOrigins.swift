@@ -1,8 +1,6 @@
-import BuckiaByteStreams
-import BuckiaKSUID
-import BuckiaSchemaPlans
-import SQLiteChangesets
+import BuckiaBytes
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// Neighbouring changes of a diff that come from the same diffs: its sender may only have passed them on.
 package struct OriginRun: Equatable, Sendable {

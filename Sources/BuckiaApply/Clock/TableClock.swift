@@ -1,9 +1,8 @@
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Keeps the clock of one table while the changes of a diff are applied: which diff has last set each column of its
 /// rows, inserted or deleted them.

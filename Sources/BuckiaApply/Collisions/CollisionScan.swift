@@ -1,8 +1,7 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Finds the keys that the rows of a refused file share with other local rows.
 ///

@@ -1,8 +1,7 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What is known, while one diff is applied, of keys that a row of its author's and another local row have in common.
 final class KeyCollisions {

@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteChangesets
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// A foreign key, in the columns of the changes that it is looked for in.
 struct ReferenceLink {

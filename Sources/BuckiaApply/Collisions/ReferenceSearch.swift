@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteChangesets
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// Finds the rows of a diff that refer to rows of it which were left out, directly or through others: by the declared foreign keys
 /// of the local schema, in one pass over the tables that can have any.

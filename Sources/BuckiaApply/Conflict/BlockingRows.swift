@@ -1,8 +1,7 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Finds the local rows that have a UNIQUE value which a refused row was to get, in indexes over expressions and over some rows
 /// only, too.

@@ -1,7 +1,6 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Gathers the rows that refer, by one foreign key, to others that are not there, or are others than before.
 struct BrokenRows {

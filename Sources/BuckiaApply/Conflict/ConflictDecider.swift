@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Decides conflicts by the resolver and the policies, and records them.
 final class ConflictDecider {

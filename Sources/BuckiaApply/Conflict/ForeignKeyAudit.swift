@@ -1,7 +1,6 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Finds the foreign keys that a diff has broken, after it was applied with enforcement off (``ApplySession/begin()``).
 ///

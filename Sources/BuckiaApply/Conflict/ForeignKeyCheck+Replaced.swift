@@ -1,7 +1,6 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Rows that refer to a row in whose place another one has been written.
 extension ForeignKeyCheck {

@@ -1,7 +1,7 @@
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// How one foreign key is checked.
 ///

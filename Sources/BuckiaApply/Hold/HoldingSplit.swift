@@ -1,9 +1,8 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Parts the changes of a diff: what is known here goes on to be applied, the rest into the database to be kept.
 ///

@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// What is done for indexes after all changes have been applied.
 extension IndexMaintenance {

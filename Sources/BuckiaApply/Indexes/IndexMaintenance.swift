@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// Keeps full-text and R-tree indexes up to date while changes are applied with triggers off.
 ///

@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// Full-text indexes with external content that no trigger maintains: they are rebuilt from their content.
 extension IndexSchema {

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteSchemas
 
 /// A full-text or R-tree index: a virtual table that stores what is written to it, and nothing else.

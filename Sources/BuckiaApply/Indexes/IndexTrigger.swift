@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteSchemas
 
 /// The part of a trigger that maintains one index, ready to be copied.

@@ -1,7 +1,7 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// The ranges from which a database gives out the keys of its AUTOINCREMENT tables, so that several replicas never give out the same.
 ///

@@ -1,9 +1,8 @@
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Applies what is held of earlier diffs, as far as there is a place for it now: by the rules and in the order in which it
 /// would have been applied had the place been there.

@@ -1,5 +1,5 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
 import SQLiteSchemas
 
 /// What has become now of a diff of which parts were held.

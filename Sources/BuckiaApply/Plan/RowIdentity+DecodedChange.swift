@@ -1,4 +1,4 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 
 extension RowIdentity {

@@ -1,7 +1,7 @@
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Looks for incoming values that the local columns would convert to other values, before anything is written.
 struct ValueCompatibilityCheck {

@@ -1,6 +1,6 @@
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// What became of one file.
 public struct DiffOutcome: Sendable {

@@ -1,7 +1,7 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// Looks closer where SQLite's result code leaves open whether a file, the database or the machine is to blame.
 enum FaultDiagnosis {

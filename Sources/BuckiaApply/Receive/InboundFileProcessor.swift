@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Applies or refuses one file inside the transaction of its group.
 struct InboundFileProcessor {

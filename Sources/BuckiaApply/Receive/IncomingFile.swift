@@ -1,7 +1,6 @@
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// A file as it comes to the receiver: opened and verified, or the reason why it could not be.
 package struct IncomingFile {

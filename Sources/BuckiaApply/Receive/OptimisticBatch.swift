@@ -1,9 +1,8 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Small diffs that are applied together, as if they were one: in key order, and with few statements.
 ///

@@ -1,5 +1,5 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 /// What is held of earlier files.

@@ -1,8 +1,7 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The way from files to rows: the gate, grouping, retries and the ledger. Folders, single files, raw changesets and borrowed
 /// connections all go through it.

@@ -1,9 +1,8 @@
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Why a file is not applied: what the report and the ledger say.
 package struct Refusal: Error, Sendable {

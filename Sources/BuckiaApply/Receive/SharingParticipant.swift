@@ -1,7 +1,6 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// Takes part when diffs of others are applied, in the same transaction: what is known of those with whom rows are shared depends on
 /// them.

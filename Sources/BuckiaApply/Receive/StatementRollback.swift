@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// Makes SQLite roll back single statements where it would roll back the whole transaction, in order to see what a failure
 /// was about before everything is gone.

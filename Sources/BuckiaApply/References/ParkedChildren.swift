@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The parked rows while one diff is applied: those that it may concern are in their tables meanwhile, so its changes find them.
 /// Those that refer to nothing afterwards are parked again.

@@ -1,8 +1,7 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Sees to it that no reference leads nowhere when a diff has been applied.
 ///

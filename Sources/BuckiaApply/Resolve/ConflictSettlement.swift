@@ -1,9 +1,8 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Resolves recorded conflicts: brings each row into the version that a person has decided for, and records that.
 ///

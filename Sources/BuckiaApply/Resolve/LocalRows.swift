@@ -1,7 +1,6 @@
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Reads and writes single rows of one table by their keys, through the writer that applies changes.
 final class LocalRows {

@@ -1,5 +1,5 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 
 /// What became of recorded conflicts that were to be resolved.

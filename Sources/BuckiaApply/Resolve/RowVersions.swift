@@ -1,7 +1,7 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteChangesets
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// The versions of a row that a conflict record has, in the columns that the table has today.
 struct RowVersions {

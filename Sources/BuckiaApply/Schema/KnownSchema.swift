@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// What is known of the schema of a database, and whether it still holds: the one place that reads it while files are applied.
 ///

@@ -1,7 +1,6 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// Which indexes are needed while changes are applied, so that they have to stay whatever keeping them takes.
 struct IndexNeeds {

@@ -1,9 +1,8 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Drops indexes while many rows are written, where it takes less time to create them again than to keep them.
 ///

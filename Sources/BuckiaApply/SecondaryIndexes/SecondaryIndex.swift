@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// An index of a table beside its primary key.
 struct SecondaryIndex {

@@ -1,8 +1,7 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Applies the changes of one diff to a schema that fits them: holds what has no place, writes the rest, keeps indexes,
 /// checks foreign keys, and records the diff in the ledger.

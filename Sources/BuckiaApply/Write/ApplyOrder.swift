@@ -1,7 +1,7 @@
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Whether changes are better applied in another order than they come in.
 ///

@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// One connection made ready for applying, and what is kept from one diff to the next: prepared statements, and what has
 /// been read of the schema.

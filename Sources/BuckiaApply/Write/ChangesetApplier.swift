@@ -1,9 +1,8 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Applies the changes of one diff, table by table.
 struct ChangesetApplier {

@@ -1,8 +1,7 @@
-import BuckiaByteStreams
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The INSERTs of a table that wait for its other changes, because one of these deletes a row that has their key here.
 ///

@@ -1,6 +1,5 @@
-import BuckiaSchemaPlans
-import SQLiteChangesets
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// Which values a table stores as they are.
 ///

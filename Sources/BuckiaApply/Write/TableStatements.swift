@@ -1,7 +1,7 @@
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The prepared statements that apply the changes of one table, each made once.
 ///

@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaBenchmarks
-import BuckiaDiffFiles
+import BuckiaFormat
 import Foundation
 import SQLiteConnections
 

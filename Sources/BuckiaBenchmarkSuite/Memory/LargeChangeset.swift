@@ -1,7 +1,6 @@
 import BuckiaBenchmarks
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 import Foundation
 import SQLiteChangesets
 import SQLiteSchemas

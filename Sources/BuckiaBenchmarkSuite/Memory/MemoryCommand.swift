@@ -1,17 +1,8 @@
+import BuckiaBytes
 import ArgumentParser
 import Buckia
 import BuckiaBenchmarks
 import Foundation
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Does one thing with Buckia and prints the peak resident memory of this process, in bytes.
 ///

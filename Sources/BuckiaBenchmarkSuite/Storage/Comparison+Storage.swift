@@ -1,17 +1,8 @@
+import BuckiaBytes
 import Buckia
 import BuckiaBenchmarks
 import Foundation
 import SQLiteConnections
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 extension ImplementationName {
   fileprivate static let round: ImplementationName = "Buckia, a round of sync"

@@ -1,15 +1,12 @@
 import Buckia
-import BuckiaAge
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
-import BuckiaKSUID
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// All measured calls to the engine and the façade, in one place.
 package enum EngineCalls {

@@ -1,21 +1,12 @@
+import BuckiaBytes
 import Buckia
-import BuckiaDiffFiles
+import BuckiaFormat
 import SQLiteConnections
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
-#endif
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
 #endif
 
 /// The machine that figures were measured on.

@@ -1,17 +1,9 @@
+import BuckiaBytes
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
-#endif
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
 #endif
 
 /// A folder for temporary databases, removed when this is deinitialized.

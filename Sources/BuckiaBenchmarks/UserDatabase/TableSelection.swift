@@ -1,7 +1,6 @@
 import BuckiaDiff
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// The tables of a database to measure: the largest ones that have a primary key, which SQLite's session extension needs.
 struct TableSelection {

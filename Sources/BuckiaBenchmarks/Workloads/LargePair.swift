@@ -1,3 +1,4 @@
+import BuckiaBytes
 import Buckia
 import SQLiteConnections
 
@@ -5,16 +6,6 @@ import SQLiteConnections
   import FoundationEssentials
 #else
   import Foundation
-#endif
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
 #endif
 
 /// Two large databases with long rows, so that reading the files is most of the work. A million rows make 2 GiB.

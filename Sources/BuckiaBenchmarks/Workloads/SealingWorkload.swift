@@ -1,7 +1,6 @@
 import Buckia
-import BuckiaAge
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaFormat
+import BuckiaBytes
 import SQLiteConnections
 import SQLiteSchemas
 

@@ -1,6 +1,5 @@
 import Buckia
-import BuckiaJSON
-import BuckiaReports
+import BuckiaBytes
 import CBuckia
 
 @c @implementation

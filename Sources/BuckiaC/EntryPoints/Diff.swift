@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 import CBuckia
 
 @c @implementation

@@ -1,15 +1,6 @@
+import BuckiaBytes
 import Buckia
 import CBuckia
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Made once, and never freed: C may keep the pointer.
 private let version = CText(Version.number)

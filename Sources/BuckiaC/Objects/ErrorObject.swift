@@ -1,6 +1,5 @@
 import Buckia
-import BuckiaJSON
-import BuckiaReports
+import BuckiaBytes
 import CBuckia
 
 /// What `buckia_error` points to.

@@ -1,19 +1,10 @@
+import BuckiaBytes
 import Dispatch
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
-#endif
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
 #endif
 
 /// Notices an interruption (Control-C), so that work which asks for it stops in order: what was not finished is taken back. A second one

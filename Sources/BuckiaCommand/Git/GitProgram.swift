@@ -1,14 +1,5 @@
+import BuckiaBytes
 import Buckia
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// The `git` of the system.
 enum GitProgram {

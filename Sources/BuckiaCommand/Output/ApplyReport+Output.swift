@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension ApplyReport {
   /// The report as `--json` has it.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension ChangesetReport {
   /// The report for people.

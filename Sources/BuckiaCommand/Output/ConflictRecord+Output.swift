@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension ConflictRecord {
   /// What SQLite's words do not tell of the constraint, and the rows that have the value.

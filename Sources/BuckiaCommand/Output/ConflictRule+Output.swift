@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension ConflictRule {
   /// What the rule says, without a full stop.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 /// How many conflicts there are of each kind.
 struct ConflictSummary {

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension Contacts {
   /// The contacts for people.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension DiffReport {
   /// The report for people.

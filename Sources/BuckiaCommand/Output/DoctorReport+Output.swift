@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension DoctorReport {
   /// The report for people.

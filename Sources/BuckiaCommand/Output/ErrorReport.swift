@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 import BuckiaStorage
 
 /// An error as the command line tells it: with a code for programs, a sentence for people and an exit code.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension Invitation {
   /// Who invites, and to what, for people.

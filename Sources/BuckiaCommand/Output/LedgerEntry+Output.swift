@@ -1,6 +1,5 @@
 import Buckia
-import BuckiaJSON
-import BuckiaReports
+import BuckiaBytes
 
 extension [LedgerEntry] {
   /// Entries for people, the oldest first.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension MergeReport {
   /// The report for people.

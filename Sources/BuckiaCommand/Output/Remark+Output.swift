@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension [Remark] {
   /// The remarks for people; what is said of several tables or columns is said once. Nothing when there are none.

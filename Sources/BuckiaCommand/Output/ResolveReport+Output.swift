@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension ResolveReport {
   /// How it went, as an exit code: a row that was changed since waits for a person.

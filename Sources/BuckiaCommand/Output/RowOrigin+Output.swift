@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension RowOrigin {
   /// The answer as `--json` has it.

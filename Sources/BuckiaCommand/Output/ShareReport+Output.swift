@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 extension ShareReport {
   /// The report for people.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaReports
 
 /// What a person wants to know before the changes: where a file comes from and how much it does.
 struct ShownHeader {

@@ -1,6 +1,5 @@
 import Buckia
-import BuckiaKSUID
-import BuckiaReports
+import BuckiaBytes
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaPages
 
 /// The page of the changes in a file, written while they are read.
 final class ChangesPage {

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaPages
 
 /// The page of a database's conflicts, table by table, written while they are read.
 final class ConflictsPage {

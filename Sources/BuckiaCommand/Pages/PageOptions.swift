@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaPages
 
 /// Whether a verb writes a page for a browser instead of text, and where.
 struct PageOptions: ParsableArguments {

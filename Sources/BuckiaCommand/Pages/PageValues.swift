@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaPages
 
 /// Makes values ready for a page, as far as it has room.
 struct PageValues {

@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaPages
-import BuckiaReports
 
 extension ApplyReport {
   /// What has become of the files, for the page that comes next.

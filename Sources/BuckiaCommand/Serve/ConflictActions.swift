@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaPageServer
-import BuckiaPages
 
 /// Decides conflicts as a form says.
 struct ConflictActions {

@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaPages
-import BuckiaReports
 
 /// The page of one conflict, with all that can be answered, and how it was decided before.
 struct ConflictEntry {

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaPages
 
 /// What can be done about a conflict, as forms.
 struct ConflictForms {

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaPages
 
 /// A page of conflicts, with what can be done about them.
 struct ConflictListing {

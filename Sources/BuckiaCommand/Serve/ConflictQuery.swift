@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaPageServer
 
 /// Which conflicts a page shows, as its address says.
 struct ConflictQuery: Equatable {

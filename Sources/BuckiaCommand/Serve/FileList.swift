@@ -1,5 +1,3 @@
-import BuckiaPages
-
 /// A section of a page with a line for each file, and what there is to say of it.
 struct FileList {
   /// How a file has fared, which decides about its colour.

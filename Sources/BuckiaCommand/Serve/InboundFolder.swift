@@ -1,6 +1,6 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaPages
 
 /// Settles files of the inbound folders as a form says.
 struct InboxActions {

@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaPages
-import BuckiaReports
 
 /// The page of the inbound folders: what lies in them, how each file has fared so far, and what can be done about it.
 struct InboxPage {

@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaPages
-import BuckiaReports
 
 /// The first page: where the database stands, what waits for a person, and what has arrived.
 struct OverviewPage {

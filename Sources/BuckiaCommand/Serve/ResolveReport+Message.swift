@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaPages
-import BuckiaReports
 
 extension ResolveReport {
   /// What has become of the conflicts, for the page that comes next.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaPages
 
 /// What `buckia serve` shows and works on.
 struct ServedDatabase: Sendable {

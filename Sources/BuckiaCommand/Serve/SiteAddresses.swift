@@ -1,11 +1,9 @@
-import BuckiaPageServer
-
 /// The addresses of the pages.
 struct SiteAddresses: Sendable {
   /// What all of them begin with: the token between two slashes.
   private let root: String
 
-  init(_ token: AccessToken) { root = "/\(token.text)/" }
+  init(_ token: PageToken) { root = "/\(token.text)/" }
 
   /// Where the version of everything is found.
   var state: String { "\(root)state" }

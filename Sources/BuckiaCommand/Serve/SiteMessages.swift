@@ -1,4 +1,3 @@
-import BuckiaPages
 import Dispatch
 
 /// What has come of what was done: it is told on the page that the browser is sent on to, whose address has its number.

@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaPageServer
-import BuckiaPages
 
 /// Which page or action an address stands for.
 struct SiteRoutes: Sendable {

@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaByteStreams
+import BuckiaBytes
 import Dispatch
 
 /// Tells whether what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.

@@ -1,6 +1,5 @@
+import BuckiaBytes
 import Buckia
-import BuckiaPageServer
-import BuckiaPages
 
 /// The part of a form in which a person says what each column of a row gets.
 ///

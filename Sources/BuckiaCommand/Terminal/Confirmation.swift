@@ -1,14 +1,5 @@
+import BuckiaBytes
 import ArgumentParser
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// A question to the person at the terminal.
 enum Confirmation {

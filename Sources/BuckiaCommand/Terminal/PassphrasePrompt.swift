@@ -1,14 +1,5 @@
+import BuckiaBytes
 import ArgumentParser
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Asks for a passphrase at the terminal, whatever the standard streams are, and shows nothing of it.
 enum PassphrasePrompt {

@@ -1,14 +1,5 @@
+import BuckiaBytes
 import Buckia
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// One line on standard error that says what is going on, rewritten in place; nothing where that is no terminal.
 final class ProgressLine {

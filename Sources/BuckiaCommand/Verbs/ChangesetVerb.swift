@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaReports
 
 /// `buckia changeset`: what can be done with changes without a database.
 struct ChangesetVerb: ParsableCommand {

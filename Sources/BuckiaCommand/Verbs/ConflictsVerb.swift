@@ -1,7 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaPages
-import BuckiaReports
 
 /// `buckia conflicts`
 struct ConflictsVerb: Verb {

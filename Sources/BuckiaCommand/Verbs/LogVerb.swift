@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaReports
 
 /// `buckia log`
 struct LogVerb: Verb {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaReports
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

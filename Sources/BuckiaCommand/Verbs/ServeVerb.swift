@@ -1,7 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaPageServer
-import BuckiaPages
 
 /// `buckia serve`
 struct ServeVerb: Verb {
@@ -62,7 +60,7 @@ struct ServeVerb: Verb {
     // What cannot be shown at all is told here, and not in the browser.
     _ = try database.manager.status()
     for folder in database.folders { _ = try folder.files() }
-    let token = AccessToken()
+    let token = PageToken()
     let routes = SiteRoutes(database, SiteAddresses(token))
     let server = try PageServer(port: port, token: token) { routes.answer($0) }
     if console.isJSON {

@@ -1,15 +1,6 @@
+import BuckiaBytes
 import Buckia
 import SQLiteConnections
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 extension SQLiteConnection {
   /// Adds `buckia_ksuid()`, a new id, and `buckia_ksuid_time(id)`, when an id was made, in seconds since 1970.

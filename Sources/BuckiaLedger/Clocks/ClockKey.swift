@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteSchemas
 
 /// The key of a table as the tables of its clock have it: columns `k0`, `k1` … with the affinity and the collation of

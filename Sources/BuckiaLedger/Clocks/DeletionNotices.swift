@@ -1,5 +1,5 @@
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 

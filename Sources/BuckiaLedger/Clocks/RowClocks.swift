@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

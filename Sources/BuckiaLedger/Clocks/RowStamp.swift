@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteChangesets
 
 /// What one diff did to rows of one table: which columns it set, or that it inserted or deleted them.

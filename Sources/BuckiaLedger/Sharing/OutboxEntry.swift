@@ -1,5 +1,4 @@
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// A row of the table `buckia_outbox`: a diff of a share that was made, and has perhaps not been delivered yet.

@@ -1,5 +1,4 @@
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// A row of the table `buckia_outbox_part`: a file of a diff that has not been delivered.

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteConnections
 
 /// A row of the table `buckia_share`: a stream of diffs that this database sends, for one scope and audience.

@@ -1,11 +1,10 @@
 import BuckiaApply
 import BuckiaDiff
-import BuckiaJSON
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// A table of the database in which rows are known by their content: one without a key, or one with NULL in the key of some rows.
 ///

@@ -1,9 +1,8 @@
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What the changes of a stream say of rows that only their content identifies.
 ///

@@ -1,9 +1,8 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The rows of a share that only their content identifies: a diff says how many of them each replica has inserted and how many of those are
 /// deleted, so that its readers know which rows they have already.

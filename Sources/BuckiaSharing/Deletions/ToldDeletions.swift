@@ -1,10 +1,9 @@
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The deletions of which a diff of a share tells its recipients.
 package enum ToldDeletions {

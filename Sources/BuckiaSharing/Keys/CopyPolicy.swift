@@ -1,5 +1,5 @@
 import BuckiaApply
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// What is done about the first diff of somebody whose rows are mostly here already, with the same integer keys: one database is probably a copy
 /// of the other, and no dataset says so.

@@ -1,7 +1,7 @@
+import BuckiaBytes
 import BuckiaApply
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// A reference that no foreign key declares, and the table that has it.
 typealias KeyLink = (table: TableName, key: ForeignKey)

@@ -1,11 +1,10 @@
 import BuckiaLedger
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaDiff
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What a share says of its rows that others have brought, so that its readers find those that they have already: which replicas these come
 /// from, which keys they have there, and which version was taken from there, where the row has changed since.

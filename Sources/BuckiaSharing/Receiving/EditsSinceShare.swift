@@ -1,5 +1,5 @@
 import BuckiaApply
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections

@@ -1,10 +1,9 @@
 import BuckiaApply
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Which deletions the streams of others tell of, and whose state may be from before deletions that are forgotten here.
 extension InboundShares {

@@ -1,10 +1,9 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Changes by which rows could come into shares (``ScopeRows/holdBack(from:of:)``).
 extension InboundShares {

@@ -1,11 +1,9 @@
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaJSON
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What the diffs of others mean for what is shared: which rows their streams bring and withdraw, what they have applied, and what
 /// need not be sent back to them.

@@ -1,8 +1,7 @@
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 extension StreamClaims {
   /// The number up to which the author of a diff says that they have applied a share; 0 where they do not say.

@@ -1,9 +1,9 @@
+import BuckiaBytes
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// A table of the database whose rows are known by their keys, and how the changes of a diff name those.
 ///

@@ -1,8 +1,7 @@
 import BuckiaApply
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// A row as it is here, in the columns of a changeset.
 struct LocalRow {

@@ -1,10 +1,9 @@
 import BuckiaApply
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Changes of a stream that are older than what is here: under the policy `take-incoming` by the clock of their table, and else where both
 /// sides have resolved a conflict, and their decisions cross.

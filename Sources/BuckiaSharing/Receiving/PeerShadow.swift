@@ -1,3 +1,4 @@
+import BuckiaBytes
 import BuckiaApply
 import BuckiaLedger
 import SQLiteChangesets

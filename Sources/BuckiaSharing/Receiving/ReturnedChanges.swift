@@ -1,6 +1,5 @@
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections

@@ -1,11 +1,9 @@
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Which changes of a share only pass on what others have done, or repeat what was shared with others: those keep the ids of the diffs that
 /// have said it first.

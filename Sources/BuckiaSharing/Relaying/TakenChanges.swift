@@ -1,5 +1,4 @@
-import BuckiaByteStreams
-import BuckiaKSUID
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections

@@ -1,9 +1,8 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension ScopeSchema {
   /// The scopes of all shares; nil for one that does not fit the schema now.

@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Who has which rows, as far as that is known here, and who has changed them.
 final class RowHolders {

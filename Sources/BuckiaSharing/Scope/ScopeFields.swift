@@ -1,5 +1,5 @@
-import BuckiaJSON
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import SQLiteChangesets
 
 /// The members of an object in a scope's document. Each is taken once, and none may be left: a misspelled name would share more

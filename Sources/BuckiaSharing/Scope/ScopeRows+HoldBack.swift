@@ -1,9 +1,8 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Rows that would come into a share only by a change of somebody who does not have them: by a row that refers to them, or by values that
 /// somebody else has set. They are left out until a person says yes, and so are the rows that refer to them.

@@ -1,8 +1,7 @@
 import BuckiaDiff
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Rows of a scope that refer to a row which is not shared, and those that refer to them in turn: they would dangle at the receivers, so
 /// they are left out until they are mended, and everything else is shared.

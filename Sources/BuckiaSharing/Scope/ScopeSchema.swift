@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaDiff
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// A scope applied to the schema of a database: which tables take part, and which references are followed.
 struct ScopeSchema {

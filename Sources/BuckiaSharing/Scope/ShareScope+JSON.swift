@@ -1,7 +1,6 @@
-import BuckiaJSON
-import BuckiaSchemaPlans
-import SQLiteChangesets
+import BuckiaBytes
 import SQLiteSchemas
+import SQLiteChangesets
 
 /// A scope as a document. `Schemas/scope.md` describes it.
 extension ShareScope {

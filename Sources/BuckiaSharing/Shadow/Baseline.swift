@@ -1,9 +1,8 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The rows that recipients of a share have brought, and that are gone here without the share having told of it.
 ///

@@ -1,9 +1,8 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Rows that other copies of this database are known to have had, kept as if a stream had brought them: one of the dataset for the rows that
 /// all copies begin with, one of the replica that this database is a copy of for what that has shared.

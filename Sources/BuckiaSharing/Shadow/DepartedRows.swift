@@ -1,10 +1,9 @@
 import BuckiaApply
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Which deletions of a share are of rows that nobody has deleted: they have only left its scope, or went here because somebody else does
 /// not share them any more, or because a diff was taken back.

@@ -1,10 +1,9 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteFiles
-import SQLiteSchemas
 
 /// What the pages of shared tables tell of where their rows may have changed since they were shared last.
 ///

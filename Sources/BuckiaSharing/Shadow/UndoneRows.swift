@@ -1,9 +1,8 @@
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The rows that an undo removes, or brings back.
 ///

@@ -1,4 +1,3 @@
-import BuckiaSchemaPlans
 import SQLiteSchemas
 
 extension KeyedTables {

@@ -1,10 +1,10 @@
+import BuckiaBytes
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The rows of an exchange as they are now, each of them once, in the columns that all its streams have of their tables.
 ///

@@ -1,8 +1,8 @@
+import BuckiaBytes
 import BuckiaApply
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// A table of an exchange, and what its rows say.
 final class LiveTable {

@@ -1,10 +1,9 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The rows that are shared with another replica, as they are now, in six words: the other replica has the same words where it has the
 /// same rows. `Schemas/digests.md` says which rows and columns these are.

@@ -1,9 +1,8 @@
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What the stream of somebody else has brought: the sums of the rows that are noted of it, which must be those that its sender says.
 final class ReceivedState {

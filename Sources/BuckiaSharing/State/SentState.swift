@@ -1,10 +1,9 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What the stream of a share has said so far: the sums of the rows that a receiver has from it who has applied everything.
 ///

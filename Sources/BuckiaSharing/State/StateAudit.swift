@@ -1,7 +1,6 @@
 import BuckiaLedger
-import BuckiaSchemaPlans
-import SQLiteConnections
 import SQLiteSchemas
+import SQLiteConnections
 
 /// Checks the sums that follow changes against the rows that they are of.
 package enum StateAudit {

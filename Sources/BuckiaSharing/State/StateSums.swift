@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteSchemas
 
 /// The rows of a table as 256 sums of keyed hashes, a sum for the keys whose hash begins with a byte: what tells whether two sides have

@@ -1,10 +1,9 @@
 import BuckiaApply
-import BuckiaJSON
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The sums of the rows that a stream has of one table, while they follow changes.
 final class TableState {

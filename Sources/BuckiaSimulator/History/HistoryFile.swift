@@ -1,5 +1,4 @@
-import BuckiaByteStreams
-import BuckiaJSON
+import BuckiaBytes
 
 /// Where histories are kept: a JSON document that people can read, and change.
 enum HistoryFile {

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 
 /// Makes the history of a seed, step by step, while a run takes the steps: edits depend on the rows that are there.
 struct HistoryGenerator {

@@ -1,4 +1,4 @@
-import BuckiaDiffFiles
+import BuckiaFormat
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections

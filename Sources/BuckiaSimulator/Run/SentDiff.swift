@@ -1,7 +1,6 @@
 import BuckiaApply
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 
 /// A diff that a replica has sent: the file as it travels, opened and verified once for all who receive it.
 final class SentDiff {

@@ -1,7 +1,7 @@
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaFormat
+import BuckiaBytes
+import SQLiteSchemas
 
 /// Gives the diffs of a replica their ids: from the seed of the simulation and the replica's own clock.
 final class SimulatedIDs: OutgoingIDs {

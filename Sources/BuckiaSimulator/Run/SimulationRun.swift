@@ -1,5 +1,5 @@
 import BuckiaApply
-import BuckiaKSUID
+import BuckiaBytes
 
 /// One run of a history: takes steps, and checks after each what has to hold.
 final class SimulationRun {

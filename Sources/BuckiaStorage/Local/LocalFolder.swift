@@ -1,14 +1,4 @@
-import BuckiaByteStreams
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import BuckiaBytes
 
 /// A folder of this machine as a storage: a disk, a stick, a network share, or what another program keeps in step with a server.
 ///

@@ -1,4 +1,4 @@
-import BuckiaJSON
+import BuckiaBytes
 import BuckiaStorage
 
 /// What a storage has of the backup of a database: a whole copy, and the pages that have changed since, delta after delta.

@@ -1,8 +1,5 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaJSON
-import BuckiaKSUID
-import BuckiaRemoteStorage
+import BuckiaBytes
 import BuckiaStorage
 import Crypto
 import Foundation

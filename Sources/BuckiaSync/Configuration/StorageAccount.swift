@@ -1,6 +1,4 @@
-import BuckiaRemoteStorage
 import BuckiaStorage
-import BuckiaTokens
 
 /// Which storage.
 public enum StorageProviderType: Sendable {

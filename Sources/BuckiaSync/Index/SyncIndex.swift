@@ -1,6 +1,6 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaStorage
 import Dispatch
 import Foundation

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaStorage
 
 #if canImport(FoundationEssentials)

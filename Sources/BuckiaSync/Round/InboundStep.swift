@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaByteStreams
+import BuckiaBytes
 import BuckiaStorage
 
 #if canImport(FoundationEssentials)

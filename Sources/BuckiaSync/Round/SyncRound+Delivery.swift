@@ -1,5 +1,4 @@
-import BuckiaByteStreams
-import BuckiaRemoteStorage
+import BuckiaBytes
 import BuckiaStorage
 import Crypto
 

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// A changeset that was rebased, and what it and the other did not agree on.
 public struct RebasedChangeset: Sendable {

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 extension Changesets {
   /// Rebases a changeset as [`sqlite3rebaser_rebase`](https://sqlite.org/session/sqlite3rebaser_rebase.html) does, byte for byte.

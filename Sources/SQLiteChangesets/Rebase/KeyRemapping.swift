@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// New keys for local rows whose integer keys the incoming changes have given to other rows.
 ///
@@ -38,14 +38,14 @@ struct KeyRemapping {
   ) throws {
     self.sides = sides
     self.matches = sides.tables.map { table in
-      matches.first { TableDirectory.matches($0.key, table.table.name) }?.value ?? [:]
+      matches.first { ASCIIName.matches($0.key, table.table.name) }?.value ?? [:]
     }
     rules = sides.tables.map { definitions.table(named: $0.table.name) }
     let rules = rules
     let integerKeys = sides.tables.indices.map { rules[$0]?.integerKey }
     links = sides.tables.indices.map { child -> [Link] in
       (rules[child]?.references ?? []).flatMap { reference -> [Link] in
-        guard let parent = sides.tables.firstIndex(where: { TableDirectory.matches($0.table.name, reference.parent) })
+        guard let parent = sides.tables.firstIndex(where: { ASCIIName.matches($0.table.name, reference.parent) })
         else { return [] }
         return zip(reference.columns, reference.parentColumns).compactMap { column, parentColumn in
           parentColumn == integerKeys[parent] ? Link(column: column, parent: parent) : nil

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// Rows that are left out, by the columns that foreign keys refer to.
 struct LostRows {
   /// Columns of a parent table that some foreign key refers to.
@@ -22,7 +24,7 @@ struct LostRows {
     }
   }
 
-  private static func folded(_ name: String) -> [UInt8] { name.utf8.map(TableDirectory.folded) }
+  private static func folded(_ name: String) -> [UInt8] { name.utf8.map(ASCIIName.folded) }
 
   /// Whether any foreign key refers to a table.
   func refer(to table: String) -> Bool {

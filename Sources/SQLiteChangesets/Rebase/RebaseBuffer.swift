@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// How conflicts were resolved while changesets were applied, as SQLite writes it into rebase buffers.
 ///
 /// [`sqlite3changeset_apply_v2`](https://sqlite.org/session/sqlite3changeset_apply.html) fills such a buffer with one record for
@@ -35,7 +37,7 @@ struct RebaseBuffer {
   private var tables: [[UInt8]: Table] = [:]
 
   /// The resolutions of the table with a name, as the bytes of a header have it.
-  func table(named name: [UInt8]) -> Table? { tables[name.map(TableDirectory.folded)] }
+  func table(named name: [UInt8]) -> Table? { tables[name.map(ASCIIName.folded)] }
 
   /// Adds the resolutions of a changeset that was applied after those added before.
   ///
@@ -87,7 +89,7 @@ struct RebaseBuffer {
         resolution.columns.append(resolution.isReplaced ? .replaced : .omitted(encoded))
       }
     }
-    let name = bytes.array(header.nameRange).map(TableDirectory.folded)
+    let name = bytes.array(header.nameRange).map(ASCIIName.folded)
     var known = tables[name] ?? Table(keyFlags: table.keyFlags)
     guard known.keyFlags == table.keyFlags else {
       throw ChangesetError(.incompatibleTables, offset: header.range.lowerBound, table: table.name)

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Local and incoming changes, each row changed at most once on either side, brought together by table.
 struct RebaseSides {
@@ -28,7 +28,7 @@ struct RebaseSides {
     var tables: [Table] = []
     var isPaired = [Bool](repeating: false, count: theirSummary.tables.count)
     for (entry, sections) in zip(mySummary.tables, mySections) {
-      let place = theirSummary.tables.firstIndex { TableDirectory.matches($0.table.name, entry.table.name) }
+      let place = theirSummary.tables.firstIndex { ASCIIName.matches($0.table.name, entry.table.name) }
       if let place {
         let other = theirSummary.tables[place].table
         guard other.keyFlags.elementsEqual(entry.table.keyFlags, by: { ($0 != 0) == ($1 != 0) }) else {

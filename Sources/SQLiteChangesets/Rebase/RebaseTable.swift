@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// What the definition of a table says that its changes do not, as far as rebasing needs it.
 ///
 /// Columns are numbered as in the changes.
@@ -55,7 +57,7 @@ package struct RebaseTable: Sendable {
 
 extension [RebaseTable] {
   /// The description of the table that a header names.
-  func table(named name: String) -> RebaseTable? { first { TableDirectory.matches($0.name, name) } }
+  func table(named name: String) -> RebaseTable? { first { ASCIIName.matches($0.name, name) } }
 }
 
 extension ValueSlice {
@@ -80,7 +82,7 @@ extension ValueSlice {
       var text = bytes.array(payloadRange)
       switch collation {
       case .binary: break
-      case .noCase: text = text.map(TableDirectory.folded)
+      case .noCase: text = text.map(ASCIIName.folded)
       case .rightTrim: while text.last == UInt8(ascii: " ") { text.removeLast() }
       }
       Self.append(UInt64(text.count), to: &output)

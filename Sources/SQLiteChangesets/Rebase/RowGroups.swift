@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// A change of a row as one side has it.
 struct SidedChange {

@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Rebases the local changes of one table onto the incoming ones.
 final class TableRebase {

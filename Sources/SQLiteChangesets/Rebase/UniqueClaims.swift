@@ -1,4 +1,4 @@
-import BuckiaByteStreams
+import BuckiaBytes
 
 /// Which rows have which values under the UNIQUE constraints of a table in the end, and which side has given these to them.
 struct UniqueClaims {

@@ -1,9 +1,8 @@
-import BuckiaByteStreams
+import BuckiaBytes
 import ReplicationTestSupport
 @testable import BuckiaApply
 @testable import BuckiaLedger
-@testable import BuckiaSchemaPlans
-import BuckiaKSUID
+@testable import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -6,7 +6,7 @@ import ReplicationTestSupport
 import TestSupport
 @testable import BuckiaApply
 @testable import BuckiaLedger
-@testable import BuckiaSchemaPlans
+@testable import SQLiteSchemas
 
 /// One author, one receiver, made from a seed: what the author recorded, and how to make the receiver's database again and
 /// again.

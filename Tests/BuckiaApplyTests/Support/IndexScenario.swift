@@ -1,7 +1,6 @@
-import BuckiaByteStreams
+import BuckiaBytes
 @testable import BuckiaApply
 @testable import BuckiaLedger
-import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -2,7 +2,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 @testable import BuckiaApply
-@testable import BuckiaSchemaPlans
+@testable import SQLiteSchemas
 
 /// Keys that only compare equal, or that the local table makes equal.
 extension ReferenceApplier {

@@ -1,5 +1,6 @@
+import BuckiaBytes
 @testable import BuckiaApply
-@testable import BuckiaSchemaPlans
+@testable import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -1,5 +1,5 @@
 import ReplicationTestSupport
-import BuckiaSchemaPlans
+import SQLiteSchemas
 
 /// What applying the author's three changes to a receiver of another form must come to, from the facts about both forms:
 /// row 5 is inserted, row 2 gets another value in one column, row 3 is deleted.

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import ReplicationTestSupport
 import SQLiteConnections
 import SQLiteSchemas

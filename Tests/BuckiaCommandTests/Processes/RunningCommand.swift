@@ -1,15 +1,6 @@
+import BuckiaBytes
 import Foundation
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// A `buckia` that has been started: it can be waited for, or killed.
 final class RunningCommand {

@@ -1,9 +1,8 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaDiffFiles
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaApply
 import BuckiaDiff
-import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas
 import Testing

@@ -1,11 +1,9 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaBytes
+import BuckiaFormat
+import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 import TestSupport
 import Testing
 

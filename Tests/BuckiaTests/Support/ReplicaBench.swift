@@ -1,5 +1,5 @@
-import BuckiaKSUID
-import BuckiaSchemaPlans
+import BuckiaBytes
+import SQLiteSchemas
 import Foundation
 import SQLiteConnections
 import TestSupport

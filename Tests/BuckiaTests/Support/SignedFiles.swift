@@ -1,4 +1,4 @@
-import BuckiaDiffFiles
+import BuckiaFormat
 
 /// Signs a file that was made unsigned, as one of several people.
 func sign(fileAt path: String, by person: UInt8) throws {

@@ -1,7 +1,6 @@
 import Buckia
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 import SQLiteChangesets
 import SQLiteSchemas
 import TestSupport

@@ -1,5 +1,5 @@
-import BuckiaIdentities
-import BuckiaSchemaPlans
+import BuckiaFormat
+import SQLiteSchemas
 
 /// What ``DatabaseManager/accept(_:named:answer:as:)`` did.
 public struct AcceptanceReport: Sendable {

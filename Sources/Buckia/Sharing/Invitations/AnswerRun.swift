@@ -1,12 +1,9 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaIdentities
-import BuckiaKSUID
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Takes the answers to invitations that have arrived, before the files beside them: what those who have answered send along is then
 /// from a contact.

@@ -1,8 +1,7 @@
-import BuckiaByteStreams
-import BuckiaDiffFiles
-import BuckiaIdentities
+import BuckiaBytes
+import BuckiaFormat
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import SQLiteConnections
 
 extension DatabaseManager {

@@ -1,10 +1,9 @@
-import BuckiaIdentities
-import BuckiaKSUID
+import BuckiaFormat
+import BuckiaBytes
 import BuckiaLedger
-import BuckiaSchemaPlans
+import SQLiteSchemas
 import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Invites one person to get a part of the database.

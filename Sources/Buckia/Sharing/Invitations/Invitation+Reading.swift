@@ -1,5 +1,5 @@
-import BuckiaByteStreams
-import BuckiaIdentities
+import BuckiaBytes
+import BuckiaFormat
 
 extension Invitation {
   /// Reads an invitation and verifies its signature. Whether it has expired ``DatabaseManager/accept(_:named:answer:as:)`` looks at.

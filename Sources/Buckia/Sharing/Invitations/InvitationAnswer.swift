@@ -1,5 +1,5 @@
-import BuckiaIdentities
-import BuckiaSchemaPlans
+import BuckiaFormat
+import SQLiteSchemas
 import BuckiaSharing
 
 /// What became of the answer to an invitation that has arrived.

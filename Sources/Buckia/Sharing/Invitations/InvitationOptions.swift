@@ -1,5 +1,5 @@
-import BuckiaIdentities
-import BuckiaSchemaPlans
+import BuckiaFormat
+import SQLiteSchemas
 
 /// How to invite somebody.
 public struct InvitationOptions: Sendable {

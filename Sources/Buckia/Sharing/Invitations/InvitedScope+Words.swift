@@ -1,4 +1,4 @@
-import BuckiaIdentities
+import BuckiaFormat
 import BuckiaSharing
 import SQLiteChangesets
 import SQLiteSchemas

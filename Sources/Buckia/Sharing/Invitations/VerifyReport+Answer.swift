@@ -1,5 +1,4 @@
-import BuckiaDiffFiles
-import BuckiaIdentities
+import BuckiaFormat
 import BuckiaLedger
 
 extension VerifyReport.File {

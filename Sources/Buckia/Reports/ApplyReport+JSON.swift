@@ -1,0 +1,67 @@
+extension ApplyReport {
+  /// The report as `--json` has it.
+  ///
+  /// - Parameter failure: What stopped the work, if anything did.
+  package func json(stoppedBy failure: FailureReport?) -> JSONValue {
+    var object = JSONObject([
+      .init("version", 1),
+      .init("trust", .string(trust.rawValue)),
+      .init("diffs", .array(diffs.map(\.json))),
+      .init("answers", .array(answers.map(\.json))),
+      .init("ignored", .number(ignored)),
+      .init("misnamed", .array(misnamed.map { .string($0) })),
+      .init("createdLedger", .bool(createdLedger)),
+      .init("dryRun", .bool(isDryRun)),
+      .init("outgoingFolders", .array(outgoingFolders.map { .string($0) })),
+      .init("warnings", .array(warnings.map { .string($0.shown) })),
+      .init("remarks", .array(warnings.map(\.json))),
+      .init("seconds", .real(seconds)),
+    ])
+    object.append("snapshot", .text(snapshot?.path))
+    if isDryRun {
+      object.append("conflictSummary", dryRunConflictCounts.json)
+      object.append("conflicts", .array(dryRunConflicts.map(\.json)))
+    }
+    if let failure { object.append("error", failure.details) }
+    return .object(object)
+  }
+}
+
+extension DiffOutcome {
+  /// The file as `--json` has it.
+  package var json: JSONValue {
+    [
+      "id": .text(id?.description),
+      "path": .string(path),
+      "sender": .string(sender),
+      "senderKey": .text(senderKey),
+      "state": .string(state.rawValue),
+      "inserted": .number(inserted),
+      "updated": .number(updated),
+      "deleted": .number(deleted),
+      "conflicts": .number(conflicts),
+      "decidedByRule": .number(decidedByRule),
+      "omitted": .number(omitted),
+      "schemaChanges": .array(schemaChanges.map { .string($0) }),
+      "plan": .array(plan.map(\.json)),
+      "heldParts": .number(heldParts),
+      "reason": .text(reason),
+      "code": .text(code?.rawValue),
+      "removed": .bool(isRemoved),
+      "warnings": .array(warnings.map { .string($0.shown) }),
+      "remarks": .array(warnings.map(\.json)),
+      "changedTables": .array(changedTables.map { .string($0) }),
+    ]
+  }
+}
+
+extension SchemaNote {
+  fileprivate var json: JSONValue {
+    [
+      "action": .string(action.rawValue),
+      "table": .string(table),
+      "column": .text(column),
+      "detail": .string(detail),
+    ]
+  }
+}

@@ -1,0 +1,63 @@
+extension ConflictRecord {
+  /// The record as `--json` has it.
+  package var json: JSONValue {
+    [
+      "id": .integer(id),
+      "diff": .string(diff),
+      "sender": .string(sender),
+      "senderKey": .text(senderKey),
+      "label": .text(label),
+      "table": .string(table),
+      "key": Self.json(key),
+      "kind": .string(kind.rawValue),
+      "outcome": .string(outcome.rawValue),
+      "base": Self.json(base),
+      "local": Self.json(local),
+      "incoming": Self.json(incoming),
+      "reason": .text(reason),
+      "constraint": constraint?.json ?? .null,
+      "others": .array(others.map { Self.json($0) }),
+      "parent": parent.map(Self.json) ?? .null,
+      "status": .string(isOpen ? "open" : "resolved"),
+      "rule": rule.map { .integer($0) } ?? .null,
+      "resolution": resolution.map(Self.json) ?? .null,
+    ]
+  }
+
+  /// Cells as an object of columns and values; those without a value are left out. No row is null.
+  static func json(_ cells: [Cell]?) -> JSONValue {
+    guard let cells else { return .null }
+    var object = JSONObject()
+    for cell in cells {
+      if let value = cell.value { object.append(cell.column, value.json) }
+    }
+    return .object(object)
+  }
+
+  private static func json(_ resolution: ResolutionRecord) -> JSONValue {
+    [
+      "id": .integer(resolution.id), "answer": .string(resolution.answer.rawValue),
+      "by": .string(resolution.decidedBy), "at": .string(Moment(unixMilliseconds: resolution.decidedAt).rfc3339),
+      "before": json(resolution.before), "after": json(resolution.after),
+    ]
+  }
+
+  private static func json(_ parent: MissingParent) -> JSONValue {
+    [
+      "table": .string(parent.table), "key": json(parent.key),
+      "conflict": parent.conflict.map { .integer($0) } ?? .null,
+    ]
+  }
+}
+
+extension ViolatedConstraint {
+  fileprivate var json: JSONValue {
+    [
+      "type": .string(kind.rawValue), "name": .text(name), "columns": .array(columns.map { .string($0) }),
+      "expression": .text(expression),
+      "parent": parentTable.map {
+        ["table": .string($0), "columns": .array(parentColumns.map { .string($0) })]
+      } ?? .null,
+    ]
+  }
+}

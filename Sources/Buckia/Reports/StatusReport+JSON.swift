@@ -1,0 +1,106 @@
+import BuckiaBytes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension StatusReport {
+  /// The report as `--json` has it.
+  ///
+  /// - Parameter next: What a person can do next, and why.
+  package func json(next: [(reason: String, command: String)] = []) -> JSONValue {
+    [
+      "version": 1,
+      "trust": .text(trust?.rawValue),
+      "replica": replica.map(\.json) ?? .null,
+      "dataset": .text(dataset?.description),
+      "ledger": ledgerJSON,
+      "shares": .array(shares.map(\.json)),
+      "streams": .array(streams.map(\.json)),
+      "leftOut": .array(
+        leftOut.map { ["people": .string($0.people), "table": .string($0.table), "rows": .number($0.rows)] }),
+      "words": .array(words.map(\.json)),
+      "conflicts": ["open": .number(openConflicts), "total": .number(conflicts)],
+      "warnings": .array(warnings.map { .string($0.shown) }),
+      "remarks": .array(warnings.map(\.json)),
+      "next": .array(next.map { ["reason": .string($0.reason), "command": .string($0.command)] }),
+    ]
+  }
+
+  private var ledgerJSON: JSONValue {
+    guard let ledger else { return .null }
+    return [
+      "applied": .number(ledger.applied),
+      "held": .number(ledger.held),
+      "waiting": .number(ledger.waiting),
+      "quarantined": .number(ledger.quarantined),
+      "rejected": .number(ledger.rejected),
+      "newest": .text(newest?.description),
+      "recordedAt": .text(recordedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+    ]
+  }
+}
+
+extension ComparedWords {
+  fileprivate var json: JSONValue {
+    [
+      "people": .string(people),
+      "streams": .array(streams.map { .string($0) }),
+      "rows": .integer(rows),
+      "words": .array(words.map { .string($0) }),
+      "digest": .text(problem == nil ? digest : nil),
+      "problem": .text(problem),
+    ]
+  }
+}
+
+extension StatusReport.Replica {
+  fileprivate var json: JSONValue {
+    ["id": .string(id), "incarnation": .string(incarnation), "standing": .string(standing.rawValue)]
+  }
+}
+
+extension SharedRows {
+  fileprivate var json: JSONValue { ["table": .string(table), "rows": .number(rows)] }
+}
+
+extension ShareState {
+  fileprivate var json: JSONValue {
+    [
+      "recipients": .array(recipients.map { .string($0) }),
+      "name": .text(scope.name),
+      "scopeTables": .array(scope.tables.map { .string($0.name.text) }),
+      "stream": .string(stream),
+      "sequence": .integer(sequence),
+      "id": .text(id?.description),
+      "madeAt": .text(id.map { Moment(unixSeconds: $0.unixSeconds).rfc3339 }),
+      "tables": .array(tables.map(\.json)),
+      "acknowledged": .array(
+        acknowledgements.map { ["sender": .string($0.sender), "through": .integer($0.through)] }),
+    ]
+  }
+}
+
+extension StreamState {
+  fileprivate var json: JSONValue {
+    [
+      "sender": .string(sender),
+      "stream": .string(stream),
+      "incarnation": .text(incarnation),
+      "sequence": .integer(sequence),
+      "id": .text(id?.description),
+      "madeAt": .text(id.map { Moment(unixSeconds: $0.unixSeconds).rfc3339 }),
+      "appliedAt": .text(appliedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+      "ageSeconds": age.map { .integer($0) } ?? .null,
+      "waiting": .number(waiting),
+      "missing": .text(missing?.description),
+      "ended": .bool(isEnded),
+      "tables": .array(tables.map(\.json)),
+    ]
+  }
+
+  /// How long ago its newest diff was made, in seconds, as the clocks of both sides have it; nil where none was applied.
+  package var age: Int64? { id.map { max(0, Int64(Date().timeIntervalSince1970) - $0.unixSeconds) } }
+}

@@ -1,0 +1,166 @@
+import BuckiaBytes
+import SQLiteSchemas
+
+/// Reads the members of an object one by one; those that were not read are in ``remaining``.
+struct JSONFields {
+  let document: JSONMember
+  let path: String
+  private(set) var remaining: JSONObject
+
+  init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
+    guard case .object(let object) = value else { throw document.invalid(path, "is \(value.kind), not an object") }
+    self.document = document
+    self.path = path
+    remaining = object
+  }
+
+  func invalid(_ name: String, _ problem: String) -> DiffFileError { document.invalid(field(name), problem) }
+
+  private func field(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
+
+  /// Removes a member and returns its value; null counts as absent.
+  ///
+  /// Names are compared as bytes: to Swift `primaryKey` is the same with a Kelvin sign for its K, to others it is not.
+  mutating func take(_ name: String) -> JSONValue? {
+    guard let index = remaining.members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return nil }
+    let value = remaining.members.remove(at: index).value
+    return value == .null ? nil : value
+  }
+
+  mutating func required(_ name: String) throws(DiffFileError) -> JSONValue {
+    guard let value = take(name) else { throw invalid(name, "is missing") }
+    return value
+  }
+
+  mutating func string(_ name: String) throws(DiffFileError) -> String {
+    let value = try required(name)
+    guard case .string(let text) = value else { throw invalid(name, "is \(value.kind), not text") }
+    return text
+  }
+
+  mutating func optionalString(_ name: String) throws(DiffFileError) -> String? {
+    guard let value = take(name) else { return nil }
+    guard case .string(let text) = value else { throw invalid(name, "is \(value.kind), not text") }
+    return text
+  }
+
+  mutating func bool(_ name: String) throws(DiffFileError) -> Bool {
+    let value = try required(name)
+    guard case .bool(let flag) = value else { throw invalid(name, "is \(value.kind), not true or false") }
+    return flag
+  }
+
+  /// Whether there is such a member; null counts as absent.
+  mutating func has(_ name: String) -> Bool {
+    guard let index = remaining.members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
+      return false
+    }
+    guard remaining.members[index].value == .null else { return true }
+    remaining.members.remove(at: index)
+    return false
+  }
+
+  /// The same, and false where there is none.
+  mutating func flag(_ name: String) throws(DiffFileError) -> Bool { has(name) ? try bool(name) : false }
+
+  /// A number within `range`.
+  mutating func integer(
+    _ name: String, in range: ClosedRange<Int64> = 0...DiffFileLimits.number
+  ) throws(DiffFileError) -> Int64 {
+    let value = try required(name)
+    guard case .integer(let number) = value else { throw invalid(name, "is \(value.kind), not a number") }
+    guard range.contains(number) else {
+      throw invalid(name, "is \(number), outside \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+
+  mutating func bytes<Value: FixedBytes>(_ name: String, as type: Value.Type) throws(DiffFileError) -> Value {
+    guard let value = Value(hex: try string(name)) else { throw invalidHex(name, Value.byteCount) }
+    return value
+  }
+
+  mutating func optionalBytes<Value: FixedBytes>(
+    _ name: String, as type: Value.Type
+  ) throws(DiffFileError) -> Value? {
+    guard let text = try optionalString(name) else { return nil }
+    guard let value = Value(hex: text) else { throw invalidHex(name, Value.byteCount) }
+    return value
+  }
+
+  private func invalidHex(_ name: String, _ count: Int) -> DiffFileError {
+    invalid(name, "is not \(count) bytes as \(2 * count) lowercase hexadecimal digits")
+  }
+
+  mutating func id(_ name: String) throws(DiffFileError) -> KSUID {
+    let text = try string(name)
+    do throws(KSUIDError) { return try KSUID(parsing: text) } catch { throw invalid(name, "is no id: \(error)") }
+  }
+
+  /// One of the raw values of an enumeration.
+  mutating func choice<Value: RawRepresentable<String>>(
+    _ name: String, of type: Value.Type
+  ) throws(DiffFileError) -> Value {
+    let text = try string(name)
+    guard let value = Value(rawValue: text) else {
+      throw invalid(name, "is \(EscapedText.quoted(text)), which is not known")
+    }
+    return value
+  }
+
+  /// A list, each element read by `read`, which is told the element's path.
+  mutating func list<Element>(
+    _ name: String, limit: Int, _ read: (JSONValue, String) throws(DiffFileError) -> Element
+  ) throws(DiffFileError) -> [Element] {
+    let value = try required(name)
+    guard case .array(let values) = value else { throw invalid(name, "is \(value.kind), not a list") }
+    guard values.count <= limit else { throw invalid(name, "has \(values.count) entries; the limit is \(limit)") }
+    var elements: [Element] = []
+    elements.reserveCapacity(values.count)
+    for (index, value) in values.enumerated() { elements.append(try read(value, "\(field(name))[\(index)]")) }
+    return elements
+  }
+
+  /// The same, and nothing where there is none.
+  mutating func listIfAny<Element>(
+    _ name: String, limit: Int, _ read: (JSONValue, String) throws(DiffFileError) -> Element
+  ) throws(DiffFileError) -> [Element] {
+    has(name) ? try list(name, limit: limit, read) : []
+  }
+
+  mutating func strings(_ name: String, limit: Int) throws(DiffFileError) -> [String] {
+    let document = document
+    return try list(name, limit: limit) { (value, path) throws(DiffFileError) in
+      guard case .string(let text) = value else { throw document.invalid(path, "is \(value.kind), not text") }
+      return text
+    }
+  }
+
+  /// Column numbers, each below `bound`, none twice.
+  mutating func ordinals(_ name: String, below bound: Int) throws(DiffFileError) -> [Int] {
+    let value = try required(name)
+    return try JSONFields.ordinals(value, at: field(name), below: bound, of: document)
+  }
+
+  /// Column numbers, each below `bound`; `repeats` says whether one may come twice, as UNIQUE (a, a) has it.
+  static func ordinals(
+    _ value: JSONValue, at path: String, below bound: Int, of document: JSONMember, repeats: Bool = false
+  ) throws(DiffFileError) -> [Int] {
+    guard case .array(let values) = value else { throw document.invalid(path, "is \(value.kind), not a list") }
+    var seen: Set<Int> = []
+    var ordinals: [Int] = []
+    for value in values {
+      guard case .integer(let number) = value, number >= 0, number < Int64(bound) else {
+        throw document.invalid(path, "names a column that does not exist")
+      }
+      guard seen.insert(Int(number)).inserted || repeats else { throw document.invalid(path, "names a column twice") }
+      ordinals.append(Int(number))
+    }
+    return ordinals
+  }
+
+  /// Refuses members that were not read.
+  func finish() throws(DiffFileError) {
+    if let member = remaining.members.first { throw invalid(member.name, "is not a known field") }
+  }
+}

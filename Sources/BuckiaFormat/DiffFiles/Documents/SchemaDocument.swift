@@ -1,0 +1,211 @@
+import BuckiaBytes
+import SQLiteSchemas
+
+/// `schema.json`: the definitions of the tables of a diff, as data.
+///
+/// Equal definitions have the same text, so a SHA-256 identifies them: a reader that knows the digest knows the schema.
+package enum SchemaDocument {
+  static let format: Int64 = 1
+
+  /// What the document holds.
+  struct Content: Equatable, Sendable {
+    var tables: [TableDefinition]
+    /// The author's whole schema as SQL; nil where it does not travel.
+    var author: AuthorSchema?
+  }
+
+  /// Writes definitions in their canonical form.
+  ///
+  /// - Parameters:
+  ///   - tables: The definitions.
+  ///   - author: The author's whole schema as SQL, where it is to travel, too.
+  /// - Throws: `DiffFileError` with code `badSchema`, `badName` or `tooLarge` for what ``parse(_:)`` would refuse.
+  package static func bytes(
+    _ tables: [TableDefinition], author: AuthorSchema? = nil
+  ) throws(DiffFileError) -> [UInt8] {
+    let bytes = canonicalBytes(tables, author)
+    let content = try content(of: bytes)
+    guard canonicalBytes(content.tables, content.author) == bytes else {
+      throw JSONMember.schema.invalid("tables", "would not be read as written")
+    }
+    return bytes
+  }
+
+  private static func canonicalBytes(_ tables: [TableDefinition], _ author: AuthorSchema?) -> [UInt8] {
+    var members: [(String, JSONValue)] = [("format", .integer(format)), ("tables", .array(tables.map(json)))]
+    if let author { members += author.members }
+    var document = JSONObject()
+    for (name, value) in members { document.append(name, value) }
+    return JSONValue.object(document).bytes()
+  }
+
+  /// Reads and checks definitions.
+  ///
+  /// - Throws: `DiffFileError` with code `badJSON`, `unsupportedFormat`, `badSchema`, `badName` or `tooLarge`.
+  package static func parse(_ bytes: [UInt8]) throws(DiffFileError) -> [TableDefinition] {
+    try content(of: bytes).tables
+  }
+
+  /// Reads and checks the whole document.
+  ///
+  /// - Throws: As ``parse(_:)``.
+  static func content(of bytes: [UInt8]) throws(DiffFileError) -> Content {
+    let document = JSONMember.schema
+    guard bytes.count <= DiffFileLimits.schemaBytes else {
+      throw DiffFileError(
+        .tooLarge, "it has \(bytes.count) bytes; the limit is \(DiffFileLimits.schemaBytes)", member: document.name)
+    }
+    var fields = try JSONFields(document.parse(bytes), at: "", of: document)
+    let format = try fields.integer("format", in: Int64.min...Int64.max)
+    guard format == Self.format else {
+      throw DiffFileError(
+        .unsupportedFormat, "the table definitions have format \(format), made by a newer version",
+        member: document.name)
+    }
+    let tables = try fields.list("tables", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
+      try table(value, at: path)
+    }
+    let author = try AuthorSchema(reading: &fields)
+    try fields.finish()
+    var names: Set<TableName> = []
+    for table in tables where !names.insert(TableName(table.name)).inserted {
+      throw document.invalid("tables", "defines \(EscapedText.quoted(table.name)) twice", table: table.name)
+    }
+    return Content(tables: tables, author: author)
+  }
+
+  // MARK: Writing
+
+  /// A field that has its usual value is left out.
+  private static func json(_ table: TableDefinition) -> JSONValue {
+    object([
+      ("name", .string(table.name)),
+      ("withoutRowID", flag(table.isWithoutRowID)),
+      ("strict", flag(table.isStrict)),
+      ("autoIncrement", flag(table.isAutoIncrement)),
+      ("columns", .array(table.columns.map(json))),
+      (
+        "generated",
+        list(table.generated) { column in
+          ["name": .string(column.name), "type": .string(column.declaredType), "stored": .bool(column.isStored)]
+        }
+      ),
+      ("primaryKey", .numbers(table.primaryKey)),
+      ("unique", list(table.unique, JSONValue.numbers)),
+      ("foreignKeys", list(table.foreignKeys, json)),
+      ("module", table.module?.json),
+    ])
+  }
+
+  private static func json(_ column: ColumnDefinition) -> JSONValue {
+    object([
+      ("name", .string(column.name)),
+      ("type", .string(column.declaredType)),
+      ("notNull", flag(column.isNotNull)),
+      ("default", column.defaultValue.map { .string($0.sql) }),
+      ("collation", column.collation.utf8.elementsEqual(usualCollation.utf8) ? nil : .string(column.collation)),
+    ])
+  }
+
+  private static func json(_ key: ForeignKey) -> JSONValue {
+    func action(_ action: ForeignKey.Action) -> JSONValue? { action == .noAction ? nil : .string(action.rawValue) }
+    return object([
+      ("columns", .array(key.columns.map { .string($0) })),
+      ("parent", .string(key.parent)),
+      ("parentColumns", .array(key.parentColumns.map { .string($0) })),
+      ("onUpdate", action(key.onUpdate)),
+      ("onDelete", action(key.onDelete)),
+    ])
+  }
+
+  private static let usualCollation = "BINARY"
+
+  private static func object(_ members: [(String, JSONValue?)]) -> JSONValue {
+    var object = JSONObject()
+    for (name, value) in members { if let value { object.append(name, value) } }
+    return .object(object)
+  }
+
+  private static func flag(_ flag: Bool) -> JSONValue? { flag ? .bool(true) : nil }
+
+  private static func list<Element>(_ elements: [Element], _ json: (Element) -> JSONValue) -> JSONValue? {
+    elements.isEmpty ? nil : .array(elements.map(json))
+  }
+
+  // MARK: Reading
+
+  private static func table(_ value: JSONValue, at path: String) throws(DiffFileError) -> TableDefinition {
+    let document = JSONMember.schema
+    var fields = try JSONFields(value, at: path, of: document)
+    let name = try fields.string("name")
+    do throws(DiffFileError) {
+      var table = TableDefinition(name: name, columns: [])
+      table.isWithoutRowID = try fields.flag("withoutRowID")
+      table.isStrict = try fields.flag("strict")
+      table.isAutoIncrement = try fields.flag("autoIncrement")
+      table.columns = try fields.list("columns", limit: DiffFileLimits.columns) {
+        (value, path) throws(DiffFileError) in try column(value, at: path)
+      }
+      table.generated = try fields.listIfAny("generated", limit: DiffFileLimits.columns) {
+        (value, path) throws(DiffFileError) in try generated(value, at: path)
+      }
+      let count = table.columns.count
+      table.primaryKey = try fields.ordinals("primaryKey", below: count)
+      table.unique = try fields.listIfAny("unique", limit: DiffFileLimits.constraints) {
+        (value, path) throws(DiffFileError) in
+        try JSONFields.ordinals(value, at: path, below: count, of: document, repeats: true)
+      }
+      table.foreignKeys = try fields.listIfAny("foreignKeys", limit: DiffFileLimits.constraints) {
+        (value, path) throws(DiffFileError) in try foreignKey(value, at: path)
+      }
+      if let module = fields.take("module") {
+        table.module = try VirtualModule(module, at: "\(path).module", columns: count)
+      }
+      try fields.finish()
+      try SchemaRules.check(table)
+      return table
+    } catch {
+      var named = error
+      named.table = name
+      throw named
+    }
+  }
+
+  private static func column(_ value: JSONValue, at path: String) throws(DiffFileError) -> ColumnDefinition {
+    var fields = try JSONFields(value, at: path, of: .schema)
+    var column = ColumnDefinition(name: try fields.string("name"))
+    column.declaredType = try fields.string("type")
+    column.isNotNull = try fields.flag("notNull")
+    if let sql = try fields.optionalString("default") {
+      // Only the canonical spelling is accepted, so that what is compared and hashed is what is used.
+      guard let literal = LiteralDefault(parsing: sql), literal.sql.utf8.elementsEqual(sql.utf8) else {
+        throw fields.invalid("default", "is not one literal in its canonical spelling")
+      }
+      column.defaultValue = literal
+    }
+    column.collation = fields.has("collation") ? try fields.string("collation") : usualCollation
+    try fields.finish()
+    return column
+  }
+
+  private static func generated(_ value: JSONValue, at path: String) throws(DiffFileError) -> GeneratedColumn {
+    var fields = try JSONFields(value, at: path, of: .schema)
+    let column = GeneratedColumn(
+      name: try fields.string("name"), declaredType: try fields.string("type"),
+      isStored: try fields.bool("stored"))
+    try fields.finish()
+    return column
+  }
+
+  private static func foreignKey(_ value: JSONValue, at path: String) throws(DiffFileError) -> ForeignKey {
+    var fields = try JSONFields(value, at: path, of: .schema)
+    let key = ForeignKey(
+      columns: try fields.strings("columns", limit: DiffFileLimits.columns),
+      parent: try fields.string("parent"),
+      parentColumns: try fields.strings("parentColumns", limit: DiffFileLimits.columns),
+      onUpdate: fields.has("onUpdate") ? try fields.choice("onUpdate", of: ForeignKey.Action.self) : .noAction,
+      onDelete: fields.has("onDelete") ? try fields.choice("onDelete", of: ForeignKey.Action.self) : .noAction)
+    try fields.finish()
+    return key
+  }
+}

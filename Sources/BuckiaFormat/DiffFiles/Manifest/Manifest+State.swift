@@ -1,0 +1,102 @@
+import BuckiaBytes
+import SQLiteSchemas
+
+extension Manifest {
+  /// What a stream holds of a table after a diff, as sums of the hashes of its rows: `Schemas/digests.md` specifies them.
+  package struct State: Equatable, Sendable {
+    /// The sum of some of the rows.
+    package struct Bucket: Equatable, Sendable {
+      /// Which rows: those for whose keys the hash begins with this byte.
+      package let bucket: UInt8
+      /// The first two bytes of the sum.
+      package let beginning: [UInt8]
+
+      /// Says how a sum begins; nil unless that is two bytes.
+      package init?(_ bucket: UInt8, beginning: [UInt8]) {
+        guard beginning.count == 2 else { return nil }
+        self.bucket = bucket
+        self.beginning = beginning
+      }
+    }
+
+    /// The sum of the hashes of all rows.
+    package struct Digest: FixedBytes {
+      /// 16
+      package static let byteCount = 16
+      /// The sum, its lowest byte first.
+      package let bytes: [UInt8]
+      /// Takes 16 bytes.
+      package init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.byteCount else { return nil }
+        self.bytes = bytes
+      }
+    }
+
+    /// The table.
+    package var table: String
+    /// How many rows there are.
+    package var rows: Int64
+    /// The sum of all.
+    package var digest: Digest
+    /// The buckets of the rows that the diff has changed, ascending; nil where they are not said.
+    package var buckets: [Bucket]?
+
+    /// Says what a stream holds of a table.
+    package init(table: String, rows: Int64, digest: Digest, buckets: [Bucket]? = nil) {
+      self.table = table
+      self.rows = rows
+      self.digest = digest
+      self.buckets = buckets
+    }
+  }
+
+  func checkStates(_ document: JSONMember) throws(DiffFileError) {
+    var names: Set<TableName> = []
+    for state in states {
+      let name = TableName(state.table)
+      guard name.refusal == nil, state.table.utf8.count <= DiffFileLimits.nameBytes else {
+        throw document.invalid("state", "names \(EscapedText.quoted(state.table)), which cannot be part of a diff")
+      }
+      guard names.insert(name).inserted else {
+        throw document.invalid("state", "lists \(EscapedText.quoted(state.table)) twice", table: state.table)
+      }
+    }
+    guard states.isEmpty || chain != nil else { throw document.invalid("state", "stands in a diff without a stream") }
+  }
+}
+
+extension Manifest.State {
+  var json: JSONValue {
+    var object = JSONObject()
+    object.append("table", .string(table))
+    object.append("rows", .integer(rows))
+    object.append("digest", .string(digest.description))
+    if let buckets {
+      object.append("buckets", .string(HexText.lowercase(buckets.flatMap { [$0.bucket] + $0.beginning })))
+    }
+    return .object(object)
+  }
+
+  init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
+    var fields = try JSONFields(value, at: path, of: document)
+    self.init(
+      table: try fields.string("table"), rows: try fields.integer("rows"),
+      digest: try fields.bytes("digest", as: Digest.self))
+    if let text = try fields.optionalString("buckets") { buckets = try Self.buckets(text, fields) }
+    try fields.finish()
+  }
+
+  private static func buckets(_ text: String, _ fields: JSONFields) throws(DiffFileError) -> [Bucket] {
+    guard let bytes = HexText.bytes(text), bytes.count.isMultiple(of: 3) else {
+      throw fields.invalid("buckets", "is not a multiple of three bytes as lowercase hexadecimal digits")
+    }
+    var found: [Bucket] = []
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      guard let bucket = Bucket(bytes[start], beginning: Array(bytes[(start + 1)..<(start + 3)])),
+        found.last.map({ $0.bucket < bucket.bucket }) ?? true
+      else { throw fields.invalid("buckets", "is not ascending") }
+      found.append(bucket)
+    }
+    return found
+  }
+}

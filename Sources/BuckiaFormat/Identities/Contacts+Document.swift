@@ -1,0 +1,104 @@
+import BuckiaBytes
+
+extension Contacts {
+  private static let format: Int64 = 1
+  /// More than the most contacts take, each with a proposal.
+  static let documentByteLimit = 64 << 20
+
+  /// The bytes of the document `contacts.json`.
+  package var document: [UInt8] {
+    let contacts = all.map { contact -> JSONValue in
+      [
+        "name": .string(contact.name),
+        "shareName": .text(contact.shareName == contact.name ? nil : contact.shareName),
+        "state": .string(contact.state.rawValue), "card": .string(contact.card.text),
+        "firstSeen": .number(contact.firstSeen), "trustedAt": contact.trustedAt.map { .number($0) } ?? .null,
+        "grounds": .text(contact.grounds?.rawValue),
+        "proposal": contact.proposal.map {
+          ["rotation": .string($0.rotation.text), "seenAt": .number($0.seenAt)]
+        } ?? .null,
+      ]
+    }
+    let ended = ended.map { key -> JSONValue in
+      [
+        "key": .string(key.key), "name": .string(key.name), "fingerprint": .string("\(key.fingerprint)"),
+        "reason": .string(key.reason.rawValue), "endedAt": .number(key.endedAt),
+      ]
+    }
+    let document: JSONValue = ["format": .number(Self.format), "contacts": .array(contacts), "ended": .array(ended)]
+    return Array((document.prettyText() + "\n").utf8)
+  }
+
+  /// Reads the document. Each signature in it is verified again, and no two contacts have one name or key.
+  ///
+  /// - Throws: `IdentityError` with code `invalidFile` or `unsupportedFormat`.
+  package init(document: [UInt8]) throws(IdentityError) {
+    var fields = try DocumentFields(parsing: document, of: "the list of contacts", .invalidFile)
+    try fields.requireFormat(Self.format)
+    var all: [Contact] = []
+    for value in try fields.list("contacts", limit: Self.limit) { all.append(try Contact(value)) }
+    var ended: [EndedKey] = []
+    for value in try fields.list("ended", limit: Self.limit) { ended.append(try EndedKey(value)) }
+    try fields.finish()
+    let keys = all.map(\.card.signingKey) + ended.map(\.signingKey)
+    let names = all.flatMap { Set([$0.name.lowercased(), $0.shareName.lowercased()]) }
+    guard Set(keys).count == keys.count, Set(names).count == names.count else {
+      throw fields.invalid("contacts", "has a name or a key twice")
+    }
+    self.init(all: all, ended: ended)
+  }
+}
+
+extension Contact {
+  fileprivate init(_ value: JSONValue) throws(IdentityError) {
+    var fields = try DocumentFields(value, of: "a contact", .invalidFile)
+    let name = try fields.string("name")
+    var shareName = name
+    if let value = fields.take("shareName") {
+      guard case .string(let text) = value else { throw fields.invalid("shareName", "is no text") }
+      shareName = text
+    }
+    guard let state = State(rawValue: try fields.string("state")) else { throw fields.invalid("state", "is unknown") }
+    let card = try IdentityCard(verifying: fields.string("card"))
+    let firstSeen = try fields.time("firstSeen")
+    let trustedAt = try fields.optionalTime("trustedAt")
+    var grounds: Grounds?
+    if let value = fields.take("grounds") {
+      guard case .string(let word) = value, let known = Grounds(rawValue: word) else {
+        throw fields.invalid("grounds", "is unknown")
+      }
+      grounds = known
+    }
+    var proposal: Proposal?
+    if let value = fields.take("proposal") {
+      var fields = try DocumentFields(value, of: "a proposal", .invalidFile)
+      proposal = Proposal(
+        rotation: try KeyRotation(verifying: fields.string("rotation")), seenAt: try fields.time("seenAt"))
+      try fields.finish()
+    }
+    try fields.finish()
+    guard PersonName.isBounded(name), PersonName.isBounded(shareName), (state == .trusted) == (trustedAt != nil),
+      (state == .trusted) == (grounds != nil),
+      proposal.map({ $0.rotation.endedKey == card.signingKey }) ?? true
+    else { throw fields.invalid("contacts", "contradicts itself") }
+    self.init(
+      name: name, shareName: shareName, card: card, state: state, firstSeen: firstSeen, trustedAt: trustedAt,
+      grounds: grounds, proposal: proposal)
+  }
+}
+
+extension EndedKey {
+  fileprivate init(_ value: JSONValue) throws(IdentityError) {
+    var fields = try DocumentFields(value, of: "a key that has ended", .invalidFile)
+    guard let fingerprint = Fingerprint(try fields.string("fingerprint")) else {
+      throw fields.invalid("fingerprint", "is none")
+    }
+    guard let reason = Reason(rawValue: try fields.string("reason")) else {
+      throw fields.invalid("reason", "is unknown")
+    }
+    self.init(
+      name: try fields.string("name"), signingKey: try fields.key("key", as: SigningKey.self),
+      fingerprint: fingerprint, reason: reason, endedAt: try fields.time("endedAt"))
+    try fields.finish()
+  }
+}

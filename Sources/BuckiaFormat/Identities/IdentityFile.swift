@@ -1,0 +1,137 @@
+import BuckiaBytes
+
+/// The file that holds a person's identity: plain, or protected with a passphrase. Beside a protected one, the file with `.public` behind
+/// its name has what is public of it.
+package struct IdentityFile: Sendable {
+  private let document: PrivateDocument
+  private let publicDocument: PrivateDocument
+  private let sealing: (any IdentitySealing)?
+
+  /// Where it is.
+  package var path: String { document.path }
+
+  /// - Parameters:
+  ///   - path: Where it is.
+  ///   - sealing: What opens it where it is protected; nil where nothing does.
+  package init(path: String, sealing: (any IdentitySealing)? = nil) {
+    // Armor makes it a third larger.
+    document = PrivateDocument(path: path, subject: "the identity file", byteLimit: 2 * Identity.documentByteLimit)
+    publicDocument = PrivateDocument(
+      path: "\(path).public", subject: "the public part of the identity", byteLimit: 2 * Identity.documentByteLimit)
+    self.sealing = sealing
+  }
+
+  // MARK: Reading
+
+  /// Reads the identity.
+  ///
+  /// - Throws: `IdentityError` with code `noIdentity`, `notPrivate`, `passphraseNeeded`, `invalidFile` or `unsupportedFormat`;
+  ///   `ByteStreamError`, and what the passphrase throws.
+  package func read() throws -> Identity { try readAny().identity }
+
+  private func readAny() throws -> (identity: Identity, isProtected: Bool) {
+    guard let bytes = try document.bytes() else {
+      throw IdentityError(.noIdentity, "there is no identity; `buckia identity new` makes one", path: path)
+    }
+    let isProtected = SealedIdentity.begins(bytes)
+    let identity = try identity(isProtected ? unsealed(bytes) : bytes)
+    // A crash may have come between the two files; the protected one counts.
+    if isProtected { try writePublicPart(of: identity) }
+    return (identity, isProtected)
+  }
+
+  private func identity(_ bytes: [UInt8]) throws(IdentityError) -> Identity {
+    do throws(IdentityError) {
+      return try Identity(document: bytes)
+    } catch {
+      throw IdentityError(error.code, error.message, path: path)
+    }
+  }
+
+  private func unsealed(_ bytes: [UInt8]) throws -> [UInt8] {
+    guard let sealing else {
+      throw IdentityError(
+        .passphraseNeeded, "the identity is protected by a passphrase, which was not given", path: path)
+    }
+    do {
+      return try sealing.open(bytes)
+    } catch var error as ByteStreamError {
+      error.path = path
+      throw error
+    }
+  }
+
+  /// Reads the identity; nil when there is none.
+  package func readIfPresent() throws -> Identity? {
+    do { return try read() } catch let error as IdentityError where error.code == .noIdentity { return nil }
+  }
+
+  /// Reads what is public of it, without a passphrase where that can be; nil when there is no identity.
+  ///
+  /// - Throws: As ``read()``; `passphraseNeeded` only where the file beside it is missing.
+  package func readPublicPart() throws -> PublicIdentity? {
+    guard let bytes = try document.bytes() else { return nil }
+    guard SealedIdentity.begins(bytes), let known = try publicDocument.bytes() else { return try read().publicPart() }
+    do throws(IdentityError) {
+      return try PublicIdentity(document: known)
+    } catch {
+      throw IdentityError(error.code, error.message, path: publicDocument.path)
+    }
+  }
+
+  /// Whether it is protected with a passphrase; nil when there is none.
+  package func isProtected() throws -> Bool? { try document.bytes().map { SealedIdentity.begins($0) } }
+
+  // MARK: Writing
+
+  /// Writes a new identity, protected where there is something to do it with. One that is there is never replaced.
+  ///
+  /// - Throws: `IdentityError` with code `identityExists`; `ByteStreamError`.
+  package func create(_ identity: Identity) throws {
+    let bytes = try sealing?.seal(identity.document) ?? identity.document
+    do throws(ByteStreamError) {
+      try document.write(bytes, replacing: false)
+    } catch {
+      guard error.code == .alreadyExists else { throw error }
+      throw IdentityError(
+        .identityExists,
+        "there is an identity already, and others know its keys; `buckia identity rotate` makes new ones that they can accept",
+        path: path)
+    }
+    if sealing != nil { try writePublicPart(of: identity) }
+  }
+
+  /// Puts new keys in the place of those that are there. They are stored before anybody can be told, and protected as those were.
+  ///
+  /// - Throws: As ``read()``.
+  package func rotate(
+    at time: Int64, using generator: inout some RandomNumberGenerator
+  ) throws -> (identity: Identity, rotation: KeyRotation) {
+    try document.locked {
+      let old = try readAny()
+      let next = try old.identity.rotated(at: time, using: &generator)
+      try replace(with: next.identity, sealing: old.isProtected ? sealing : nil)
+      return next
+    }
+  }
+
+  /// Protects it in another way, or not at all. Others see the old or the new file.
+  ///
+  /// - Parameter next: What protects it from now on; nil for nothing.
+  /// - Throws: As ``read()``. It is as it was then.
+  package func protect(with next: (any IdentitySealing)?) throws {
+    try document.locked { try replace(with: read(), sealing: next) }
+  }
+
+  private func replace(with identity: Identity, sealing: (any IdentitySealing)?) throws {
+    let bytes = try sealing?.seal(identity.document) ?? identity.document
+    try document.write(bytes, replacing: true)
+    if sealing != nil { try writePublicPart(of: identity) }
+  }
+
+  /// Writes what is public beside it, unless that says so already. Beside a plain identity nobody reads it.
+  private func writePublicPart(of identity: Identity) throws {
+    let bytes = try identity.publicPart().document
+    if try publicDocument.bytes() != bytes { try publicDocument.write(bytes, replacing: true) }
+  }
+}

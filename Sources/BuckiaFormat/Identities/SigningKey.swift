@@ -1,0 +1,14 @@
+import BuckiaBytes
+
+/// A person's public Ed25519 key: 32 bytes ([RFC 8032](https://www.rfc-editor.org/rfc/rfc8032)).
+package struct SigningKey: FixedBytes {
+  /// 32
+  package static let byteCount = 32
+  /// The key.
+  package let bytes: [UInt8]
+  /// Takes 32 bytes.
+  package init?(_ bytes: [UInt8]) {
+    guard bytes.count == Self.byteCount else { return nil }
+    self.bytes = bytes
+  }
+}

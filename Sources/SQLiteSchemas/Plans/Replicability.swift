@@ -1,0 +1,66 @@
+import BuckiaBytes
+
+/// Which tables travel. One set of rules for diff, apply and `doctor`.
+package enum Replicability {
+  /// Whether a table is one of Buckia's, which like those of SQLite do not travel and are not reported.
+  package static func isOwn(_ table: TableName) -> Bool { ASCIIName.folded(table.text).hasPrefix("buckia_") }
+
+  /// Why an object of the schema cannot travel, or nil for a table that can.
+  package static func refusal(of entry: SchemaEntry) -> String? {
+    switch entry.kind {
+    case .table: break
+    case .view: return "a view holds no rows of its own"
+    case .virtual(let module, let content):
+      if let reason = refusal(of: content) { return "a virtual table (\(module)): \(reason)" }
+    case .shadow(let owner):
+      return owner.isEmpty ? "holds the insides of a virtual table" : "holds the insides of the virtual table \(owner)"
+    }
+    if entry.isNameRepaired { return "its name is not valid UTF-8" }
+    return entry.name.refusal
+  }
+
+  /// Whether the statement that made a table is enough to tell that its rows can travel: it is too short for too many
+  /// columns or too long a name, and does not name the rowid.
+  package static func isPlain(_ entry: SchemaEntry) -> Bool {
+    guard entry.sql.utf8.count <= TableDefinition.nameByteLimit else { return false }
+    let name = Array(TableDefinition.rowIDColumn.utf8)
+    var sql = entry.sql
+    return sql.withUTF8 { bytes in
+      !bytes.indices.dropLast(name.count - 1).contains { start in
+        name.indices.allSatisfy { ASCIIName.folded(bytes[start + $0]) == name[$0] }
+      }
+    }
+  }
+
+  /// Why the rows of a virtual table do not travel, or nil.
+  private static func refusal(of content: VirtualContent) -> String? {
+    switch content {
+    case .own: nil
+    case .keptByTriggers: "triggers keep it, so its content does not travel: the receiver keeps its own"
+    case .external(let table): "it indexes \"\(table)\" and does not travel; the receiver rebuilds it from that table"
+    case .contentless: "it keeps no text (content=''), so what is in it cannot be read and does not travel"
+    case .unknown: "its content does not travel; where triggers keep it, the receiver does, too"
+    case .unavailable(let reason): "it cannot be opened here (\(reason)), so its content does not travel"
+    }
+  }
+
+  /// Why the rows of a table cannot travel, or nil.
+  package static func refusal(of table: TableDefinition) -> String? {
+    if table.hasRepairedNames { return "the name of one of its columns is not valid UTF-8; give it another" }
+    if table.columns.isEmpty { return "it has no columns but generated ones" }
+    if table.isKeyedByRowID, table.rowIDName == nil {
+      return "it has no primary key, and its columns hide the rowid; give it a primary key"
+    }
+    if table.isKeyedByRowID, table.column(named: TableDefinition.rowIDColumn) != nil {
+      return "it has no primary key, and a column is named like the rowid; give it a primary key"
+    }
+    if table.columns.count + table.generated.count > TableDefinition.columnLimit {
+      return "it has more than \(TableDefinition.columnLimit) columns"
+    }
+    let texts = [table.name] + table.columns.flatMap { [$0.name, $0.declaredType, $0.collation] }
+    if texts.contains(where: { $0.utf8.count > TableDefinition.nameByteLimit }) {
+      return "a name or a declared type in it is longer than \(TableDefinition.nameByteLimit) bytes"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,108 @@
+import BuckiaSync
+import BuckiaStorage
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import BuckiaSync
+
+@Suite("The port to which a browser comes back")
+struct LoopbackListenerTests {
+  private func status(_ address: String, _ method: String = "GET", host: String? = nil) async throws -> Int {
+    var request = HTTPTransportRequest(method, try HTTPAddress(address))
+    request.headers["Host"] = host
+    let response = try await SignInServers.transport.send(request)
+    _ = try await response.body.bytes(upTo: 1 << 16)
+    return response.status
+  }
+
+  private func number(of listener: LoopbackListener) -> Int? {
+    listener.address.firstMatch(of: /:(\d+)\//).flatMap { Int($0.1) }
+  }
+
+  @Test("Only the answer is taken; what others ask for in between changes nothing")
+  func foreignRequests() async throws {
+    let listener = try await LoopbackListener.open(port: 0)
+    let address = listener.address
+    #expect(address.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/signed-in/) != nil)
+    // Before it is known what the answer is, nothing is.
+    #expect(try await status("\(address)?state=good") == 400)
+    await listener.accept { $0.hasSuffix("?state=good") }
+    let origin = String(address.dropLast("/signed-in".count))
+    #expect(try await status("\(origin)/favicon.ico") == 404)
+    #expect(try await status("\(origin)/signed-in2?state=good") == 404)
+    #expect(try await status("\(address)?state=bad") == 400)
+    #expect(try await status(address) == 400)
+    #expect(try await status("\(address)?state=good", "POST") == 400)
+    // A web site whose name was made to lead to this computer.
+    #expect(try await status("\(address)?state=good", host: "evil.example") == 400)
+    #expect(try await status("\(address)?state=good") == 200)
+    #expect(try await listener.target(within: 60) == "/signed-in?state=good")
+    await listener.close()
+    let port = try #require(number(of: listener))
+    await #expect(throws: (any Error).self) {
+      try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(host: "127.0.0.1", port: port)
+        .get()
+    }
+  }
+
+  @Test("A connection that says nothing does not keep others from coming")
+  func idleConnections() async throws {
+    let listener = try await LoopbackListener.open(port: 0)
+    await listener.accept { _ in true }
+    let address = listener.address
+    let port = try #require(number(of: listener))
+    // Browsers open some in advance.
+    var idle: [any Channel] = []
+    for _ in 0..<5 {
+      idle.append(
+        try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(host: "127.0.0.1", port: port)
+          .get())
+    }
+    let garbage = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .connect(host: "127.0.0.1", port: port).get()
+    try await garbage.writeAndFlush(ByteBuffer(string: "\u{0}\u{1} no HTTP\r\n\r\n"))
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<20 { group.addTask { try await status(address) } }
+      for try await status in group { #expect(status == 200) }
+    }
+    try await garbage.closeFuture.get()
+    for channel in idle { try await channel.close() }
+    await listener.close()
+  }
+
+  @Test("A port that is taken is an error that says which")
+  func takenPort() async throws {
+    let listener = try await LoopbackListener.open(port: 0)
+    let port = try #require(number(of: listener))
+    let error = await #expect(throws: TokenError.self) { try await LoopbackListener.open(port: port) }
+    #expect(error?.code == .noListener)
+    #expect(error?.message.contains("(\(port))") == true)
+    for number in [-1, 65_536, Int.max] {
+      #expect(await code { _ = try await LoopbackListener.open(port: number) } == .invalidSetting)
+    }
+    await listener.close()
+    await listener.close()
+  }
+
+  @Test("Whoever gives up ends the waiting, and the port is free")
+  func cancellation() async throws {
+    let server = StubProvider()
+    let client = try server.client()
+    let waiting = Task { try await client.signIn { _ in withUnsafeCurrentTask { $0?.cancel() } } }
+    await #expect(throws: CancellationError.self) { try await waiting.value }
+  }
+
+  @Test("A person who does not come back in time is an error")
+  func timeout() async throws {
+    let client = try StubProvider().client()
+    #expect(await code { _ = try await client.signIn(within: 1) { _ in } } == .signInExpired)
+  }
+
+  @Test("What the app throws when it opens the address is its error")
+  func failedOpening() async throws {
+    struct NoBrowser: Error {}
+    let client = try StubProvider().client()
+    await #expect(throws: NoBrowser.self) { try await client.signIn { _ in throw NoBrowser() } }
+  }
+}
