@@ -1,7 +1,9 @@
+import BuckiaApply
+import BuckiaBytes
 import BuckiaDiff
 import BuckiaLedger
-import SQLiteSchemas
 import SQLiteConnections
+import SQLiteSchemas
 
 /// One local database and what can be done with it: the way in for apps.
 ///
@@ -171,6 +173,201 @@ extension DatabaseManager {
       }
       return InitReport(
         created: isNew, createdDatabase: !existed, trust: inForce, warnings: warnings)
+    }
+  }
+}
+
+/// A connection that an app has lent for the length of one closure, on the thread that runs it.
+///
+/// `@unchecked Sendable`: a use on any other thread, or after the closure, is refused before it touches anything.
+final class BorrowedHandle: @unchecked Sendable {
+  private let pointer: OpaquePointer
+  private let library: SQLiteLibrary?
+  private let thread = pthread_self()
+  /// Read and written by the lending thread alone.
+  private var isLent = true
+
+  init(_ pointer: OpaquePointer, of library: SQLiteLibrary?) {
+    self.pointer = pointer
+    self.library = library
+  }
+
+  /// Says that the closure has ended.
+  func end() { isLent = false }
+
+  /// Works on the connection.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` on another thread and after the end; `SQLiteError` for a handle of another copy
+  ///   of SQLite; whatever `body` throws.
+  func with<Result>(_ body: (borrowing SQLiteConnection) throws -> Result) throws -> Result {
+    guard pthread_equal(thread, pthread_self()) != 0, isLent else {
+      throw BuckiaError(
+        .misuse, "a borrowed database can only be used inside the closure that it was lent to, on the same thread")
+    }
+    return try SQLiteConnection.borrowing(pointer, of: library, body)
+  }
+}
+
+/// A copy of SQLite in this process other than the one that Buckia links, such as SQLCipher's or a custom build of GRDB.
+///
+/// A connection can only be used through the copy that opened it. Hand that copy over to borrow its connections:
+///
+/// ```swift
+/// let copy = try SQLiteCopy { dlsym(handle, $0) }
+/// try DatabaseManager.borrowing(connection, of: copy) { database in … }
+/// ```
+///
+/// The copy must stay loaded.
+public struct SQLiteCopy: Sendable, Equatable {
+  let library: SQLiteLibrary
+
+  /// Takes a copy by its `sqlite3_api_routines`, which SQLite passes to loadable extensions and to entry points registered
+  /// with [`sqlite3_auto_extension`](https://sqlite.org/c3ref/auto_extension.html).
+  ///
+  /// - Throws: `BuckiaError` when the copy is older than SQLite 3.37, or lacks a function that is needed.
+  public init(routines: UnsafeRawPointer) throws {
+    library = try BuckiaError.wrapping { try SQLiteLibrary(routines: routines) }
+  }
+
+  /// Takes a copy by the names of its functions.
+  ///
+  /// - Parameter resolve: Gives the address of a function, such as `sqlite3_step`; nil where there is none.
+  /// - Throws: As ``init(routines:)``.
+  public init(resolving resolve: @escaping (_ symbol: String) -> UnsafeMutableRawPointer?) throws {
+    library = try BuckiaError.wrapping { try SQLiteLibrary(resolving: resolve) }
+  }
+}
+
+/// What reading leaves beside databases with a write-ahead log: an empty log and its index, which only a connection that may write
+/// can take away again. See <https://sqlite.org/wal.html>.
+struct ReadTraces {
+  /// The databases that have no log yet.
+  private let paths: [String]
+
+  /// Looks at databases before they are read.
+  init(besides paths: [String]) { self.paths = paths.filter { !FileSystem.exists("\($0)-wal") } }
+
+  /// Lets SQLite remove the logs that are there now and that nobody uses. To be called when all connections are closed.
+  func remove() {
+    for path in paths where FileSystem.exists("\(path)-wal") {
+      do {
+        let connection = try SQLiteConnection(opening: path, as: .readWrite, busyTimeout: 0)
+        _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
+      } catch {
+        // A file that can only be read, or is in use by now, keeps them: they do no harm.
+        continue
+      }
+    }
+  }
+}
+
+extension DatabaseManager {
+  /// Lets tables remember which diff has last set each of their columns, as the policy ``ConflictPolicy/latest`` needs it.
+  ///
+  /// Under that policy `processInboundChanges` does it for each table that a file
+  /// changes. Call this before the first diff is made from the database: what was sent before counts as older than all
+  /// that arrives.
+  ///
+  /// - Parameter tables: The tables; nil for all whose rows replicate.
+  /// - Returns: The tables that have got a clock now.
+  /// - Throws: `BuckiaError` with `noSuchTable` for a name that is none of a table with rows of its own; when the
+  ///   database cannot be written.
+  @discardableResult
+  public func keepClocks(of tables: [String]? = nil) throws -> [String] {
+    try withWriter { try Self.keepClocks(of: tables?.map { TableName($0) }, on: $0) }
+  }
+
+  /// The same through a connection.
+  @discardableResult
+  package static func keepClocks(
+    of names: [TableName]? = nil, on connection: borrowing SQLiteConnection
+  ) throws -> [String] {
+    let transaction = try SQLiteTransaction(on: connection)
+    try Ledger.prepare(on: connection)
+    let schema = try SchemaReader(connection)
+    for name in names ?? [] where schema.entry(named: name)?.kind != .table || name.refusal != nil {
+      throw BuckiaError(.noSuchTable, "there is no table \"\(name)\" whose rows replicate", path: connection.path)
+    }
+    var made: [String] = []
+    for entry in schema.entries where entry.kind == .table {
+      guard names?.contains(entry.name) ?? (entry.name.refusal == nil) else { continue }
+      if try RowClocks.require(for: schema.definition(of: entry), on: connection) { made.append(entry.name.text) }
+    }
+    try transaction.commit()
+    return made
+  }
+}
+
+extension DatabaseManager {
+  /// What became of the keys that a database gives out.
+  public struct KeyRangeReport: Sendable {
+    /// The tables that give out keys from a range of their own.
+    public let tables: [String]
+    /// The tables that cannot, because they are not declared AUTOINCREMENT.
+    public let warnings: [Remark]
+  }
+
+  /// Lets the database give out the keys of its AUTOINCREMENT tables from ranges that no other copy of it uses, or go back to keys that follow the
+  /// greatest one.
+  ///
+  /// Otherwise two people who both add a row give it the same key: a conflict where they exchange diffs, and a new key where they
+  /// [share](<doc:Sharing>). Call this in each copy of the database. Rows keep the keys that they have. A table that is made later
+  /// gets its range with the next diff that is applied or shared.
+  ///
+  /// ```swift
+  /// let report = try database.useKeyRanges()
+  /// for remark in report.warnings { print(remark) }
+  /// ```
+  ///
+  /// - Parameter isUsed: True to use ranges from now on.
+  /// - Throws: `BuckiaError` with `unwritable` where it cannot be settled which replica the database is, on which the ranges depend; when the
+  ///   database cannot be written. Nothing has been changed then.
+  @discardableResult
+  public func useKeyRanges(_ isUsed: Bool = true) throws -> KeyRangeReport {
+    try withWriter { connection in
+      let transaction = try SQLiteTransaction(on: connection)
+      try Ledger.prepare(on: connection)
+      let registration = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
+      guard registration.replica != nil || !isUsed else {
+        throw BuckiaError(
+          .unwritable, "it cannot be settled which replica this database is, and its ranges of keys depend on that",
+          path: connection.path)
+      }
+      try KeyRanges.use(isUsed, on: connection)
+      let schema = try SchemaReader(connection)
+      let tables = try schema.entries.filter { $0.kind == .table && $0.name.refusal == nil }
+        .map { try schema.definition(of: $0) }.filter(\.givesOutKeys)
+      try transaction.commit()
+      guard isUsed else { return KeyRangeReport(tables: [], warnings: registration.remarks) }
+      return KeyRangeReport(
+        tables: tables.filter(\.isAutoIncrement).map(\.name),
+        warnings: registration.remarks + tables.filter { !$0.isAutoIncrement }.map { Remark(.noKeyRange, $0.name) })
+    }
+  }
+}
+
+extension DatabaseManager {
+  /// Adds the SQL function `buckia_applying()` to a connection of the app, so that its triggers can ask who is writing.
+  ///
+  /// It returns 1 while Buckia writes to the database through that connection, whatever for, and 0 otherwise. A trigger that is to
+  /// fire for the app's own changes only asks for it:
+  ///
+  /// ```sql
+  /// CREATE TRIGGER note_edits AFTER UPDATE ON notes WHEN NOT buckia_applying()
+  /// BEGIN INSERT INTO edits VALUES (new.id); END;
+  /// ```
+  ///
+  /// A statement that fires such a trigger fails on connections without the function, so add it to each one right after it was
+  /// opened: in GRDB's `prepareDatabase`, for example. It stays until the connection is closed. Where it was not added, Buckia has it
+  /// on the connection while it writes. A function of the same name that is there already stays as it is.
+  ///
+  /// - Parameters:
+  ///   - handle: The app's `sqlite3 *`.
+  ///   - copy: The copy of SQLite that made it; nil for the one that Buckia links.
+  /// - Throws: `BuckiaError` when another copy of SQLite made the handle.
+  public static func addApplyingFunction(to handle: OpaquePointer, of copy: SQLiteCopy? = nil) throws {
+    try BuckiaError.wrapping {
+      try SQLiteConnection.borrowing(handle, of: copy?.library) { try ApplyingFunction.add(to: $0) }
     }
   }
 }

@@ -1,6 +1,8 @@
 import BuckiaFormat
 import BuckiaLedger
+import BuckiaSharing
 import SQLiteConnections
+import SQLiteSchemas
 
 /// One shared database, the same in all copies of it: what keeps the diffs of another database out.
 ///
@@ -25,5 +27,66 @@ public struct Dataset: Hashable, Sendable, CustomStringConvertible {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   static func read(on connection: borrowing SQLiteConnection) throws -> Dataset? {
     try LedgerSettings.dataset(on: connection).flatMap { DatasetID($0) }.map { Dataset($0) }
+  }
+}
+
+extension DatabaseManager {
+  /// The shared database that this one belongs to; nil for none.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  public func dataset() throws -> Dataset? { try withReader { try Dataset.read(on: $0) } }
+
+  /// Makes this database the first of a shared one. Copies of it belong to the same.
+  ///
+  /// The rows that it has now are kept as the baseline of all copies, by a hash each: whatever is edited or deleted in a copy before it is
+  /// first shared, they are known to be the same rows.
+  ///
+  /// From now on its diffs name the dataset, and diffs of others are refused (`otherDataset`). Who has a copy from before joins with
+  /// ``joinDataset(_:)``, or by applying a diff (see ``ApplyOptions/adoptsDataset``).
+  ///
+  /// ```swift
+  /// let dataset = try database.beginDataset()
+  /// try otherCopy.joinDataset(dataset)
+  /// ```
+  ///
+  /// - Returns: The dataset.
+  /// - Throws: `BuckiaError` with `datasetExists` where it belongs to one already; when the database cannot be written. Nothing has been
+  ///   changed then.
+  @discardableResult
+  public func beginDataset() throws -> Dataset {
+    var generator = SystemRandomNumberGenerator()
+    guard let id = DatasetID.random(using: &generator) else { throw BuckiaError(.misuse, "no id can be made") }
+    return try setDataset(Dataset(id), isNew: true) { known in
+      guard let known else { return }
+      throw BuckiaError(
+        .datasetExists,
+        "it belongs to the dataset \(known) already; nothing was changed. To make it part of another one, name that by its id",
+        path: path)
+    }
+  }
+
+  /// Makes this database part of a shared one, whatever it belonged to before.
+  ///
+  /// - Parameter dataset: The shared database.
+  /// - Returns: The dataset.
+  /// - Throws: `BuckiaError` when the database cannot be written. Nothing has been changed then.
+  @discardableResult
+  public func joinDataset(_ dataset: Dataset) throws -> Dataset {
+    try setDataset(dataset) { _ in }
+  }
+
+  private func setDataset(
+    _ dataset: Dataset, isNew: Bool = false, checking check: (Dataset?) throws -> Void
+  ) throws -> Dataset {
+    try withWriter { connection in
+      let transaction = try SQLiteTransaction(on: connection)
+      try check(Dataset.read(on: connection))
+      try Ledger.prepare(on: connection)
+      _ = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
+      try LedgerSettings.setDataset(dataset.id.bytes, on: connection)
+      if isNew { try CopiedRows.begin(dataset: dataset.id.bytes, on: connection) }
+      try transaction.commit()
+      return dataset
+    }
   }
 }

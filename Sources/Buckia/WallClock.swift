@@ -1,4 +1,13 @@
 import BuckiaBytes
+import BuckiaLedger
+import SQLiteConnections
+import SQLiteSchemas
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// The time, for the façade and the rounds of sync; everything below them is given the time.
 package enum WallClock {
@@ -14,5 +23,50 @@ package enum WallClock {
     let start = ContinuousClock.now
     let result = try body()
     return (result, (ContinuousClock.now - start) / .seconds(1))
+  }
+}
+
+/// A moment, in UTC: what two people in two places can compare.
+package struct Moment: CustomStringConvertible {
+  private let unixSeconds: Int64
+
+  /// Takes seconds since 1970.
+  package init(unixSeconds: Int64) { self.unixSeconds = unixSeconds }
+
+  /// Takes milliseconds since 1970.
+  package init(unixMilliseconds: Int64) {
+    // Rounded down, before 1970 too.
+    self.init(unixSeconds: unixMilliseconds / 1000 - (unixMilliseconds % 1000 < 0 ? 1 : 0))
+  }
+
+  /// For people: `2026-03-01 12:30:05 UTC`.
+  package var description: String { rfc3339.replacing("T", with: " ").replacing("Z", with: " UTC") }
+
+  /// As [RFC 3339](https://www.rfc-editor.org/rfc/rfc3339) has it, for programs: `2026-03-01T12:30:05Z`.
+  package var rfc3339: String { Date(timeIntervalSince1970: Double(unixSeconds)).formatted(.iso8601) }
+}
+
+extension Remark {
+  /// Tells of a wall clock that is behind what the ledger of a database has seen, by more than clocks may differ.
+  ///
+  /// Diffs that are made meanwhile are in order all the same, but others take them for files from the future, and let them wait.
+  ///
+  /// - Parameters:
+  ///   - id: An id that was made just now; nil for none. It is greater than all that were made before it.
+  ///   - connection: The database.
+  ///   - now: The wall clock, in milliseconds since 1970.
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  static func clockBehind(
+    _ id: KSUID? = nil, on connection: borrowing SQLiteConnection, now: Int64 = WallClock.unixMilliseconds
+  ) throws -> Remark? {
+    let ids = try [id, LedgerEntries.newestID(on: connection)].compactMap { $0?.unixSeconds }
+    let newest = try (ids + [LedgerEntries.newestTime(on: connection)].compactMap { $0.map { $0 / 1_000 } }).max()
+    let seconds = now / 1_000
+    guard let newest, newest > seconds + KSUIDClock.tolerance else { return nil }
+    return Remark(.clockBehind, text(seconds), text(newest))
+  }
+
+  private static func text(_ unixSeconds: Int64) -> String {
+    Date(timeIntervalSince1970: Double(unixSeconds)).formatted(.iso8601)
   }
 }

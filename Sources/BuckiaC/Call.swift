@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaBytes
 import CBuckia
 
 /// A place for the error of a function.
@@ -45,5 +46,123 @@ enum Handle {
   static func free<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) {
     guard let pointer else { return }
     Unmanaged<Object>.fromOpaque(UnsafeRawPointer(pointer)).release()
+  }
+}
+
+/// Reads the arguments of a function, as C has them. What is missing or wrong is misuse.
+enum Arguments {
+  /// - Throws: `BuckiaError` with `misuse` and this message.
+  static func misuse(_ message: String) -> BuckiaError { BuckiaError(.misuse, message) }
+
+  /// The text that an argument points to.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` when it is NULL, or no UTF-8.
+  static func text(_ pointer: UnsafePointer<CChar>?, _ name: String) throws -> String {
+    guard let text = try optionalText(pointer, name) else { throw misuse("\(name) is NULL") }
+    return text
+  }
+
+  /// The text that an argument points to; nil for NULL.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` when it is no UTF-8.
+  static func optionalText(_ pointer: UnsafePointer<CChar>?, _ name: String) throws -> String? {
+    guard let pointer else { return nil }
+    guard let text = String(validatingCString: pointer) else { throw misuse("\(name) is not UTF-8") }
+    return text
+  }
+
+  /// The texts of an array.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` when the array is NULL and not empty, or one of them is NULL or no UTF-8.
+  static func texts(
+    _ pointer: UnsafePointer<UnsafePointer<CChar>?>?, _ count: Int, _ name: String
+  ) throws -> [String] {
+    try array(pointer, count, name).enumerated().map { index, text in
+      try Arguments.text(text, "\(name)[\(index)]")
+    }
+  }
+
+  /// The elements of an array, which are not copied.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` when it is NULL and not empty, or larger than memory.
+  static func array<Element>(
+    _ pointer: UnsafePointer<Element>?, _ count: Int, _ name: String
+  ) throws -> UnsafeBufferPointer<Element> {
+    guard count >= 0, count <= Int.max / MemoryLayout<Element>.stride else {
+      throw misuse("the count of \(name) is larger than memory")
+    }
+    guard pointer != nil || count == 0 else { throw misuse("\(name) is NULL, and is to have \(count) elements") }
+    return UnsafeBufferPointer(start: pointer, count: count)
+  }
+
+  /// The options of a function, zero where the program knows less of them than the library.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` when their size is none, or they say something that this version does not
+  ///   know.
+  static func options<Options>(_ pointer: UnsafePointer<Options>?, _ zero: Options) throws -> Options {
+    guard let pointer else { return zero }
+    // Sound: all options begin with their size, and have as many bytes.
+    let given = UnsafeRawPointer(pointer)
+    let size = given.load(as: Int.self)
+    guard size >= MemoryLayout<Int>.size, size <= 4_096 else {
+      throw misuse("the size of the options is \(size); set it to the sizeof of their struct")
+    }
+    let known = MemoryLayout<Options>.size
+    let rest = UnsafeRawBufferPointer(start: given, count: size).dropFirst(known)
+    guard rest.allSatisfy({ $0 == 0 }) else {
+      throw misuse("the options are of a newer version than the library, and set something that it does not know")
+    }
+    var options = zero
+    withUnsafeMutableBytes(of: &options) { bytes in
+      bytes.copyMemory(from: UnsafeRawBufferPointer(start: given, count: min(size, known)))
+    }
+    return options
+  }
+
+  /// Where a new file goes.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` when neither a path nor a callback is given, or both.
+  static func output(
+    _ path: UnsafePointer<CChar>?, replacing: Bool, write: buckia_write_callback? = nil,
+    _ context: UnsafeMutableRawPointer? = nil
+  ) throws -> DiffOutput {
+    guard let write else {
+      guard path != nil else { throw misuse("output is NULL, and there is no callback that takes the file") }
+      return .path(try text(path, "output"), replacing: replacing)
+    }
+    guard path == nil else { throw misuse("the file goes either to output or to the callback") }
+    let context = CallbackContext(context)
+    return .stream { bytes in
+      guard write(context.pointer, bytes.baseAddress, bytes.count) == 0 else {
+        throw CallbackFailure("the callback that takes the file has failed")
+      }
+    }
+  }
+}
+
+/// Hands results to C.
+enum Results {
+  /// A place for text that a function gives.
+  typealias Text = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+
+  /// Text that C frees.
+  ///
+  /// - Throws: `BuckiaError` when there is no memory left.
+  static func copy(_ text: String) throws -> UnsafeMutablePointer<CChar> {
+    guard let copy = strdup(text) else { throw BuckiaError(.unwritable, "out of memory") }
+    return copy
+  }
+
+  /// Puts a document where it is wanted.
+  static func give(_ json: @autoclosure () -> JSONValue, to place: Text) throws {
+    guard let place else { return }
+    place.pointee = try copy(json().lineText())
+  }
+
+  /// Gives an item of a list to a callback.
+  ///
+  /// - Throws: `CancellationError` when it wants no more.
+  static func give(_ json: JSONValue, to item: buckia_item_callback, _ context: UnsafeMutableRawPointer?) throws {
+    guard json.lineText().withCString({ item(context, $0) }) == 0 else { throw CancellationError() }
   }
 }

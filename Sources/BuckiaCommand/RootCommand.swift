@@ -31,3 +31,126 @@ struct RootCommand: ParsableCommand {
       SyncVerb.self, GitVerb.self, KSUIDVerb.self, BenchVerb.self, CompletionsVerb.self,
     ])
 }
+
+/// A word that stands where a verb should, and is none.
+enum UnknownVerb {
+  /// Makes sure that the arguments begin with a verb, and with one of its own where it has some.
+  ///
+  /// - Throws: `ValidationError` with the verb that was meant, where one is written much like it.
+  static func refuse(in arguments: [String]) throws {
+    var verbs = RootCommand.configuration.subcommands
+    for argument in arguments {
+      guard !verbs.isEmpty, !argument.hasPrefix("-"), argument != "help" else { return }
+      let names = verbs.map { verb in verb.configuration.commandName ?? "" }
+      guard let place = names.firstIndex(of: argument) else {
+        throw ValidationError(message(for: argument, among: names))
+      }
+      verbs = verbs[place].configuration.subcommands
+    }
+  }
+
+  private static func message(for word: String, among verbs: [String]) -> String {
+    let nearest = verbs.map { (verb: $0, distance: distance(from: word, to: $0)) }.min { $0.distance < $1.distance }
+    let refusal = "There is no verb '\(word.escaped(limit: 40))'."
+    guard let nearest, nearest.distance <= max(1, nearest.verb.count / 3) else {
+      return "\(refusal) These are: \(verbs.joined(separator: ", "))."
+    }
+    return "\(refusal) Did you mean '\(nearest.verb)'?"
+  }
+
+  /// How many letters have to be inserted, deleted, changed or swapped with the next one; none for those missing at the end
+  /// of a beginning of three letters or more.
+  static func distance(from word: String, to verb: String) -> Int {
+    let word = Array(word.prefix(40).lowercased())
+    let verb = Array(verb)
+    if word.count >= 3, verb.starts(with: word) { return 0 }
+    var before: [Int] = []
+    var last = Array(0...verb.count)
+    for (row, letter) in word.enumerated() {
+      var next = [row + 1]
+      for (column, other) in verb.enumerated() {
+        var least = min(last[column + 1], next[column]) + 1
+        least = min(least, last[column] + (letter == other ? 0 : 1))
+        if row > 0, column > 0, letter == verb[column - 1], word[row - 1] == other {
+          least = min(least, before[column - 1] + 1)
+        }
+        next.append(least)
+      }
+      (before, last) = (last, next)
+    }
+    return last[verb.count]
+  }
+}
+
+/// The arguments as they were typed, before anything is made of them.
+enum TypedArguments {
+  /// Makes sure that every argument is UTF-8, since text is all that can be made of it.
+  ///
+  /// A path can be any bytes. Repaired to text it would be another one, which does not exist.
+  ///
+  /// - Throws: `ValidationError` that shows the bytes.
+  static func requireUTF8() throws {
+    for place in 1..<max(1, Int(CommandLine.argc)) {
+      guard let argument = CommandLine.unsafeArgv[place] else { continue }
+      var bytes: [UInt8] = []
+      // Sound: each argument ends with a NUL.
+      while argument[bytes.count] != 0 { bytes.append(UInt8(bitPattern: argument[bytes.count])) }
+      guard !String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes) else { continue }
+      let shown = bytes.map { byte in
+        (0x20..<0x7f).contains(byte)
+          ? String(UnicodeScalar(byte)) : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+      throw ValidationError(
+        "The argument '\(shown.joined())' is not UTF-8, and no other paths can be given. Rename the file, or give the folder that it is in."
+      )
+    }
+  }
+
+  /// A message with what was typed made harmless in it: a control character could rewrite the terminal, a line end forge a
+  /// line of ours.
+  static func escaped(in message: String) -> String {
+    var message = message
+    for argument in CommandLine.arguments.dropFirst() {
+      // The parser repeats an argument, or what stands behind its equals sign.
+      let value = argument.firstIndex(of: "=").map { String(argument[argument.index(after: $0)...]) }
+      for typed in [argument, value ?? ""] where typed != typed.escaped {
+        message = message.replacing(typed, with: typed.escaped)
+      }
+    }
+    return message.split(separator: "\n", omittingEmptySubsequences: false).map(\.escaped).joined(separator: "\n")
+  }
+}
+
+/// `buckia completions`: what makes shells complete verbs and options.
+struct CompletionsVerb: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "completions",
+    abstract: "Prints completions of commands and options for a shell.",
+    discussion: """
+      Put it where the shell looks for such files; without a name it is for the shell that $SHELL names.
+
+      Examples:
+        buckia completions bash > ~/.local/share/bash-completion/completions/buckia
+        buckia completions zsh > "${fpath[1]}/_buckia"
+        buckia completions fish > ~/.config/fish/completions/buckia.fish
+      """)
+
+  @Argument(
+    help: "bash, zsh or fish.", completion: .list(CompletionShell.allCases.map(\.rawValue)),
+    transform: Self.shell(named:))
+  var shell: CompletionShell?
+
+  func run() throws {
+    guard let shell = shell ?? CompletionShell.autodetected() else {
+      throw ValidationError("$SHELL names none of bash, zsh and fish. Name one: buckia completions bash")
+    }
+    print(RootCommand.completionScript(for: shell))
+  }
+
+  private static func shell(named name: String) throws -> CompletionShell {
+    guard let shell = CompletionShell(rawValue: name) else {
+      throw ValidationError("there are completions for bash, zsh and fish")
+    }
+    return shell
+  }
+}

@@ -1,4 +1,12 @@
 import ArgumentParser
+import Buckia
+import SQLiteConnections
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// One verb of the command line.
 protocol Verb: ParsableCommand {
@@ -35,5 +43,161 @@ extension Verb {
       status = console.report(ErrorReport(error))
     }
     guard status == .done else { throw ExitCode(status.rawValue) }
+  }
+}
+
+/// How a verb went: the exit codes that scripts rely on.
+enum ExitStatus: Int32 {
+  /// All done.
+  case done = 0
+  /// Something was refused or failed; the rest was done.
+  case failed = 1
+  /// A person has to decide.
+  case needsPerson = 2
+  /// The database is in use; trying again can help.
+  case busy = 3
+  /// The command was not understood.
+  case usage = 64
+  /// A person has stopped it, as shells say it: 128 and the number of the signal.
+  case interrupted = 130
+}
+
+/// The options of every command.
+struct OutputOptions: ParsableArguments {
+  @Flag(help: "Print one JSON document instead of text.")
+  var json = false
+
+  @Flag(help: "Show whole texts, and lists to their end.")
+  var full = false
+
+  @Flag(help: "Print nothing but errors.")
+  var quiet = false
+
+  @OptionGroup var home: HomeOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "A loadable extension of SQLite with functions or collating sequences of the app that made the database. May be given several times.",
+      valueName: "file"))
+  var load: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Compare by BINARY, NOCASE or RTRIM in the place of an app's own collating sequence that sorts alike: `buckia doctor` checks that. May be given several times.",
+      valueName: "name=built-in"))
+  var collation: [CollationChoice] = []
+
+  /// The app's functions and collating sequences as arguments, for a command that runs later.
+  var extensionArguments: [String] {
+    load.flatMap { ["--load", $0] } + collation.flatMap { ["--collation", "\($0.name)=\($0.standIn)"] }
+  }
+
+  /// Lets every connection that is opened from now on have the app's functions and collating sequences.
+  func extendConnections() {
+    ConnectionExtensions.ofProcess.files = load
+    for choice in collation { ConnectionExtensions.ofProcess.collations[choice.name] = choice.standIn }
+  }
+}
+
+/// `--collation NAME=BUILT-IN`, where the name is no built-in one's: all its indexes would be out of order.
+struct CollationChoice: ExpressibleByArgument {
+  let name: String
+  let standIn: BuiltInCollation
+
+  init?(argument: String) {
+    guard let split = argument.lastIndex(of: "="), split > argument.startIndex,
+      BuiltInCollation(named: argument[..<split]) == nil,
+      let standIn = BuiltInCollation(named: argument[argument.index(after: split)...])
+    else { return nil }
+    name = String(argument[..<split])
+    self.standIn = standIn
+  }
+}
+
+/// Where the person's own files are.
+struct HomeOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The folder of what belongs to you and not to a database. $BUCKIA_HOME by default, else one of the system's.",
+      valueName: "folder"))
+  var home: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "A file with the passphrase of your identity, where it has one. $BUCKIA_PASSPHRASE_FILE by default, else you are asked.",
+      valueName: "file"))
+  var identityPassphraseFile: String?
+
+  /// The folder that counts.
+  var folder: BuckiaHome {
+    var folder = home.map { BuckiaHome(path: $0) } ?? .standard
+    folder.passphrase = passphrase
+    return folder
+  }
+
+  /// The passphrase of the identity, read or asked for when it is needed.
+  var passphrase: IdentityPassphrase {
+    let file = identityPassphraseFile ?? Self.variable
+    return IdentityPassphrase {
+      if let file { return try SecretFile.passphrase(in: ArgumentFile.cipherSource(file)) }
+      return try PassphrasePrompt.ask("Passphrase of your identity: ", elsewhere: "--identity-passphrase-file")
+    }
+  }
+
+  private static var variable: String? {
+    ProcessInfo.processInfo.environment["BUCKIA_PASSPHRASE_FILE"].flatMap { $0.isEmpty ? nil : $0 }
+  }
+}
+
+/// The database a verb works on, and how long it waits for it.
+struct DatabaseOptions: ParsableArguments {
+  @Argument(help: "The database.")
+  var database: String
+
+  @Option(
+    help: ArgumentHelp("How long to wait for another program's lock, in milliseconds.", valueName: "milliseconds"))
+  var busyTimeout: Int32 = 10_000
+
+  func validate() throws {
+    guard busyTimeout >= 0 else { throw ValidationError("--busy-timeout must not be negative.") }
+  }
+
+  /// The way in to the database.
+  ///
+  /// - Parameter home: What belongs to the person.
+  func manager(home: BuckiaHome) -> DatabaseManager {
+    var manager = DatabaseManager(database, home: home)
+    manager.busyTimeout = busyTimeout
+    return manager
+  }
+}
+
+/// What opens encrypted files beside the person's own identity, for verbs that read diff files.
+struct DecryptionOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A file of identities, yours or age-keygen's, to open encrypted files with; your own identity is used in any case. May be given "
+        + "several times.", valueName: "file"))
+  var identity: [String] = []
+
+  @Option(
+    help: ArgumentHelp("A file with the passphrase of encrypted files, or - for standard input.", valueName: "file"))
+  var passphraseFile: String?
+
+  /// Refuses what would read two things from standard input.
+  func validate(besides files: [String]) throws {
+    guard passphraseFile != ArgumentFile.standardInput || !files.contains(ArgumentFile.standardInput) else {
+      throw ValidationError("A file and the passphrase cannot both come from standard input.")
+    }
+  }
+
+  /// What was given; nil for nothing.
+  ///
+  /// - Parameter home: Has the passphrase of identities that are protected.
+  func decryption(in home: HomeOptions) throws -> FileDecryption? {
+    guard !identity.isEmpty || passphraseFile != nil else { return nil }
+    return try FileDecryption(
+      identities: identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) },
+      passphraseBytes: passphraseFile.map { try SecretFile.passphrase(in: ArgumentFile.cipherSource($0)) })
   }
 }

@@ -77,3 +77,176 @@ final class ChangeCollector {
     try append(&inserts)
   }
 }
+
+/// Encodes the changes of one table: a DELETE or an INSERT with all values of a row, an UPDATE with the key and with what
+/// differs between two rows.
+final class ChangeEncoder {
+  private let columnCount: Int
+  private let isKey: [Bool]
+  private let otherColumns: [Int]
+  /// True if an UPDATE has all old values: a rowid alone does not tell for sure which row it is about.
+  private let hasAllOldValues: Bool
+  /// Which columns differ between the rows that were compared last.
+  private let differs: UnsafeMutableBufferPointer<Bool>
+
+  init(of table: TableDefinition) {
+    hasAllOldValues = table.isKeyedByRowID && table.module == nil
+    columnCount = table.changesetColumns.count
+    isKey = table.keyFlags.map { $0 != 0 }
+    otherColumns = isKey.indices.filter { [isKey] in !isKey[$0] }
+    differs = .allocate(capacity: columnCount)
+    differs.initialize(repeating: false)
+  }
+
+  // Sound: allocated in init, with a trivial element type, and touched through indices of columns only.
+  deinit { differs.deallocate() }
+
+  /// Adds all values of a row.
+  @inline(__always)
+  func append<Row: RowValues & ~Copyable>(_ row: borrowing Row, to writer: inout ChangesetWriter) throws {
+    for column in 0..<columnCount { try row.append(column, to: &writer) }
+  }
+
+  /// Compares two rows of one key; the next `appendUpdate` is about them.
+  ///
+  /// - Returns: Whether they differ.
+  @inline(__always)
+  func compare<Row: RowValues & ~Copyable>(_ old: borrowing Row, _ new: borrowing Row) throws -> Bool {
+    var isAnyDifferent = false
+    for column in otherColumns {
+      let isDifferent = try !old.value(column).isIdentical(to: new.value(column))
+      differs[column] = isDifferent
+      if isDifferent { isAnyDifferent = true }
+    }
+    return isAnyDifferent
+  }
+
+  /// Adds the values of an UPDATE that makes one row the other: the key and what was different before, then what it is now. Of a table
+  /// without a primary key, all values from before.
+  func appendUpdate<Row: RowValues & ~Copyable>(
+    from old: borrowing Row, to new: borrowing Row, in writer: inout ChangesetWriter
+  ) throws {
+    for column in 0..<columnCount {
+      if hasAllOldValues || isKey[column] || differs[column] {
+        try old.append(column, to: &writer)
+      } else {
+        writer.appendUndefined()
+      }
+    }
+    for column in 0..<columnCount {
+      if differs[column] { try new.append(column, to: &writer) } else { writer.appendUndefined() }
+    }
+  }
+}
+
+/// Takes the changes of a table in any order and hands them on in the order of its key. A DELETE and an INSERT of one key
+/// become an UPDATE.
+final class ChangePairing {
+  private let header: ChangesetTable
+  private let encoder: ChangeEncoder
+  private let spool = TemporaryBuffer()
+  private var writer = ChangesetWriter()
+
+  private static let flushLimit = 1 << 20
+
+  init(of table: TableDefinition) {
+    header = ChangesetTable(name: table.name, keyFlags: table.keyFlags)
+    encoder = ChangeEncoder(of: table)
+  }
+
+  /// Takes a row that is in one database, or seems to be: DELETE for one of the older database, INSERT for one of the newer.
+  func add<Row: RowValues & ~Copyable>(_ operation: ChangeOperation, _ row: borrowing Row) throws {
+    writer.beginChange(operation)
+    try encoder.append(row, to: &writer)
+    try flush(atLeast: Self.flushLimit)
+  }
+
+  /// Takes two rows of one key.
+  func addUpdate<Row: RowValues & ~Copyable>(from old: borrowing Row, to new: borrowing Row) throws {
+    guard try encoder.compare(old, new) else { return }
+    writer.beginChange(.update)
+    try encoder.appendUpdate(from: old, to: new, in: &writer)
+    try flush(atLeast: Self.flushLimit)
+  }
+
+  private func flush(atLeast limit: Int) throws {
+    guard writer.count >= limit else { return }
+    try spool.write(writer.bytes)
+    writer.removeAll()
+  }
+
+  /// Hands everything on.
+  func finish(into changes: ChangeCollector, _ progress: ProgressReporter) throws {
+    try flush(atLeast: 1)
+    guard !spool.isEmpty else { return }
+    var counter = RowCounter(progress)
+    var sorter = try ChangeSorter(header, sections: [0..<spool.count], of: spool)
+    while try sorter.advance() {
+      try sorter.bytes.withUnsafeBytes { try pair(&sorter, in: $0, into: changes, &counter) }
+    }
+  }
+
+  private func pair(
+    _ sorter: inout ChangeSorter, in bytes: UnsafeRawBufferPointer, into changes: ChangeCollector,
+    _ counter: inout RowCounter
+  ) throws {
+    var previous = EncodedRow(of: header)
+    var current = EncodedRow(of: header)
+    while let place = sorter.next(in: bytes.bytes) {
+      try counter.poll()
+      current.read(place, in: bytes)
+      if !previous.isPresent {
+        swap(&previous, &current)
+      } else if previous.isOtherSide(of: current), previous.hasSameKey(as: current) {
+        let isOlder = previous.operation == .delete
+        try changes.addUpdate(from: isOlder ? previous : current, to: isOlder ? current : previous)
+        previous.isPresent = false
+      } else {
+        try changes.add(previous.operation, encoded: previous.encoded)
+        swap(&previous, &current)
+      }
+    }
+    if previous.isPresent { try changes.add(previous.operation, encoded: previous.encoded) }
+  }
+}
+
+/// A row as a DELETE or an INSERT has it, or an UPDATE, of which only the encoded values are of use.
+private struct EncodedRow: RowValues {
+  private let key: [Int]
+  private let walk: ChangeWalk
+  private var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+  private var values: [ValueSlice]
+  private var range = 0..<0
+  private(set) var operation = ChangeOperation.insert
+  var isPresent = false
+
+  init(of table: ChangesetTable) {
+    key = table.keyFlags.indices.filter { table.isKey($0) }
+    walk = ChangeWalk(0..<0, of: table)
+    values = Array(repeating: .undefined, count: table.columnCount)
+  }
+
+  /// The values of the change as they are written.
+  var encoded: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[range]) }
+
+  /// Takes a change that a `ChangeSorter` has given.
+  mutating func read(_ place: ChangePlace, in bytes: UnsafeRawBufferPointer) {
+    self.bytes = bytes
+    operation = place.operation
+    isPresent = true
+    var position = place.values
+    for column in values.indices { values[column] = ValueSlice(verified: bytes.bytes, at: &position) }
+    range = place.values..<(operation == .update ? walk.end(of: place, in: bytes.bytes) : position)
+  }
+
+  func value(_ column: Int) -> RowValue { values[column].value(in: bytes) }
+
+  /// Whether one of the two is a DELETE and the other an INSERT.
+  func isOtherSide(of other: EncodedRow) -> Bool {
+    operation != .update && other.operation != .update && operation != other.operation
+  }
+
+  func hasSameKey(as other: EncodedRow) -> Bool {
+    key.allSatisfy { value($0).isIdentical(to: other.value($0)) }
+  }
+}

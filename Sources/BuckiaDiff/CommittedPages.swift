@@ -101,3 +101,173 @@ package struct CommittedPages {
     return writer.bytes
   }
 }
+
+/// Where the tree of each table of a database begins.
+struct RootPages {
+  private var pages: [TableName: Int] = [:]
+
+  /// Reads `sqlite_schema` once: it has no index, and a database may have ten thousand tables.
+  init(_ connection: borrowing SQLiteConnection) throws {
+    try connection.forEachRow(of: "SELECT name, rootpage FROM main.sqlite_schema WHERE type = 'table'") { row in
+      let page = Int(row.integer(at: 1))
+      if page > 0 { pages[TableName(row.text(at: 0) ?? "")] = page }
+    }
+  }
+
+  /// The first page of a table; nil for one that has no tree.
+  subscript(_ table: TableName) -> Int? { pages[table] }
+}
+
+/// The b-tree in which SQLite finds the rows of a table by their primary key: an index, or the WITHOUT ROWID table itself.
+package struct KeyIndex {
+  /// The names of its columns, in the order of the key.
+  package let columns: [String]
+  /// The collating sequences by which they are ordered.
+  package let collations: [String]
+  /// The first page of the b-tree.
+  let root: Int
+
+  /// Finds the b-tree.
+  ///
+  /// - Returns: nil where there is none, as for an `INTEGER PRIMARY KEY`, or where a column stands in descending order.
+  /// - Throws: `SQLiteError`.
+  package init?(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
+    var columns: [String] = []
+    var collations: [String] = []
+    var root = 0
+    var isDescending = false
+    try connection.forEachRow(
+      of: """
+        SELECT x.name, x.coll, x."desc", s.rootpage FROM pragma_index_list(?1, 'main') AS i \
+        JOIN pragma_index_xinfo(i.name, 'main') AS x LEFT JOIN main.sqlite_schema AS s ON s.name = \(Self.owner(of: table)) \
+        WHERE i.origin = 'pk' AND x.key ORDER BY x.seqno
+        """, binding: [table.name]
+    ) { row in
+      columns.append(row.text(at: 0) ?? "")
+      collations.append(row.text(at: 1) ?? "")
+      isDescending = isDescending || row.integer(at: 2) != 0
+      root = Int(row.integer(at: 3))
+    }
+    let key = table.keyIndexes.map { table.changesetColumns[$0] }
+    guard !isDescending, root > 0, !table.isKeyedByRowID, columns == key else { return nil }
+    self.columns = columns
+    self.collations = collations
+    self.root = root
+  }
+
+  /// A WITHOUT ROWID table has an index in name only.
+  private static func owner(of table: TableDefinition) -> String { table.isWithoutRowID ? "?1" : "i.name" }
+}
+
+/// The keys from one on, up to another.
+package struct KeySpan: Hashable, Sendable {
+  /// The first key, its values in the format of changesets; nil for no lower bound.
+  package let lower: [UInt8]?
+  /// The key that is none of them any more; nil for no upper bound.
+  package let upper: [UInt8]?
+
+  package init(from lower: [UInt8]?, to upper: [UInt8]?) {
+    self.lower = lower
+    self.upper = upper
+  }
+}
+
+/// A leaf of the b-tree by which rows are found by their primary key: what its entries are, in short.
+///
+/// Two leaves with the same hash have the same entries. In the b-tree of a WITHOUT ROWID table these are the rows, in any other the
+/// keys with the rowids of their rows.
+package struct KeyPrint: Hashable, Sendable {
+  /// The keys that it stands for.
+  package let span: KeySpan
+  /// A keyed hash of its entries.
+  package let hash: PageHash
+
+  package init(span: KeySpan, hash: PageHash) {
+    self.span = span
+    self.hash = hash
+  }
+
+  /// The keys of the leaves that are not in both of two lists: of the first, and of the second; neighbours together.
+  ///
+  /// - Returns: nil where so many leaves have changed that it is faster to look at all rows.
+  package static func differences(
+    of older: [KeyPrint], _ newer: [KeyPrint]
+  ) -> (older: [KeySpan], newer: [KeySpan])? {
+    // The entry before a leaf is in its hash, so that tells the first key, too.
+    let before = Set(older.map(\.hash))
+    guard isFew(newer.count { !before.contains($0.hash) }, of: newer.count) else { return nil }
+    let now = Set(newer.map(\.hash))
+    return (spans(of: older) { !now.contains($0) }, spans(of: newer) { !before.contains($0) })
+  }
+
+  /// Whether leaves that have changed are so few that their rows are compared by themselves.
+  package static func isFew(_ changed: Int, of all: Int) -> Bool { changed <= all / 8 + 8 }
+
+  private static func spans(of prints: [KeyPrint], where isWanted: (PageHash) -> Bool) -> [KeySpan] {
+    var spans: [KeySpan] = []
+    for print in prints where isWanted(print.hash) {
+      if let last = spans.last, let end = last.upper, end == print.span.lower {
+        spans[spans.count - 1] = KeySpan(from: last.lower, to: print.span.upper)
+      } else {
+        spans.append(print.span)
+      }
+    }
+    return spans
+  }
+}
+
+/// Where in a table with an integer key rows may differ.
+package struct KeyIntervals: Equatable, Sendable {
+  /// In ascending order, and apart from each other.
+  package let ranges: [ClosedRange<Int64>]
+
+  /// Takes any intervals.
+  package init(_ ranges: [ClosedRange<Int64>]) {
+    var merged: [ClosedRange<Int64>] = []
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      if let last = merged.last, last.upperBound == .max || range.lowerBound <= last.upperBound + 1 {
+        merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+      } else {
+        merged.append(range)
+      }
+    }
+    self.ranges = merged
+  }
+
+  /// True if a key is in one of them.
+  package func contains(_ key: Int64) -> Bool {
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound < key { low = middle + 1 } else { high = middle }
+    }
+    return low < ranges.count && ranges[low].lowerBound <= key
+  }
+
+  /// The keys of the rows on leaves that are not in both lists.
+  ///
+  /// A leaf stands for the keys from its first one up to that of the next leaf; the first leaf for all below, too. So a row is
+  /// on an equal leaf in both, or its key is in one of the intervals.
+  ///
+  /// - Parameters:
+  ///   - older: The leaves as they were; nil for the hash of one that nothing is known of.
+  ///   - newer: The leaves as they are.
+  package init(from older: [(firstRowID: Int64, hash: PageHash?)], to newer: [LeafPrint]) {
+    var ranges: [ClosedRange<Int64>] = []
+    func range(_ index: Int, _ count: Int, _ first: (Int) -> Int64) -> ClosedRange<Int64> {
+      (index == 0 ? .min : first(index))...(index + 1 < count ? first(index + 1) - 1 : .max)
+    }
+    var (old, new) = (0, 0)
+    while old < older.count || new < newer.count {
+      let isOldNext = new == newer.count || old < older.count && older[old].firstRowID <= newer[new].firstRowID
+      let isNewNext = old == older.count || new < newer.count && newer[new].firstRowID <= older[old].firstRowID
+      if !(isOldNext && isNewNext && older[old].hash == newer[new].hash) {
+        if isOldNext { ranges.append(range(old, older.count) { older[$0].firstRowID }) }
+        if isNewNext { ranges.append(range(new, newer.count) { newer[$0].firstRowID }) }
+      }
+      if isOldNext { old += 1 }
+      if isNewNext { new += 1 }
+    }
+    self.init(ranges)
+  }
+}

@@ -1,7 +1,7 @@
 import BuckiaBytes
-import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// Which rows and columns of a table take part in a comparison.
 ///
@@ -122,5 +122,117 @@ extension RowSelection {
       let name = query.parameterName(at: index) ?? ""
       try query.bind(parameters[String(name.dropFirst())] ?? .null, at: index)
     }
+  }
+}
+
+extension RowSelection {
+  /// Copies the selected rows of a table, as they travel, into another table of the database.
+  ///
+  /// - Parameters:
+  ///   - table: The table.
+  ///   - target: The other one, which has the columns that travel and no rows.
+  /// - Throws: `ReplicationError` with `invalidSelection`; `SQLiteError`.
+  package func copyRows(
+    of table: TableDefinition, into target: TableName, on connection: borrowing SQLiteConnection
+  ) throws {
+    let chosen = try applied(to: table)
+    let literals = try rewrittenLiterals(in: chosen)
+    let names = chosen.columns.map { SQLText.identifier($0.name) }
+    let results = names.indices.map { literals[$0] ?? names[$0] }
+    let condition = conditionSQL.map { " WHERE \($0)" } ?? ""
+    let copy = try connection.prepare(
+      """
+      INSERT INTO main.\(target.quoted)(\(names.joined(separator: ", "))) SELECT \(results.joined(separator: ", ")) \
+      FROM main.\(SQLText.identifier(table.name))\(condition)
+      """)
+    try bindParameters(to: copy)
+    try copy.run()
+  }
+}
+
+extension RowSelection {
+  /// Gives the selected rows of a table, as they travel.
+  ///
+  /// - Parameters:
+  ///   - table: The table.
+  ///   - columns: The columns of the results, each of which travels.
+  ///   - body: Gets each row.
+  /// - Throws: `ReplicationError` with `invalidSelection`; `SQLiteError`; what `body` throws.
+  package func forEachRow(
+    of table: TableDefinition, _ columns: [String], on connection: borrowing SQLiteConnection,
+    _ body: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    let chosen = try applied(to: table)
+    let literals = try rewrittenLiterals(in: chosen)
+    let results = columns.map { name in
+      chosen.column(named: name).flatMap { literals[$0] } ?? SQLText.identifier(name)
+    }
+    let condition = conditionSQL.map { " WHERE \($0)" } ?? ""
+    let query = try connection.prepare(
+      "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))\(condition)")
+    try bindParameters(to: query)
+    while try query.step() { try body(query) }
+  }
+}
+
+extension RowSelection {
+  /// Makes sure that the columns of a table can be left out and rewritten as the selection says.
+  ///
+  /// - Throws: `ReplicationError` with `invalidSelection`; `SQLiteError`.
+  package func requireUse(on table: TableDefinition) throws { _ = try rewrittenLiterals(in: applied(to: table)) }
+
+  /// The values that columns travel with instead of their own, as SQL literals by the place of the column.
+  ///
+  /// They are as the column would store them: a receiver's column converts them the same way, and what was sent must be equal
+  /// to what will be sent.
+  ///
+  /// - Parameter table: The table, without the columns that are left out.
+  /// - Throws: `ReplicationError` with `invalidSelection` for a column that is not there or is part of the key, and for a
+  ///   value that it cannot have; `SQLiteError`.
+  func rewrittenLiterals(in table: TableDefinition) throws -> [Int: String] {
+    var literals: [Int: String] = [:]
+    for (name, value) in rewrittenColumns.sorted(by: { $0.key < $1.key }) {
+      func invalid(_ why: String) -> ReplicationError {
+        ReplicationError(
+          .invalidSelection, "column \"\(table.name).\(name)\" cannot be rewritten: \(why)", table: table.name,
+          column: name)
+      }
+      guard table.module == nil else { throw invalid("it belongs to a virtual table") }
+      guard let place = table.column(named: name) else { throw invalid("there is no such column to send") }
+      guard !table.primaryKey.contains(place) else { throw invalid("it is part of the primary key") }
+      let column = table.columns[place]
+      guard value != .null || !column.isNotNull else { throw invalid("it is NOT NULL") }
+      do {
+        literals[place] = try Self.literal(of: value, in: column, isStrict: table.isStrict)
+      } catch let error as SQLiteError where error.primaryCode == 19 {
+        throw invalid(error.message)
+      }
+    }
+    return literals
+  }
+
+  /// A value as a column stores it, as an SQL literal. SQLite itself is asked, in an empty database in memory.
+  private static func literal(
+    of value: ChangesetValue, in column: ColumnDefinition, isStrict: Bool
+  ) throws -> String {
+    let scratch = try SQLiteConnection(opening: ":memory:", as: .create)
+    let plain = ColumnDefinition(name: "value", declaredType: column.declaredType)
+    let table = TableDefinition(name: "rewritten", columns: [plain], isStrict: isStrict)
+    try scratch.execute(table.createStatement(siblings: []))
+    try scratch.execute("INSERT INTO rewritten VALUES (\(value.literal))")
+    var stored = ChangesetValue.null
+    try scratch.forEachRow(of: "SELECT value FROM rewritten") { stored = ChangesetValue($0, at: 0) }
+    return stored.literal
+  }
+}
+
+extension ChangesetValue {
+  /// The value as an SQL literal that is read as the very same value.
+  package var literal: String {
+    // A NUL would end the statement.
+    if case .text(let text) = self, text.utf8.contains(0) {
+      return "CAST(\(ChangesetValue.blob(Array(text.utf8))) AS TEXT)"
+    }
+    return "\(self)"
   }
 }

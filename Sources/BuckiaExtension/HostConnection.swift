@@ -58,3 +58,79 @@ extension SQLiteFunctionFailure {
 
   private static func isBusy(_ error: any Error) -> Bool { (error as? BuckiaError)?.isBusy ?? false }
 }
+
+extension SQLiteConnection {
+  /// Adds `buckia_apply(path or blob [, options])`: the report of `buckia apply --json`.
+  func addApplyFunction(on host: HostConnection) throws(SQLiteError) {
+    try addFunction("buckia_apply", argumentCounts: 1...2, access: .direct) { arguments in
+      guard let source = try arguments.source(at: 0, of: "buckia_apply") else { return .null }
+      let given = try CallOptions(
+        arguments.text(at: 1), of: "buckia_apply",
+        known: [
+          "onConflict", "onConflictIn", "schema", "triggers", "trust", "keep", "remove", "dryRun", "snapshot", "home",
+        ])
+      let options = try ApplyOptions(given)
+      let home = try given.home()
+      try host.requireRoom(for: "buckia_apply")
+      let report = try host.withDatabase(home: home) { try $0.processInboundChanges([source], options: options) }
+      return .text(report.json(stoppedBy: nil).text())
+    }
+  }
+}
+
+extension ApplyOptions {
+  fileprivate init(_ given: CallOptions) throws {
+    var conflicts = ConflictPolicies(try given.choice("onConflict") ?? .keepLocal)
+    for (table, policy) in try given.choices("onConflictIn", ConflictPolicy.self) { conflicts[.table(table)] = policy }
+    self.init(
+      conflicts: conflicts, schema: try given.choice("schema") ?? .additive,
+      triggers: try given.flag("triggers") ?? false,
+      trust: try given.choice("trust"), keepsFiles: try given.flag("keep") ?? false,
+      removesNamedFiles: try given.flag("remove") ?? false, isDryRun: try given.flag("dryRun") ?? false)
+    snapshot = try given.text("snapshot")
+  }
+}
+
+extension SQLiteConnection {
+  /// Adds `buckia_conflicts` and `buckia_log`: what is recorded in the database of the connection, with the columns of
+  /// `buckia conflicts --json` and `buckia log --json`.
+  ///
+  /// Without quotes a statement cannot name a column `table`, so it is called `tbl`. `constraint` needs its quotes.
+  func addLedgerTables(on host: HostConnection) throws(SQLiteError) {
+    try add(
+      "buckia_conflicts",
+      [
+        "id", "diff", "table", "key", "kind", "outcome", "base", "local", "incoming", "reason", "constraint", "others",
+        "parent", "status", "rule", "resolution",
+      ]
+    ) { add in
+      try host.withDatabase { database in try database.forEachConflict { try add($0.json) } }
+    }
+    try add(
+      "buckia_log",
+      [
+        "id", "sender", "senderKey", "state", "appliedAt", "inserted", "updated", "deleted", "conflicts", "omitted",
+        "reason", "file", "digest",
+      ]
+    ) { add in
+      try host.withDatabase { database in try database.forEachLogEntry { try add($0.json) } }
+    }
+  }
+
+  /// Adds a table whose rows are documents.
+  ///
+  /// - Parameters:
+  ///   - name: The table's name.
+  ///   - members: The members of the documents.
+  ///   - documents: Gives all documents to the closure.
+  private func add(
+    _ name: String, _ members: [String], _ documents: @escaping ((JSONValue) throws -> Void) throws -> Void
+  ) throws(SQLiteError) {
+    try addTableFunction(
+      SQLiteTableFunction(name, columns: members.map { $0 == "table" ? "tbl" : $0 }, access: .normal) { _ in
+        let spool = RowSpool()
+        try documents { try spool.append($0.row(members)) }
+        return spool
+      })
+  }
+}

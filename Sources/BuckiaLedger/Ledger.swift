@@ -1,4 +1,5 @@
 import SQLiteConnections
+import SQLiteSchemas
 
 /// The ledger: tables in the user's own database that record every diff file and what became of it.
 ///
@@ -29,4 +30,111 @@ package enum Ledger {
   package static func exists(on connection: borrowing SQLiteConnection) throws -> Bool {
     try format(on: connection) != nil
   }
+}
+
+extension Ledger {
+  /// All tables.
+  private static let definition = [
+    LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
+    LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
+    StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
+    ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
+    OutboxEntry.definition, OutboxPart.definition, AcknowledgementEntry.definition, TakenBackRows.definition,
+    VouchEntry.definition,
+    InvitationEntry.definition, AcceptedEntry.definition,
+    StateEntry.definition, AsideRows.definition, ResendRequest.definition,
+    RowNameEntry.definition, TranslatedRows.definition, DeletionNotices.definition, ForgottenDeletions.definition,
+    RecipientKey.definition, UntoldRows.definition, UntakenRows.definition,
+    ParkedRows.definition, KeptRows.definition, CountedTable.definition,
+    WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
+  ].joined(separator: "\n")
+
+  /// Drops all tables and views whose names are reserved.
+  ///
+  /// - Returns: How many tables there were.
+  /// - Throws: `SQLiteError`.
+  package static func removeAll(on connection: borrowing SQLiteConnection) throws -> Int {
+    var views: [String] = []
+    var tables: [String] = []
+    let query = """
+      SELECT type = 'view', name FROM main.sqlite_schema
+      WHERE type IN ('table', 'view') AND substr(name, 1, 7) = 'buckia_' COLLATE NOCASE
+      """
+    try connection.forEachRow(of: query) { row in
+      if row.integer(at: 0) != 0 { views.append(row.text(at: 1) ?? "") } else { tables.append(row.text(at: 1) ?? "") }
+    }
+    for view in views { try connection.execute("DROP VIEW main.\(SQLText.identifier(view))") }
+    for table in tables { try connection.execute("DROP TABLE main.\(SQLText.identifier(table))") }
+    return tables.count
+  }
+
+  /// Makes the ledger tables where they are missing: all of them, or none where that fails.
+  ///
+  /// - Returns: True if they were made now.
+  /// - Throws: `SQLiteError`; `LedgerError` with `newerLedger`.
+  @discardableResult
+  package static func prepare(on connection: borrowing SQLiteConnection) throws -> Bool {
+    if try exists(on: connection) { return false }
+    let transaction = try SQLiteTransaction(on: connection)
+    try connection.execute(definition)
+    try SharedView.refresh(on: connection)
+    try connection.execute("UPDATE main.buckia_settings SET value = \(format) WHERE name = 'format'")
+    try transaction.commit()
+    return true
+  }
+}
+
+/// The ledger tables cannot be used: a newer version of Buckia made them, or something else has altered them.
+///
+/// Every error of a statement on them is put into words here. People know nothing of these tables' columns, and no message
+/// shows a statement of ours.
+package struct LedgerError: Error, Sendable, CustomStringConvertible {
+  /// What kind of error.
+  package let code: BuckiaErrorCode
+  /// The database.
+  package let path: String
+  /// A sentence for people.
+  package let message: String
+
+  /// Makes the error for tables of a newer version.
+  init(newerFormat format: Int64, path: String) {
+    code = .newerLedger
+    self.path = path
+    message =
+      "the ledger tables have format \(format), and this version of Buckia knows format \(Ledger.format); update Buckia"
+  }
+
+  /// Makes the error for tables with contents that Buckia never writes.
+  ///
+  /// - Parameter path: The database.
+  package init(alteredAt path: String) {
+    code = .alteredLedger
+    self.path = path
+    message = Self.altered
+  }
+
+  private static let altered =
+    "the ledger tables (buckia_…) are not as Buckia makes them: another program has altered them; restore a backup of the database"
+
+  /// What an error of a statement on the ledger tables means; nil when it is about another statement, or the database as a
+  /// whole or the machine is to blame, which it says well enough by itself.
+  package init?(_ error: SQLiteError) {
+    guard error.isAboutLedger, error.isAboutTheStatement, !error.isCorrupt else { return nil }
+    path = error.path ?? ""
+    if error.isTooBig {
+      code = BuckiaErrorCode(error)
+      message = "what has to be kept of a row is larger than this database allows a value to be"
+    } else {
+      code = .alteredLedger
+      message = Self.altered
+    }
+  }
+
+  /// The database and the sentence.
+  package var description: String { "\(path): \(message)" }
+}
+
+extension SQLiteError {
+  /// Whether it is an error of a statement on the ledger tables.
+  package var isAboutLedger: Bool { sql?.contains("main.buckia_") ?? false }
 }

@@ -187,3 +187,147 @@ package enum LedgerEntries {
     }
   }
 }
+
+/// The identity of a diff file: the verified key of its sender, its id, and the digest of its manifest.
+package struct LedgerKey: Hashable, Sendable {
+  /// The verified key of the sender in hex, or empty for unsigned files.
+  package let sender: String
+  /// The id; nil for a raw changeset that has none.
+  package let id: KSUID?
+  /// SHA-256 of the manifest, or of a raw changeset's bytes.
+  package let digest: [UInt8]
+  /// Whether this is a raw changeset: then the digest alone identifies it.
+  package let isRaw: Bool
+
+  /// What stands for the sender where two database files were merged: their changes have none.
+  package static let mergeSender = "merge"
+
+  /// The key of a merge of database files. Each is one by itself, though it may bring the same changes as another.
+  ///
+  /// - Parameter nonce: 32 random bytes.
+  package init(mergeWith nonce: [UInt8]) {
+    self.init(sender: LedgerKey.mergeSender, id: nil, digest: nonce, isRaw: true)
+  }
+
+  /// Makes a key.
+  package init(sender: String, id: KSUID?, digest: [UInt8], isRaw: Bool) {
+    self.sender = sender
+    self.id = id
+    self.digest = digest
+    self.isRaw = isRaw
+  }
+}
+
+/// How many rows applying changed, and how many changes met a conflict.
+public struct ApplyCounts: Equatable, Sendable {
+  /// Rows inserted.
+  public var inserted = 0
+  /// Rows updated.
+  public var updated = 0
+  /// Rows deleted.
+  public var deleted = 0
+  /// Conflicts met.
+  public var conflicts = 0
+  /// Conflicts that a rule has decided.
+  public var decidedByRule = 0
+  /// Changes not written because of a conflict.
+  public var omitted = 0
+  /// Changes with nothing left to do: the local row was equal already, or gone.
+  public var unchanged = 0
+
+  /// Rows inserted, updated and deleted.
+  package var written: Int { inserted + updated + deleted }
+
+  /// Makes counts of nothing.
+  public init() {}
+
+  /// Makes the counts of changes that were all written, or are to be.
+  package init(inserted: Int, updated: Int, deleted: Int) {
+    self.inserted = inserted
+    self.updated = updated
+    self.deleted = deleted
+  }
+
+  /// Adds the counts of another part of the work.
+  package static func += (sum: inout ApplyCounts, other: ApplyCounts) {
+    sum.inserted += other.inserted
+    sum.updated += other.updated
+    sum.deleted += other.deleted
+    sum.conflicts += other.conflicts
+    sum.decidedByRule += other.decidedByRule
+    sum.omitted += other.omitted
+    sum.unchanged += other.unchanged
+  }
+}
+
+/// The table `buckia_refused`: files that were refused. They occupy no id and block nothing, and only so many are kept.
+package enum RefusedFiles {
+  static let definition = """
+    CREATE TABLE main.buckia_refused(
+      digest BLOB PRIMARY KEY NOT NULL,
+      diff TEXT,
+      sender TEXT NOT NULL,
+      state TEXT NOT NULL,
+      reason TEXT NOT NULL,
+      file TEXT NOT NULL,
+      first_at INTEGER NOT NULL,
+      last_at INTEGER NOT NULL,
+      times INTEGER NOT NULL DEFAULT 1
+    ) WITHOUT ROWID;
+    """
+
+  /// The most refused files that are kept; the oldest go first.
+  package static let limit = 1_000
+  /// The longest reason that is kept, in characters.
+  private static let reasonLimit = 1_000
+  /// The longest file name that is kept, in characters.
+  private static let nameLimit = 255
+
+  /// Records a refused file, or that it was refused once more.
+  ///
+  /// - Parameters:
+  ///   - digest: SHA-256 of the file's bytes.
+  ///   - id: The id it claims, where it could be read that far.
+  ///   - sender: The verified sender; empty for an unsigned file; ``LedgerEntries/unknownSender`` where it could not be read that far.
+  ///   - state: `quarantined` or `rejected`.
+  ///   - reason: Why.
+  ///   - file: The file's name without its folder.
+  ///   - time: When, in milliseconds since 1970.
+  package static func record(
+    digest: [UInt8], id: KSUID?, sender: String, state: DiffState, reason: String, file: String, at time: Int64,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: """
+        INSERT INTO main.buckia_refused(digest, diff, sender, state, reason, file, first_at, last_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
+        ON CONFLICT (digest) DO UPDATE SET
+          state = excluded.state, reason = excluded.reason, file = excluded.file, last_at = excluded.last_at,
+          times = times + 1
+        """, digest, id?.description, sender, state.rawValue,
+      String(reason.prefix(reasonLimit)), String(file.prefix(nameLimit)), time)
+    try connection.execute(
+      """
+      DELETE FROM main.buckia_refused WHERE digest IN (
+        SELECT digest FROM main.buckia_refused ORDER BY last_at DESC, digest LIMIT -1 OFFSET \(limit))
+      """)
+  }
+
+  /// Whether a file with this id was refused that came from this sender, as far as it could be read.
+  package static func contain(
+    _ id: KSUID, of sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    let query = try connection.cached(
+      "SELECT 1 FROM main.buckia_refused WHERE diff = ?1 AND sender IN (?2, ?3) LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(id.description, at: 0)
+    try query.statement.bind(sender, at: 1)
+    try query.statement.bind(LedgerEntries.unknownSender, at: 2)
+    return try query.statement.step()
+  }
+
+  /// Deletes the record of a file that has been applied now.
+  package static func remove(digest: [UInt8], on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_refused WHERE digest = ?1", digest)
+  }
+}

@@ -1,4 +1,5 @@
 import BuckiaBytes
+import SQLiteConnections
 
 /// What became of a diff file.
 public enum DiffState: String, Sendable, CaseIterable, Codable {
@@ -56,4 +57,205 @@ public struct LedgerEntry: Hashable, Codable, Sendable {
 
   /// What stands before the name of a diff where the file of an entry is its undo.
   package static let undoPrefix = "undo of "
+}
+
+/// Reading the ledger for people: its entries and the refused files together, one at a time, since there can be millions.
+extension LedgerEntries {
+  /// What entries are sorted by. Whole entries would take up much more room; each is looked up when its turn has come.
+  private static let order = """
+    SELECT recorded_at AS time, entry, NULL AS digest FROM main.buckia_ledger
+    UNION ALL SELECT last_at, 0, digest FROM main.buckia_refused
+    """
+
+  private static let recorded = """
+    SELECT diff, sender, state, recorded_at, inserted, updated, deleted, conflicts, omitted, reason, file, lower(hex(digest))
+    FROM main.buckia_ledger WHERE entry = ?1
+    """
+  private static let refused = """
+    SELECT diff, sender, state, last_at, 0, 0, 0, 0, 0, reason, file, lower(hex(digest))
+    FROM main.buckia_refused WHERE digest = ?1
+    """
+
+  /// Gives everything recorded to `body`, oldest first.
+  ///
+  /// - Parameter senders: What is known of the senders, whose names entries have.
+  /// - Throws: `SQLiteError`; whatever `body` throws.
+  package static func forEach(
+    naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection,
+    _ body: (LedgerEntry) throws -> Void
+  ) throws {
+    try forEach("\(order) ORDER BY 1, 2, 3", senders, on: connection, body)
+  }
+
+  /// The newest entries, oldest first.
+  ///
+  /// - Parameters:
+  ///   - count: How many.
+  ///   - senders: What is known of the senders, whose names entries have.
+  /// - Throws: `SQLiteError`.
+  package static func newest(
+    _ count: Int, naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
+  ) throws -> [LedgerEntry] {
+    var entries: [LedgerEntry] = []
+    try forEach("\(order) ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT \(count)", senders, on: connection) {
+      entries.append($0)
+    }
+    return entries.reversed()
+  }
+
+  /// What was recorded last of a file, by the id that it goes by, or by its name where it is a bare changeset or could not be read.
+  ///
+  /// - Parameters:
+  ///   - id: The id.
+  ///   - file: The name, without its folder.
+  ///   - senders: What is known of the senders, whose names entries have.
+  /// - Returns: nil where nothing was.
+  /// - Throws: `SQLiteError`.
+  package static func last(
+    of id: KSUID, file: String, naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
+  ) throws -> LedgerEntry? {
+    let order = """
+      SELECT recorded_at, entry, NULL FROM main.buckia_ledger WHERE diff = ?1
+      UNION ALL SELECT recorded_at, entry, NULL FROM main.buckia_ledger WHERE raw AND file = ?2
+      UNION ALL SELECT last_at, 0, digest FROM main.buckia_refused WHERE diff = ?1 OR file = ?2
+      ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT 1
+      """
+    var found: LedgerEntry?
+    try forEach(order, binding: [id.description, file], senders, on: connection) { found = $0 }
+    return found
+  }
+
+  /// How many entries there are.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func count(on connection: borrowing SQLiteConnection) throws -> Int {
+    let query = """
+      SELECT (SELECT count(*) FROM main.buckia_ledger) + (SELECT count(*) FROM main.buckia_refused)
+      """
+    return Int(try connection.integer(query) ?? 0)
+  }
+
+  private static func forEach(
+    _ order: String, binding values: [String] = [], _ senders: KnownSenders,
+    on connection: borrowing SQLiteConnection,
+    _ body: (LedgerEntry) throws -> Void
+  ) throws {
+    let recorded = try connection.prepare(recorded)
+    let refused = try connection.prepare(refused)
+    try connection.forEachRow(of: order, binding: values) { place in
+      if place.isNull(at: 2) {
+        try recorded.bind(place.integer(at: 1), at: 0)
+        try give(recorded, senders, to: body)
+      } else {
+        try refused.bind(column: 2, of: place, at: 0)
+        try give(refused, senders, to: body)
+      }
+    }
+  }
+
+  private static func give(
+    _ row: borrowing SQLiteStatement, _ senders: KnownSenders, to body: (LedgerEntry) throws -> Void
+  ) throws {
+    defer { row.reset() }
+    guard try row.step() else { return }
+    try body(
+      LedgerEntry(
+        id: row.text(at: 0).flatMap { KSUID($0) }, sender: senders.shown(row.text(at: 1) ?? ""),
+        senderKey: verifiedKey(of: row.text(at: 1) ?? ""),
+        state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
+        inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
+        conflicts: Int(row.integer(at: 7)), omitted: Int(row.integer(at: 8)), reason: row.text(at: 9),
+        file: row.text(at: 10) ?? "", digest: row.text(at: 11) ?? ""))
+  }
+}
+
+/// How many diff files a ledger knows of each state.
+public struct LedgerCounts: Equatable, Sendable {
+  /// Their changes are in the database.
+  public let applied: Int
+  /// Parts of them wait for the application's own upgrade.
+  public let held: Int
+  /// They cannot be applied yet.
+  public let waiting: Int
+  /// They do what their senders may not do.
+  public let quarantined: Int
+  /// They were refused.
+  public let rejected: Int
+
+  /// Counts them.
+  ///
+  /// - Throws: `SQLiteError`.
+  package init(on connection: borrowing SQLiteConnection) throws {
+    var counts: [String: Int] = [:]
+    let query = """
+      SELECT state, count(*) FROM main.buckia_ledger GROUP BY state
+      UNION ALL SELECT state, count(*) FROM main.buckia_refused GROUP BY state
+      """
+    try connection.forEachRow(of: query) { counts[$0.text(at: 0) ?? "", default: 0] += Int($0.integer(at: 1)) }
+    func count(_ state: DiffState) -> Int { counts[state.rawValue] ?? 0 }
+    applied = count(.applied)
+    held = count(.held)
+    waiting = count(.waiting)
+    quarantined = count(.quarantined)
+    rejected = count(.rejected)
+  }
+}
+
+/// A diff that has been applied, or is held, as the ledger knows it.
+package struct AppliedDiff: Sendable {
+  /// The number of its ledger entry.
+  package let entry: Int64
+  /// Its id; nil for a raw changeset without one.
+  package let id: KSUID?
+  /// SHA-256 that identifies it, in hex.
+  package let digest: String
+
+  /// What people call it: its id, else its digest.
+  package var name: String { id?.description ?? digest }
+
+  private static let columns = "SELECT entry, diff, lower(hex(digest)) FROM main.buckia_ledger"
+  private static let isThere = "state IN ('applied', 'held')"
+
+  /// The diffs with an id, or with a digest in hex; more than one where two senders have used one id.
+  package static func all(named name: String, on connection: borrowing SQLiteConnection) throws -> [AppliedDiff] {
+    try all(
+      "\(columns) WHERE diff = ?1 AND \(isThere) UNION ALL "
+        + "\(columns) WHERE raw AND lower(hex(digest)) = lower(?1) AND diff IS NOT ?1 AND \(isThere)", name,
+      on: connection)
+  }
+
+  /// What the ledger has for the senders of diffs that have been applied.
+  package static func senders(on connection: borrowing SQLiteConnection) throws -> [String] {
+    var senders: [String] = []
+    try connection.forEachRow(of: "SELECT DISTINCT sender FROM main.buckia_ledger WHERE \(isThere) ORDER BY 1") {
+      senders.append($0.text(at: 0) ?? "")
+    }
+    return senders
+  }
+
+  /// All diffs of a sender, the newest first.
+  ///
+  /// - Parameter sender: The verified key in hex; empty for unsigned files.
+  package static func all(of sender: String, on connection: borrowing SQLiteConnection) throws -> [AppliedDiff] {
+    try all("\(columns) WHERE sender = ?1 AND \(isThere) ORDER BY entry DESC", sender, on: connection)
+  }
+
+  private static func all(
+    _ query: String, _ value: String, on connection: borrowing SQLiteConnection
+  ) throws -> [AppliedDiff] {
+    var diffs: [AppliedDiff] = []
+    try connection.forEachRow(of: query, binding: [value]) { row in
+      diffs.append(
+        AppliedDiff(
+          entry: row.integer(at: 0), id: row.text(at: 1).flatMap { KSUID($0) }, digest: row.text(at: 2) ?? ""))
+    }
+    return diffs
+  }
+
+  /// Says what became of the diff since.
+  ///
+  /// - Parameter reason: A sentence; nil takes it away.
+  package func note(_ reason: String?, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "UPDATE main.buckia_ledger SET reason = ?2 WHERE entry = ?1", entry, reason)
+  }
 }

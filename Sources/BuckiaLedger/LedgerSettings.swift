@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteConnections
 
 /// Who is trusted. The mode is kept in the database and never falls back by itself.
@@ -139,5 +140,149 @@ package enum LedgerSettings {
   /// Sets the trust mode of this database.
   package static func setTrust(_ trust: TrustMode, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "UPDATE main.buckia_settings SET value = ?1 WHERE name = 'trust'", trust.rawValue)
+  }
+}
+
+/// How far the ledger of a database has come: it never goes back, unless an earlier state of the database is restored.
+package struct LedgerProgress: Equatable, Sendable {
+  /// The greatest number of an entry; 0 where there is none.
+  package let entry: Int64
+  /// The newest diff that was made from the database, as far as it is noted; nil for none.
+  package let made: KSUID?
+
+  /// Takes both.
+  package init(entry: Int64 = 0, made: KSUID? = nil) {
+    self.entry = entry
+    self.made = made
+  }
+
+  /// Reads how far the ledger of a database has come.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  package static func read(on connection: borrowing SQLiteConnection) throws -> LedgerProgress {
+    guard try Ledger.exists(on: connection) else { return LedgerProgress() }
+    let entry = try connection.cachedInteger("SELECT max(entry) FROM main.buckia_ledger") ?? 0
+    let made = try connection.text("SELECT value FROM main.buckia_settings WHERE name = 'made'")
+    return LedgerProgress(entry: max(0, entry), made: made.flatMap { KSUID($0) })
+  }
+
+  /// Whether this is an earlier state than another one.
+  package func isBehind(_ other: LedgerProgress) -> Bool {
+    entry < other.entry || other.made.map { theirs in made.map { $0 < theirs } ?? true } ?? false
+  }
+
+  /// Notes in the ledger of a database that a diff has been made from it.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func note(made id: KSUID, on connection: borrowing SQLiteConnection) throws {
+    try LedgerSettings.set("made", to: id.description, on: connection)
+  }
+}
+
+/// Which replica a database says it is, and in which of its incarnations: two settings of 16 random bytes each.
+///
+/// A copy of the database file says the same, and so does a backup that is restored. What is known outside of the database tells these
+/// apart.
+package struct ReplicaIdentity: Hashable, Sendable {
+  /// How many bytes each of the two has.
+  package static let byteCount = 16
+
+  /// The copy of the database.
+  package let replica: [UInt8]
+  /// The unbroken life of that copy.
+  package let incarnation: [UInt8]
+
+  /// Takes the ids.
+  package init(replica: [UInt8], incarnation: [UInt8]) {
+    self.replica = replica
+    self.incarnation = incarnation
+  }
+
+  /// What the ledger of a database says; nil where it has none, or does not say yet.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  package static func read(on connection: borrowing SQLiteConnection) throws -> ReplicaIdentity? {
+    guard try Ledger.exists(on: connection) else { return nil }
+    guard let replica = try id("replica", on: connection), let incarnation = try id("incarnation", on: connection)
+    else { return nil }
+    return ReplicaIdentity(replica: replica, incarnation: incarnation)
+  }
+
+  private static func id(_ name: String, on connection: borrowing SQLiteConnection) throws -> [UInt8]? {
+    var bytes: [UInt8]?
+    let query = "SELECT value FROM main.buckia_settings WHERE name = ?1 AND typeof(value) = 'blob'"
+    try connection.forEachRow(ofCached: query, binding: [name]) { bytes = $0.blob(at: 0) }
+    return bytes?.count == byteCount ? bytes : nil
+  }
+
+  /// The file that the replica was last known to be; nil where the ledger does not say.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func file(on connection: borrowing SQLiteConnection) throws -> String? {
+    try connection.text("SELECT value FROM main.buckia_settings WHERE name = 'replica_file'")
+  }
+
+  /// Keeps which file the replica is.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func setFile(_ file: String, on connection: borrowing SQLiteConnection) throws {
+    try LedgerSettings.set("replica_file", to: file, on: connection)
+  }
+
+  /// Makes the ledger of a database say so.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func write(on connection: borrowing SQLiteConnection) throws {
+    try LedgerSettings.set("replica", to: replica, on: connection)
+    try LedgerSettings.set("incarnation", to: incarnation, on: connection)
+  }
+}
+
+/// Which diffs were applied in the last call at whose end a snapshot is made anew.
+///
+/// They are noted with the rows, in one transaction. Should the process die before the snapshot is made, they tell what is
+/// missing in it. They are in `buckia_settings`, under the snapshot's id.
+package enum SnapshotRuns {
+  private static func name(_ snapshot: String) -> String { "snapshot-\(snapshot)" }
+
+  /// Notes that diffs were applied.
+  ///
+  /// - Parameters:
+  ///   - snapshot: The snapshot's id.
+  ///   - entries: Their ledger entries.
+  package static func note(
+    _ entries: ClosedRange<Int64>, for snapshot: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    try LedgerSettings.set(
+      name(snapshot), to: "\(entries.lowerBound)-\(entries.upperBound)", on: connection)
+  }
+
+  /// The ledger entries of the diffs that were applied in the last call; nil for none.
+  package static func entries(
+    for snapshot: String, on connection: borrowing SQLiteConnection
+  ) throws -> ClosedRange<Int64>? {
+    guard try Ledger.exists(on: connection) else { return nil }
+    let value = try connection.text("SELECT value FROM main.buckia_settings WHERE name = ?1", binding: [name(snapshot)])
+    let numbers = (value ?? "").split(separator: "-").compactMap { Int64($0) }
+    guard numbers.count == 2, numbers[0] <= numbers[1] else { return nil }
+    return numbers[0]...numbers[1]
+  }
+
+  /// The diffs among some ledger entries that have written rows, in order. What was taken back or merged here is no diff of others.
+  package static func diffs(
+    among entries: ClosedRange<Int64>, on connection: borrowing SQLiteConnection
+  ) throws -> [(entry: Int64, file: String)] {
+    let query = try connection.prepare(
+      """
+      SELECT entry, file FROM main.buckia_ledger
+      WHERE entry BETWEEN ?1 AND ?2 AND state IN ('applied', 'held') AND sender NOT IN ('own', 'merge')
+        AND inserted + updated + deleted > 0
+      ORDER BY entry
+      """)
+    try query.bind(entries.lowerBound, at: 0)
+    try query.bind(entries.upperBound, at: 1)
+    var found: [(entry: Int64, file: String)] = []
+    while try query.step() { found.append((query.integer(at: 0), query.text(at: 1) ?? "")) }
+    return found
   }
 }

@@ -1,3 +1,5 @@
+import SQLiteConnections
+
 /// Replicas of one database that are edited apart and exchange diffs over a network that fails, in memory and repeatable.
 ///
 /// Each seed makes one history: edits, diffs that are delayed, doubled, dropped and delivered out of order, clocks that differ,
@@ -68,4 +70,268 @@ public struct Simulation: Sendable {
 
   /// A mistake for tests to find.
   package var sabotage: Sabotage?
+}
+
+extension Simulation {
+  /// What happens to diffs on their way. Each diff is sent to all replicas.
+  public struct Network: Sendable, Equatable {
+    /// How many things may happen between the sending of a diff and its arrival. Diffs overtake each other.
+    public var delay: ClosedRange<Int> = 0...6
+    /// How often a copy gets lost, from 0 to 1. What is lost arrives in the end, when it is sent again.
+    public var losses = 0.15
+    /// How often a copy arrives twice, from 0 to 1.
+    public var duplicates = 0.15
+    /// Whether each edit is sent and applied everywhere before the next one is made. Nothing else happens then.
+    public var isInstant = false
+
+    /// A network that delays, doubles and loses diffs.
+    public init() {}
+
+    /// A network on which each edit is everywhere before the next one is made: there are no conflicts.
+    public static let instant = {
+      var network = Network()
+      network.isInstant = true
+      return network
+    }()
+  }
+}
+
+extension Simulation {
+  /// Makes the history of a seed and checks it: it is taken twice, and that of every fourth seed once more with its files in other
+  /// groups.
+  ///
+  /// - Parameter seed: The seed. The same one makes the same history, as long as the simulation and Buckia are the same.
+  /// - Returns: How much has happened.
+  /// - Throws: `SimulationFailure` with the shortest history that was found to fail; `BuckiaError` where the schema is no SQL.
+  @discardableResult
+  public func run(seed: UInt64) throws -> SimulationReport {
+    try run(seed: seed, template(of: schema, upgrade))
+  }
+
+  /// Makes and checks the histories of many seeds, up to the first that fails.
+  ///
+  /// - Parameters:
+  ///   - seeds: The seeds.
+  ///   - folder: Where the history of a failure is kept, as a file named by its seed; nil for nowhere.
+  /// - Returns: How much has happened.
+  /// - Throws: As ``run(seed:)``; `BuckiaError` where the file cannot be written.
+  @discardableResult
+  public func run(
+    seeds: some Sequence<UInt64>, keepingFailuresIn folder: String? = nil
+  ) throws -> SimulationReport {
+    var sum = SimulationReport()
+    let template = try template(of: schema, upgrade)
+    for seed in seeds {
+      do {
+        sum += try run(seed: seed, template)
+      } catch let failure as SimulationFailure {
+        if let folder { try failure.write(to: "\(folder)/\(seed).json") }
+        throw failure
+      }
+    }
+    return sum
+  }
+
+  /// Takes the history in a file that a failure was written to, and checks it. What the file does not hold is this simulation's:
+  /// policies, the resolver and checks.
+  ///
+  /// - Parameter path: The file.
+  /// - Throws: `SimulationFailure` when it still fails; `BuckiaError` where the file cannot be read or is no history.
+  public func replay(_ path: String) throws { try check(try HistoryFile.read(path)) }
+
+  /// Takes a history and checks it.
+  ///
+  /// - Throws: `SimulationFailure` with this very history.
+  func check(_ history: History) throws {
+    do {
+      try verify(history, template(of: history.schema, history.upgrade))
+    } catch let violation as Violation {
+      throw SimulationFailure(violation, history)
+    }
+  }
+
+  private func template(of schema: String, _ upgrade: [String]) throws -> Template {
+    try Template(schema: schema, upgrade: upgrade, keepsClocks: conflicts.usesLatest, trust: trust)
+  }
+
+  private func run(seed: UInt64, _ template: Template) throws -> SimulationReport {
+    guard replicas >= 2 else { throw BuckiaError(.misuse, "a simulation needs two replicas") }
+    var generator = try HistoryGenerator(self, template, seed: seed)
+    do {
+      let (result, report) = try generator.generate()
+      try result.requireSame(as: self.result(of: generator.history, template))
+      if seed.isMultiple(of: 4) {
+        try result.requireSameOutcomes(as: self.result(of: generator.history.regrouped, template))
+      }
+      return report
+    } catch let violation as Violation {
+      throw try HistoryShrinker(self, template).failure(of: generator.history, violation)
+    }
+  }
+
+  /// Takes a history twice, and once with its files in other groups.
+  ///
+  /// - Throws: `Violation`.
+  func verify(_ history: History, _ template: Template) throws {
+    let once = try result(of: history, template)
+    try once.requireSame(as: result(of: history, template))
+    try once.requireSameOutcomes(as: result(of: history.regrouped, template))
+  }
+
+  /// Takes a history once.
+  ///
+  /// - Throws: `Violation`.
+  func result(of history: History, _ template: Template) throws -> RunResult {
+    let run = try SimulationRun(self, template, replicas: history.replicas, seed: history.seed)
+    for step in history.steps { try run.take(step) }
+    return try run.finish()
+  }
+}
+
+/// Something of your own that has to hold on each replica, all the time: after each edit, and whenever diffs were applied.
+///
+/// ```swift
+/// let check = Check("No note without a title") { database in
+///   let count = try database.rows("SELECT count(*) FROM notes WHERE title IS NULL")[0][0]
+///   return count == 0 ? nil : "\(count) notes have none"
+/// }
+/// ```
+public struct Check: Sendable {
+  /// What holds, in plain words.
+  public let name: String
+  let body: @Sendable (SimulatedDatabase) throws -> String?
+
+  /// Makes a check.
+  ///
+  /// - Parameters:
+  ///   - name: What holds, in plain words.
+  ///   - body: Looks into the database of a replica, and says what is wrong; nil if nothing is. It must not change anything.
+  public init(_ name: String, _ body: @escaping @Sendable (SimulatedDatabase) throws -> String?) {
+    self.name = name
+    self.body = body
+  }
+}
+
+/// A mistake that tests build into replicas, to see that it is found.
+package struct Sabotage: Sendable {
+  /// What is done to a replica's database whenever it has received diffs.
+  private let body: @Sendable (_ replica: Int, borrowing SQLiteConnection) throws -> Void
+
+  /// - Parameter body: What is done to a replica's database whenever it has received diffs.
+  package init(_ body: @escaping @Sendable (_ replica: Int, borrowing SQLiteConnection) throws -> Void) {
+    self.body = body
+  }
+
+  func didReceive(_ replica: Replica) throws { try body(replica.number, replica.database) }
+}
+
+/// How much has happened.
+public struct SimulationReport: Sendable, Equatable {
+  /// Histories that were made.
+  public internal(set) var histories = 0
+  /// Edits that have changed something.
+  public internal(set) var edits = 0
+  /// Diffs that were sent.
+  public internal(set) var diffs = 0
+  /// Diffs that were applied, once for each replica.
+  public internal(set) var applied = 0
+  /// Conflicts that were met.
+  public internal(set) var conflicts = 0
+  /// Crashes while diffs were applied.
+  public internal(set) var crashes = 0
+  /// Diffs of which parts were held until the upgrade.
+  public internal(set) var held = 0
+  /// Diffs that were not taken at first, because nobody trusted their author.
+  public internal(set) var quarantined = 0
+
+  /// How often each edit was tried, and how often it has changed something.
+  private var tries: [String: Tries] = [:]
+
+  /// The names of edits that were tried and have never changed anything: they do not find the rows that they look for, or SQLite refuses
+  /// what they do.
+  public var idleEdits: [String] { tries.filter { $0.value.changed == 0 }.keys.sorted() }
+
+  private struct Tries: Equatable {
+    var made = 0
+    var changed = 0
+  }
+
+  mutating func tried(_ edit: String, hasChanged: Bool) {
+    tries[edit, default: Tries()].made += 1
+    if hasChanged { tries[edit]?.changed += 1 }
+  }
+
+  mutating func add(_ received: Replica.Received) {
+    if received.hasCrashed { crashes += 1 }
+    for (_, outcome) in received.done {
+      switch outcome.state {
+      case .applied:
+        applied += 1
+        conflicts += outcome.conflicts
+      case .held: held += 1
+      case .quarantined: quarantined += 1
+      case .alreadyApplied, .waiting, .rejected: break
+      }
+    }
+  }
+
+  static func += (sum: inout SimulationReport, other: SimulationReport) {
+    sum.histories += other.histories
+    sum.edits += other.edits
+    sum.diffs += other.diffs
+    sum.applied += other.applied
+    sum.conflicts += other.conflicts
+    sum.crashes += other.crashes
+    sum.held += other.held
+    sum.quarantined += other.quarantined
+    for (edit, tried) in other.tries {
+      sum.tries[edit, default: Tries()].made += tried.made
+      sum.tries[edit]?.changed += tried.changed
+    }
+  }
+}
+
+/// A history in which something does not hold that has to.
+///
+/// ```swift
+/// do {
+///   try simulation.run(seeds: 0..<1_000)
+/// } catch let failure as SimulationFailure {
+///   print(failure)
+///   try failure.write(to: "failure.json")
+/// }
+/// ```
+public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
+  /// What does not hold.
+  public let invariant: Invariant
+  /// What was found instead.
+  public let details: String
+  /// The shortest history that was found to fail in this way.
+  public let history: History
+
+  init(_ violation: Violation, _ history: History) {
+    invariant = violation.invariant
+    details = violation.details
+    self.history = history
+  }
+
+  /// The seed that made the history.
+  public var seed: UInt64 { history.seed }
+
+  /// What does not hold, what was found instead, and the steps.
+  public var description: String {
+    "\(invariant): this does not hold in the history of seed \(seed).\n\(details)\n\(history.replicas) replicas:\n\(history)"
+  }
+
+  /// Writes the history to a file, which ``Simulation/replay(_:)`` takes. A file that is there is replaced.
+  ///
+  /// - Parameter path: The file, a JSON document.
+  /// - Throws: `BuckiaError` when it cannot be written.
+  public func write(to path: String) throws {
+    do {
+      try HistoryFile.write(history, failing: "\(invariant): \(details)", to: path)
+    } catch {
+      throw BuckiaError.wrapped(error)
+    }
+  }
 }

@@ -69,3 +69,109 @@ public struct ContentChecksum: Hashable, Sendable, CustomStringConvertible {
   /// The algorithm and the digest.
   public var description: String { "\(algorithm.rawValue):\(hex)" }
 }
+
+/// The name of an object in a storage: segments that slashes separate, as in `7f3a/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff`.
+///
+/// A path never begins or ends with a slash, has no empty segment, none that is `.` or `..`, and no control character, so
+/// that it means the same to every storage and leaves no folder. It is at most 1,024 bytes long in UTF-8, as S3 demands. Paths are compared as bytes,
+/// which is the order in which S3 lists.
+public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The path as text.
+  public let text: String
+
+  /// How many bytes of UTF-8 a path may have:
+  /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>.
+  public static let byteLimit = 1024
+
+  /// Takes a path.
+  ///
+  /// - Parameter text: The segments, with a slash between each two.
+  /// - Throws: `StorageError` with `invalidName` when it is no path as described above.
+  public init(_ text: String) throws(StorageError) {
+    if let fault = Self.fault(in: text) {
+      throw StorageError(.invalidName, "\"\(Self.printable(text))\" is no name for an object: \(fault)")
+    }
+    self.text = text
+  }
+
+  /// A path whose parts have been checked.
+  private init(checked text: String) { self.text = text }
+
+  /// The path of something in this folder.
+  ///
+  /// - Throws: `StorageError` with `invalidName`.
+  public func appending(_ name: String) throws(StorageError) -> RemotePath { try RemotePath("\(text)/\(name)") }
+
+  /// The last segment.
+  public var name: String {
+    // Compared as bytes: a slash before a combining mark is still a slash.
+    text.utf8.split(separator: Self.slash).last.map { String(Substring($0)) } ?? text
+  }
+
+  /// The path of the folder; nil for a path of one segment.
+  public var folder: RemotePath? {
+    guard let end = text.utf8.lastIndex(of: Self.slash) else { return nil }
+    return RemotePath(checked: String(text[..<end]))
+  }
+
+  /// The segments.
+  public var segments: [String] { text.utf8.split(separator: Self.slash).map { String(Substring($0)) } }
+
+  /// Whether this lies in a folder, or in one of its folders.
+  public func isIn(_ folder: RemotePath) -> Bool {
+    let prefix = folder.text.utf8
+    return text.utf8.count > prefix.count + 1 && text.utf8.starts(with: prefix)
+      && text.utf8[text.utf8.index(text.utf8.startIndex, offsetBy: prefix.count)] == Self.slash
+  }
+
+  /// The path from a folder on; nil when this does not lie in it.
+  public func relative(to folder: RemotePath) -> String? {
+    guard isIn(folder) else { return nil }
+    return String(Substring(text.utf8.dropFirst(folder.text.utf8.count + 1)))
+  }
+
+  /// The path.
+  public var description: String { text }
+
+  /// Whether a path comes first by its bytes.
+  public static func < (one: RemotePath, other: RemotePath) -> Bool {
+    one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
+  }
+
+  // Swift compares text by canonical equivalence; storages compare bytes.
+  /// Whether two paths have the same bytes. Swift would compare by canonical equivalence, and storages do not.
+  public static func == (one: RemotePath, other: RemotePath) -> Bool { one.text.utf8.elementsEqual(other.text.utf8) }
+
+  /// Digests the bytes.
+  public func hash(into hasher: inout Hasher) {
+    for byte in text.utf8 { hasher.combine(byte) }
+  }
+
+  private static let slash = UInt8(ascii: "/")
+
+  /// Why text is no path; nil when it is one.
+  private static func fault(in text: String) -> String? {
+    if text.isEmpty { return "it is empty" }
+    if text.utf8.count > byteLimit { return "it is longer than \(byteLimit) bytes" }
+    if text.unicodeScalars.contains(where: { isControl($0) }) { return "it has a control character" }
+    for segment in text.utf8.split(separator: slash, omittingEmptySubsequences: false) {
+      if segment.isEmpty { return "it has an empty part between slashes" }
+      if segment.elementsEqual(".".utf8) || segment.elementsEqual("..".utf8) { return "it leads to another folder" }
+    }
+    return nil
+  }
+
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+  }
+
+  /// Somebody else's text without what would act on a terminal.
+  private static func printable(_ text: String) -> String {
+    var shown = ""
+    for scalar in text.unicodeScalars.prefix(200) {
+      let isHarmless = !isControl(scalar) && !scalar.properties.isBidiControl
+      shown.unicodeScalars.append(isHarmless ? scalar : "\u{FFFD}")
+    }
+    return shown
+  }
+}

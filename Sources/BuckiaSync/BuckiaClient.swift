@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaBytes
 import BuckiaStorage
+import Dispatch
 import NIOConcurrencyHelpers
 
 /// Brings a person's data to a storage and back: downloads what others have sent, applies it, backs the database up, and uploads media and diffs.
@@ -194,5 +195,50 @@ extension SyncState {
     isRunning = false
     self.result = result
     self.failure = failure
+  }
+}
+
+extension BuckiaClient {
+  private func marks() async throws -> DeviceMarks {
+    try await DeviceMarks(of: index.device(in: nil), in: RemotePath(configuration.userID), storages[0], index)
+  }
+
+  /// Takes part as one of the person's devices. Restoring a backup begins with this, so that files which arrive meanwhile are kept for the device.
+  func takePart() async throws {
+    if configuration.hasSeveralDevices { try await marks().takePart(at: WallClock.unixMilliseconds) }
+  }
+
+  /// Lets another device of the person be forgotten, which is gone for good: diffs do not wait for it any more.
+  ///
+  /// - Parameter device: Its id, as a round names it.
+  /// - Throws: `StorageError`: `notFound` when there is no such device.
+  public func forgetDevice(_ device: String) async throws { try await marks().retire(device, whereKnown: true) }
+}
+
+/// Waits for asynchronous work: programs of the command line run on the main thread, which has nothing else to do.
+package enum AwaitedTask {
+  /// What the work has come to. The semaphore orders the one write before the one read.
+  private final class Outcome<Value: Sendable>: @unchecked Sendable {
+    var result: Result<Value, any Error>?
+  }
+
+  /// Does the work.
+  ///
+  /// - Parameters:
+  ///   - work: The work.
+  ///   - tick: Is called ten times a second meanwhile, on the thread that waits.
+  /// - Throws: What the work throws.
+  package static func run<Value: Sendable>(
+    _ work: @escaping @Sendable () async throws -> Value, meanwhile tick: () -> Void = {}
+  ) throws -> Value {
+    let outcome = Outcome<Value>()
+    let isDone = DispatchSemaphore(value: 0)
+    Task.detached {
+      do { outcome.result = .success(try await work()) } catch { outcome.result = .failure(error) }
+      isDone.signal()
+    }
+    while isDone.wait(timeout: .now() + .milliseconds(100)) == .timedOut { tick() }
+    guard let result = outcome.result else { throw CancellationError() }
+    return try result.get()
   }
 }

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import CBuckiaSQLite
 
 /// One connection to a database: an owning handle over `sqlite3 *`.
@@ -279,5 +280,123 @@ package struct SQLiteConnection: ~Copyable {
     try handle.check(
       handle.routines.table_column_metadata(handle.pointer, schema, table, column, &collation, &isAutoIncrement))
     return (collation.map { String(cString: $0) } ?? "BINARY", isAutoIncrement != 0)
+  }
+}
+
+/// A `sqlite3 *` with the copy of SQLite it belongs to: what a connection shares with its statements, sessions and
+/// transactions. It does not own the connection.
+final class SQLiteHandle {
+  let pointer: OpaquePointer
+  let library: SQLiteLibrary
+  let routines: SQLiteRoutines
+  /// The file's path as it was given, for messages.
+  let path: String
+  /// Whether the connection belongs to the app, with whatever the app has installed on it.
+  let isBorrowed: Bool
+  /// A Boolean value that indicates whether a collating sequence of ours was added.
+  var hasByteCollation = false
+
+  init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String, isBorrowed: Bool = false) {
+    self.pointer = pointer
+    self.library = library
+    self.path = path
+    self.isBorrowed = isBorrowed
+    routines = library.routines
+  }
+
+  /// The error that a call has just returned, with SQLite's message.
+  func error(_ code: Int32, sql: String? = nil) -> SQLiteError {
+    let extended = routines.extended_errcode(pointer)
+    // The session functions return codes that the connection knows nothing of; its message is about another call then.
+    let isOwn = extended & 0xff == code & 0xff
+    let text = (isOwn ? routines.errmsg(pointer) : nil) ?? routines.errstr(code)
+    var message = text.map { String(cString: $0) } ?? "unknown error"
+    if isOwn, let name = SQLiteError.missingCollation(in: message) { message += columns(ofIndexesBy: name) }
+    return SQLiteError(code: isOwn ? extended : code, message: message, path: path, sql: sql)
+  }
+
+  /// The columns that indexes of the database compare by a collating sequence, for a message.
+  private func columns(ofIndexesBy collation: String) -> String {
+    let sql = """
+      SELECT DISTINCT ' ' || m.name || '.' || x.name FROM sqlite_schema m
+      JOIN pragma_index_list(m.name) l JOIN pragma_index_xinfo(l.name) x
+      WHERE m.type = 'table' AND x.key AND x.coll = ?1 COLLATE NOCASE ORDER BY 1
+      """
+    do {
+      var columns = ""
+      let statement = try SQLiteStatement(sql, on: self, isPersistent: false)
+      try statement.bind(collation, at: 0)
+      while try statement.step() {
+        columns += (columns.isEmpty ? " in the index of" : ",") + (statement.text(at: 0) ?? "")
+      }
+      return columns
+    } catch {
+      // The error that the message belongs to is thrown without them.
+      return ""
+    }
+  }
+
+  /// Throws the error of a call that did not return `SQLITE_OK`.
+  func check(_ code: Int32, sql: String? = nil) throws(SQLiteError) {
+    if code != SQLITE_OK { throw error(code, sql: sql) }
+  }
+}
+
+extension SQLiteConnection {
+  /// Opens a file that is only to be read, and makes sure that it is a database.
+  ///
+  /// A database in WAL mode needs its index file even for reading, which cannot be made in a folder that is read-only.
+  /// When no WAL is there, nothing can be in it, and the file itself is read as it stands.
+  ///
+  /// - Parameters:
+  ///   - path: The database file.
+  ///   - busyTimeout: How long to wait for another connection's lock, in milliseconds.
+  /// - Throws: `SQLiteError` when it cannot be opened, is no database, is locked or must be recovered first.
+  package static func reading(_ path: String, busyTimeout: Int32 = 10_000) throws(SQLiteError) -> SQLiteConnection {
+    do throws(SQLiteError) {
+      return try reading(path, as: .readOnly, busyTimeout: busyTimeout)
+    } catch {
+      let hasLog = access("\(path)-wal", F_OK) == 0 || access("\(path)-journal", F_OK) == 0
+      guard error.isCannotOpen || error.isReadOnly, access(path, R_OK) == 0, !hasLog else { throw error }
+      return try reading(path, as: .immutable, busyTimeout: busyTimeout)
+    }
+  }
+
+  private static func reading(
+    _ path: String, as access: Access, busyTimeout: Int32
+  ) throws(SQLiteError) -> SQLiteConnection {
+    let connection = try SQLiteConnection(opening: path, as: access, busyTimeout: busyTimeout)
+    _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
+    try connection.distrustSchema()
+    return connection
+  }
+}
+
+extension SQLiteConnection {
+  /// Copies a consistent state of the database into a new file, also while others have it open.
+  ///
+  /// This is [SQLite's backup](https://sqlite.org/c3ref/backup_finish.html), which reads through the connection. A copy of
+  /// the files could miss what is in the write-ahead log, and reading them by path would drop this process's locks on them.
+  ///
+  /// - Parameter path: The new file.
+  /// - Throws: `SQLiteError` when either file cannot be read or written, or this one is locked; the new file is unusable then.
+  package func copy(to path: String) throws(SQLiteError) {
+    try copy(to: SQLiteConnection(opening: path, as: .create, with: library))
+  }
+
+  /// Copies a consistent state of the database over that of another connection, such as one in memory.
+  ///
+  /// - Parameter target: A connection of the same copy of SQLite, on which nothing is open.
+  /// - Throws: `SQLiteError` when either database cannot be read or written, or this one is locked; the target is unusable then.
+  package func copy(to target: borrowing SQLiteConnection) throws(SQLiteError) {
+    guard target.library == library else { throw SQLiteError(fault: .foreignHandle) }
+    let routines = handle.routines
+    guard let backup = routines.backup_init(target.handle.pointer, "main", handle.pointer, "main") else {
+      throw target.handle.error(SQLITE_ERROR)
+    }
+    let code = routines.backup_step(backup, -1)
+    let finished = routines.backup_finish(backup)
+    guard code == SQLITE_DONE else { throw target.handle.error(code) }
+    try target.handle.check(finished)
   }
 }

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import CBuckiaSQLite
 
 /// Application-defined SQL functions on a connection, which are removed when this value goes out of scope.
@@ -111,5 +112,341 @@ package struct SQLiteFunctions: ~Copyable {
       KeptFunctions.shared.note(body, as: keptName(name, count))
       return name
     }
+  }
+}
+
+/// Where a function, or a table-valued one, may be called from.
+package enum SQLiteFunctionAccess: Sendable {
+  /// Everywhere, a schema that is not trusted included: it has no effect, and tells nothing but what follows from its arguments.
+  case innocuous
+  /// Everywhere but in a schema that is not trusted.
+  case normal
+  /// In statements of the program only, not in views, triggers and other parts of a schema: it has effects, or reads files.
+  case direct
+}
+
+extension SQLiteConnection {
+  /// Adds a scalar function that stays until the connection is closed.
+  ///
+  /// - Parameters:
+  ///   - name: Its name in SQL.
+  ///   - argumentCounts: With how many arguments it may be called.
+  ///   - access: Where it may be called from.
+  ///   - isDeterministic: Whether equal arguments always give an equal result.
+  ///   - body: Computes the result; what it throws ends the statement with that message.
+  /// - Throws: `SQLiteError`.
+  package func addFunction(
+    _ name: String, argumentCounts: ClosedRange<Int>, access: SQLiteFunctionAccess, isDeterministic: Bool = false,
+    _ body: @escaping (borrowing SQLiteArguments) throws -> SQLiteFunctionResult
+  ) throws(SQLiteError) {
+    var flags: Int32 =
+      switch access {
+      case .innocuous: SQLITE_INNOCUOUS
+      case .normal: 0
+      case .direct: SQLITE_DIRECTONLY
+      }
+    if isDeterministic { flags |= SQLITE_DETERMINISTIC }
+    for count in argumentCounts {
+      try handle.check(SQLiteFunctions.create(name, Int32(count), flags, on: handle, SQLiteFunctionBody(body)))
+    }
+  }
+
+  /// Adds a table-valued function that stays until the connection is closed.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func addTableFunction(_ function: SQLiteTableFunction) throws(SQLiteError) {
+    try handle.check(function.add(to: handle))
+  }
+
+  /// Whether a statement of the connection is running that writes; one that only reads is not meant.
+  package var isWritingStatementRunning: Bool {
+    var next = handle.routines.next_stmt(handle.pointer, nil)
+    while let statement = next {
+      if handle.routines.stmt_busy(statement) != 0, handle.routines.stmt_readonly(statement) == 0 { return true }
+      next = handle.routines.next_stmt(handle.pointer, statement)
+    }
+    return false
+  }
+
+  /// Whether any database of the connection is being read or written: by the open transaction, or by a statement that is running.
+  package var hasLocks: Bool { handle.routines.txn_state(handle.pointer, nil) != SQLITE_TXN_NONE }
+}
+
+/// What SQLite calls for a function. SQLite holds it until the function is removed.
+final class SQLiteFunctionBody {
+  /// Computes the result.
+  typealias Call = (borrowing SQLiteArguments) throws -> SQLiteFunctionResult
+
+  /// What it does now.
+  var call: Call
+  /// What it is called among the kept functions; nil until it is one of them.
+  var keptName: KeptFunctions.Name?
+
+  init(_ call: @escaping Call) { self.call = call }
+
+  deinit { if let keptName { KeptFunctions.shared.forget(keptName, ObjectIdentifier(self)) } }
+}
+
+/// The arguments of one call of a function, valid while it runs.
+package struct SQLiteArguments: ~Copyable {
+  private let values: UnsafeMutablePointer<OpaquePointer?>?
+  private let routines: SQLiteRoutines
+  /// How many there are.
+  package let count: Int
+
+  init(_ values: UnsafeMutablePointer<OpaquePointer?>?, count: Int, _ routines: SQLiteRoutines) {
+    self.values = values
+    self.routines = routines
+    self.count = values == nil ? 0 : count
+  }
+
+  private subscript(index: Int) -> OpaquePointer? { (0..<count).contains(index) ? values?[index] : nil }
+
+  /// The storage class of an argument; `null` for a missing one.
+  package func storageClass(at index: Int) -> StorageClass {
+    self[index].flatMap { StorageClass(rawValue: routines.value_type($0)) } ?? .null
+  }
+
+  /// An argument as an integer, converted as SQLite does it; 0 for a missing one.
+  package func integer(at index: Int) -> Int64 { self[index].map { routines.value_int64($0) } ?? 0 }
+
+  /// An argument as text, numbers converted as SQLite does it; nil for NULL and for a missing one.
+  package func text(at index: Int) -> String? {
+    guard let value = self[index], storageClass(at: index) != .null, let start = routines.value_text(value) else {
+      return nil
+    }
+    // Sound: SQLite keeps the text, of as many bytes as it says, until the next conversion of this value.
+    let bytes = UnsafeRawBufferPointer(start: start, count: Int(routines.value_bytes(value)))
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// A copy of the bytes of an argument; nil when it is not a blob.
+  package func blob(at index: Int) -> [UInt8]? {
+    withBlob(at: index) { bytes in bytes.withUnsafeBytes { Array($0) } }
+  }
+
+  /// Passes the bytes of an argument to `body`; they must not be kept beyond it.
+  ///
+  /// - Returns: What `body` returns; nil without a call when the argument is not a blob.
+  package func withBlob<Result>(at index: Int, _ body: (RawSpan) -> Result?) -> Result? {
+    guard let value = self[index], routines.value_type(value) == SQLITE_BLOB else { return nil }
+    // Sound: SQLite keeps the bytes as they are during the call. An empty blob has no address and no bytes.
+    let start = routines.value_blob(value)
+    let bytes = UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(routines.value_bytes(value)))
+    return body(bytes.bytes)
+  }
+}
+
+/// What a function, or a column of a virtual table, returns to SQLite.
+package enum SQLiteFunctionResult: Equatable, Sendable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  /// Text by its bytes, which should be UTF-8 and are handed on as they are.
+  case utf8([UInt8])
+  case blob([UInt8])
+
+  /// Text; NULL where there is none.
+  package static func text(_ text: String?) -> SQLiteFunctionResult { text.map { .utf8(Array($0.utf8)) } ?? .null }
+
+  /// Hands the value to SQLite, which copies it.
+  func set(on context: OpaquePointer, _ routines: SQLiteRoutines) {
+    switch self {
+    case .null: routines.result_null(context)
+    case .integer(let value): routines.result_int64(context, value)
+    case .real(let value): routines.result_double(context, value)
+    case .utf8(let bytes):
+      bytes.withUnsafeBytes { routines.result_text64(context, $0.baseAddress, UInt64($0.count)) }
+    case .blob(let bytes):
+      bytes.withUnsafeBytes { routines.result_blob64(context, $0.baseAddress, UInt64($0.count)) }
+    }
+  }
+}
+
+/// An error that a function ends its statement with.
+package struct SQLiteFunctionFailure: Error, CustomStringConvertible {
+  /// What happened and what to do.
+  package let message: String
+  /// Whether trying again later can help.
+  package let isBusy: Bool
+
+  package var description: String { message }
+
+  /// Makes an error.
+  package init(_ message: String, isBusy: Bool = false) {
+    self.message = message
+    self.isBusy = isBusy
+  }
+
+  /// Takes any error by its description.
+  init(_ error: any Error) {
+    switch error {
+    case let failure as SQLiteFunctionFailure: self = failure
+    case let error as SQLiteError: self.init(error.description, isBusy: error.isBusy)
+    default: self.init(String(describing: error))
+    }
+  }
+
+  /// The result code of the statement. Codes by which SQLite would also roll the transaction of the app back are none of these.
+  var code: Int32 { isBusy ? SQLITE_BUSY : SQLITE_ERROR }
+
+  /// Hands the error to SQLite, which copies the message.
+  func set(on context: OpaquePointer, _ routines: SQLiteRoutines) {
+    routines.result_error(context, message)
+    // The message stays.
+    routines.result_error_code(context, code)
+  }
+}
+
+/// The functions that SQLite has kept although they were to be removed, because a statement of their connection was running.
+///
+/// SQLite does not replace such a function while any statement runs either, and an extension is never called but by a statement.
+/// So a new function of the same name takes the place inside of the kept one.
+///
+/// `@unchecked Sendable`: the mutex guards the dictionary. A body is only changed on the thread that uses its connection.
+final class KeptFunctions: @unchecked Sendable {
+  static let shared = KeptFunctions()
+
+  struct Name: Hashable {
+    let connection: OpaquePointer
+    let name: String
+    let argumentCount: Int32
+  }
+
+  private struct Kept {
+    let identity: ObjectIdentifier
+    weak var body: SQLiteFunctionBody?
+  }
+
+  // It lives as long as the process.
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private var kept: [Name: Kept] = [:]
+
+  private init() { pthread_mutex_init(mutex, nil) }
+
+  private func locked<Result>(_ body: () -> Result) -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return body()
+  }
+
+  /// Notes that SQLite has kept a function.
+  func note(_ body: SQLiteFunctionBody, as name: Name) {
+    body.keptName = name
+    locked { kept[name] = Kept(identity: ObjectIdentifier(body), body: body) }
+  }
+
+  /// Gives a kept function what it does from now on.
+  ///
+  /// - Returns: It; nil when no function of that name was kept.
+  func reuse(_ name: Name, for call: @escaping SQLiteFunctionBody.Call) -> SQLiteFunctionBody? {
+    guard let body = locked({ kept[name]?.body }) else { return nil }
+    body.call = call
+    return body
+  }
+
+  /// Notes that SQLite releases a function. One of the same name that was noted since stays: a connection can be opened at the
+  /// address of one that was closed.
+  func forget(_ name: Name, _ identity: ObjectIdentifier) {
+    locked { if kept[name]?.identity == identity { kept[name] = nil } }
+  }
+}
+
+/// An SQL function without arguments that tells triggers whether something is going on on their connection: 1 while it is, else 0.
+///
+/// ```swift
+/// try copying.add(to: connection)
+/// copying.begin(on: connection)
+/// try connection.integer("SELECT is_copying()")  // 1
+/// copying.end(on: connection)
+/// ```
+package final class SQLiteStateFunction: Sendable {
+  /// Its name in SQL, a plain word.
+  package let name: String
+  private let counts = ConnectionCounts()
+
+  /// Makes a function, which is on no connection yet.
+  package init(named name: String) { self.name = name }
+
+  /// Adds the function to a connection, where it stays until it is removed or the connection is closed. A function of this name that
+  /// is there already stays.
+  ///
+  /// - Returns: Whether it was added.
+  /// - Throws: `SQLiteError` when there is no memory for it.
+  @discardableResult
+  package func add(to connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
+    guard !isThere(on: connection) else { return false }
+    let pointer = connection.handle.pointer
+    let code = SQLiteFunctions.addInnocuous(name, on: connection.handle) { [counts] in
+      .integer(counts[pointer] == 0 ? 0 : 1)
+    }
+    // It is there after all, and a statement is running: an authorizer of the app's may have kept it from being seen.
+    if code & 0xff == SQLITE_BUSY { return false }
+    try connection.handle.check(code)
+    return true
+  }
+
+  /// Removes the function from a connection. SQLite keeps it while a statement of the connection is running, or an R-tree has been
+  /// written to in the open transaction: then it stays, and says that nothing is going on.
+  package func remove(from connection: borrowing SQLiteConnection) {
+    _ = connection.handle.routines.create_function_v2(
+      connection.handle.pointer, name, 0, SQLITE_UTF8, nil, nil, nil)
+  }
+
+  /// Whether statements of the connection can call it. Adding it again would make SQLite prepare all of them anew.
+  private func isThere(on connection: borrowing SQLiteConnection) -> Bool {
+    do {
+      _ = try connection.prepare("SELECT \(name)()")
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Says that it is going on on a connection. It may begin several times, and has ended when each of them has.
+  package func begin(on connection: borrowing SQLiteConnection) { counts.begin(connection.handle.pointer) }
+
+  /// Says that it has ended.
+  package func end(on connection: borrowing SQLiteConnection) { counts.end(connection.handle.pointer) }
+}
+
+/// How often something goes on at the moment on each connection of the process.
+///
+/// `@unchecked Sendable`: the mutex guards the counts.
+final class ConnectionCounts: @unchecked Sendable {
+  // It lives at a fixed address until deinit.
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  /// The counts above 0. On a connection that is closed all has ended before.
+  private var counts: [OpaquePointer: Int] = [:]
+
+  init() { pthread_mutex_init(mutex, nil) }
+
+  deinit {
+    pthread_mutex_destroy(mutex)
+    mutex.deallocate()
+  }
+
+  /// The count of a connection.
+  subscript(_ connection: OpaquePointer) -> Int { locked { counts[connection, default: 0] } }
+
+  /// Adds one to the count of a connection.
+  func begin(_ connection: OpaquePointer) { locked { counts[connection, default: 0] += 1 } }
+
+  /// Takes one from the count of a connection.
+  ///
+  /// - Returns: What is left of it.
+  @discardableResult
+  func end(_ connection: OpaquePointer) -> Int {
+    locked {
+      let left = max(0, counts[connection, default: 0] - 1)
+      counts[connection] = left > 0 ? left : nil
+      return left
+    }
+  }
+
+  private func locked<Value>(_ body: () -> Value) -> Value {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return body()
   }
 }

@@ -142,3 +142,72 @@ package struct SQLiteLibrary: Equatable, Sendable {
     return false
   }
 }
+
+extension SQLiteLibrary {
+  /// Takes the copy of the program that has loaded this code as an extension: it becomes ``standard``, also where another is linked,
+  /// so that all databases are opened with it.
+  ///
+  /// - Parameter routines: The table that SQLite passes to the entry point.
+  /// - Throws: `SQLiteError` with a fault: `tooOld`, `missing`, `otherHost`.
+  package init(host routines: UnsafeRawPointer) throws(SQLiteError) {
+    var detail: UnsafePointer<CChar>?
+    let code = buckia_add_host(routines.assumingMemoryBound(to: sqlite3_api_routines.self), &detail)
+    let text = detail.map { String(cString: $0) } ?? ""
+    switch code {
+    case 0: try self.init(routines: routines)
+    case BUCKIA_TOO_OLD: throw SQLiteError(fault: .tooOld(version: text))
+    case BUCKIA_INCOMPLETE: throw SQLiteError(fault: .missing(function: text))
+    case BUCKIA_OTHER_HOST: throw SQLiteError(fault: .otherHost)
+    default: throw SQLiteError(code: SQLITE_NOMEM, message: "out of memory")
+    }
+  }
+}
+
+/// What the entry point of a loadable extension does. See <https://sqlite.org/loadext.html>.
+package enum SQLiteExtension {
+  /// Gives a connection of the host what the extension consists of.
+  ///
+  /// ```swift
+  /// @_cdecl("sqlite3_example_init")
+  /// public func start(
+  ///   _ handle: OpaquePointer?, _ message: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ routines: UnsafeRawPointer?
+  /// ) -> Int32 {
+  ///   SQLiteExtension.load(into: handle, routines, message) { connection in … }
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - handle: The connection that loads the extension.
+  ///   - routines: The host's functions.
+  ///   - message: Where an error message goes. The host frees it.
+  ///   - body: Adds functions and modules to the connection.
+  /// - Returns: `SQLITE_OK_LOAD_PERMANENTLY`, because Swift's runtime cannot be unloaded, or an error code.
+  package static func load(
+    into handle: OpaquePointer?, _ routines: UnsafeRawPointer?,
+    _ message: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
+    _ body: (borrowing SQLiteConnection) throws -> Void
+  ) -> Int32 {
+    // A host that was compiled without extensions passes no table, and then there is nothing to say it with.
+    guard let handle, let routines else { return SQLITE_MISUSE }
+    do {
+      try SQLiteConnection.borrowing(handle, of: SQLiteLibrary(host: routines), body)
+      return SQLITE_OK | 1 << 8
+    } catch {
+      // Of an old copy only the first entries of the table may be used; this is one of them.
+      let table = SQLiteRoutines(table: routines.assumingMemoryBound(to: sqlite3_api_routines.self))
+      message?.pointee = table.copy(of: SQLiteFunctionFailure(error).message)
+      return SQLITE_ERROR
+    }
+  }
+}
+
+extension SQLiteRoutines {
+  /// A copy of a message in SQLite's memory, for SQLite to free; nil when there is none left.
+  func copy(of message: String) -> UnsafeMutablePointer<CChar>? {
+    let bytes = Array(message.utf8.prefix { $0 != 0 }) + [0]
+    guard let memory = malloc(Int32(clamping: bytes.count)) else { return nil }
+    // Sound: the memory has room for exactly these bytes.
+    memory.copyMemory(from: bytes, byteCount: bytes.count)
+    return memory.assumingMemoryBound(to: CChar.self)
+  }
+}

@@ -281,3 +281,197 @@ extension [UInt8]: SQLiteBindable {
     try statement.bind(self, at: index)
   }
 }
+
+/// Why SQLite did not write a row: what `SQLiteStatement.attempt` returns instead of throwing.
+///
+/// There can be millions of refused rows, so this is only a code. `SQLiteStatement.lastMessage` has SQLite's message until
+/// the next call.
+package struct SQLiteRefusal: Equatable, Sendable {
+  /// The extended result code, such as 2067 for a UNIQUE violation: <https://sqlite.org/rescode.html>.
+  package let code: Int32
+
+  /// Whether another row has the same unique value or key.
+  package var isUniqueness: Bool {
+    code == Self.primaryKey || code == Self.unique || code == Self.rowID
+  }
+
+  /// The code for a primary key that another row has.
+  package static let primaryKey: Int32 = 1_555
+  /// The code for a UNIQUE value that another row has.
+  package static let unique: Int32 = 2_067
+  /// The code for a rowid that another row has.
+  package static let rowID: Int32 = 2_579
+
+  /// Another row has the same key or unique value.
+  package static let taken = SQLiteRefusal(known: unique)
+
+  /// The table would store a different value than it was given.
+  package static let altered = SQLiteRefusal(known: SQLITE_MISMATCH)
+
+  private init(known code: Int32) { self.code = code }
+
+  /// nil for codes that are not about the row.
+  init?(_ code: Int32) {
+    guard [SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG].contains(code & 0xff) else { return nil }
+    self.code = code
+  }
+}
+
+extension SQLiteConnection {
+  /// Prepares one statement.
+  ///
+  /// - Parameters:
+  ///   - sql: One statement.
+  ///   - isPersistent: Whether it will be kept and used many times.
+  /// - Throws: `SQLiteError` when the text is not a valid statement here.
+  package func prepare(_ sql: String, isPersistent: Bool = false) throws(SQLiteError) -> SQLiteStatement {
+    try SQLiteStatement(sql, on: handle, isPersistent: isPersistent)
+  }
+
+  /// Prepares a statement that this connection keeps, or returns the one it has kept.
+  ///
+  /// For a small fixed set of statements that are used again and again. Bindings of the last use may still be there. Whoever
+  /// steps through a query must reset it, or it keeps its read lock.
+  ///
+  /// - Throws: `SQLiteError` when the text is not a valid statement here.
+  package func cached(_ sql: String) throws(SQLiteError) -> PreparedStatement {
+    if let known = cache.statements[sql] { return known }
+    let made = PreparedStatement(try prepare(sql, isPersistent: true))
+    cache.statements[sql] = made
+    return made
+  }
+
+  /// The first column of the first row of a cached statement, as an integer; nil when there is no row or it is NULL.
+  ///
+  /// - Throws: `SQLiteError`, as `cached`.
+  package func cachedInteger(_ sql: String) throws(SQLiteError) -> Int64? {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
+    return query.statement.integer(at: 0)
+  }
+
+  /// Runs a cached statement that returns nothing, with values for its parameters.
+  ///
+  /// - Throws: `SQLiteError`, as `cached`, and when the statement fails.
+  package func run(cached sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) {
+    let query = try cached(sql)
+    for (index, value) in values.enumerated() { try query.statement.bind(value, at: index) }
+    try query.statement.run()
+  }
+
+  /// Attaches another database file, with the access of this connection.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - schema: The name by which statements refer to it, a plain word.
+  /// - Throws: `SQLiteError` when it cannot be opened.
+  package func attach(_ path: String, as schema: String) throws(SQLiteError) {
+    let statement = try prepare("ATTACH ?1 AS \(schema)")
+    try statement.bind(Self.plainName(path), at: 0)
+    try statement.run()
+  }
+
+  /// Runs a query and passes each row to `row`.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func forEachRow(
+    of sql: String, binding values: [String] = [], _ row: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    let statement = try prepare(sql)
+    for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
+    while try statement.step() { try row(statement) }
+  }
+
+  /// Runs a cached query and passes each row to `row`, which must not run it again.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func forEachRow(
+    ofCached sql: String, binding values: [String] = [], _ row: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    for (index, value) in values.enumerated() { try query.statement.bind(value, at: index) }
+    while try query.statement.step() { try row(query.statement) }
+  }
+
+  /// The first column of the first row as an integer; nil when there is no row or it is NULL.
+  package func integer(_ sql: String, binding values: [String] = []) throws(SQLiteError) -> Int64? {
+    let statement = try prepare(sql)
+    for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
+    guard try statement.step(), !statement.isNull(at: 0) else { return nil }
+    return statement.integer(at: 0)
+  }
+
+  /// The first column of the first row as text; nil when there is no row or it is NULL.
+  package func text(_ sql: String, binding values: [String] = []) throws(SQLiteError) -> String? {
+    let statement = try prepare(sql)
+    for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
+    guard try statement.step() else { return nil }
+    return statement.text(at: 0)
+  }
+}
+
+/// The statements that a connection keeps, by their text.
+final class StatementCache {
+  var statements: [String: PreparedStatement] = [:]
+}
+
+/// A statement that several can refer to, and that collections can hold.
+package final class PreparedStatement {
+  /// The statement.
+  package let statement: SQLiteStatement
+
+  /// Takes a statement.
+  package init(_ statement: consuming SQLiteStatement) { self.statement = statement }
+}
+
+extension SQLiteConnection {
+  /// How many of SQLite's virtual-machine instructions run between two polls: some milliseconds.
+  private static let instructionsPerPoll: Int32 = 100_000
+
+  /// Keeps what a poll has thrown until the statement has ended.
+  private final class Poll {
+    let body: () throws -> Void
+    var error: (any Error)?
+
+    init(_ body: @escaping () throws -> Void) { self.body = body }
+  }
+
+  /// Runs one or more statements that can take seconds, and asks now and then whether to go on.
+  ///
+  /// On a connection of the app's nothing is asked: it may have a
+  /// [progress handler](https://sqlite.org/c3ref/progress_handler.html) of its own, of which there can be only one.
+  ///
+  /// - Parameters:
+  ///   - sql: The statements.
+  ///   - poll: May throw to stop. It must not use the connection.
+  /// - Throws: What `poll` throws, else `SQLiteError`. A statement that is stopped rolls back the whole transaction.
+  package func execute(_ sql: String, polling poll: () throws -> Void) throws {
+    guard !handle.isBorrowed else { return try execute(sql) }
+    try withoutActuallyEscaping(poll) { body in
+      let poll = Poll(body)
+      let routines = handle.routines
+      // Sound: the object outlives the handler, which is removed before this returns.
+      let context = Unmanaged.passUnretained(poll).toOpaque()
+      routines.progress_handler(handle.pointer, Self.instructionsPerPoll, Self.call, context)
+      let result = Result { try execute(sql) }
+      routines.progress_handler(handle.pointer, 0, nil, nil)
+      if let error = poll.error { throw error }
+      try result.get()
+    }
+  }
+
+  private static let call: @convention(c) (UnsafeMutableRawPointer?) -> Int32 = { context in
+    guard let context else { return 0 }
+    let poll = Unmanaged<Poll>.fromOpaque(context).takeUnretainedValue()
+    guard poll.error == nil else { return 1 }
+    do {
+      try poll.body()
+      return 0
+    } catch {
+      poll.error = error
+      return 1
+    }
+  }
+}

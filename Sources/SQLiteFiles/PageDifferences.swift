@@ -1,3 +1,5 @@
+import Dispatch
+
 /// Which pages of two databases differ, and what is known of each page without reading it again.
 ///
 /// Two threads write at once: the pages of one are all below, those of the other all from, a multiple of
@@ -131,5 +133,141 @@ final class PageDifferences: @unchecked Sendable {
     let word = words[page]
     if !differing.contains(page) { return UInt8(word >> 24) }
     return UInt8(truncatingIfNeeded: side == .older ? word >> 8 : word)
+  }
+}
+
+/// Overflow chains. See <https://sqlite.org/fileformat2.html#cell_payload_overflow_pages>.
+///
+/// Nothing marks a page as an overflow page: it starts with the number of the next one. So a page counts as one when
+/// nothing shows that it is something else.
+extension PageDifferences {
+  /// From this page number on the first byte of the number can be that of a b-tree page type.
+  private static let ambiguousPageNumber = 0x0200_0000
+
+  /// Whether a page differs that may be an overflow page. Mostly none does, and then no chain has to be followed.
+  func overflowMayDiffer(_ older: DatabasePages, _ newer: DatabasePages) throws -> Bool {
+    if differing.isEmpty { return false }
+    if words.count > Self.ambiguousPageNumber { return true }
+    let trunks = try freelistTrunkPages(newer)
+    let isBTreePage: (UInt8) -> Bool = { BTreePageType(rawValue: $0) != nil }
+    var mayDiffer = false
+    differing.forEach { page in
+      if mayDiffer || page == 1 || page > min(older.pageCount, newer.pageCount) { return }
+      if isBTreePage(typeByte(page, in: .older)) || isBTreePage(typeByte(page, in: .newer)) { return }
+      if older.header.isPointerMap(page) && newer.header.isPointerMap(page) || trunks.contains(page) { return }
+      mayDiffer = true
+    }
+    return mayDiffer
+  }
+
+  /// The freelist trunk pages of a database, up to the first invalid page number. See
+  /// <https://sqlite.org/fileformat2.html#the_freelist>.
+  private func freelistTrunkPages(_ pages: DatabasePages) throws -> Set<Int> {
+    var trunks: Set<Int> = []
+    let buffer = PageBuffer(size: pages.header.pageSize)
+    var page = pages.header.firstFreelistTrunkPage
+    while page >= 1, page <= pages.pageCount, trunks.insert(page).inserted {
+      try pages.read(page, into: buffer.bytes)
+      page = Int(UnsafeRawBufferPointer(buffer.bytes).number32(at: 0))
+    }
+    return trunks
+  }
+
+  /// Whether any page of an overflow chain differs.
+  ///
+  /// - Parameters:
+  ///   - page: The first page of the chain, the same in both databases.
+  ///   - bytes: The size of the payload in the chain, in bytes.
+  func chainDiffers(from page: Int, bytes: Int) -> Bool {
+    if !mayOverflowDiffer { return false }
+    // A cell can claim more than the file holds, and its chain can be a cycle.
+    guard bytes / (usableSize - 4) < words.count else { return true }
+    var page = page
+    var left = bytes
+    while left > 0 {
+      // A chain that ends too early is damage, which is reported when the payload is read.
+      guard isEqual(page) else { return true }
+      left -= usableSize - 4
+      page = Int(words[page])
+    }
+    return false
+  }
+}
+
+/// A set of page numbers, one bit a page.
+///
+/// The bits are in memory of their own: a class pays for exclusive access to its array each time, and this set is asked
+/// about every page of a file.
+final class PageBitmap {
+  /// The number of pages that share a word of memory, those from a multiple of it up to the next.
+  static let wordPages = 64
+
+  private let words: UnsafeMutableBufferPointer<UInt64>
+
+  /// - Parameter pages: The greatest page number that the set can hold.
+  init(upTo pages: Int) {
+    words = .allocate(capacity: pages / 64 + 1)
+    words.initialize(repeating: 0)
+  }
+
+  deinit { words.deallocate() }
+
+  @inline(__always)
+  func contains(_ page: Int) -> Bool { words[page >> 6] >> UInt64(page & 63) & 1 == 1 }
+
+  /// Inserts a page.
+  ///
+  /// - Returns: false when the set already contained it.
+  @discardableResult
+  func insert(_ page: Int) -> Bool {
+    let bit = UInt64(1) << UInt64(page & 63)
+    defer { words[page >> 6] |= bit }
+    return words[page >> 6] & bit == 0
+  }
+
+  func remove(_ page: Int) { words[page >> 6] &= ~(UInt64(1) << UInt64(page & 63)) }
+
+  var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
+
+  /// The number of pages in the set.
+  var count: Int { words.reduce(0) { $0 + $1.nonzeroBitCount } }
+
+  /// Calls `body` with each page, in ascending order.
+  func forEach(_ body: (Int) throws -> Void) rethrows {
+    for place in words.indices where words[place] != 0 {
+      var word = words[place]
+      while word != 0 {
+        try body(place << 6 + word.trailingZeroBitCount)
+        word &= word - 1
+      }
+    }
+  }
+}
+
+/// Work that runs on another thread.
+package final class BackgroundTask<Input, Output>: @unchecked Sendable {
+  private let isDone = DispatchSemaphore(value: 0)
+  private let input: Input
+  private let work: (Input) throws -> Output
+  // Written before the signal, read after it.
+  private var result: Result<Output, any Error> = .failure(CancellationError())
+
+  /// Starts the work. `join()` must follow.
+  package init(with input: Input, _ work: @escaping (Input) throws -> Output) {
+    self.input = input
+    self.work = work
+    DispatchQueue(label: "SQLiteFiles.BackgroundTask").async {
+      self.result = Result { try self.work(self.input) }
+      self.isDone.signal()
+    }
+  }
+
+  /// Waits until the work has ended.
+  ///
+  /// - Returns: What it has returned.
+  /// - Throws: Its error.
+  package func join() throws -> Output {
+    isDone.wait()
+    return try result.get()
   }
 }

@@ -1,5 +1,6 @@
-import BuckiaFormat
 import BuckiaBytes
+import BuckiaFormat
+import Dispatch
 
 extension AgeIdentity {
   /// Reads an identity.
@@ -43,5 +44,127 @@ extension AgeIdentity {
 
   private static func parse(_ bytes: [UInt8], path: String) throws(AgeError) -> [AgeIdentity] {
     do { return try IdentityLines.parse(bytes) } catch { throw AgeError(error.code, "\(path): \(error)") }
+  }
+}
+
+extension AgeRecipient {
+  /// Reads a recipient.
+  ///
+  /// - Parameter text: The recipient as `age-keygen` prints it, `age1…`.
+  /// - Throws: `BuckiaError` with code ``BuckiaErrorCode/invalidRecipient``.
+  public init(_ text: String) throws {
+    self = try BuckiaError.wrapping { try AgeRecipient(parsing: text) }
+  }
+}
+
+/// A small file whose content is a secret: identities, a passphrase.
+package enum SecretFile {
+  /// How many bytes a passphrase in a file may have.
+  private static let maximumPassphraseBytes = 64 << 10
+
+  /// Reads a passphrase. One end of line after it does not belong to it.
+  ///
+  /// - Throws: `BuckiaError`.
+  package static func passphrase(in source: CipherSource) throws -> [UInt8] {
+    var bytes = try BuckiaError.wrapping { try Self.bytes(of: source, limit: maximumPassphraseBytes) }
+    if bytes.last == UInt8(ascii: "\n") {
+      bytes.removeLast()
+      if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+    }
+    return bytes
+  }
+
+  /// Reads all of a file.
+  ///
+  /// - Throws: `ByteStreamError`; with code `unreadable` when it is larger than it may be.
+  static func bytes(of source: CipherSource, limit: Int) throws(ByteStreamError) -> [UInt8] {
+    let input = try source.opened()
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
+    defer {
+      buffer.initializeMemory(as: UInt8.self, repeating: 0)
+      buffer.deallocate()
+    }
+    let count = try input.readFully(into: buffer)
+    guard count <= limit else {
+      throw source.named(ByteStreamError(.unreadable, "it is larger than \(limit >> 10) KB, and holds something else"))
+    }
+    return Array(buffer[..<count])
+  }
+}
+
+/// What protects an identity file, and opens it: a passphrase, which is only asked for where it is needed.
+///
+/// ```swift
+/// let home = BuckiaHome(path: folder, passphrase: IdentityPassphrase("correct horse battery staple"))
+/// ```
+public struct IdentityPassphrase: Sendable {
+  private let source: Source
+  /// The logarithm to base 2 of what each guess costs; nil for 18.
+  private let workFactor: Int?
+
+  /// Takes a passphrase.
+  public init(_ passphrase: String) { self.init(Array(passphrase.utf8)) }
+
+  /// Takes a passphrase byte by byte.
+  package init(_ bytes: [UInt8], workFactor: Int? = nil) {
+    source = Source { bytes }
+    self.workFactor = workFactor
+  }
+
+  /// Asks for it when it is first needed, once.
+  ///
+  /// - Parameter ask: Gives the passphrase byte by byte. It may be called in any thread.
+  public init(asking ask: @escaping @Sendable () throws -> [UInt8]) {
+    source = Source(ask)
+    workFactor = nil
+  }
+
+  /// Keeps what was asked for.
+  private final class Source: @unchecked Sendable {
+    // The lock guards `known`.
+    private let lock = DispatchSemaphore(value: 1)
+    private let ask: @Sendable () throws -> [UInt8]
+    private var known: [UInt8]?
+
+    init(_ ask: @escaping @Sendable () throws -> [UInt8]) { self.ask = ask }
+
+    func bytes() throws -> [UInt8] {
+      lock.wait()
+      defer { lock.signal() }
+      if let known { return known }
+      let bytes = try ask()
+      known = bytes
+      return bytes
+    }
+  }
+}
+
+extension IdentityPassphrase: IdentitySealing {
+  package func seal(_ document: [UInt8]) throws -> [UInt8] {
+    let encryption = try Encryption(passphrase: source.bytes(), workFactor: workFactor)
+    var sealed: [UInt8] = []
+    let output = ClosureOutput { sealed += $0 }
+    let armor = ArmoringOutput(output)
+    let encrypting = try EncryptingOutput(armor, for: encryption)
+    try encrypting.write(document)
+    try encrypting.finish()
+    try armor.finish()
+    return sealed
+  }
+
+  package func open(_ sealed: [UInt8]) throws -> [UInt8] {
+    let decryption = try Decryption(identities: [], passphrase: source.bytes())
+    let input = try DecryptingInput(PositionedInput(TemporaryBuffer(sealed)), with: decryption)
+    let limit = Identity.documentByteLimit
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
+    defer {
+      buffer.initializeMemory(as: UInt8.self, repeating: 0)
+      buffer.deallocate()
+    }
+    let count = try input.readFully(into: buffer)
+    guard count <= limit else {
+      throw IdentityError(.invalidFile, "it is larger than an identity file can be")
+    }
+    return Array(buffer[..<count])
   }
 }

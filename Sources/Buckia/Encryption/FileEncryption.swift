@@ -1,5 +1,5 @@
-import BuckiaFormat
 import BuckiaBytes
+import BuckiaFormat
 
 /// Encrypts files of any kind so that `age`, `buckia decrypt` and ``FileDecryption`` open them.
 ///
@@ -59,5 +59,170 @@ public struct FileEncryption: Sendable {
     try CipherCopy.copy(input, to: encrypting)
     try encrypting.finish()
     try armor?.finish()
+  }
+}
+
+/// Decrypts files that were encrypted with `age`, `buckia encrypt` or ``FileEncryption``.
+///
+/// ```swift
+/// let decryption = try FileDecryption(identities: AgeIdentity.identities(inFile: "key.txt"))
+/// try decryption.decrypt("notes.sqlite.age", to: "notes.sqlite")
+/// ```
+///
+/// That a file can be decrypted does not say who has encrypted it: everybody who knows the recipient can.
+public struct FileDecryption: Sendable {
+  let decryption: Decryption
+  /// The public keys of the identities.
+  let publicKeys: [[UInt8]]
+
+  /// Decrypts with whichever fits.
+  ///
+  /// - Parameters:
+  ///   - identities: Private keys.
+  ///   - passphrase: A passphrase.
+  /// - Throws: `BuckiaError` when the passphrase is empty.
+  public init(identities: [AgeIdentity], passphrase: String? = nil) throws {
+    try self.init(identities: identities, passphraseBytes: passphrase.map { Array($0.utf8) })
+  }
+
+  /// The same with the passphrase byte by byte.
+  package init(identities: [AgeIdentity], passphraseBytes: [UInt8]?) throws {
+    decryption = try BuckiaError.wrapping { try Decryption(identities: identities, passphrase: passphraseBytes) }
+    publicKeys = try identities.map { try $0.recipient().keyBytes }
+  }
+
+  /// Decrypts a file, armored or not.
+  ///
+  /// - Parameters:
+  ///   - path: The encrypted file. A link is followed.
+  ///   - target: The decrypted file, which appears when all of it has been found to be authentic, or not at all.
+  ///   - isReplacing: Whether it may replace a file of that name.
+  /// - Returns: The size of the decrypted file in bytes.
+  /// - Throws: `BuckiaError`, with code ``BuckiaErrorCode/noMatchingIdentity`` when the file is for somebody else.
+  @discardableResult
+  public func decrypt(_ path: String, to target: String, replacing isReplacing: Bool = false) throws -> Int64 {
+    try decrypt(.path(path), to: .path(target, replacing: isReplacing))
+  }
+
+  /// The same from and to streams. What a stream has got when an error follows is authentic, and not all.
+  package func decrypt(_ source: CipherSource, to target: CipherTarget) throws -> Int64 {
+    try BuckiaError.wrapping {
+      let input = try source.opened()
+      do {
+        let decrypting = try DecryptingInput(input, with: decryption)
+        return try target.write(from: source) { try CipherCopy.copy(decrypting, to: $0) }
+      } catch let error as ByteStreamError where error.path == nil {
+        throw source.named(error)
+      }
+    }
+  }
+}
+
+/// Where the bytes come from that are encrypted or decrypted.
+package enum CipherSource: Sendable {
+  case path(String)
+  case standardInput
+
+  /// True if it is a file that others may not read.
+  var isPrivate: Bool { if case .path(let path) = self { !FileSystem.isReadableByAll(path) } else { false } }
+
+  /// Opens it for one reading from the first byte to the last.
+  ///
+  /// - Throws: `ByteStreamError`.
+  func opened() throws(ByteStreamError) -> any ByteInput {
+    switch self {
+    case .standardInput: return try PosixFile.standardInput()
+    case .path(let path):
+      // The person has named the link; what is refused elsewhere is one that somebody else put there.
+      guard let resolved = realpath(path, nil) else { return try PosixFile(reading: path) }
+      defer { free(resolved) }
+      return try PosixFile(reading: String(cString: resolved))
+    }
+  }
+
+  /// An error that is about these bytes, with their name.
+  func named(_ error: ByteStreamError) -> ByteStreamError {
+    guard case .path(let path) = self, error.errno == nil else { return error }
+    var named = error
+    named.path = path
+    return named
+  }
+}
+
+/// Where encrypted or decrypted bytes go.
+package enum CipherTarget: Sendable {
+  /// A file, which appears complete or not at all.
+  case path(String, replacing: Bool)
+  /// A closure that gets them piece by piece.
+  case stream(@Sendable (UnsafeRawBufferPointer) throws -> Void)
+
+  /// Writes to it.
+  ///
+  /// - Parameters:
+  ///   - source: Where the bytes come from: a file is not more open than that.
+  ///   - body: Writes everything. What it has written is taken back where it throws, and where that can be.
+  /// - Returns: How many bytes there are.
+  /// - Throws: What `body` throws, a `ByteStreamError`, or what the closure of a stream throws.
+  func write(from source: CipherSource, _ body: (any ByteOutput) throws -> Void) throws -> Int64 {
+    switch self {
+    case .path(let path, let isReplacing):
+      let file = try AtomicFileOutput(
+        at: path, replacing: isReplacing, followingLinks: true, isPrivate: source.isPrivate)
+      let counting = CountingOutput(file)
+      try body(counting)
+      try file.publish()
+      return counting.byteCount
+    case .stream(let closure):
+      let output = ClosureOutput(closure)
+      let counting = CountingOutput(output)
+      do { try body(counting) } catch { throw output.failure ?? error }
+      return counting.byteCount
+    }
+  }
+}
+
+/// Moves bytes from an input to an output.
+enum CipherCopy {
+  /// Moves all of them through one buffer, which does not keep them.
+  static func copy(_ input: any ByteInput, to output: any ByteOutput) throws(ByteStreamError) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
+    defer {
+      buffer.initializeMemory(as: UInt8.self, repeating: 0)
+      buffer.deallocate()
+    }
+    while true {
+      let count = try input.read(into: buffer)
+      if count == 0 { return }
+      try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+}
+
+/// Hands bytes to a closure, and keeps what it throws.
+final class ClosureOutput: ByteOutput {
+  private let body: (UnsafeRawBufferPointer) throws -> Void
+  /// What the closure has thrown.
+  private(set) var failure: (any Error)?
+
+  init(_ body: @escaping (UnsafeRawBufferPointer) throws -> Void) { self.body = body }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
+    do { try body(bytes) } catch {
+      failure = error
+      throw ByteStreamError(.unwritable, "it cannot be written: \(error)")
+    }
+  }
+}
+
+/// Hands on bytes and counts them.
+final class CountingOutput: ByteOutput {
+  private let output: any ByteOutput
+  private(set) var byteCount: Int64 = 0
+
+  init(_ output: any ByteOutput) { self.output = output }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
+    try output.write(bytes)
+    byteCount += Int64(bytes.count)
   }
 }

@@ -1,6 +1,8 @@
-import BuckiaFormat
 import BuckiaApply
 import BuckiaBytes
+import BuckiaFormat
+import Dispatch
+import SQLiteConnections
 import SQLiteSchemas
 
 /// What opens files that are encrypted for somebody here, and tells which diffs are for them.
@@ -101,4 +103,69 @@ final class Opening {
   }
 
   private func refusal(_ reason: String) -> Refusal { Refusal(.rejected, code: .notAddressed, reason: reason) }
+}
+
+/// The keys of a person that open what is encrypted for them. Those of a protected identity are unlocked by the first file that is
+/// encrypted, so that nobody is asked for a passphrase for nothing.
+final class OwnKeys: @unchecked Sendable {
+  /// The public halves, which tell whether a diff is for them.
+  let publicKeys: [[UInt8]]
+  private let home: BuckiaHome
+  // The lock guards `unlocked`.
+  private let lock = DispatchSemaphore(value: 1)
+  private var unlocked: Result<Decryption, ByteStreamError>?
+
+  /// The keys of the person whose home it is; nil where they have none.
+  ///
+  /// - Throws: `BuckiaError` as ``BuckiaHome/publicIdentity()``.
+  init?(of home: BuckiaHome) throws {
+    guard let identity = try home.publicIdentityIfAny() else { return nil }
+    publicKeys = identity.encryptionKeys.map(\.bytes)
+    self.home = home
+  }
+
+  /// What opens files.
+  ///
+  /// - Throws: `ByteStreamError` when the identity cannot be unlocked: the same each time, so that nobody is asked again for each file.
+  func decryption() throws(ByteStreamError) -> Decryption {
+    lock.wait()
+    defer { lock.signal() }
+    let result = unlocked ?? unlock()
+    unlocked = result
+    return try result.get()
+  }
+
+  private func unlock() -> Result<Decryption, ByteStreamError> {
+    do {
+      return .success(try FileDecryption(identities: AgeIdentity.identities(of: home.identity())).decryption)
+    } catch {
+      return .failure(
+        ByteStreamError(
+          ByteStreamError.Code(rawValue: BuckiaErrorCode.encrypted.rawValue),
+          "it is encrypted, and your identity cannot be unlocked: \(error)"))
+    }
+  }
+}
+
+/// Keeps what SQLite would write into files of its own off the disk while encrypted files are made or applied: sorts, TEMP tables, and
+/// the pages that savepoints bring back.
+///
+/// Such files have names that others can open as long as they exist, and their bytes stay on the disk when they are gone. In memory they
+/// grow with the rows: some 25 bytes for each that is found by its content. The sorts that rebuild indexes stay within the memory
+/// limit: larger ones are not begun.
+enum TemporaryFilesInMemory {
+  /// Runs `body` while SQLite writes no temporary files.
+  ///
+  /// - Throws: `BuckiaError` with `cannotEncrypt` when SQLite cannot be told not to; nothing has been done then. `SQLiteError`; what `body`
+  ///   throws.
+  static func whileRequired<Result>(
+    on connection: borrowing SQLiteConnection, _ body: () throws -> Result
+  ) throws -> Result {
+    if let result = try connection.withTemporaryFilesInMemory(body) { return result }
+    throw BuckiaError(
+      .cannotEncrypt,
+      "SQLite would write parts of what is encrypted into temporary files, in clear, and cannot be told not to while this connection has "
+        + "TEMP tables or triggers, or a transaction open; set PRAGMA temp_store = MEMORY when the connection is opened, or use another one",
+      path: connection.path)
+  }
 }

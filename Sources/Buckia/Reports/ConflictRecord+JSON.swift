@@ -61,3 +61,75 @@ extension ViolatedConstraint {
     ]
   }
 }
+
+extension [ConflictCount] {
+  /// How many conflicts are alike, as `--json` has it.
+  package var json: JSONValue {
+    .array(
+      map { entry in
+        [
+          "table": .string(entry.table), "kind": .string(entry.kind.rawValue),
+          "outcome": .string(entry.outcome.rawValue), "count": .number(entry.count),
+        ]
+      })
+  }
+}
+
+extension ConflictRule {
+  /// The rule as `--json` has it.
+  package var json: JSONValue {
+    [
+      "id": .integer(id),
+      "table": .string(question.table.text),
+      "kind": .string(question.kind.rawValue),
+      "operation": .string(question.operation.word),
+      "columns": .array(question.columns.map { .string($0) }),
+      "answer": .string(answer.rawValue),
+      "by": .string(decidedBy),
+      "at": .string(Moment(unixMilliseconds: decidedAt).rfc3339),
+      "conflict": .integer(conflict),
+    ]
+  }
+}
+
+extension ResolveReport {
+  /// The report as `--json` has it.
+  package var json: JSONValue {
+    [
+      "version": 1,
+      "dryRun": .bool(isDryRun),
+      "conflicts": .array(conflicts.map(\.json)),
+      "resolvedCount": .integer(Int64(counts.resolved)),
+      "refusedCount": .integer(Int64(counts.refused)),
+      "changedTables": .array(changedTables.map { .string($0) }),
+      "violations": .array(violations.map { .string($0) }),
+      "warnings": .array(warnings.map { .string($0.shown) }),
+    ]
+  }
+}
+
+extension ResolvedConflict {
+  fileprivate var json: JSONValue {
+    [
+      "id": .integer(id),
+      "table": .string(table),
+      "key": ConflictRecord.json(key),
+      "resolved": .bool(refusal == nil),
+      "changed": .bool(hasChanged),
+      "before": ConflictRecord.json(before),
+      "after": ConflictRecord.json(after),
+      "unknown": .array(unknownColumns.map { .string($0) }),
+      "lost": .array(lostColumns.map { .string($0) }),
+      "rule": rule.map { .integer($0.id) } ?? .null,
+      "code": .text(refusal?.code.rawValue),
+      "reason": .text(refusal?.reason),
+      "differences": .array(
+        (refusal?.differences ?? []).map { difference in
+          [
+            "column": .string(difference.column), "known": difference.known?.json ?? .null,
+            "present": difference.present?.json ?? .null,
+          ]
+        }),
+    ]
+  }
+}

@@ -3,10 +3,10 @@ import BuckiaBytes
 import BuckiaDiff
 import BuckiaFormat
 import BuckiaLedger
-import SQLiteSchemas
 import BuckiaSharing
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 extension DatabaseManager {
   /// Shares a part of the database with others: the first time all of it, then what has changed since.
@@ -60,5 +60,121 @@ extension DatabaseManager {
     }
     report.seconds = seconds
     return report
+  }
+}
+
+/// What becomes of a row at the receivers once it is no longer in the scope, while it is still in the database.
+public enum LeavePolicy: String, Sendable, CaseIterable {
+  /// It is withdrawn: it goes there, too, unless others have shared it as well.
+  case withdraw
+  /// It stays there as it was sent last.
+  case keep
+}
+
+/// What becomes of rows that would be shared only because of a change by somebody who does not have them.
+public enum WideningPolicy: String, Sendable, CaseIterable {
+  /// They are held back, unless ``always`` was said of this share before.
+  case hold
+  /// Those that are there now are sent.
+  case once
+  /// They are sent, now and in later shares with the same people.
+  case always
+  /// They are held back, from now on, too.
+  case never
+}
+
+/// How to share.
+public struct ShareOptions: Sendable {
+  /// What becomes of rows that have left the scope.
+  public var onLeave = LeavePolicy.withdraw
+  /// Whether rows that went here because of an undo, or because somebody does not share them any more, are deleted at the receivers, too.
+  /// Otherwise they are told that the rows are not shared any more, as with ``LeavePolicy/withdraw``.
+  public var propagates = false
+  /// What becomes of rows that would be shared only because of a change by somebody who does not have them.
+  public var widening = WideningPolicy.hold
+  /// Whether everything in the scope is sent anew, for a receiver who has lost a file or has never got one.
+  public var resyncs = false
+  /// Whether a file is written where there is nothing to send, and changes of others have been applied since the last one: it tells them that
+  /// they have. Every other file tells it, too.
+  public var acknowledges = false
+  /// Whether the file is left as it is, neither encrypted nor signed by all means: everybody who gets hold of it can read it.
+  public var isUnencrypted = false
+  /// Whether nothing is written or sent, and only the report is wanted.
+  public var isDryRun = false
+
+  /// Makes options.
+  public init() {}
+}
+
+extension DatabaseManager {
+  /// What is shared with somebody, or is going to be since they have accepted an invitation: the scopes, the first one first.
+  ///
+  /// ```swift
+  /// for scope in try database.sharedScopes(with: [ShareRecipient("ben")]) { print(scope.name ?? scope.json) }
+  /// ```
+  ///
+  /// - Parameter recipients: The people, all of them: a share with one of them alone is another.
+  /// - Throws: `BuckiaError` when the database cannot be read.
+  public func sharedScopes(with recipients: [ShareRecipient]) throws -> [ShareScope] {
+    let audience = ShareEntry.audience(of: recipients.map(\.name))
+    return try withReader { connection in
+      try ShareEntry.all(on: connection).filter { $0.audience == audience }.map { try ShareScope(json: $0.scope) }
+    }
+  }
+}
+
+extension ShareEntry {
+  /// Whom a share is for, as a document: equal people have equal ones.
+  static func audience(of names: [String]) -> String {
+    JSONValue.array(Set(names).sorted().map { .string($0) }).text()
+  }
+}
+
+extension DatabaseManager {
+  /// Sets after how many days without a word from somebody they are not waited for any more before deletions are forgotten.
+  ///
+  /// Where the later diff wins, a deletion is kept until everybody knows of it with whom rows of its table are exchanged. Whoever has been
+  /// silent for longer has to apply what was shared with them since, or a snapshot, before their own diffs are taken.
+  ///
+  /// - Parameter days: For how many days they are waited for; 180 at first. 0 waits for ever.
+  /// - Throws: `BuckiaError` when the database cannot be written, or has a newer ledger.
+  public func setSilenceLimit(days: Int) throws {
+    try withWriter { connection in
+      let transaction = try SQLiteTransaction(on: connection)
+      try Ledger.prepare(on: connection)
+      try LedgerSettings.setSilence(max(0, days), on: connection)
+      try transaction.commit()
+    }
+  }
+}
+
+extension ShareScope {
+  /// Reads the document in a file; `Schemas/scope.md` describes it.
+  ///
+  /// - Parameter path: The file, of at most 1 MiB.
+  /// - Throws: `BuckiaError` when it cannot be read; with `invalidScope` when it is no scope.
+  public init(contentsOf path: String) throws {
+    self = try BuckiaError.wrapping { try ShareScope(reading: PosixFile(reading: path), path) }
+  }
+
+  /// Reads the document that standard input gives.
+  ///
+  /// - Throws: As for a file.
+  package static func standardInput() throws -> ShareScope {
+    try BuckiaError.wrapping { try ShareScope(reading: PosixFile.standardInput(), "standard input") }
+  }
+
+  private init(reading input: any ByteInput, _ name: String) throws {
+    let limit = 1 << 20
+    var count = 0
+    let bytes = try [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, filled in
+      filled = try input.readFully(into: UnsafeMutableRawBufferPointer(buffer))
+      count = filled
+    }
+    guard count <= limit else { throw BuckiaError(.invalidScope, "it has more than 1 MiB", path: name) }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw BuckiaError(.invalidScope, "it is no text in UTF-8", path: name)
+    }
+    try self.init(json: text)
   }
 }

@@ -1,7 +1,11 @@
-import BuckiaDiff
+import BuckiaApply
 import BuckiaBytes
-import SQLiteSchemas
+import BuckiaDiff
+import BuckiaFormat
+import BuckiaLedger
 import BuckiaSharing
+import SQLiteChangesets
+import SQLiteSchemas
 
 /// What ``DatabaseManager/share(_:to:output:options:signedBy:progress:)`` did.
 public struct ShareReport: Sendable {
@@ -75,4 +79,165 @@ public struct ShareReport: Sendable {
   public internal(set) var warnings: [Remark] = []
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
+}
+
+extension ShareReport {
+  /// What a difference sends.
+  ///
+  /// - Parameters:
+  ///   - difference: What is sent.
+  ///   - departed: The rows that have left the scope.
+  ///   - onLeave: What becomes of them.
+  ///   - listingChanges: Whether the rows are listed.
+  /// - Throws: `ChangesetError`, `ByteStreamError`.
+  static func tables(
+    _ difference: DatabaseDifference, _ departed: DepartedRows, onLeave: LeavePolicy, listingChanges: Bool
+  ) throws -> [Table] {
+    var tables = difference.tables.map { table in
+      let name = TableName(table.definition.name)
+      let left = departed.counts[name] ?? 0
+      let withdrawn = onLeave == .withdraw ? left : 0
+      return Table(
+        name: name.text, columns: table.definition.columns.map(\.name), inserted: table.inserted,
+        updated: table.updated,
+        deleted: table.deleted - withdrawn, withdrawn: withdrawn, kept: left - withdrawn, changes: [])
+    }
+    guard listingChanges else { return tables }
+    let places = Dictionary(tables.enumerated().map { (TableName($1.name), $0) }) { first, _ in first }
+    try Changesets.forEachChange(of: difference.changeset) { change, reader, bytes in
+      guard let table = reader.table, let place = places[TableName(table.name)] else { return }
+      let row = change.operation == .insert ? reader.new : reader.old
+      let keyed = row.indices.filter { table.isKey($0) && row[$0].kind != .null }
+      let key = (keyed.isEmpty ? Array(row.indices) : keyed).map { ChangesetValue(row[$0], in: bytes) ?? .null }
+      tables[place].changes.append(Change(operation: change.operation, key: key))
+    }
+    return tables
+  }
+}
+
+extension Annotations {
+  /// Says which changes come from elsewhere or withdraw rows, and what others call the rows; nil where there is nothing to say.
+  init?(_ runs: [OriginRun], naming: RowNaming, origin id: KSUID) throws {
+    let keys = try RowKeys(naming)
+    let isNews = runs.contains { $0.isNews(in: id) }
+    guard isNews || !keys.isEmpty else { return nil }
+    var origins: [KSUID] = []
+    var places: [KSUID: Int] = [:]
+    func place(of diff: KSUID) -> Int {
+      if let known = places[diff] { return known }
+      origins.append(diff)
+      places[diff] = origins.count - 1
+      return origins.count - 1
+    }
+    let described =
+      !isNews
+      ? []
+      : runs.map { run in
+        Run(
+          count: run.count, origin: place(of: run.diff), kind: run.isWithdrawal ? .withdraw : .edit,
+          columns: run.columns.sorted { $0.key < $1.key }.map {
+            ColumnOrigin(column: $0.key, origin: place(of: $0.value))
+          })
+      }
+    self.init(origins: origins, runs: described, keys: keys.isEmpty ? nil : keys)
+  }
+}
+
+extension RowKeys {
+  /// What the annotations of a share say of its rows.
+  ///
+  /// - Throws: `BuckiaError` when the ledger is damaged.
+  fileprivate init(_ naming: RowNaming) throws {
+    self.init()
+    var places: [[UInt8]: Int] = [:]
+    func place(of replica: [UInt8]) throws -> Int {
+      if let known = places[replica] { return known }
+      guard let id = ReplicaID(replica) else {
+        throw BuckiaError(.alteredLedger, "the names of rows in the ledger are not as Buckia makes them")
+      }
+      replicas.append(id)
+      places[replica] = replicas.count - 1
+      return replicas.count - 1
+    }
+    for run in naming.runs {
+      let names = try run.names.map { name in
+        Names(
+          replica: try place(of: name.replica), keys: name.keys, versions: name.versions,
+          copies: name.copies.map { Copies(inserted: $0.inserted, deleted: $0.deleted) })
+      }
+      runs.append(Run(count: run.count, names: names))
+    }
+    for row in naming.references {
+      references.append(
+        Reference(table: row.table, key: row.key, replica: try place(of: row.replica), name: row.name))
+    }
+    links = naming.links.map { link in
+      Link(
+        table: link.table, columns: link.key.columns, parent: TableName(link.key.parent),
+        parentColumns: link.key.parentColumns)
+    }
+  }
+}
+
+extension DiffOutput {
+  /// Whether more than one file can go there.
+  var takesSeveral: Bool { if case .folder = self { true } else { false } }
+}
+
+extension LeftOutRows {
+  /// What to do about the rows, with the first of them as an example.
+  var remark: Remark {
+    let code: Remark.Code =
+      switch reason {
+      case .noParent: .rowsWithoutParent
+      case .parentNotShared: .parentNotShared
+      case .parentLeftOut: .parentLeftOut
+      case .heldBack: .rowsHeldBack
+      case .conditionFails: .conditionFails
+      }
+    let key = rows.first?.key.map { "\($0)" }.joined(separator: ", ") ?? ""
+    return Remark(
+      code, table, String(count), columns.joined(separator: ", "), parent, key.escaped(limit: 60))
+  }
+}
+
+extension [LeftOutRows] {
+  /// How many rows there are of each table, as the ledger keeps it.
+  func entries(of share: Int64) -> [LeftOutEntry] {
+    var counts: [TableName: Int64] = [:]
+    for rows in self { counts[TableName(rows.table), default: 0] += Int64(rows.count) }
+    return counts.map { LeftOutEntry(share: share, table: $0, count: $1) }
+  }
+}
+
+/// What a diff of a share says of what its stream has, beside its changes.
+struct ShareClaims {
+  /// The sums of the tables.
+  let states: [SentState.Claim]
+  /// The rows that are sent anew.
+  let resent: [ResendRequest]
+  /// The rows of the receiver's streams that they are asked for.
+  let asked: [StateEntry]
+
+  /// Says it in a manifest.
+  ///
+  /// - Parameters:
+  ///   - manifest: That of the diff.
+  ///   - difference: What is sent.
+  func write(into manifest: inout Manifest, of difference: DatabaseDifference) {
+    let sent = Set(difference.tables.map { TableName($0.definition.name) } + resent.map(\.table))
+    manifest.states = states.compactMap { claim in
+      guard sent.contains(TableName(claim.table)), let digest = Manifest.State.Digest(claim.digest) else { return nil }
+      let buckets = claim.buckets?.sorted { $0.key < $1.key }
+        .compactMap { Manifest.State.Bucket($0.key, beginning: $0.value) }
+      return Manifest.State(table: claim.table, rows: claim.rows, digest: digest, buckets: buckets)
+    }
+    manifest.resent = resent.map { Manifest.Rows(table: $0.table.text, buckets: $0.buckets?.sorted()) }
+    // Who does not understand it would take them for rows that it has twice.
+    if !resent.isEmpty { manifest.critical.append("resent") }
+    manifest.requests = asked.compactMap { state in
+      let buckets = state.difference.flatMap { $0.isEmpty ? nil : $0 }
+      return StreamID(state.stream).map { Manifest.Rows(of: $0, table: state.table.text, buckets: buckets) }
+    }
+  }
 }

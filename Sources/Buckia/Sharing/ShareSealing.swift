@@ -1,5 +1,5 @@
-import BuckiaFormat
 import BuckiaBytes
+import BuckiaFormat
 import SQLiteSchemas
 
 /// Who signs what is shared, and for whom it is encrypted.
@@ -98,5 +98,127 @@ struct ShareSealing {
       try body(group, contents)
     }
     return written
+  }
+}
+
+/// Those recipients of a share who get the same file.
+struct ShareGroup {
+  /// What they are called.
+  let names: [String]
+  /// For whom the file is encrypted; nil for one that is not.
+  let encryption: Encryption?
+
+  /// Everybody who may be named, for a file that is not encrypted.
+  init(names: [String]) {
+    self.names = names
+    encryption = nil
+  }
+
+  private init(_ recipients: [ShareRecipient]) throws {
+    names = recipients.map(\.name)
+    encryption = try Encryption(to: recipients.compactMap(\.key))
+  }
+
+  /// Divides recipients, who all have keys, by what a file can be encrypted for at most. The same people are always divided in the same
+  /// way, so that each gets all files of a share in the same folder.
+  ///
+  /// - Throws: `AgeError` with code `noRecipients` or `mixedRecipients`.
+  static func groups(of recipients: [ShareRecipient]) throws -> [ShareGroup] {
+    let sorted = recipients.sorted { $0.name < $1.name }
+    // Several files would have the same contents, as weakly encrypted as the weakest.
+    let safe = sorted.count { $0.key?.isQuantumSafe == true }
+    guard safe == 0 || safe == sorted.count else { return [try ShareGroup(sorted)] }
+    var groups: [[ShareRecipient]] = []
+    var places: [AgeRecipient: Int] = [:]
+    for recipient in sorted {
+      guard let key = recipient.key else { continue }
+      // Somebody with two names has one key, and opens one file.
+      let place = places[key] ?? places.count / Encryption.recipientLimit
+      places[key] = place
+      if place == groups.count { groups.append([]) }
+      groups[place].append(recipient)
+    }
+    return try groups.map { try ShareGroup($0) }
+  }
+}
+
+/// Somebody a part of a database is shared with.
+public struct ShareRecipient: Hashable, Sendable {
+  /// What they are called here. It tells the shares with different people apart: with the same people under the same names, a share
+  /// goes on where it was.
+  public let name: String
+  /// What is encrypted for them.
+  package let key: AgeRecipient?
+  /// Whether they are a contact whose fingerprint nobody has compared.
+  let isUnconfirmed: Bool
+  /// The key that they sign with, in hex; nil where it is not known.
+  let signer: String?
+
+  /// Names somebody who has no key here. What is shared with them cannot be encrypted.
+  public init(_ name: String) {
+    self.name = name
+    key = nil
+    isUnconfirmed = false
+    signer = nil
+  }
+
+  /// Takes a contact. As long as they are not trusted, it is not known whose card it is, and a remark says so.
+  public init(_ contact: Contact) {
+    name = contact.shareName
+    key = AgeRecipient(x25519: contact.card.encryptionKey.bytes)
+    isUnconfirmed = contact.state != .trusted
+    signer = contact.card.key
+  }
+
+  /// Takes somebody's card. They are known here by their key, and not by what they call themselves.
+  public init(_ card: IdentityCard) {
+    name = card.key
+    key = AgeRecipient(x25519: card.encryptionKey.bytes)
+    isUnconfirmed = false
+    signer = card.key
+  }
+
+  /// Takes a key to encrypt for, of whomever it is.
+  public init(_ recipient: AgeRecipient) {
+    name = recipient.description
+    key = recipient
+    isUnconfirmed = false
+    signer = nil
+  }
+}
+
+/// Whom a text names: a contact, somebody whose card is in a file, or an age recipient.
+package final class Recipients {
+  private let home: BuckiaHome
+  /// The contacts, read once: each of their cards has a signature to be verified.
+  private lazy var contacts = Result { try home.contacts() }
+
+  /// Looks names up among the contacts of a home folder.
+  package init(in home: BuckiaHome) { self.home = home }
+
+  /// Somebody to share with. A name that is nobody's is taken as it is; nothing can be encrypted for it.
+  ///
+  /// - Throws: `BuckiaError` when the contacts or the card cannot be read.
+  package func recipient(_ text: String) throws -> ShareRecipient {
+    if text.lowercased().hasPrefix("age1") { return ShareRecipient(try AgeRecipient(text)) }
+    let contacts = try contacts.get()
+    if let contact = contacts.contact(named: text) { return ShareRecipient(contact) }
+    guard let card = try card(text) else { return ShareRecipient(text) }
+    // Under the name that the person knows, the share is the same as before.
+    if let contact = contacts.all.first(where: { $0.card == card }) { return ShareRecipient(contact) }
+    return ShareRecipient(card)
+  }
+
+  /// A key to encrypt for.
+  ///
+  /// - Throws: `BuckiaError`, with `noSuchContact` for a name that is nobody's.
+  package func key(_ text: String) throws -> AgeRecipient {
+    if let key = try recipient(text).key { return key }
+    return try ShareRecipient(home.contact(named: text)).key ?? AgeRecipient(text)
+  }
+
+  private func card(_ text: String) throws -> IdentityCard? {
+    if text.hasPrefix("buckia-card-") { return try IdentityCard(text) }
+    return FileSystem.exists(text) ? try IdentityCard(contentsOf: text) : nil
   }
 }

@@ -2,9 +2,9 @@ import BuckiaApply
 import BuckiaBytes
 import BuckiaDiff
 import BuckiaLedger
-import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// What was changed in a database since it was last sent, found before the files of others are applied.
 ///
@@ -127,5 +127,101 @@ package struct UnsentChanges {
       throw BuckiaError(
         .unsupported, "what was not sent yet cannot be told from what was: \(reason)", path: copy.path)
     }
+  }
+}
+
+/// What was sent since a snapshot was made, which the snapshot itself keeps: together they are what the others know.
+///
+/// Without it nobody could tell changes that were sent from those that were not, when the next files are applied.
+struct SentChanges {
+  /// The table is in snapshots only, and marks them as such.
+  private static let table = "main.buckia_sent"
+  private static let pieceBytes = 1 << 20
+
+  /// Makes the table in a new snapshot: nothing was sent since.
+  static func begin(in snapshot: borrowing SQLiteConnection) throws {
+    try snapshot.execute("CREATE TABLE \(table)(piece INTEGER PRIMARY KEY, bytes BLOB NOT NULL)")
+  }
+
+  /// Whether a database is a snapshot that Buckia has made.
+  static func areKept(in database: borrowing SQLiteConnection) throws -> Bool {
+    try database.integer("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'buckia_sent'") != nil
+  }
+
+  /// Notes what was sent: everything from the snapshot to what the database was then.
+  ///
+  /// - Parameter snapshot: The side of the comparison that the snapshot was.
+  static func note(_ changeset: TemporaryBuffer, in snapshot: RowSource) throws {
+    // A file is compared through a connection that only reads.
+    guard snapshot.isFile else { return try note(changeset, in: snapshot.connection) }
+    try note(changeset, in: SQLiteConnection(opening: snapshot.connection.path, as: .readWrite))
+  }
+
+  private static func note(_ changeset: TemporaryBuffer, in snapshot: borrowing SQLiteConnection) throws {
+    let transaction = try SQLiteTransaction(on: snapshot)
+    try snapshot.execute("DELETE FROM \(table)")
+    let insert = try snapshot.prepare("INSERT INTO \(table)(bytes) VALUES (?1)", isPersistent: true)
+    try changeset.forEachPiece { bytes in
+      for start in stride(from: 0, to: bytes.count, by: pieceBytes) {
+        let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<min(bytes.count, start + pieceBytes)])
+        try insert.bind(blobCopying: piece, at: 0)
+        try insert.run()
+      }
+    }
+    try transaction.commit()
+  }
+
+  /// Forgets what was sent: it is part of the snapshot now.
+  static func clear(in snapshot: borrowing SQLiteConnection) throws { try snapshot.execute("DELETE FROM \(table)") }
+
+  /// What was noted last, as a changeset; empty when nothing was sent since the snapshot was made.
+  static func read(from snapshot: borrowing SQLiteConnection) throws -> TemporaryBuffer {
+    let changeset = TemporaryBuffer()
+    try snapshot.forEachRow(of: "SELECT bytes FROM \(table) ORDER BY piece") {
+      try changeset.write($0.blobBytes(at: 0))
+    }
+    return changeset
+  }
+}
+
+/// Changes that are nobody's diff: what they meet is no conflict, and nothing is recorded.
+struct PlainChanges {
+  private let changes: TemporaryBuffer
+  private let definitions: [TableDefinition]
+  private let summary: ChangesetSummary
+
+  /// - Parameters:
+  ///   - changes: A changeset.
+  ///   - definitions: Its tables, in its order.
+  init(_ changes: TemporaryBuffer, _ definitions: [TableDefinition]) throws {
+    self.init(changes, definitions, try ChangesetSummary.of(changes))
+  }
+
+  init(_ changes: TemporaryBuffer, _ definitions: [TableDefinition], _ summary: ChangesetSummary) {
+    self.changes = changes
+    self.definitions = definitions
+    self.summary = summary
+  }
+
+  /// Applies the changes to a copy of the database without a ledger. A row gives way to another one of theirs with the same UNIQUE
+  /// value.
+  ///
+  /// - Throws: A fault with a refusal when they do not fit the copy; `SQLiteError`. It is unchanged then.
+  func apply(to copy: borrowing SQLiteConnection, conflicts: ConflictPolicies) throws {
+    var settings = ApplySettings(policies: conflicts, schema: .exact, recordsConflicts: false, time: 0)
+    settings.keepsLedger = false
+    settings.makesRoom = true
+    settings.indexPolicy = .keep
+    let incoming = IncomingChanges(
+      key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
+      changeset: changes, feed: ChangesetFeed(summary))
+    let connection = SQLiteConnection(sharing: copy)
+    let session = settings.session(on: connection)
+    let transaction = try SQLiteTransaction(on: connection)
+    try session.whileReady {
+      let plan = try Receiver.plan(incoming, on: connection, settings: settings, session: session)
+      _ = try plan.apply(in: transaction)
+    }
+    try transaction.commit()
   }
 }

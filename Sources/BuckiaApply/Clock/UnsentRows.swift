@@ -1,3 +1,4 @@
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
@@ -150,5 +151,83 @@ final class UnsentRows: UnsentRowSource {
           code: refusal.code, message: "a row of \(table.name) cannot be as others know it", path: other.path)
       }
     }
+  }
+}
+
+/// Knows which rows of a table were changed here and not sent.
+protocol UnsentRowSource: AnyObject {
+  var table: TableDefinition { get }
+  /// Whether it is asked only about rows that are not as the author of a change saw them, because each question costs something.
+  var isAskedLate: Bool { get }
+  /// What was done to a row; nil for nothing.
+  func edit(of row: ClockKeyRecord) throws -> UnsentRows.Edit?
+  /// What was done to all rows, as far as it is known without asking about each.
+  func edits() throws -> [UnsentRows.Edit]
+  /// Notes what is left of what was done to a row, now that the others know it otherwise.
+  func note(_ operation: UnsentRows.Operation, _ columns: ColumnSet, shared: [UInt8]?, of row: ClockKeyRecord) throws
+}
+
+/// The rows of one table that were edited here since the author of a diff was told of them by a share.
+final class RowsEditedSinceShare: UnsentRowSource {
+  let table: TableDefinition
+  let isAskedLate = true
+  private let sharing: any SharingParticipant
+
+  init(of table: TableDefinition, knownTo sharing: any SharingParticipant) {
+    self.table = table
+    self.sharing = sharing
+  }
+
+  func edit(of row: ClockKeyRecord) throws -> UnsentRows.Edit? {
+    let told = try sharing.valuesBeforeEdits(ofRow: row.bytes, in: TableName(table.name))
+    guard !told.isEmpty else { return nil }
+    var columns = ColumnSet()
+    var shared = ChangesetWriter()
+    for (place, column) in table.changesetColumns.enumerated() {
+      if let value = told[ASCIIName.folded(column)] {
+        columns.insert(place)
+        shared.append(encoded: value)
+      } else {
+        shared.appendUndefined()
+      }
+    }
+    return UnsentRows.Edit(key: row, operation: .update, columns: columns, shared: shared.bytes)
+  }
+
+  func edits() -> [UnsentRows.Edit] { [] }
+
+  /// Whoever shares looks themselves at what the diff has changed.
+  func note(_ operation: UnsentRows.Operation, _ columns: ColumnSet, shared: [UInt8]?, of row: ClockKeyRecord) {}
+}
+
+/// What was changed here and not been sent, for the policy `latest`: it counts as later than all that arrives, since
+/// the diff that sends it will be.
+package final class UnsentEdits {
+  private let rows: [TableName: UnsentRows]
+
+  /// Takes what was not sent. It must be called outside of the transactions in which files are applied.
+  ///
+  /// - Parameters:
+  ///   - reversal: A changeset that leads back from the database to what was sent, in the columns of the local tables.
+  ///   - definitions: The local tables.
+  /// - Throws: `ChangesetError` when the changeset is damaged; `SQLiteError`.
+  package init(
+    takenBackBy reversal: TemporaryBuffer, _ definitions: [TableDefinition], on connection: borrowing SQLiteConnection
+  ) throws {
+    let sections = TableSections(try ChangesetSummary.of(reversal), of: reversal)
+    var rows: [TableName: UnsentRows] = [:]
+    for (index, table) in definitions.enumerated() where table.module == nil {
+      rows[TableName(table.name)] = try UnsentRows(of: table, takenBackBy: sections, number: index, on: connection)
+    }
+    self.rows = rows
+  }
+
+  /// What was not sent of a table; nil for nothing.
+  func rows(of table: TableName) -> UnsentRows? { rows[table] }
+
+  /// Makes the rows that others have changed meanwhile, too, what these know, in another database: the one from which
+  /// the next diff is made.
+  package func writeShared(to other: borrowing SQLiteConnection) throws {
+    for rows in rows.values { try rows.writeShared(to: other) }
   }
 }

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -121,5 +122,104 @@ struct IndexSchema {
       }
     }
     return found
+  }
+}
+
+/// A full-text or R-tree index: a virtual table that stores what is written to it, and nothing else.
+///
+/// Triggers of the indexed tables keep it up to date. See <https://sqlite.org/fts5.html>,
+/// <https://sqlite.org/fts3.html>, <https://sqlite.org/rtree.html> and <https://sqlite.org/geopoly.html>.
+struct IndexTable: Hashable {
+  let name: TableName
+  /// The name of the module, in lower case.
+  let module: String
+  /// The external content of a full-text index: a table or view from which it can be rebuilt. Nil when there is none.
+  let content: TableName?
+
+  private static let modules: Set<String> = ["fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopoly"]
+
+  /// Nil when the virtual table is not an index.
+  init?(_ name: TableName, _ definition: VirtualTableDefinition) {
+    let module = ASCIIName.folded(definition.module)
+    guard Self.modules.contains(module) else { return nil }
+    self.name = name
+    self.module = module
+    let content = module == "fts5" ? definition.fullTextContent : module == "fts4" ? definition.option("content") : nil
+    self.content = content.flatMap { $0.isEmpty ? nil : TableName($0) }
+  }
+
+  /// The statement that rebuilds the index from its content. See <https://sqlite.org/fts5.html#the_rebuild_command>.
+  var rebuildStatement: String { "INSERT INTO main.\(name.quoted)(\(name.quoted)) VALUES ('rebuild')" }
+}
+
+/// Full-text indexes with external content that no trigger maintains: they are rebuilt from their content.
+extension IndexSchema {
+  /// Rebuilds an index without triggers if its content has changed.
+  ///
+  /// - Parameters:
+  ///   - index: The index.
+  ///   - changed: The tables whose rows have changed.
+  /// - Returns: A remark for the report; nil when there was nothing to do.
+  /// - Throws: `SQLiteError` when the database fails.
+  func rebuildWithoutTriggers(
+    _ index: IndexTable, after changed: Set<TableName>, on connection: borrowing SQLiteConnection
+  ) throws(SQLiteError) -> Remark? {
+    guard let content = index.content, !sources(of: content).isDisjoint(with: changed), !isMaintained(index) else {
+      return nil
+    }
+    if let reason = try connection.failure(ofRunning: index.rebuildStatement) {
+      return Remark(
+        .indexNotRebuilt, index.module, index.name.text, content.text, "was not kept up to date (it has no triggers)",
+        reason)
+    }
+    return Remark(.indexRebuilt, index.module, index.name.text, content.text)
+  }
+
+  func isView(_ name: TableName) -> Bool { views[name] != nil }
+
+  /// Whether triggers maintain an index with external content: those of its content table, or TEMP triggers on it.
+  private func isMaintained(_ index: IndexTable) -> Bool {
+    guard let content = index.content else { return false }
+    // The triggers that maintain an index over a view are those of the view's tables.
+    let own = isView(content) ? Array(triggers.values.joined()) : triggers[content] ?? []
+    let temporary = temporaryTriggers.filter { $0.table == content || isView(content) }
+    return (own + temporary).contains { trigger in
+      guard let definition = TriggerDefinition(parsing: trigger.sql) else {
+        return SQLReferences(of: trigger.sql).names.contains(index.name)
+      }
+      return definition.statements.contains { $0.target == index.name }
+    }
+  }
+
+  /// The tables that a table or view takes its rows from, itself included.
+  func sources(of content: TableName) -> Set<TableName> {
+    var found: Set<TableName> = [content]
+    var open = [content]
+    while let next = open.popLast() {
+      guard let sql = views[next] else { continue }
+      for source in SQLReferences(of: sql).sources where found.insert(source).inserted { open.append(source) }
+    }
+    return found
+  }
+}
+
+extension IndexMaintenance {
+  /// Rebuilds the indexes that no trigger maintains, when changes were applied with triggers on.
+  ///
+  /// - Parameter changed: The tables that were written.
+  /// - Returns: Remarks for the report.
+  /// - Throws: `SQLiteError` when the database fails.
+  static func rebuildIndexesWithoutTriggers(changed: [TableName], in session: ApplySession) throws -> [Remark] {
+    guard !changed.isEmpty else { return [] }
+    let schema = try session.indexSchema()
+    guard schema.indexes.contains(where: { $0.content != nil }) else { return [] }
+    let reached = Set(changed)
+    var remarks: [Remark] = []
+    for index in schema.indexes {
+      if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {
+        remarks.append(remark)
+      }
+    }
+    return remarks
   }
 }

@@ -1,4 +1,5 @@
 import BuckiaBytes
+import SQLiteConnections
 import SQLiteSchemas
 
 /// The part of a trigger that maintains one index, ready to be copied.
@@ -150,5 +151,199 @@ final class IndexTriggerSwitch {
     guard isOn[number] else { return 0 }
     running = number
     return 1
+  }
+}
+
+/// An index that cannot be maintained, and why.
+struct UnmaintainedIndex {
+  let name: TableName
+  /// The name of the module.
+  let module: String
+  /// The table whose changes the index lacks.
+  let table: TableName
+  /// The reason, as a clause.
+  let reason: String
+}
+
+/// Finds the triggers that maintain indexes.
+struct IndexTriggerFinder {
+  let schema: IndexSchema
+  let session: ApplySession
+  /// The parts of triggers to be copied, in the order in which they fire.
+  private(set) var found: [IndexTrigger] = []
+  /// The indexes that cannot be maintained, by the schema alone.
+  private(set) var unmaintained: [UnmaintainedIndex] = []
+  private var knownRules: TriggerRules?
+
+  init(_ schema: IndexSchema, in session: ApplySession) {
+    self.schema = schema
+    self.session = session
+  }
+
+  /// What triggers may do, read when it first matters.
+  mutating func rules() throws -> TriggerRules {
+    if let knownRules { return knownRules }
+    let rules = try TriggerRules(session.connection)
+    knownRules = rules
+    return rules
+  }
+
+  /// Adds the triggers of a table.
+  mutating func addTriggers(of table: TableName) throws {
+    for trigger in schema.triggers[table] ?? [] {
+      guard let definition = TriggerDefinition(parsing: trigger.sql) else {
+        let names = SQLReferences(of: trigger.sql).names
+        for index in schema.indexes where names.contains(index.name) {
+          addUnmaintained(index, of: table, "its trigger \"\(trigger.name)\" cannot be understood")
+        }
+        continue
+      }
+      let calls = try definition.statements.map { statement in
+        if statement.references.calledFunctions.isEmpty { return [String]() }
+        return try rules().applicationFunctions(in: statement.references, schema)
+      }
+      for target in targets(of: definition, calling: calls) {
+        if let index = schema.index(named: target) {
+          if let part = IndexTrigger(definition, calling: calls, of: table, on: index, in: schema) {
+            found.append(part)
+          }
+        } else if let module = schema.otherVirtualTables[target] {
+          unmaintained.append(
+            UnmaintainedIndex(
+              name: target, module: module, table: table, reason: "what a table of this module does is not known here"))
+        } else if schema.views[target] != nil {
+          for index in schema.indexes(writtenThrough: target) {
+            addUnmaintained(index, of: table, "its triggers write to it through the view \"\(target)\"")
+          }
+        }
+      }
+    }
+  }
+
+  /// What a trigger writes to, each once: the targets of its statements, and the indexes whose names it passes to functions of
+  /// the application.
+  private func targets(of definition: TriggerDefinition, calling calls: [[String]]) -> [TableName] {
+    var targets: [TableName] = []
+    var seen: Set<TableName> = []
+    for (statement, functions) in zip(definition.statements, calls) {
+      if let target = statement.target {
+        if seen.insert(target).inserted { targets.append(target) }
+      } else if !functions.isEmpty {
+        for index in schema.indexes where statement.references.names.contains(index.name) {
+          if seen.insert(index.name).inserted { targets.append(index.name) }
+        }
+      }
+    }
+    return targets
+  }
+
+  private mutating func addUnmaintained(_ index: IndexTable, of table: TableName, _ reason: String) {
+    unmaintained.append(UnmaintainedIndex(name: index.name, module: index.module, table: table, reason: reason))
+  }
+
+  /// The triggers, with those for the same event merged, because SQLite fires several TEMP triggers in no defined order.
+  ///
+  /// - Returns: Groups of one trigger, or of a merged trigger followed by the ones that it was merged from.
+  func groups() -> [[IndexTrigger]] {
+    var groups: [(whole: IndexTrigger, parts: [IndexTrigger])] = []
+    for trigger in found {
+      var isMerged = false
+      for place in groups.indices where !isMerged && groups[place].whole.merge(trigger) {
+        groups[place].parts.append(trigger)
+        isMerged = true
+      }
+      if !isMerged { groups.append((trigger, [trigger])) }
+    }
+    return groups.map { $0.parts.count == 1 ? $0.parts : [$0.whole] + $0.parts }
+  }
+}
+
+/// The restrictions of SQLite on the functions and tables that triggers of a schema may use. TEMP triggers are exempt.
+///
+/// They are checked here, because the copy of a trigger must not be able to do what the trigger itself may not.
+/// See <https://sqlite.org/src/doc/latest/doc/trusted-schema.md>.
+struct TriggerRules {
+  /// `SQLITE_DIRECTONLY`.
+  private static let directOnly: Int64 = 0x80000
+  /// `SQLITE_INNOCUOUS`.
+  private static let innocuous: Int64 = 0x200000
+  /// The functions whose results depend on previous statements.
+  private static let statementFunctions: Set<String> = ["changes", "last_insert_rowid", "total_changes"]
+  /// Modules that compute their rows from their arguments, without access to anything else.
+  private static let harmlessModules: Set<String> = ["json_each", "json_tree", "generate_series"]
+
+  private var flags: [String: Int64] = [:]
+  private var unary: Set<String> = []
+  /// The functions that SQLite itself has.
+  private var builtIn: Set<String> = []
+  private var modules: Set<String> = []
+  private let trustsSchema: Bool
+
+  /// Reads the functions, modules and settings of a connection.
+  ///
+  /// - Throws: `SQLiteError` when they cannot be read.
+  init(_ connection: borrowing SQLiteConnection) throws {
+    trustsSchema = try connection.integer("PRAGMA trusted_schema") != 0
+    try connection.forEachRow(of: "SELECT name, narg, flags, builtin FROM pragma_function_list") { row in
+      let name = ASCIIName.folded(row.text(at: 0) ?? "")
+      // The strictest flags of all functions with the name: they are innocuous only if all of them are.
+      let known = flags[name] ?? Self.innocuous
+      let own = row.integer(at: 2)
+      flags[name] = (known | own) & ~Self.innocuous | known & own & Self.innocuous
+      if row.integer(at: 1) == 1 || row.integer(at: 1) == -1 { unary.insert(name) }
+      if row.integer(at: 3) != 0 { builtIn.insert(name) }
+    }
+    try connection.forEachRow(of: "SELECT name FROM pragma_module_list") { row in
+      modules.insert(ASCIIName.folded(row.text(at: 0) ?? ""))
+    }
+  }
+
+  /// Whether a function can be called with one argument.
+  func hasUnaryFunction(_ name: String) -> Bool { unary.contains(name) }
+
+  /// The functions of the application that SQL calls, whether they are there or not: what they do is not known here.
+  ///
+  /// SpatiaLite's `RTreeAlign()`, for one, writes to the index whose name it is given.
+  func applicationFunctions(in references: SQLReferences, _ schema: IndexSchema) -> [String] {
+    references.calledFunctions.filter { name in
+      let isKnown = ["match", "raise"].contains(name) || builtIn.contains(name) || modules.contains(name)
+      return !isKnown && !schema.contains(TableName(name))
+    }.sorted()
+  }
+
+  /// Why the copy of a trigger must not run; nil when it may.
+  func refusal(of trigger: IndexTrigger, in schema: IndexSchema) -> String? {
+    let references = trigger.references
+    if let function = trigger.uncopiedFunction {
+      return "its trigger also calls \(function)(), which may write to the index and is not run here"
+    }
+    if references.raises { return "its trigger calls RAISE(), which could keep out the row itself" }
+    let read = references.sources.union([trigger.index.name])
+    if let hidden = read.first(where: schema.temporaryTables.contains) {
+      return "the TEMP table \"\(hidden)\" hides the table of that name"
+    }
+    if let table = read.first(where: isUnsafe(in: schema)) {
+      return "its trigger reads the virtual table \"\(table)\""
+    }
+    for function in references.functions.sorted() {
+      if trigger.isPartial, Self.statementFunctions.contains(function) {
+        return "its trigger calls \(function)() behind statements that are not run here"
+      }
+      guard let flags = flags[function] else { continue }
+      if flags & Self.directOnly != 0 { return "its trigger calls \(function)(), which no trigger may" }
+      if !trustsSchema, flags & Self.innocuous == 0 {
+        return "its trigger calls \(function)(), and the connection does not trust its schema"
+      }
+    }
+    return nil
+  }
+
+  /// Whether a name is that of a virtual table which is not an index, or of an eponymous one.
+  private func isUnsafe(in schema: IndexSchema) -> (TableName) -> Bool {
+    { table in
+      let name = ASCIIName.folded(table.text)
+      if schema.otherVirtualTables[table] != nil { return true }
+      return !schema.contains(table) && modules.contains(name) && !Self.harmlessModules.contains(name)
+    }
   }
 }

@@ -1,8 +1,8 @@
 import BuckiaBytes
 import BuckiaLedger
-import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// Applies what is held of earlier diffs, as far as there is a place for it now: by the rules and in the order in which it
 /// would have been applied had the place been there.
@@ -179,5 +179,98 @@ extension HeldPart {
   fileprivate func isAnyNew(beside rest: HeldTable?) -> Bool {
     guard let rest else { return true }
     return !rest.isWhole && (isWhole || !Set(columns).isSubset(of: rest.columns))
+  }
+}
+
+/// What has become now of a diff of which parts were held.
+package struct ReleasedDiff: Sendable {
+  /// The diff's ledger entry.
+  let entry: Int64
+  /// What has become of it.
+  private(set) var outcome: DiffOutcome
+  /// Whether any part of it has been applied.
+  private(set) var isApplied = false
+  private var counts = ApplyCounts()
+  /// The parts that could not be applied, although there is a place for them.
+  private(set) var failures: [Remark] = []
+
+  init(_ part: HeldPart, from senders: KnownSenders) {
+    entry = part.entry
+    outcome = DiffOutcome(id: part.diff, path: part.file, sender: senders.shown(part.senderKey), state: .applied)
+    outcome.senderKey = LedgerEntries.verifiedKey(of: part.senderKey)
+  }
+
+  /// Adds what applying a part did.
+  mutating func add(_ part: ApplyCounts, changedTables: [String], warnings: [Remark]) {
+    isApplied = true
+    counts += part
+    outcome.set(counts)
+    outcome.changedTables += changedTables
+    outcome.warnings += warnings
+  }
+
+  /// Adds that a part cannot be applied, although there is a place for it.
+  mutating func add(_ refusal: Refusal, of part: HeldPart) {
+    outcome.code = refusal.code
+    failures.append(Remark(.heldNotApplied, part.file, part.table, EscapedText.line(refusal.reason)))
+  }
+
+  /// What the report of another file says of it, before which it was released.
+  var remarks: [Remark] {
+    (isApplied ? [Remark(.heldAppliedFirst, outcome.path)] : []) + failures
+  }
+
+  /// Says what is still held, when all parts have been tried.
+  mutating func finish(holding held: [HeldSummary]) {
+    if !held.isEmpty {
+      outcome.state = .held
+      outcome.heldParts = held.reduce(0) { $0 + $1.partCount }
+    }
+    var reasons = isApplied ? ["what was kept of it has found its place"] : []
+    reasons += failures.map(\.description)
+    if !held.isEmpty { reasons.append(HeldSummary.reason(held)) }
+    outcome.reason = EscapedText.line(reasons.joined(separator: "; "))
+  }
+}
+
+/// What is held of earlier files.
+extension Receiver {
+  /// Applies what is held of earlier files, as far as the application's own upgrade has made a place for it since. A part that
+  /// fails stays held, and the report says why; the others are applied.
+  ///
+  /// - Returns: What became of the files of which something was applied, or could not be.
+  /// - Throws: What is not a part's own fault; nothing has been applied then.
+  package func releaseHeld() throws -> [DiffOutcome] {
+    while true {
+      let effects = settings.observer?.mark ?? 0
+      do {
+        let transaction = try SQLiteTransaction(on: session.connection)
+        let released = try HeldRelease(present, session).run()
+        try session.effects.write(on: session.connection)
+        try KeyRanges.move(on: session.connection)
+        try transaction.commit()
+        session.noteToldOfFailures()
+        return released.map(\.outcome)
+      } catch {
+        settings.observer?.rewind(to: effects)
+        session.forget()
+        session.effects = EffectQueue()
+        guard let lost = error as? HeldRelease.TransactionLost else { throw error }
+        if isPartOfAnother, !session.connection.isInTransaction { throw ReplicationError.transactionLost(lost.cause) }
+        try note(lost)
+      }
+    }
+  }
+
+  /// Remembers that a held part cannot be applied, of which SQLite has rolled back everything.
+  ///
+  /// - Throws: The failure, when it is not the part's fault.
+  func note(_ lost: HeldRelease.TransactionLost) throws {
+    if (lost.cause as? SQLiteError)?.isFullDisk == true {
+      try rehearsing { _ in _ = try HeldRelease(present, session).run() }
+    }
+    if session.heldFailures[lost.part] != nil { return }
+    guard let refusal = (lost.cause as? any FileFault)?.refusal else { throw lost.cause }
+    session.noteFailure(of: lost.part, refusal)
   }
 }

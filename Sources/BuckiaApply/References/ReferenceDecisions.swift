@@ -1,6 +1,7 @@
-import SQLiteSchemas
+import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// What is decided about the references that a run of a diff has broken: one run hands it to the next.
 ///
@@ -261,5 +262,119 @@ extension RowCopy {
       for place in places { writer.append(values[place], of: bytes) }
     }
     return writer.bytes
+  }
+}
+
+/// The rows of one table that a diff may not change as it says, because a reference would lead nowhere then.
+final class StayingRows {
+  /// What stays of a row.
+  struct Row {
+    /// True if other rows refer to it, so that it may not be deleted.
+    var isReferredTo = false
+    /// The places in the local layout of the columns that keep their values.
+    var places: Set<Int> = []
+    /// Why, for people.
+    var reason: [UInt8]
+  }
+
+  /// The places of the columns that others refer to, where no row may lose any of their values or be deleted; nil for most tables.
+  var referredPlaces: Set<Int>?
+
+  /// What stays of a row; nil where everything may be changed.
+  subscript(key: [UInt8]) -> Row? {
+    guard let referredPlaces else { return rows[key] }
+    return Row(
+      isReferredTo: true, places: referredPlaces.union(rows[key]?.places ?? []),
+      reason: rows[key]?.reason ?? Array("rows here may refer to it, so it stays".utf8))
+  }
+
+  /// The rows, by the values of their keys in the format of changesets.
+  private var rows: [[UInt8]: Row] = [:]
+  /// The rows that were kept in this run: as they are here, and as the changes call them.
+  private(set) var kept: [(local: [UInt8], incoming: [UInt8])] = []
+  private var recorded: Set<[UInt8]> = []
+
+  /// Forgets what a run has done.
+  func beginRun() {
+    kept = []
+    recorded = []
+  }
+
+  /// Keeps a row.
+  ///
+  /// - Returns: True if it was not kept before.
+  @discardableResult
+  func keep(_ key: [UInt8], because reason: @autoclosure () throws -> String) rethrows -> Bool {
+    if rows[key]?.isReferredTo == true { return false }
+    if rows[key] == nil { rows[key] = Row(reason: Array(try reason().utf8)) }
+    rows[key]?.isReferredTo = true
+    return true
+  }
+
+  /// Keeps the values of some columns of a row.
+  func keep(_ places: [Int], of key: [UInt8], because reason: @autoclosure () throws -> String) rethrows {
+    if rows[key] == nil { rows[key] = Row(reason: Array(try reason().utf8)) }
+    rows[key]?.places.formUnion(places)
+  }
+
+  /// Notes that a row was kept which a change was to delete.
+  func noteKept(_ local: [UInt8], as incoming: [UInt8]) { kept.append((local, incoming)) }
+
+  /// Notes that a conflict is recorded for a row.
+  ///
+  /// - Returns: True if none was recorded for it in this run.
+  func noteRecorded(_ key: [UInt8]) -> Bool { recorded.insert(key).inserted }
+}
+
+/// Changes after which a reference would lead nowhere.
+extension TableApplier {
+  /// Leaves out what must not be done to the row of the change in hand.
+  ///
+  /// - Returns: True if anything of the change is left to be applied.
+  func keepReferences(_ staying: StayingRows, _ bytes: RawSpan) throws -> Bool {
+    guard let local = try writer.currentRow(bytes) else { return true }
+    defer { local.release() }
+    var writer = ChangesetWriter()
+    for place in statements.match.local.keyIndexes { writer.append(local.value(at: place)) }
+    guard let row = staying[writer.bytes] else { return true }
+    let incident = ConflictIncident(kind: .foreignKey, change: change, local: local, message: row.reason)
+    switch change.operation {
+    case .delete:
+      guard row.isReferredTo else { return true }
+      staying.noteKept(writer.bytes, as: RowKey(of: header).bytes(of: change, bytes))
+      try record(incident, .keptLocal, bytes)
+      return false
+    case .insert:
+      guard !holdsNew(local, bytes) else { return true }
+      try record(incident, .keptLocal, bytes)
+      return false
+    case .update:
+      let columns = stayingColumns(row)
+      guard !columns.isEmpty else { return true }
+      let isLeft = columns != change.changed
+      // A change that a constraint puts off comes here again.
+      if staying.noteRecorded(writer.bytes) { try record(incident, isLeft ? .merged : .keptLocal, bytes) }
+      change.leaveOut(columns)
+      return isLeft
+    }
+  }
+
+  /// The columns that the UPDATE in hand is to change and that keep their values.
+  private func stayingColumns(_ row: StayingRows.Row) -> ColumnMask {
+    var columns = ColumnMask()
+    for column in 0..<statements.columnCount
+    where change.changed.contains(column) && row.places.contains(statements.match.columns[column]) {
+      columns.insert(column)
+    }
+    return columns
+  }
+
+  /// True if the change in hand may be done as a whole.
+  func mayChangeReferences(_ staying: StayingRows, _ bytes: RawSpan) throws -> Bool {
+    guard change.operation == .update, let local = try writer.currentRow(bytes) else { return true }
+    defer { local.release() }
+    var writer = ChangesetWriter()
+    for place in statements.match.local.keyIndexes { writer.append(local.value(at: place)) }
+    return staying[writer.bytes].map { stayingColumns($0).isEmpty } ?? true
   }
 }

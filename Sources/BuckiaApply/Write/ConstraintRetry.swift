@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -69,5 +70,155 @@ struct ConstraintRetry {
         if refused != nil { try applier.giveUp(bytes) }
       }
     }
+  }
+}
+
+/// A change that a constraint refused, to be tried again when the others of its table are done. There can be millions.
+struct DeferredChange {
+  /// The offset of the change among the deferred ones, and two flags in the lowest bits.
+  private let packed: Int
+
+  init(offset: Int, _ refusal: SQLiteRefusal, isDecided: Bool) {
+    packed = offset << 2 | (refusal.isUniqueness ? 1 : 0) | (isDecided ? 2 : 0)
+  }
+
+  /// The offset of the change among the deferred ones.
+  var offset: Int { packed >> 2 }
+  /// Whether another row has the value or the key that the change gives its own.
+  var isUniqueViolation: Bool { packed & 1 != 0 }
+  /// Whether it met a local row, and the incoming version is to win.
+  var isDecided: Bool { packed & 2 != 0 }
+}
+
+/// Reads the deferred changes of a table one by one, in any order.
+struct DeferredChangeReader {
+  private let window: ChangesetWindow
+  private let walk: ChangeWalk
+
+  init(_ bytes: TemporaryBuffer, _ walk: ChangeWalk) {
+    window = ChangesetWindow(bytes)
+    self.walk = walk
+  }
+
+  /// Gives a change to `body`, which must not read another one.
+  ///
+  /// - Returns: What `body` returns; nil when no change stands there.
+  /// - Throws: `ByteStreamError` when the changes cannot be read; whatever `body` throws.
+  func read<Result>(_ item: DeferredChange, _ body: (ChangePlace, RawSpan) throws -> Result) throws -> Result? {
+    try window.withChange(at: item.offset, walk, body)
+  }
+}
+
+/// The UNIQUE constraints and indexes of one table beside its key, with a way to look up which row has a value in them.
+///
+/// Made when the first row of the table violates one. Rows are told apart by a number: the rowid, or a hash of the key
+/// in tables without one.
+final class UniqueIndexes {
+  /// An index over whole columns: which row blocks a change can be looked up.
+  private struct Plain {
+    /// Places in the local layout.
+    let members: [Int]
+    /// `?1…`: the members' values. Gives the rows that have them.
+    let lookup: PreparedStatement
+  }
+
+  private let plain: [Plain]
+  /// Whether there are others: over expressions, generated columns, or some rows only.
+  let hasOpaque: Bool
+  /// The places in the layout of all columns that a change can leave a unique place by; nil for any.
+  let members: Set<Int>?
+
+  init(_ statements: TableStatements) throws {
+    let local = statements.match.local
+    let offset = local.isKeyedByRowID ? 1 : 0
+    var names: [(name: String, isPartial: Bool)] = []
+    let list = "SELECT name, partial FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'"
+    try statements.connection.forEachRow(of: list, binding: [local.name]) {
+      names.append(($0.text(at: 0) ?? "", $0.integer(at: 1) != 0))
+    }
+    var plain: [Plain] = []
+    var members: Set<Int> = []
+    var hasOpaque = false
+    for (name, isPartial) in names {
+      var columns: [Int] = []
+      var terms: [String] = []
+      var isWhole = !isPartial
+      let parts = "SELECT name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key"
+      try statements.connection.forEachRow(of: parts, binding: [name]) { row in
+        if let column = row.text(at: 0).flatMap({ local.column(named: $0) }) {
+          columns.append(column + offset)
+          // The column's affinity applies to the value, as it does when the value is stored.
+          terms.append(
+            "\(statements.layout[column + offset]) = ?\(columns.count) COLLATE \(SQLText.identifier(row.text(at: 1) ?? ""))"
+          )
+        } else {
+          isWhole = false
+        }
+      }
+      guard isWhole, !columns.isEmpty else {
+        hasOpaque = true
+        continue
+      }
+      members.formUnion(columns)
+      let query =
+        "SELECT \(statements.identity) FROM main.\(statements.name.quoted) WHERE \(terms.joined(separator: " AND "))"
+      plain.append(
+        Plain(members: columns, lookup: PreparedStatement(try statements.connection.prepare(query, isPersistent: true)))
+      )
+    }
+    self.plain = plain
+    self.hasOpaque = hasOpaque
+    self.members = hasOpaque ? nil : members
+  }
+
+  /// The number of another row that has a place which a row is to have.
+  ///
+  /// - Parameters:
+  ///   - own: The number of the row itself, when it is in the table.
+  ///   - moves: Whether the row's value at a place of the layout is to change.
+  ///   - bind: Binds the value that the row is to have at a place of the layout; false when it is NULL, which blocks no
+  ///     other row.
+  /// - Returns: Nil when there is none, as far as can be looked up.
+  func occupant(
+    besides own: UInt64?, moves: (Int) -> Bool, bind: (Int, borrowing SQLiteStatement, Int) throws -> Bool
+  ) throws -> UInt64? {
+    for index in plain where index.members.contains(where: moves) {
+      let statement = index.lookup
+      defer { statement.statement.reset() }
+      var isWhole = true
+      for (parameter, place) in index.members.enumerated() where isWhole {
+        isWhole = try bind(place, statement.statement, parameter)
+      }
+      guard isWhole else { continue }
+      while try statement.statement.step() {
+        let number = RowNumber.read(statement.statement, from: 0)
+        if number != own { return number }
+      }
+    }
+    return nil
+  }
+}
+
+/// What tells the rows of a table apart while it is written: the rowid, or a hash of the key as it is stored.
+///
+/// Two keys can share a hash. Then a change is tried that cannot help, and nothing worse.
+enum RowNumber {
+  /// Reads the columns that `TableStatements.identity` names.
+  static func read(_ row: borrowing SQLiteStatement, from first: Int) -> UInt64 {
+    if row.columnCount == first + 1, row.storageClass(at: first) == .integer {
+      return UInt64(bitPattern: row.integer(at: first))
+    }
+    var hasher = Hasher()
+    for column in first..<row.columnCount {
+      hasher.combine(row.storageClass(at: column).rawValue)
+      switch row.storageClass(at: column) {
+      case .null: break
+      case .integer: hasher.combine(row.integer(at: column))
+      case .real: hasher.combine(row.real(at: column).bitPattern)
+      case .text: hasher.combine(bytes: row.textBytes(at: column))
+      case .blob: hasher.combine(bytes: row.blobBytes(at: column))
+      }
+    }
+    return UInt64(bitPattern: Int64(hasher.finalize()))
   }
 }

@@ -1,5 +1,7 @@
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// One change taken apart: where each of its values lies, and which columns have one.
 ///
@@ -140,5 +142,134 @@ final class DecodedChange {
 
   private func clear(_ start: Int) {
     for index in start..<(start + columnCount) { values[index] = .undefined }
+  }
+}
+
+/// A set of columns by their places, cheap to compare and to hash: statements are looked up by such sets for each row.
+struct ColumnMask: Hashable {
+  /// Columns 0 to 63.
+  private var first: UInt64 = 0
+  /// The columns beyond; no words at the end that are zero, so that equal sets are equal.
+  private var rest: [UInt64] = []
+
+  /// Whether no column is in it.
+  var isEmpty: Bool { first == 0 && rest.isEmpty }
+
+  /// Adds a column.
+  @inline(__always)
+  mutating func insert(_ column: Int) {
+    if column < 64 { first |= 1 << UInt64(column) } else { insertBeyond(column) }
+  }
+
+  private mutating func insertBeyond(_ column: Int) {
+    let word = column / 64 - 1
+    while rest.count <= word { rest.append(0) }
+    rest[word] |= 1 << UInt64(column % 64)
+  }
+
+  /// The columns that are in this set, or in another.
+  func union(_ other: ColumnMask) -> ColumnMask {
+    var union = ColumnMask()
+    union.first = first | other.first
+    union.rest = (0..<max(rest.count, other.rest.count)).map { word($0) | other.word($0) }
+    return union
+  }
+
+  /// Adds the columns of another set.
+  mutating func formUnion(_ other: ColumnMask) { if !other.isEmpty { self = union(other) } }
+
+  /// The columns that are in this set, and not in another.
+  func subtracting(_ other: ColumnMask) -> ColumnMask {
+    if other.isEmpty { return self }
+    var difference = ColumnMask()
+    difference.first = first & ~other.first
+    difference.rest = rest.indices.map { rest[$0] & ~other.word($0) }
+    while difference.rest.last == 0 { difference.rest.removeLast() }
+    return difference
+  }
+
+  private func word(_ index: Int) -> UInt64 { index < rest.count ? rest[index] : 0 }
+
+  /// Whether a column is in it.
+  func contains(_ column: Int) -> Bool {
+    if column < 64 { return first >> UInt64(column) & 1 != 0 }
+    let word = column / 64 - 1
+    return word < rest.count && rest[word] >> UInt64(column % 64) & 1 != 0
+  }
+}
+
+/// The key of a row as bytes: the values of its columns in the order of the key, as a changeset has them.
+struct RowKey {
+  private let columns: [Int]
+
+  init(of table: ChangesetTable) {
+    columns = table.keyFlags.indices.filter { table.isKey($0) }.sorted { table.keyFlags[$0] < table.keyFlags[$1] }
+  }
+
+  /// The key of the row that a change is about.
+  func bytes(of change: DecodedChange, _ bytes: RawSpan) -> [UInt8] {
+    var writer = ChangesetWriter()
+    for column in columns { writer.append(change.row(column), of: bytes) }
+    return writer.bytes
+  }
+
+  /// What tells the row of an INSERT or UPDATE apart among the changes of its table: its key, or all that the change says where
+  /// the key holds NULL.
+  func identity(of change: DecodedChange, _ bytes: RawSpan) -> [UInt8] {
+    guard change.hasNullKey else { return self.bytes(of: change, bytes) }
+    var writer = ChangesetWriter()
+    for value in change.newRow where value.isDefined { writer.append(value, of: bytes) }
+    return writer.bytes
+  }
+}
+
+extension RowIdentity {
+  /// The identity of the row that a change is about: its key, or all of its values where the key holds NULL.
+  init(of change: DecodedChange, in table: ChangesetTable, _ bytes: RawSpan) {
+    let columns = (0..<table.columnCount).filter { change.hasNullKey || table.isKey($0) }
+    self.init(columns.map { change.row($0) }, in: bytes)
+  }
+}
+
+/// The changes of each table of a changeset, so that those of one can be read without all the others.
+struct TableSections {
+  private let summary: ChangesetSummary
+  private let changeset: TemporaryBuffer
+  private let places: [TableName: Int]
+
+  /// - Parameters:
+  ///   - summary: What the changeset holds.
+  ///   - changeset: The changes.
+  init(_ summary: ChangesetSummary, of changeset: TemporaryBuffer) {
+    self.summary = summary
+    self.changeset = changeset
+    places = Dictionary(summary.tables.enumerated().map { (TableName($1.table.name), $0) }) { first, _ in first }
+  }
+
+  /// The table with a name, as the changeset describes it.
+  func table(named name: TableName) -> ChangesetTable? { places[name].map { summary.tables[$0].table } }
+
+  /// Whether any change of a table is a DELETE or an UPDATE: only these can take away a value that others refer to.
+  func takeAway(from table: TableName) -> Bool {
+    places[table].map { summary.tables[$0].updated + summary.tables[$0].deleted > 0 } ?? false
+  }
+
+  /// Passes each change of a table to `body`, in their order.
+  func forEachChange(of name: TableName, _ body: (DecodedChange, RawSpan) throws -> Void) throws {
+    guard let place = places[name] else { return }
+    let table = summary.tables[place].table
+    let window = ChangesetWindow(changeset)
+    let change = DecodedChange(of: table)
+    for section in summary.sections where section.table == place {
+      var stretches = ChangeStretches(section.changes, of: table, in: window)
+      while try stretches.advance() {
+        try window.withBytes { bytes in
+          while let place = stretches.next(in: bytes) {
+            change.read(place, in: bytes)
+            try body(change, bytes)
+          }
+        }
+      }
+    }
   }
 }

@@ -1,7 +1,7 @@
 import BuckiaBytes
-import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// The prepared statements that apply the changes of one table, each made once.
 ///
@@ -360,5 +360,52 @@ extension SQLiteStatement {
   /// Binds a row of values, the first at the given index; undefined ones are left alone.
   func bind(_ row: [ValueSlice], in bytes: RawSpan, from start: Int = 0) throws(SQLiteError) {
     for index in row.indices where row[index].isDefined { try bind(row[index], in: bytes, at: start + index) }
+  }
+}
+
+extension TableStatements {
+  /// What the statements that write to a table say about conflicts: `OR ABORT ` where the table itself says otherwise,
+  /// which would lose rows without a word, and nothing elsewhere, where it is the same.
+  ///
+  /// It is not said without need because it would override what triggers say that the statement fires, such as the
+  /// INSERT OR REPLACE of spatial indexes (<https://sqlite.org/lang_createtrigger.html>).
+  ///
+  /// - Parameters:
+  ///   - table: The table.
+  ///   - known: The statement that it was created with, where that has been read. `sqlite_schema` has no index, and a
+  ///     database may have ten thousand tables.
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  static func conflictClause(
+    of table: TableName, createdBy known: String? = nil, on connection: borrowing SQLiteConnection
+  ) throws -> String {
+    let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+    guard let sql = try known ?? connection.text(query, binding: [table.text]) else { return "OR ABORT " }
+    return ConflictClauses.occur(in: sql) ? "OR ABORT " : ""
+  }
+}
+
+extension TableStatements {
+  /// Whether SQLite computes anything from the values of a table's rows while it writes them: for an index on an expression
+  /// or over some rows only, a generated column, a CHECK constraint, or a trigger.
+  ///
+  /// - Parameters:
+  ///   - table: The table.
+  ///   - known: The statement that it was created with, where that has been read.
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  static func hasExpressions(
+    over table: TableDefinition, createdBy known: String?, on connection: borrowing SQLiteConnection
+  ) throws(SQLiteError) -> Bool {
+    guard table.module == nil else { return false }
+    if !table.generated.isEmpty { return true }
+    let query = """
+      SELECT 1 FROM pragma_index_list(?1, 'main') AS list
+      WHERE list.partial OR EXISTS (SELECT 1 FROM pragma_index_xinfo(list.name, 'main') WHERE cid = -2)
+      UNION ALL SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+      UNION ALL SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+      """
+    if try connection.integer(query, binding: [table.name]) != nil { return true }
+    let creation = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+    let sql = if let known { known } else { try connection.text(creation, binding: [table.name]) ?? "" }
+    return !CheckConstraints.expressions(in: sql).isEmpty
   }
 }

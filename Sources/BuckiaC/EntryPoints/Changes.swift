@@ -80,3 +80,146 @@ package func buckia_changes_read(
 
 @c @implementation
 package func buckia_changes_close(_ changes: OpaquePointer?) { Handle.free(changes, as: ChangeStream.self) }
+
+/// What `buckia_changes` points to: the changes of a file, of which C sees one at a time.
+///
+/// The bytes of the present change are copied into one buffer, and its values point into that.
+final class ChangeStream {
+  /// The manifest of the file; nil for a raw changeset.
+  let manifest: CText?
+  private var iteration: ChangeIteration
+  private let change: UnsafeMutablePointer<buckia_change>
+  /// The old values, and behind them the new ones.
+  private var values = UnsafeMutableBufferPointer<buckia_value>(start: nil, count: 0)
+  private var longValues: [LongValue?] = []
+  private var isKey = UnsafeMutableBufferPointer<Bool>(start: nil, count: 0)
+  private var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+  private var table = CText("")
+  private var columns = CTexts([])
+
+  init(_ file: InspectedFile) {
+    manifest = file.manifest.map { CText($0.lineText()) }
+    iteration = ChangeIteration(of: file)
+    change = .allocate(capacity: 1)
+    change.initialize(to: buckia_change())
+  }
+
+  deinit {
+    change.deallocate()
+    values.deallocate()
+    isKey.deallocate()
+    bytes.deallocate()
+  }
+
+  /// Goes on to the next change.
+  ///
+  /// - Returns: The change, which is good until the next call; nil behind the last one.
+  func next() throws -> UnsafePointer<buckia_change>? {
+    longValues.removeAll(keepingCapacity: true)
+    // What was given before is not good any more.
+    change.pointee.column_count = 0
+    let found: Void? = try iteration.next { next, columns, scan, source in
+      guard let table = scan.reader.table else { return }
+      if next.startsTable { begin(table, columns) }
+      copy(source.extracting(next.range))
+      let count = table.columnCount
+      for column in 0..<count {
+        set(column, scan.reader.old[column], of: next, scan)
+        set(count + column, scan.reader.new[column], of: next, scan)
+      }
+      fill(next, count)
+    }
+    return found == nil ? nil : UnsafePointer(change)
+  }
+
+  private func begin(_ table: ChangesetTable, _ names: [String]) {
+    self.table = CText(table.name)
+    columns = CTexts(names)
+    values.deallocate()
+    values = .allocate(capacity: 2 * table.columnCount)
+    values.initialize(repeating: buckia_value())
+    isKey.deallocate()
+    isKey = .allocate(capacity: table.columnCount)
+    _ = isKey.initialize(from: (0..<table.columnCount).map { table.isKey($0) })
+  }
+
+  private func copy(_ source: RawSpan) {
+    if bytes.count < source.byteCount {
+      bytes.deallocate()
+      bytes = .allocate(byteCount: max(2 * source.byteCount, 4_096), alignment: 16)
+    }
+    // Sound: there is room for all of it.
+    source.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: bytes[..<$0.count]).copyMemory(from: $0) }
+  }
+
+  private func set(_ place: Int, _ slice: ValueSlice, of next: Change, _ scan: ChangesetScan) {
+    var value = buckia_value()
+    let start = slice.payload - next.range.lowerBound
+    switch slice.kind {
+    case .undefined: value.type = BUCKIA_NONE
+    case .null: value.type = BUCKIA_NULL
+    case .integer:
+      value.type = BUCKIA_INTEGER
+      value.integer = Int64(bitPattern: number(at: start))
+    case .real:
+      value.type = BUCKIA_REAL
+      value.real = Double(bitPattern: number(at: start))
+    case .text, .blob:
+      value.type = slice.kind == .text ? BUCKIA_TEXT : BUCKIA_BLOB
+      value.bytes = bytes.baseAddress.map { UnsafeRawPointer($0 + start) }
+      value.length = slice.count
+      value.whole_length = Int64(slice.count)
+      if let long = ChangeIteration.longValue(slice, in: scan) {
+        value.whole_length = Int64(long.byteCount)
+        longValues += Array(repeating: nil, count: max(0, place + 1 - longValues.count))
+        longValues[place] = long
+      }
+    }
+    values[place] = value
+  }
+
+  private func number(at start: Int) -> UInt64 {
+    // Sound: the number was found to be inside the change, whose bytes these are.
+    UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self))
+  }
+
+  private func fill(_ next: Change, _ count: Int) {
+    change.pointee.table = table.pointer
+    change.pointee.operation = next.operation.cValue
+    change.pointee.indirect = next.isIndirect
+    change.pointee.column_count = count
+    change.pointee.columns = columns.pointer
+    change.pointee.is_key = UnsafePointer(isKey.baseAddress)
+    let start = UnsafePointer(values.baseAddress)
+    change.pointee.old_values = next.operation == .insert ? nil : start
+    change.pointee.new_values = next.operation == .delete ? nil : start?.advanced(by: count)
+  }
+
+  /// Reads a part of a value.
+  ///
+  /// - Parameters:
+  ///   - pointer: A value of the present change.
+  ///   - offset: Where to begin, in bytes.
+  ///   - buffer: What to fill.
+  /// - Returns: How many bytes were read.
+  /// - Throws: `BuckiaError` with `misuse` when the value is none of this change; when a temporary file cannot be read.
+  func read(
+    _ pointer: UnsafePointer<buckia_value>, from offset: Int, into buffer: UnsafeMutableRawBufferPointer
+  ) throws -> Int {
+    let stride = MemoryLayout<buckia_value>.stride
+    // Only compared: the pointer may be any.
+    let distance = Int(bitPattern: pointer) &- Int(bitPattern: values.baseAddress)
+    let place = distance / stride
+    guard change.pointee.column_count > 0, distance >= 0, distance % stride == 0, values.indices.contains(place),
+      values[place].type == BUCKIA_TEXT || values[place].type == BUCKIA_BLOB
+    else { throw Arguments.misuse("value is no text or blob of the present change") }
+    if place < longValues.count, let long = longValues[place] {
+      return try iteration.file.read(long, from: offset, into: buffer)
+    }
+    let value = values[place]
+    let count = max(0, min(buffer.count, value.length - min(offset, value.length)))
+    guard count > 0, let bytes = value.bytes else { return 0 }
+    buffer.copyMemory(from: UnsafeRawBufferPointer(start: bytes + offset, count: count))
+    return count
+  }
+}

@@ -29,3 +29,56 @@ package func buckia_diff(
     try Results.give(report.json, to: json)
   }
 }
+
+@c @implementation
+package func buckia_share(
+  _ database: OpaquePointer?, _ scope: UnsafePointer<CChar>?,
+  _ recipients: UnsafePointer<UnsafePointer<CChar>?>?, _ recipient_count: Int, _ output: UnsafePointer<CChar>?,
+  _ options: UnsafePointer<buckia_share_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  json?.pointee = nil
+  return call(error) {
+    let database: Database = try Handle.required(database, "database")
+    let given = try Arguments.options(options, buckia_share_options())
+    let scope = try Arguments.optionalText(scope, "scope").map { try ShareScope(json: $0) }
+    let known = Recipients(in: database.home)
+    let recipients = try Arguments.texts(recipients, recipient_count, "recipients").map { try known.recipient($0) }
+    // A dry run writes nothing, so it needs no place for it.
+    let needsOutput = !given.dry_run || output != nil || given.write != nil
+    let output =
+      try needsOutput
+      ? Arguments.output(output, replacing: given.replace, write: given.write, given.write_context) : .folder(".")
+    var options = ShareOptions()
+    options.onLeave = given.keep_on_leave ? .keep : .withdraw
+    options.propagates = given.propagate
+    options.acknowledges = given.acknowledge
+    options.resyncs = given.resync
+    options.isUnencrypted = given.unencrypted
+    options.isDryRun = given.dry_run
+    let watch = CallWatch(given.progress, given.progress_context, given.cancellation)
+    try watch.check()
+    let report = try database.with { manager in
+      try manager.share(
+        scope ?? manager.onlyScope(sharedWith: recipients), to: recipients, output: output, options: options,
+        signedBy: manager.home.identityIfAny(), progress: { try watch.tell($0) })
+    }
+    try Results.give(report.json, to: json)
+  }
+}
+
+extension DatabaseManager {
+  /// The only scope that is shared with these people.
+  ///
+  /// - Throws: `BuckiaError` with `misuse` when there is none, or several.
+  fileprivate func onlyScope(sharedWith recipients: [ShareRecipient]) throws -> ShareScope {
+    let scopes = try sharedScopes(with: recipients)
+    guard let scope = scopes.first, scopes.count == 1 else {
+      throw Arguments.misuse(
+        scopes.isEmpty
+          ? "scope is NULL, and nothing is shared with these recipients yet"
+          : "scope is NULL, and \(scopes.count) scopes are shared with these recipients")
+    }
+    return scope
+  }
+}

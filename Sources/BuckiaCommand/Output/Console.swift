@@ -1,4 +1,6 @@
 import Buckia
+import BuckiaBytes
+import BuckiaStorage
 
 /// Where a verb prints: people's text and JSON to standard output, diagnostics to standard error.
 final class Console {
@@ -97,5 +99,124 @@ final class Console {
   private func diagnose(_ error: ErrorReport) {
     let text = "\(errorStyle("buckia:", .bad)) \(error.message.escaped)"
     StandardStream.error.tell("\(errorStyle.wrapped(message: text))\n")
+  }
+}
+
+/// One of the two streams that a program prints to, written without a buffer.
+enum StandardStream: Int32 {
+  case output = 1
+  case error = 2
+
+  /// A stream that takes no more bytes.
+  struct Failure: Error, CustomStringConvertible {
+    let stream: StandardStream
+    /// The system's error number.
+    let number: Int32
+
+    var description: String { "standard \(stream) cannot be written: \(String(cString: strerror(number)))" }
+  }
+
+  /// Writes all of the bytes.
+  func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    var done = 0
+    while done < bytes.count, let start = bytes.baseAddress {
+      let count = systemWrite(rawValue, start + done, bytes.count - done)
+      if count >= 0 { done += count } else if errno != EINTR { throw Failure(stream: self, number: errno) }
+    }
+  }
+
+  /// Writes a text. Only for standard error: when that is gone, nobody is left to be told.
+  func tell(_ text: String) {
+    do { try Array(text.utf8).withUnsafeBytes { try write($0) } } catch { return }
+  }
+}
+
+// Inside the type the system's function is hidden by a method of its name.
+private func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer, _ count: Int) -> Int {
+  write(descriptor, start, count)
+}
+
+/// An error as the command line tells it: with a code for programs, a sentence for people and an exit code.
+struct ErrorReport {
+  let code: String
+  let message: String
+  var path: String?
+  var offset: Int?
+  var status = ExitStatus.failed
+}
+
+extension ErrorReport {
+  /// A command that was not understood.
+  init(usage message: String) { self.init(code: "usage", message: message, status: .usage) }
+
+  /// Any error that a verb ended with.
+  init(_ error: any Error) {
+    switch BuckiaError.wrapped(error) {
+    case let error as BuckiaError:
+      let status: ExitStatus =
+        switch error.code {
+        case .busy: .busy
+        case .nothingInCommon, .conflict: .needsPerson
+        case .invalidRecipient, .mixedRecipients: .usage
+        // An id that was typed is the only error of this kind that a verb meets.
+        default: error.cause is KSUIDError ? .usage : .failed
+        }
+      self.init(
+        code: error.code.rawValue, message: error.shown, path: error.context.path, offset: error.context.offset,
+        status: status)
+    case let error as StorageError:
+      self.init(code: error.code.rawValue, message: error.description, path: error.path?.text)
+    case is CancellationError:
+      self.init(
+        code: BuckiaErrorCode.cancelled.rawValue, message: "Interrupted: nothing was changed", status: .interrupted)
+    default: self.init(code: "failed", message: String(describing: error))
+    }
+  }
+
+  /// The error without an exit code.
+  var failure: FailureReport { FailureReport(code: code, message: message, path: path, offset: offset) }
+
+  /// The document `--json` prints instead of a result.
+  var json: JSONValue { failure.json }
+
+  /// The error itself as `--json` has it.
+  var details: JSONValue { failure.details }
+}
+
+/// Prints the document that `--json` asks for where it is one long list: item by item, since it need not fit in memory.
+struct JSONListWriter {
+  private let name: String
+  private let fields: [(name: String, value: JSONValue)]
+  private let console: Console
+  private var isEmpty = true
+
+  /// - Parameters:
+  ///   - name: The name of the list in the document.
+  ///   - fields: What stands before it.
+  init(_ name: String, after fields: [(name: String, value: JSONValue)] = [], on console: Console) {
+    self.name = name
+    self.fields = [("version", 1)] + fields
+    self.console = console
+  }
+
+  /// Prints an item.
+  mutating func add(_ item: JSONValue) throws {
+    if isEmpty {
+      let head = fields.map { "\n  \"\($0.name)\": \($0.value.prettyText(level: 1))," }.joined()
+      try console.write("{\(head)\n  \"\(name)\": [")
+    } else {
+      try console.write(",")
+    }
+    try console.write("\n    \(item.prettyText(level: 2))")
+    isEmpty = false
+  }
+
+  /// Prints the end of the document.
+  func end() throws {
+    guard !isEmpty else {
+      let all = fields + [(name, .array([]))]
+      return try console.document(.object(JSONObject(all.map { .init($0.name, $0.value) })))
+    }
+    try console.write("\n  ]\n}\n")
   }
 }

@@ -19,3 +19,159 @@ package struct PageRequest: Sendable {
   /// The version that the browser has already, as it stands in the header; nil where it has none.
   package let knownVersion: String?
 }
+
+/// The fields of a form or of the query of an address, in their order: `name=value&…`, see
+/// [the URL standard](https://url.spec.whatwg.org/#application/x-www-form-urlencoded).
+package struct FormFields: Equatable, Sendable {
+  /// A field.
+  package struct Field: Equatable, Sendable {
+    package let name: String
+    package let value: String
+  }
+
+  /// The fields.
+  package private(set) var fields: [Field] = []
+
+  /// No fields.
+  package init() {}
+
+  /// Fields of one's own.
+  package init(_ fields: [(name: String, value: String)]) {
+    self.fields = fields.map { Field(name: $0.name, value: $0.value) }
+  }
+
+  /// Reads fields.
+  ///
+  /// - Returns: nil where a percent sign does not begin a byte, or the bytes are not UTF-8.
+  package init?(parsing bytes: some Collection<UInt8>) {
+    for pair in bytes.split(separator: UInt8(ascii: "&")) {
+      let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      guard let name = Self.decoded(parts[0]), let value = parts.count > 1 ? Self.decoded(parts[1]) : "" else {
+        return nil
+      }
+      fields.append(Field(name: name, value: value))
+    }
+  }
+
+  /// The value of the first field of a name; nil where there is none.
+  package subscript(name: String) -> String? {
+    fields.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
+  }
+
+  /// The fields as they stand in an address: ASCII that no attribute of a page has to escape but for `&`.
+  package var encoded: String {
+    fields.map { "\(Self.encoded($0.name))=\(Self.encoded($0.value))" }.joined(separator: "&")
+  }
+
+  private static func decoded(_ bytes: some Collection<UInt8>) -> String? {
+    var text: [UInt8] = []
+    var rest = Array(bytes)[...]
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "+"): text.append(UInt8(ascii: " "))
+      case UInt8(ascii: "%"):
+        guard let high = digit(rest.popFirst()), let low = digit(rest.popFirst()) else { return nil }
+        text.append(high << 4 | low)
+      default: text.append(byte)
+      }
+    }
+    let decoded = String(decoding: text, as: UTF8.self)
+    return decoded.utf8.elementsEqual(text) ? decoded : nil
+  }
+
+  private static func digit(_ byte: UInt8?) -> UInt8? {
+    switch byte {
+    case let byte? where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte): byte - UInt8(ascii: "0")
+    case let byte? where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte): byte - UInt8(ascii: "a") + 10
+    case let byte? where (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(byte): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  private static func encoded(_ text: String) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var encoded: [UInt8] = []
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+        encoded.append(byte)
+      default: encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: encoded, as: UTF8.self)
+  }
+}
+
+/// What a browser gets.
+package struct PageResponse: Sendable {
+  /// How it went.
+  package enum Status: Int, Sendable {
+    case ok = 200
+    /// It is done; what came of it is at another address.
+    case seeOther = 303
+    case notModified = 304
+    case badRequest = 400
+    case forbidden = 403
+    case notFound = 404
+    case methodNotAllowed = 405
+    case tooLarge = 413
+    case unsupportedMediaType = 415
+    /// The address names another host.
+    case misdirected = 421
+    case headTooLarge = 431
+    case failed = 500
+    case unavailable = 503
+  }
+
+  /// How it went.
+  package let status: Status
+  /// What the body is.
+  package let mediaType: String
+  /// What the browser may do with it.
+  package let policy: String
+  /// Further header fields.
+  package let headers: [(name: String, value: String)]
+  /// The body.
+  package let body: [UInt8]
+
+  /// What may be done with something that is no page: nothing.
+  private static let noPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+  /// - Parameters:
+  ///   - status: How it went.
+  ///   - mediaType: What the body is.
+  ///   - policy: What the browser may do with it; nil for nothing.
+  ///   - headers: Further header fields.
+  ///   - body: The body.
+  package init(
+    _ status: Status, mediaType: String = "text/plain; charset=utf-8", policy: String? = nil,
+    headers: [(name: String, value: String)] = [], body: [UInt8] = []
+  ) {
+    self.status = status
+    self.mediaType = mediaType
+    self.policy = policy ?? Self.noPolicy
+    self.headers = headers
+    self.body = body
+  }
+
+  /// A line of text.
+  package static func text(_ status: Status, _ text: String) -> PageResponse {
+    PageResponse(status, body: Array("\(text)\n".utf8))
+  }
+
+  /// Sends the browser on to another page, where a reload does nothing twice.
+  package static func redirect(to path: String) -> PageResponse {
+    PageResponse(.seeOther, headers: [("Location", path)])
+  }
+
+  /// What stands before the body.
+  var allHeaders: [(name: String, value: String)] {
+    [
+      ("Content-Type", mediaType), ("Content-Length", "\(body.count)"), ("Content-Security-Policy", policy),
+      ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff"),
+      ("X-Frame-Options", "DENY"), ("Cross-Origin-Opener-Policy", "same-origin"),
+      ("Cross-Origin-Resource-Policy", "same-origin"),
+    ] + headers
+  }
+}

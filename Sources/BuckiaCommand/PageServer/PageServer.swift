@@ -1,3 +1,6 @@
+import BuckiaBytes
+import Dispatch
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -76,4 +79,111 @@ package final class PageServer: Sendable {
   package func close() { channel.close(promise: nil) }
 
   deinit { channel.close(promise: nil) }
+}
+
+/// Why a server could not be started.
+package struct PageServerError: Error, CustomStringConvertible {
+  /// What happened, and what to do.
+  package let description: String
+}
+
+/// The part of an address that only those know who are to come in: 160 random bits, as 40 hexadecimal digits.
+package struct PageToken: Sendable {
+  /// The digits, as they stand in addresses.
+  package let text: String
+
+  private static let byteCount = 20
+
+  /// Makes a token of the system's random numbers.
+  package init() {
+    var generator = SystemRandomNumberGenerator()
+    text = HexText.lowercase((0..<Self.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+  }
+
+  /// Whether a text is the token. How long the answer takes says nothing about where they differ.
+  func matches(_ other: some Collection<UInt8>) -> Bool {
+    guard other.count == text.utf8.count else { return false }
+    var difference: UInt8 = 0
+    for (mine, theirs) in zip(text.utf8, other) { difference |= mine ^ theirs }
+    return difference == 0
+  }
+}
+
+/// How much of a server anybody may take up.
+package struct ServerLimits: Sendable {
+  /// How many bytes the address and the header fields of a request may have.
+  package var headBytes = 16 << 10
+  /// How many bytes a form may have.
+  package var bodyBytes = 4 << 20
+  /// How many connections there may be at once. A further one takes the place of the oldest one without an accepted request, or is closed
+  /// where there is none.
+  package var connections = 32
+  /// How long a connection may take for a request, and for taking the answer to it, in milliseconds. One that asks for
+  /// nothing is closed after that.
+  package var milliseconds: Int64 = 60_000
+
+  /// The limits for one person's browsers.
+  package init() {}
+}
+
+/// The connections that are open, up to a limit.
+///
+/// At the limit a new connection takes the place of the oldest one that has not sent an accepted request yet: programs that do not know the
+/// address cannot keep out those that do.
+final class OpenConnections: Sendable {
+  private struct Entry {
+    let channel: any Channel
+    var isTrusted = false
+  }
+
+  private let limit: Int
+  /// In the order in which they were opened.
+  private let entries = NIOLockedValueBox<[Entry]>([])
+
+  init(limit: Int) { self.limit = limit }
+
+  /// Adds a new connection.
+  ///
+  /// - Returns: False if there is no place for it.
+  func admit(_ channel: any Channel) -> Bool {
+    let (isAdmitted, oldest) = entries.withLockedValue { entries -> (Bool, (any Channel)?) in
+      var oldest: (any Channel)?
+      if entries.count >= limit {
+        guard let place = entries.firstIndex(where: { !$0.isTrusted }) else { return (false, nil) }
+        oldest = entries.remove(at: place).channel
+      }
+      entries.append(Entry(channel: channel))
+      return (true, oldest)
+    }
+    oldest?.close(promise: nil)
+    if isAdmitted {
+      channel.closeFuture.whenComplete { [self] _ in
+        entries.withLockedValue { entries in entries.removeAll { $0.channel === channel } }
+      }
+    }
+    return isAdmitted
+  }
+
+  /// Notes that a connection has sent a request that was accepted.
+  func trust(_ channel: any Channel) {
+    entries.withLockedValue { entries in
+      for place in entries.indices where entries[place].channel === channel { entries[place].isTrusted = true }
+    }
+  }
+}
+
+/// Works out the answers, away from the threads that serve the connections: what changes something one by one, and what
+/// does not, too, beside it.
+struct PageWorker: Sendable {
+  private let reading = DispatchQueue(label: "buckia.serve.reading")
+  private let writing = DispatchQueue(label: "buckia.serve.writing")
+  private let respond: @Sendable (PageRequest) -> PageResponse
+
+  init(_ respond: @escaping @Sendable (PageRequest) -> PageResponse) { self.respond = respond }
+
+  /// Works out an answer, and hands it over on a thread of its own.
+  func answer(_ request: PageRequest, _ finish: @escaping @Sendable (PageResponse) -> Void) {
+    let queue = request.method == .post ? writing : reading
+    queue.async { [respond] in finish(respond(request)) }
+  }
 }

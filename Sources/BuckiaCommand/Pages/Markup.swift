@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteSchemas
 
 /// HTML that may go into a page as it is.
@@ -99,6 +100,70 @@ package struct Markup: ExpressibleByStringInterpolation, Sendable {
       case UInt8(ascii: "'"): utf8.append(contentsOf: "&#39;".utf8)
       default: utf8.append(byte)
       }
+    }
+  }
+}
+
+/// Writes a page while its contents are being read: it is never held whole.
+package final class PageWriter {
+  private let output: (UnsafeRawBufferPointer) throws -> Void
+  private var pending: [UInt8] = []
+  /// How many bytes are gathered before they are handed on.
+  private static let pieceBytes = 64 << 10
+
+  /// How many bytes have been written.
+  package private(set) var byteCount: Int64 = 0
+
+  /// - Parameter output: Takes the bytes, piece by piece.
+  package init(_ output: @escaping (UnsafeRawBufferPointer) throws -> Void) { self.output = output }
+
+  /// Writes markup.
+  ///
+  /// - Throws: What the output throws.
+  package func write(_ markup: Markup) throws {
+    byteCount += Int64(markup.utf8.count)
+    pending.append(contentsOf: markup.utf8)
+    if pending.count >= Self.pieceBytes { try flush() }
+  }
+
+  /// Hands on everything that was written.
+  ///
+  /// - Throws: What the output throws.
+  package func flush() throws {
+    try pending.withUnsafeBytes { try output($0) }
+    pending.removeAll(keepingCapacity: true)
+  }
+}
+
+/// Where a page goes.
+package enum PageTarget {
+  /// Into a file, which appears complete or not at all.
+  ///
+  /// - Parameter isPrivate: True if only its owner may read it.
+  case file(String, isReplacing: Bool, isPrivate: Bool = false)
+  /// To a closure that gets the bytes piece by piece.
+  case stream((UnsafeRawBufferPointer) throws -> Void)
+
+  /// Writes a page.
+  ///
+  /// - Parameter body: Writes everything. Where it throws there is no file; what a stream has got cannot be taken back.
+  /// - Returns: How many bytes there are.
+  /// - Throws: What `body` throws; `ByteStreamError`, with the code `alreadyExists` where a file has the name and may not be replaced;
+  ///   what the closure of a stream throws.
+  package func write(_ body: (PageWriter) throws -> Void) throws -> Int64 {
+    switch self {
+    case .file(let path, let isReplacing, let isPrivate):
+      let file = try AtomicFileOutput(at: path, replacing: isReplacing, followingLinks: true, isPrivate: isPrivate)
+      let page = PageWriter { try file.write($0) }
+      try body(page)
+      try page.flush()
+      try file.publish()
+      return page.byteCount
+    case .stream(let closure):
+      let page = PageWriter(closure)
+      try body(page)
+      try page.flush()
+      return page.byteCount
     }
   }
 }

@@ -1,3 +1,11 @@
+import Crypto
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// What stands around the contents of a page: its policy, style and script, its heading, what can be searched, and the list of its tables.
 package struct PageFrame: Sendable {
   /// A line of the list of tables.
@@ -161,5 +169,151 @@ package struct PageFrame: Sendable {
     if let rest { markup += "<p class=\"rest\">\(rest)</p>\n" }
     markup += "</nav>\n"
     return markup
+  }
+}
+
+/// What a page of a server has besides: links to the other pages, what has just happened, and where its script asks
+/// whether anything has changed.
+package struct PageSite: Sendable {
+  /// Another page of the server.
+  package struct Link: Sendable {
+    /// What it is called.
+    package let name: String
+    /// Where it is.
+    package let path: String
+    /// Whether it is this page, or what this page belongs to.
+    package let isCurrent: Bool
+
+    /// - Parameters:
+    ///   - name: What it is called.
+    ///   - path: Where it is.
+    ///   - isCurrent: Whether it is this page, or what this page belongs to.
+    package init(_ name: String, path: String, isCurrent: Bool) {
+      self.name = name
+      self.path = path
+      self.isCurrent = isCurrent
+    }
+  }
+
+  /// The pages.
+  package let pages: [Link]
+  /// What has just happened; nil for nothing.
+  package let message: PageMessage?
+  /// Where the version of what the page shows is found.
+  package let statePath: String
+  /// The version that the page shows.
+  package let version: String
+
+  /// - Parameters:
+  ///   - pages: The pages.
+  ///   - message: What has just happened.
+  ///   - statePath: Where the version of what the page shows is found.
+  ///   - version: The version that the page shows.
+  package init(pages: [Link], message: PageMessage?, statePath: String, version: String) {
+    self.pages = pages
+    self.message = message
+    self.statePath = statePath
+    self.version = version
+  }
+
+  /// The policy for the header of the answer.
+  package static let policy = ContentSecurityPolicy.served(style: style, script: script)
+
+  static let style = "\(PageStyle.text)\n\(SiteStyle.text)"
+  static let script = "\(PageScript.text)\n\(SiteScript.text)"
+
+  /// What the script finds on the main part of the page.
+  var attributes: Markup { " data-state=\"\(statePath)\" data-version=\"\(version)\"" }
+
+  var links: Markup {
+    var markup: Markup = "<nav class=\"site\" aria-label=\"Pages\">\n"
+    for page in pages {
+      let current: Markup = page.isCurrent ? " aria-current=\"page\"" : ""
+      markup += "<a href=\"\(page.path)\"\(current)>\(page.name)</a>\n"
+    }
+    markup += "</nav>\n"
+    return markup
+  }
+
+  /// Where it is said that something has changed. It is there from the beginning, so that it is read out when something is
+  /// put into it.
+  static let news: Markup = """
+    <aside class="news" aria-label="What has changed meanwhile">
+    <span id="news" role="status"></span> <button type="button" id="reload" hidden="hidden">Show it</button>
+    </aside>
+
+    """
+}
+
+/// What has come of something that was done on a page of a server.
+package struct PageMessage: Sendable {
+  /// How it went.
+  package enum Tone: String, Sendable {
+    case good, bad
+  }
+
+  /// How it went.
+  package let tone: Tone
+  /// What has happened, a sentence each.
+  package let lines: [String]
+  /// Where more is found; nil for nowhere.
+  package let link: (name: String, path: String)?
+
+  /// - Parameters:
+  ///   - tone: How it went.
+  ///   - lines: What has happened, a sentence each.
+  ///   - link: Where more is found.
+  package init(_ tone: Tone, _ lines: [String], link: (name: String, path: String)? = nil) {
+    self.tone = tone
+    self.lines = lines
+    self.link = link
+  }
+
+  var markup: Markup {
+    var markup: Markup = """
+      <div class="message \(tone.rawValue)" id="message" role="\(tone == .good ? "status" : "alert")" tabindex="-1">
+
+      """
+    for line in lines { markup += "<p>\(line)</p>\n" }
+    if let link { markup += "<p><a href=\"\(link.path)\">\(link.name)</a></p>\n" }
+    markup += "</div>\n"
+    return markup
+  }
+}
+
+/// What a browser may do with a page: show it, run the one script that we have put into it, and nothing else.
+///
+/// The page has no address of its own, so the policy stands in the page, before everything that it is about. It follows
+/// [CSP Level 3](https://www.w3.org/TR/CSP3/): scripts and styles are allowed by the SHA-256 of their bytes, images as bytes in the page.
+package enum ContentSecurityPolicy {
+  /// The policy of a page with this style and this script.
+  ///
+  /// - Parameters:
+  ///   - style: What stands between `<style>` and `</style>`.
+  ///   - script: What stands between `<script>` and `</script>`.
+  package static func text(style: String, script: String) -> String {
+    policy(style: style, script: script, formAction: "'none'")
+  }
+
+  /// The policy of a page that a server hands out: it may send forms to that server and ask it for its state, too, and
+  /// stands in no other page.
+  ///
+  /// - Parameters:
+  ///   - style: What stands between `<style>` and `</style>`.
+  ///   - script: What stands between `<script>` and `</script>`.
+  package static func served(style: String, script: String) -> String {
+    policy(style: style, script: script, formAction: "'self'") + "; connect-src 'self'; frame-ancestors 'none'"
+  }
+
+  private static func policy(style: String, script: String, formAction: String) -> String {
+    [
+      "default-src 'none'", "script-src '\(source(script))'", "style-src '\(source(style))'", "img-src data:",
+      "base-uri 'none'", "form-action \(formAction)", "require-trusted-types-for 'script'", "trusted-types 'none'",
+    ].joined(separator: "; ")
+  }
+
+  /// How the policy names a text that is a part of the page.
+  private static func source(_ text: String) -> String {
+    "sha256-\(Data(SHA256.hash(data: Data(text.utf8))).base64EncodedString())"
   }
 }

@@ -97,3 +97,98 @@ package enum PageStyle {
     /*]]>*/
     """#
 }
+
+/// The colours of a page, of which there are two sets: for a light and for a dark screen.
+///
+/// Every colour of text has a contrast of at least 4.5 to 1 against every background that it stands on, as level AA of
+/// [WCAG 2.2](https://www.w3.org/TR/WCAG22/#contrast-minimum) wants it; a test computes it.
+package struct PagePalette: Sendable {
+  /// A colour, as a number of six hexadecimal digits.
+  package typealias Color = UInt32
+
+  /// The colours of text, by name.
+  package let texts: [(name: String, color: Color)]
+  /// What text stands on, by name.
+  package let backgrounds: [(name: String, color: Color)]
+  /// Of lines and of the mark around what has the keyboard's focus.
+  package let lines: [(name: String, color: Color)]
+
+  /// For a light screen, and for paper.
+  package static let light = PagePalette(
+    texts: [
+      ("text", 0x1B1F24), ("faint", 0x515963), ("link", 0x0A4FA3), ("inserted", 0x0F5B26), ("updated", 0x724700),
+      ("deleted", 0x9B1226),
+    ],
+    backgrounds: [("back", 0xFFFFFF), ("raised", 0xF3F5F8), ("mark", 0xFFEFB0)],
+    lines: [("line", 0x858E99), ("focus", 0x0A4FA3)])
+
+  /// For a dark screen.
+  package static let dark = PagePalette(
+    texts: [
+      ("text", 0xE8EDF2), ("faint", 0xAEB7C1), ("link", 0x8CC4FF), ("inserted", 0x66D97F), ("updated", 0xE8BC57),
+      ("deleted", 0xFF9C94),
+    ],
+    backgrounds: [("back", 0x0F1318), ("raised", 0x181E25), ("mark", 0x4A3A08)],
+    lines: [("line", 0x7B8591), ("focus", 0x8CC4FF)])
+
+  /// The colours as properties of a style sheet.
+  var css: String {
+    (texts + backgrounds + lines).map { "--\($0.name): #\(Self.hexadecimal($0.color));" }.joined(separator: " ")
+  }
+
+  private static func hexadecimal(_ color: Color) -> String {
+    let digits = String(color, radix: 16)
+    return String(repeating: "0", count: 6 - digits.count) + digits
+  }
+}
+
+/// How forms and messages look on the pages of a server.
+enum SiteStyle {
+  static let text = #"""
+    /*<![CDATA[*/
+    .site { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; padding: 0.75rem 0 0; }
+    .site a[aria-current] { color: var(--text); font-weight: 600; text-decoration: none; }
+    .message {
+      border: 2px solid var(--line); border-inline-start-width: 0.5rem; background: var(--raised);
+      padding: 0.25rem 0.75rem; margin: 0.5rem 0;
+    }
+    .message.good { border-color: var(--inserted); }
+    .message.bad { border-color: var(--deleted); }
+    .message p { overflow-wrap: anywhere; white-space: pre-wrap; }
+    .news { max-width: 72rem; margin: 0 auto; padding: 0 1rem; }
+    .news span:not(:empty) { font-weight: 600; }
+    button, select, textarea {
+      font: inherit; color: inherit; background: var(--raised); border: 1px solid var(--line); border-radius: 0.25rem;
+      padding: 0.3rem 0.75rem; min-height: 2rem;
+    }
+    button { cursor: pointer; }
+    textarea { font: 0.9rem/1.4 ui-monospace, monospace; width: 100%; min-height: 2.5rem; resize: vertical; }
+    form { display: flex; flex-wrap: wrap; align-items: center; gap: 0.4rem 1rem; margin: 0.25rem 0; }
+    form table, form .whole { flex: 1 0 100%; }
+    .actions td { font: inherit; }
+    .files { table-layout: auto; }
+    .files tbody { border-bottom: 1px solid var(--line); }
+    .files td { font-variant-numeric: tabular-nums; }
+    .files td, .files thead th { overflow-wrap: break-word; }
+    .files p { margin: 0.15rem 0; }
+    .good .sign { color: var(--inserted); }
+    .notable .sign { color: var(--updated); }
+    .bad .sign { color: var(--deleted); }
+    .choices { display: flex; flex-wrap: wrap; gap: 0.15rem 1rem; margin: 0.25rem 0; }
+    .choices [aria-current] { color: var(--text); font-weight: 600; text-decoration: none; }
+    @media (max-width: 40rem) {
+      .files { font-size: 0.85rem; }
+      .files > thead { display: none; }
+      .files, .files > tbody, .files > tbody > tr { display: block; }
+      .files > tbody > tr > th { display: block; }
+      .files > tbody > tr > td { display: inline-block; }
+      .files > tbody > tr > td[data-name]::before { content: attr(data-name) ": "; color: var(--faint); }
+      button, select { max-width: 100%; }
+      form table { table-layout: fixed; }
+      form thead th:nth-child(2) { width: 32%; }
+      form thead th:last-child { width: 43%; }
+    }
+    @media print { .site, .news, form, .choices { display: none; } }
+    /*]]>*/
+    """#
+}

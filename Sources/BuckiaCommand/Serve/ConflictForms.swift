@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaBytes
 
 /// What can be done about a conflict, as forms.
 struct ConflictForms {
@@ -98,4 +99,142 @@ struct ConflictForms {
 extension ConflictRecord {
   /// The last resolution, as a form tells it: whether there is a later one when the form comes back.
   var seen: Int64 { resolution?.id ?? 0 }
+}
+
+/// The part of a form in which a person says what each column of a row gets.
+///
+/// Columns have numbers in it, and not their names: those can be anything, and the record keeps their order.
+enum ValueForm {
+  /// A column that can get another value.
+  struct Column {
+    let place: Int
+    let name: String
+  }
+
+  /// What a column gets.
+  private enum Choice: String, CaseIterable {
+    case leave, here, incoming, text, number, blob, null
+
+    var label: String {
+      switch self {
+      case .leave: "what the row has now"
+      case .here: "what was here"
+      case .incoming: "what came"
+      case .text: "this text"
+      case .number: "this number"
+      case .blob: "these bytes, in hexadecimal"
+      case .null: "NULL"
+      }
+    }
+  }
+
+  /// How long a text may be that is put into the form.
+  private static let textLimit = 32 << 10
+  /// How many lines of a text are seen at once.
+  private static let rowLimit = 8
+
+  /// Why a form is no answer.
+  struct Refusal: Error, CustomStringConvertible { let description: String }
+
+  /// The columns of a record but for its key, which stays.
+  static func columns(of record: ConflictRecord) -> [Column] {
+    record.columns.enumerated().filter { column in !record.key.contains { $0.column == column.element } }
+      .map { Column(place: $0.offset, name: $0.element) }
+  }
+
+  // MARK: Asking
+
+  /// A row of the form.
+  static func row(_ column: Column, of record: ConflictRecord) -> Markup {
+    let local = ConflictRecord.value(of: column.name, in: record.local)
+    let incoming = ConflictRecord.value(of: column.name, in: record.incoming)
+    var options: Markup = ""
+    for choice in Choice.allCases {
+      if choice == .here && local == nil || choice == .incoming && incoming == nil { continue }
+      options += "<option value=\"\(choice.rawValue)\">\(choice.label)</option>"
+    }
+    let (kind, typed) = typed(local ?? incoming ?? .null)
+    let rows = min(rowLimit, 1 + typed.utf8.count { $0 == UInt8(ascii: "\n") })
+    let (choice, field) = ("as-\(column.place)", "value-\(column.place)")
+    return """
+      <tr><th scope="row">\(column.name)</th>
+      <td><label class="unseen" for="\(choice)">\(column.name) gets</label>\
+      <select id="\(choice)" name="\(choice)">\(options)</select></td>
+      <td><label class="unseen" for="\(field)">The value of \(column.name)</label>\
+      <textarea id="\(field)" name="\(field)" rows="\(rows)" spellcheck="false" data-choice="\(choice)" \
+      data-kind="\(kind.rawValue)">
+      \(Markup(preformatted: typed))</textarea></td></tr>
+
+      """
+  }
+
+  /// A value as it is typed; empty where nobody could type it.
+  private static func typed(_ value: ChangesetValue) -> (kind: Choice, text: String) {
+    switch value {
+    case .null: return (.text, "")
+    case .integer(let number): return (.number, "\(number)")
+    case .real(let number): return (.number, number.isFinite ? "\(number)" : "")
+    case .blob(let bytes): return (.blob, bytes.count <= textLimit / 2 ? HexText.lowercase(bytes) : "")
+    case .text(let text):
+      let lines = text.replacing("\r\n", with: "\n")
+      // A page shows what controls the reader's screen by its number, which would come back as that.
+      let isPlain = lines.unicodeScalars.allSatisfy { $0 == "\n" || EscapedText.isHarmless($0) }
+      guard text.utf8.count <= textLimit, isPlain, lines.escapedLines == lines else { return (.text, "") }
+      return (.text, lines)
+    }
+  }
+
+  // MARK: Answering
+
+  /// What somebody has said.
+  ///
+  /// - Throws: `Refusal`, with a sentence for people.
+  static func values(in form: FormFields, of record: ConflictRecord) throws(Refusal) -> [String: ChangesetValue] {
+    var values: [String: ChangesetValue] = [:]
+    for column in columns(of: record) {
+      guard let word = form["as-\(column.place)"] else { continue }
+      guard let choice = Choice(rawValue: word) else { throw Refusal(description: "There is no choice '\(word)'.") }
+      let typed = form["value-\(column.place)"] ?? ""
+      if let value = try value(choice, typed, column, record) { values[column.name] = value }
+    }
+    guard !values.isEmpty else {
+      throw Refusal(description: "No column gets a value. Choose one for at least one column.")
+    }
+    return values
+  }
+
+  private static func value(
+    _ choice: Choice, _ typed: String, _ column: Column, _ record: ConflictRecord
+  ) throws(Refusal) -> ChangesetValue? {
+    switch choice {
+    case .leave: return nil
+    case .null: return .null
+    case .here: return ConflictRecord.value(of: column.name, in: record.local)
+    case .incoming: return ConflictRecord.value(of: column.name, in: record.incoming)
+    case .text:
+      // A browser ends lines by two characters; what was there before says which ones are meant.
+      let versions = [record.local, record.incoming].map { ConflictRecord.value(of: column.name, in: $0) }
+      let keepsReturns = versions.contains { if case .text(let text) = $0 { text.contains("\r\n") } else { false } }
+      return .text(keepsReturns ? typed : typed.replacing("\r\n", with: "\n"))
+    case .number:
+      let digits = typed.filter { !$0.isWhitespace }
+      if let number = Int64(digits) { return .integer(number) }
+      if let number = Double(digits), number.isFinite { return .real(number) }
+      throw Refusal(
+        description: "The value of \(column.name) is no number: '\(typed.escaped(limit: 40))'. Use digits and a point.")
+    case .blob:
+      let digits = typed.filter { !$0.isWhitespace }.lowercased()
+      guard let bytes = HexText.bytes(digits) else {
+        throw Refusal(description: "The bytes of \(column.name) are not pairs of hexadecimal digits.")
+      }
+      return .blob(bytes)
+    }
+  }
+}
+
+extension String {
+  /// The text as a page shows it, line by line.
+  fileprivate var escapedLines: String {
+    split(separator: "\n", omittingEmptySubsequences: false).map(\.description.escaped).joined(separator: "\n")
+  }
 }

@@ -1,4 +1,12 @@
 import Buckia
+import BuckiaBytes
+import BuckiaFormat
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// The page of the inbound folders: what lies in them, how each file has fared so far, and what can be done about it.
 struct InboxPage {
@@ -96,5 +104,172 @@ struct InboxPage {
       </form>
 
       """
+  }
+}
+
+/// A folder in which diff files arrive.
+struct InboundFolder: Sendable {
+  /// A file that would be applied.
+  struct File {
+    let name: String
+    let id: KSUID
+    let path: String
+    let identity: FileIdentity
+    /// Whether it is an answer to an invitation, and holds no changes.
+    let isAnswer: Bool
+  }
+
+  /// The folder, as it was typed.
+  let path: String
+
+  /// Where files are put that are not to be applied: `apply` does not look into folders in folders.
+  private static let setAside = "set-aside"
+
+  /// The files, by id. Other files are left out, as they are where a folder is applied.
+  ///
+  /// - Throws: `BuckiaError` with `unreadableFolder`.
+  func files() throws -> [File] {
+    try FileSystem.names(in: path).compactMap { file($0) }.sorted { $0.id < $1.id }
+  }
+
+  /// The file of a name; nil where there is none that would be applied.
+  func file(named name: String) -> File? {
+    guard !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
+    return file(name)
+  }
+
+  private func file(_ name: String) -> File? {
+    let answer = DiffFileName.acceptanceID(name)
+    let diff = DiffFileName.diffID(name) ?? DiffFileName.encryptedID(name) ?? DiffFileName.changesetID(name)
+    guard let id = diff ?? answer else { return nil }
+    let path = inside(name)
+    guard let identity = FileIdentity.ofFile(at: path) else { return nil }
+    return File(name: name, id: id, path: path, identity: identity, isAnswer: answer != nil)
+  }
+
+  /// Moves a file to where it is not applied, and stays.
+  ///
+  /// - Returns: Where it is now.
+  /// - Throws: `BuckiaError` with `unwritable` when it cannot be moved; it is where it was then.
+  func setAside(_ file: File) throws -> String {
+    let folder = inside(Self.setAside)
+    let target = "\(folder)/\(file.name)"
+    do {
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      try FileManager.default.moveItem(atPath: file.path, toPath: target)
+    } catch {
+      throw BuckiaError(.unwritable, "the file cannot be moved into \(folder): \(error)", path: file.path)
+    }
+    return target
+  }
+
+  private func inside(_ name: String) -> String {
+    path.utf8.last == UInt8(ascii: "/") ? path + name : "\(path)/\(name)"
+  }
+}
+
+/// Settles files of the inbound folders as a form says.
+struct InboxActions {
+  let database: ServedDatabase
+  let addresses: SiteAddresses
+
+  /// What can be done about a file, or a folder.
+  private enum Action: String {
+    case apply
+    /// It is only said what would happen.
+    case tryOnly = "try"
+    case setAside = "set-aside"
+  }
+
+  /// Settles a file, or a folder.
+  ///
+  /// - Parameters:
+  ///   - folder: The folder.
+  ///   - name: The file's name; nil for all that are in the folder.
+  ///   - action: What to do.
+  /// - Returns: What has come of it.
+  func act(_ folder: InboundFolder?, _ name: String?, _ action: String?) -> PageMessage {
+    guard let folder, let action = action.flatMap({ Action(rawValue: $0) }) else {
+      return PageMessage(.bad, ["The form does not say what to do; load the page again."])
+    }
+    guard let name else {
+      return action == .setAside
+        ? PageMessage(.bad, ["Only single files can be set aside."])
+        : apply(folder.path, isDryRun: action == .tryOnly)
+    }
+    guard let file = folder.file(named: name) else {
+      return PageMessage(.bad, ["\(name) is not in \(folder.path) any more. Nothing was changed."])
+    }
+    // A file that is named by itself stays where it is: its folder may be an outbox.
+    guard action == .setAside else { return apply(file.path, isDryRun: action == .tryOnly) }
+    do {
+      let target = try folder.setAside(file)
+      return PageMessage(.good, ["\(file.name) was set aside: it is \(target) now, and not applied with the folder."])
+    } catch {
+      return PageMessage(.bad, [ErrorReport(error).message])
+    }
+  }
+
+  private func apply(_ path: String, isDryRun: Bool) -> PageMessage {
+    var options = database.options
+    options.isDryRun = isDryRun
+    do {
+      return try database.manager.processInboundChanges([path], options: options)
+        .message(failure: nil, addresses)
+    } catch let interruption as ApplyInterruption {
+      return interruption.report.message(failure: ErrorReport(interruption.cause), addresses)
+    } catch {
+      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
+    }
+  }
+}
+
+extension ApplyReport {
+  /// What has become of the files, for the page that comes next.
+  ///
+  /// - Parameters:
+  ///   - failure: What stopped the work, if anything did.
+  ///   - addresses: Where the conflicts are.
+  func message(failure: ErrorReport?, _ addresses: SiteAddresses) -> PageMessage {
+    var lines: [String] = []
+    if isDryRun { lines.append("This was a dry run: nothing was changed.") }
+    if diffs.isEmpty, answers.isEmpty { lines.append("There is nothing to apply.") }
+    let news = diffs.filter { $0.state != .alreadyApplied }
+    lines += news.prefix(Self.limit).flatMap { Self.lines(of: $0, isDryRun) }
+    if news.count > Self.limit {
+      lines.append("\((news.count - Self.limit).counted("more file")); the log has all of them.")
+    }
+    let known = diffs.count - news.count
+    if known > 0 { lines.append("\(known.counted("file")) had been applied before.") }
+    for answer in answers.prefix(Self.limit) {
+      lines.append("\(answer.path): \(answer.state.rawValue)\(answer.reason.map { ": \($0)" } ?? "").")
+    }
+    lines += outgoingFolders.map {
+      "Nothing was removed from \($0): it holds files that were made from this database."
+    }
+    lines += misnamed.prefix(Self.limit).map { "\($0) goes by another name than its id, and was left alone." }
+    lines += warnings.prefix(Self.limit).map { "Note: \($0.shown)" }
+    if let failure { lines.append("The work has stopped: \(failure.message)") }
+    let conflicts = diffs.reduce(0) { $0 + $1.conflicts }
+    let link =
+      conflicts > 0 && !isDryRun
+      ? (name: "Look at the conflicts", path: addresses.address("conflicts")) : nil
+    return PageMessage(status(failure: failure, failsOnConflict: false) == .done ? .good : .bad, lines, link: link)
+  }
+
+  private static let limit = 20
+
+  private static func lines(of diff: DiffOutcome, _ isDryRun: Bool) -> [String] {
+    let name = diff.path.fileName
+    let verb = isDryRun ? "would be \(diff.state.rawValue)" : diff.state.rawValue
+    var line = "\(name): \(verb)"
+    if diff.state == .applied || diff.state == .held {
+      let rows = [(diff.inserted, "inserted"), (diff.updated, "updated"), (diff.deleted, "deleted")]
+      let shown = rows.filter { $0.0 > 0 }.map { "\($0.0.grouped) \($0.1)" }
+      line += shown.isEmpty ? ", no row changed" : ", rows: \(shown.joined(separator: ", "))"
+      if diff.conflicts > 0 { line += "; \(diff.conflicts.counted("conflict"))" }
+      if diff.decidedByRule > 0 { line += ", \(diff.decidedByRule.grouped) decided by rules" }
+    }
+    return ["\(line).\(diff.reason.map { " \($0)" } ?? "")"] + diff.warnings.map { "Note: \($0.shown)" }
   }
 }

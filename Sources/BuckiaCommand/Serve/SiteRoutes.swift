@@ -1,4 +1,6 @@
 import Buckia
+import BuckiaBytes
+import Dispatch
 
 /// Which page or action an address stands for.
 struct SiteRoutes: Sendable {
@@ -185,5 +187,103 @@ struct SiteRoutes: Sendable {
     _ message: PageMessage, at path: String, _ fields: [(name: String, value: String)] = []
   ) -> PageResponse {
     .redirect(to: addresses.address(path, fields + [("told", messages.keep(message))]))
+  }
+}
+
+/// The addresses of the pages.
+struct SiteAddresses: Sendable {
+  /// What all of them begin with: the token between two slashes.
+  private let root: String
+
+  init(_ token: PageToken) { root = "/\(token.text)/" }
+
+  /// Where the version of everything is found.
+  var state: String { "\(root)state" }
+
+  /// - Parameters:
+  ///   - path: What stands behind the token.
+  ///   - fields: The query.
+  func address(_ path: String = "", _ fields: [(name: String, value: String)] = []) -> String {
+    fields.isEmpty ? "\(root)\(path)" : "\(root)\(path)?\(FormFields(fields).encoded)"
+  }
+}
+
+/// What has come of what was done: it is told on the page that the browser is sent on to, whose address has its number.
+final class SiteMessages: @unchecked Sendable {
+  // Everything below is used on this queue alone.
+  private let queue = DispatchQueue(label: "buckia.serve.messages")
+  private var messages: [Int: PageMessage] = [:]
+  private var newest = 0
+
+  /// How many are kept: a browser asks for one at once.
+  private static let limit = 100
+
+  /// Keeps a message.
+  ///
+  /// - Returns: Its number.
+  func keep(_ message: PageMessage) -> String {
+    queue.sync {
+      newest += 1
+      messages[newest] = message
+      messages[newest - Self.limit] = nil
+      return String(newest)
+    }
+  }
+
+  /// The message of a number; nil where it is not kept any more.
+  func message(_ number: String?) -> PageMessage? {
+    guard let number = number.flatMap({ Int($0) }) else { return nil }
+    return queue.sync { messages[number] }
+  }
+}
+
+/// Tells whether what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
+///
+/// It is asked every few seconds. The database is only read where its file has been written since.
+final class SiteVersion: @unchecked Sendable {
+  private let database: ServedDatabase
+  // The rest is used on this queue alone.
+  private let queue = DispatchQueue(label: "buckia.serve.version")
+  private var files: [FileIdentity?] = []
+  private var ledger = 0
+
+  init(of database: ServedDatabase) { self.database = database }
+
+  /// The version: the same text as long as nothing has changed.
+  ///
+  /// - Throws: `BuckiaError` when the database or a folder cannot be read.
+  func current() throws -> String {
+    try queue.sync {
+      let now = ["", "-wal", "-journal"].map { FileIdentity.ofFile(at: database.manager.path + $0) }
+      if now != files {
+        ledger = try Self.ledger(of: database)
+        files = now
+      }
+      var hasher = Hasher()
+      hasher.combine(ledger)
+      for folder in database.folders {
+        for file in try folder.files() {
+          hasher.combine(file.path)
+          hasher.combine(file.identity)
+        }
+      }
+      return String(UInt(bitPattern: hasher.finalize()), radix: 36)
+    }
+  }
+
+  private static func ledger(of database: ServedDatabase) throws -> Int {
+    let status = try database.manager.status()
+    var hasher = Hasher()
+    for count in [status.conflicts, status.openConflicts] { hasher.combine(count) }
+    if let counts = status.ledger {
+      for count in [counts.applied, counts.held, counts.waiting, counts.quarantined, counts.rejected] {
+        hasher.combine(count)
+      }
+    }
+    // A conflict that is decided anew changes no count.
+    hasher.combine(try database.manager.newestResolution())
+    hasher.combine(status.recordedAt)
+    hasher.combine(status.trust?.rawValue)
+    return hasher.finalize()
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Buckia
 import BuckiaBenchmarks
 
 /// `buckia bench`
@@ -74,5 +75,158 @@ struct BenchVerb: Verb {
     }
     progress.clear()
     return results
+  }
+}
+
+/// What `buckia bench` measured.
+struct BenchReport {
+  let results: [MeasuredComparison]
+  /// How many rows the tables had; nil for a user's database.
+  let rows: Int?
+  /// The user's database, if one was measured.
+  let database: UserDatabase?
+  let seconds: Double
+  let machine = Machine.current
+
+  // MARK: For people
+
+  /// The report for people.
+  func lines(style: Style) -> [String] {
+    var lines = ["\(Version.text), \(Machine.isOptimized ? "release" : "debug") build", machine.summary.escaped]
+    if !Machine.isOptimized {
+      lines.append(
+        style("This is a debug build, many times slower than a release build: its figures mean nothing.", .bad))
+    }
+    if machine.hasTemporaryFilesInMemory {
+      lines.append(
+        style(
+          "Temporary files lie in memory here, so the disk is not measured; TMPDIR chooses another folder.", .notable))
+    }
+    if let database { lines += databaseLines(database, style: style) }
+    for result in results {
+      lines += ["", style(result.title.escaped, .strong), style("  \(result.size)", .faint)]
+      lines += table(of: result).lines(style: style, indent: 4)
+    }
+    let remarks = results.flatMap(\.remarks).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+    lines += remarks.remarkLines(style: style)
+    let rounds = results.first?.series.first?.values.count ?? 0
+    lines += ["", "Medians of \(rounds) rounds, in turn; it took \(Elapsed(seconds))."]
+    return lines
+  }
+
+  private func databaseLines(_ database: UserDatabase, style: Style) -> [String] {
+    var table = TextTable([
+      .text("table"), .number("rows"), .number("inserted"), .number("updated"), .number("deleted"),
+    ])
+    for entry in database.tables {
+      table.add([
+        .init(entry.name.escaped(limit: 60)), .count(entry.rows), .count(entry.counts.inserted, .good),
+        .count(entry.counts.updated, .notable), .count(entry.counts.deleted, .bad),
+      ])
+    }
+    let heading = "A copy of \(database.path.escaped), \(ByteCount(database.bytes)), and rows of it changed at random:"
+    return ["", heading] + table.lines(style: style) + database.leftOut.lines(heading: "Not measured:", style: style)
+  }
+
+  private func table(of result: MeasuredComparison) -> TextTable {
+    var table = TextTable(["", .number(""), .prose("")])
+    for series in result.series {
+      guard let median = series.median else { continue }
+      let told = result.numbers.compactMap { figure, number in
+        remark(on: series.name, figure, figure.text(number, unit: result.unit), in: result)
+      }
+      table.add([
+        .init(series.name.rawValue, series.isSubject ? .strong : nil), .init(result.unit.text(median)),
+        .init(told.joined(separator: "; "), .faint),
+      ])
+    }
+    return table
+  }
+
+  /// The remark on an implementation: a speed is shown in the row of the baseline, anything else in that of the subject.
+  private func remark(
+    on name: ImplementationName, _ figure: Figure, _ number: String, in result: MeasuredComparison
+  ) -> String? {
+    switch figure.kind {
+    case .speed:
+      guard name == figure.baseline else { return nil }
+      let subjects = Set(result.figures.map(\.subject))
+      return "\(subjects.count > 1 ? figure.subject.rawValue : "Buckia") is \(number) as fast"
+    case .share: return name == figure.subject ? figure.baseline.map { "\(number) of \($0)" } : nil
+    case .extraShare: return name == figure.subject ? figure.baseline.map { "\(number) more than \($0)" } : nil
+    case .extraPerItem: return name == figure.subject ? figure.baseline.map { "\(number) more a file than \($0)" } : nil
+    case .value: return nil
+    }
+  }
+
+  // MARK: For programs
+
+  /// The report as `--json` has it.
+  var json: JSONValue {
+    [
+      "version": 1,
+      "buckia": .string(Version.number),
+      "sqlite": .string(Version.sqlite),
+      "zstd": .string(Version.zstd),
+      "build": .string(Machine.isOptimized ? "release" : "debug"),
+      "machine": [
+        "processor": .string(machine.processor), "cores": .number(machine.cores), "memory": .number(machine.memory),
+        "system": .string(machine.system), "load": machine.load.map { .real($0) } ?? .null,
+        "temporaryFilesInMemory": .bool(machine.hasTemporaryFilesInMemory),
+      ],
+      "rows": rows.map { .number($0) } ?? .null,
+      "database": database.map(Self.json) ?? .null,
+      "comparisons": .array(results.map(Self.json)),
+      "seconds": .real(seconds),
+    ]
+  }
+
+  private static func json(_ database: UserDatabase) -> JSONValue {
+    [
+      "path": .string(database.path), "bytes": .number(database.bytes),
+      "tables": .array(
+        database.tables.map {
+          [
+            "name": .string($0.name), "rows": .number($0.rows), "inserted": .number($0.counts.inserted),
+            "updated": .number($0.counts.updated), "deleted": .number($0.counts.deleted),
+          ]
+        }),
+      "skipped": .array(database.leftOut.map(\.json)),
+    ]
+  }
+
+  private static func json(_ result: MeasuredComparison) -> JSONValue {
+    [
+      "id": .string(result.id), "title": .string(result.title), "size": .string(result.size),
+      "unit": .string(result.unit.rawValue),
+      "contenders": .array(
+        result.series.map {
+          [
+            "name": .string($0.name.rawValue), "median": $0.median.map { .real($0) } ?? .null,
+            "values": .array($0.values.map { .real($0) }),
+          ]
+        }),
+      "figures": .array(
+        result.numbers.map { figure, number in
+          [
+            "subject": .string(figure.subject.rawValue), "baseline": .text(figure.baseline?.rawValue),
+            "kind": .string(figure.kind.name), "number": .real(number),
+          ]
+        }),
+      "remarks": .array(result.remarks.map { .string($0) }),
+    ]
+  }
+}
+
+extension Figure.Kind {
+  /// The kind as `--json` has it.
+  fileprivate var name: String {
+    switch self {
+    case .speed: "speed"
+    case .share: "share"
+    case .extraShare: "extra-share"
+    case .extraPerItem: "extra-per-item"
+    case .value: "value"
+    }
   }
 }

@@ -122,3 +122,159 @@ extension ChangesetOptions {
     return .done
   }
 }
+
+/// `buckia changeset rebase`
+struct ChangesetRebaseVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "rebase",
+    abstract: "Writes what the changes of a file are on top of those of others.",
+    discussion: """
+      All files were made from the same state. Where the incoming ones are applied to it, and then the result, nothing is \
+      in conflict any more: edits of different columns merge, equal ones are left out, and where the two contradict each other, \
+      --on-conflict decides. Every such row is listed.
+
+      With the definitions of the tables, UNIQUE values and foreign keys are looked at, too. Diff files bring them; for raw \
+      changesets, --schema names a database that has the tables.
+
+      Two copies of a database give the same integer key to different rows. With --remap, the local row gets a new \
+      key, and the local rows that refer to it follow.
+
+      Example:
+        buckia changeset rebase mine.bdiff --onto theirs.bdiff --remap -o rebased.bdiff
+      """)
+
+  @Argument(help: "The file with the changes to rebase.")
+  var file: String
+
+  @Option(
+    help: ArgumentHelp("A file that is applied before it; may be given more than once, in order.", valueName: "file"))
+  var onto: [String]
+
+  @Option(help: ArgumentHelp("Who wins where the changes of a row contradict each other.", valueName: "policy"))
+  var onConflict = RebasePolicy.keepLocal
+
+  @Flag(help: "Give local rows new keys where the incoming changes insert other rows with the keys they have.")
+  var remap = false
+
+  @Option(
+    help: ArgumentHelp("A database that has the tables, for their definitions and the keys in use.", valueName: "db"))
+  var schema: String?
+
+  @OptionGroup var options: ChangesetOptions
+
+  var output: OutputOptions { options.output }
+
+  var printsResult: Bool { options.path == OutputPath.standardOutput }
+
+  func validate() throws {
+    guard !onto.isEmpty else { throw ValidationError("Name the changes to rebase onto with --onto.") }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let sources = try ArgumentFile.sources([file] + onto)
+    let changes = try RewrittenChanges(
+      rebasing: sources[0], onto: Array(sources.dropFirst()),
+      options: RebaseOptions(policy: onConflict, remapsKeys: remap, schema: schema),
+      progress: { console.progress.show($0.line("Rebasing \(ArgumentFile.name(of: file))")) },
+      poll: { try console.progress.check() })
+    return try options.write(changes, on: console)
+  }
+}
+
+extension RebasePolicy: ExpressibleByArgument {}
+
+/// What the verbs of `changeset` take.
+struct ChangesetOptions: ParsableArguments {
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      OutputPath.help,
+      valueName: "path"))
+  var path: String?
+
+  @Flag(help: "Replace the file named with -o when it is there already.")
+  var force = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    try OutputPath.validate(path, output)
+  }
+}
+
+extension ChangesetReport {
+  /// The report for people.
+  func lines(style: Style) -> [String] {
+    let first =
+      if id != nil {
+        "\(style(path.map(\.escaped) ?? "standard output", .strong))  \(ByteCount(bytes)) in \(Elapsed(seconds))"
+      } else {
+        "Nothing remains to be changed, so no file was written."
+      }
+    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
+    for entry in tables.prefix(style.listLimit) {
+      table.add([
+        .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
+        .count(entry.deleted, .bad),
+      ])
+    }
+    let left = tables.count - style.listLimit
+    return style.wrapped(first, hanging: 2) + (table.isEmpty ? [] : [""] + table.lines(style: style))
+      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
+      + (rebase?.lines(style: style) ?? [])
+      + remarks.map(\.shown).remarkLines(style: style)
+  }
+}
+
+extension RebaseReport {
+  /// The conflicts and new keys, for people.
+  func lines(style: Style) -> [String] {
+    var lines: [String] = []
+    if conflictCount > 0 {
+      let verb = policy == .keepLocal ? "the local changes are kept" : "the incoming changes are taken"
+      lines += [""] + style.wrapped("\(conflictCount.counted("conflict")), \(verb):")
+      for conflict in conflicts.prefix(style.listLimit) {
+        lines += style.wrapped(conflict.line(style), indent: 2, hanging: 4)
+      }
+      let left = conflictCount - min(conflicts.count, style.listLimit)
+      if left > 0 { lines.append(style.rest(left, "conflict", indent: 2)) }
+    }
+    if !remappedKeys.isEmpty {
+      lines += [""] + style.wrapped("\(remappedKeys.count.counted("row")) with a new key:")
+      for remapped in remappedKeys.prefix(style.listLimit) {
+        lines += style.wrapped(
+          "\(remapped.table.escaped(limit: 60)) \(remapped.key) → \(remapped.newKey)", indent: 2, hanging: 4)
+      }
+      let left = remappedKeys.count - style.listLimit
+      if left > 0 { lines.append(style.rest(left, "row", indent: 2)) }
+    }
+    if !remapsKeys, conflicts.contains(where: { $0.kind == .insertedByBoth }) {
+      let advice =
+        "rows that refer to one which both have inserted mean different rows; --remap gives the local rows keys of their own"
+      lines += [advice].remarkLines(style: style)
+    }
+    return lines
+  }
+}
+
+extension RebaseReport.Conflict {
+  fileprivate func line(_ style: Style) -> String {
+    let limit = style.isFull ? Int.max : 40
+    let name = key.map { "\($0.column.escaped(limit: 40)) \($0.value.shown(limit: limit))" }.joined(separator: ", ")
+    return "\(table.escaped(limit: 60)) \(name): \(sentence)"
+  }
+
+  private var sentence: String {
+    let names = columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    return switch kind {
+    case .updatedByBoth: "both set \(names)"
+    case .insertedByBoth: "both insert a row with this key"
+    case .deletedByLocal: "the local changes delete it, the incoming ones change it"
+    case .deletedByIncoming: "the incoming changes delete it, the local ones change it"
+    case .unique: "another row has its \(names)"
+    case .undecidedUnique: "whether its \(names) are unique, only the database can tell"
+    case .differentBase: "the changes were not made from the same state"
+    case .parentLeftOut: "the row that its \(names) refers to is left out"
+    }
+  }
+}

@@ -189,3 +189,106 @@ enum MethodChoice: String, ExpressibleByArgument, CaseIterable {
   /// The engine's method; nil lets it choose.
   var method: DiffMethod? { DiffMethod(rawValue: rawValue) }
 }
+
+extension DiffReport {
+  /// The report for people.
+  func lines(style: Style) -> [String] {
+    var lines: [String] = []
+    if id != nil {
+      let name = path.map(\.escaped) ?? "standard output"
+      lines.append("\(style(name, .strong))  \(ByteCount(bytes)) in \(Elapsed(seconds))")
+    } else if isComplete {
+      lines.append("No changes, so no file was written (\(Elapsed(seconds))).")
+    } else {
+      lines.append("No file was written: what differs does not travel (\(Elapsed(seconds))).")
+    }
+    var table = TextTable([
+      .text("table"), .number("inserted"), .number("updated"), .number("deleted"), "method", .prose(""),
+    ])
+    for entry in tables.prefix(style.listLimit) {
+      table.add([
+        .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
+        .count(entry.deleted, .bad), .init(entry.method.rawValue, .faint),
+        .init(entry.schemaRemark, .notable),
+      ])
+    }
+    let left = tables.count - style.listLimit
+    if tables.count > 1 {
+      table.add([
+        "in all", .count(tables.reduce(0) { $0 + $1.inserted }), .count(tables.reduce(0) { $0 + $1.updated }),
+        .count(tables.reduce(0) { $0 + $1.deleted }),
+      ])
+    }
+    if !table.isEmpty { lines += [""] + table.lines(style: style) }
+    if left > 0 { lines.append(style.rest(left, "table", indent: 2)) }
+    lines += skipped.lines(heading: "Not in the file:", style: style)
+    lines += comparedByRows.lines(heading: "Compared row by row:", style: style)
+    if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
+    if includesSchema, !skipped.isEmpty {
+      lines += ["", "Applied with --schema adopt, it brings the whole schema."]
+    }
+    if let path {
+      // Without changes of rows or tables it has nothing for anybody else.
+      let option = tables.isEmpty ? " --schema adopt" : ""
+      lines += [""] + style.suggestion("Apply it with", "buckia apply DB \(path.shellQuoted)\(option)")
+    }
+    return lines
+  }
+}
+
+extension DiffReport.Table {
+  /// What of the table itself is new.
+  fileprivate var schemaRemark: String {
+    if isNew { return "new table" }
+    guard !newColumns.isEmpty else { return "" }
+    let names = newColumns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    return "new column\(newColumns.count == 1 ? "" : "s") \(names)"
+  }
+}
+
+extension [SkippedItem] {
+  /// The items for people under a heading, those with equal reasons together; nothing when there are none.
+  func lines(heading: String, style: Style) -> [String] {
+    guard !isEmpty else { return [] }
+    var list = GroupedList()
+    for item in self { list.add(item.name, item.reason.shown) }
+    return ["", style(heading, .notable)] + list.lines("item", style: style)
+  }
+}
+
+/// `buckia snapshot`
+struct SnapshotVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "snapshot",
+    abstract: "Make the first snapshot of a database, which a diff starts from.",
+    discussion: """
+      Example:
+        buckia snapshot notes.sqlite -o shared.sqlite
+
+      All that is in DB counts as sent: make the snapshot while you and your recipients have the same rows, before you change anything. \
+      If you have changed rows since, make it of a copy from before. It is the OLD of `diff`, and \
+      `apply --snapshot` keeps it up to date.
+      """)
+
+  @OptionGroup var target: DatabaseOptions
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp("The snapshot. It replaces an earlier one, and no other database.", valueName: "file"))
+  var path: String
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let report = try target.manager(home: home.folder).snapshot(to: path)
+    try console.document([
+      "version": 1, "path": .string(report.path), "bytes": .integer(report.bytes),
+      "replaced": .bool(report.isReplacement),
+    ])
+    try console.say("\(path.escaped)  \(ByteCount(Int(report.bytes)))")
+    try console.say(
+      console.style.suggestion(
+        "Send what you change with", "buckia diff \(path.shellQuoted) \(target.database.shellQuoted)"))
+    return .done
+  }
+}

@@ -73,3 +73,124 @@ struct EncryptVerb: Verb {
     return try FileEncryption(passphrase: PassphrasePrompt.askForNew())
   }
 }
+
+/// `buckia decrypt`
+struct DecryptVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "decrypt",
+    abstract: "Decrypts a file that buckia or age has encrypted.",
+    discussion: """
+      Identity files are those of `age-keygen`, with lines that begin with AGE-SECRET-KEY-1, and those of `buckia identity new`. Without \
+      --identity and --passphrase-file, your own identity is used; if you have none, the passphrase is asked for.
+
+      The file appears when all of it has been found to be authentic. Standard output gets each part as soon as that holds for \
+      the part: when the command fails, something is missing.
+
+      Example:
+        buckia decrypt notes.sqlite.age --identity key.txt
+      """)
+
+  @Argument(help: ArgumentHelp("The encrypted file, or - for standard input.", valueName: "file"))
+  var file: String
+
+  @Option(help: ArgumentHelp("A file of identities. May be given several times.", valueName: "file"))
+  var identity: [String] = []
+
+  @Option(help: ArgumentHelp("A file with the passphrase, or - for standard input.", valueName: "file"))
+  var passphraseFile: String?
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "The decrypted file, or - for standard output. By default the file's name without .age, in the current folder.",
+      valueName: "path"))
+  var path: String?
+
+  @Flag(help: "Replace a file that is there already.")
+  var force = false
+
+  @OptionGroup var output: OutputOptions
+
+  private var cipherPath: CipherPath { CipherPath(input: file, output: path) }
+
+  var printsResult: Bool { cipherPath.isStandardOutput }
+
+  func validate() throws {
+    try cipherPath.validate(output, passphraseFile: passphraseFile)
+    guard cipherPath.decrypted != nil else {
+      throw ValidationError("\(file) does not end in .age; name the decrypted file with -o.")
+    }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    guard let written = cipherPath.decrypted else { return .usage }
+    let decryption = try makeDecryption()
+    let byteCount = try decryption.decrypt(cipherPath.source, to: cipherPath.target(written, replacing: force))
+    try CipherPath.report(written, byteCount, "Decrypted", on: console)
+    return .done
+  }
+
+  private func makeDecryption() throws -> FileDecryption {
+    if identity.isEmpty, passphraseFile == nil, let own = try home.folder.identityIfAny() {
+      return try FileDecryption(identities: AgeIdentity.identities(of: own))
+    }
+    let identities = try identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) }
+    return try FileDecryption(identities: identities, passphraseBytes: passphrase())
+  }
+
+  private func passphrase() throws -> [UInt8]? {
+    if let passphraseFile { return try SecretFile.passphrase(in: ArgumentFile.cipherSource(passphraseFile)) }
+    return identity.isEmpty ? try PassphrasePrompt.ask("Passphrase: ") : nil
+  }
+}
+
+/// What `encrypt` and `decrypt` read and write.
+struct CipherPath {
+  private static let standardStream = "-"
+  private static let suffix = ".age"
+
+  let input: String
+  let output: String?
+
+  /// Whether the result goes to standard output, as that of standard input does unless told otherwise.
+  var isStandardOutput: Bool { output == Self.standardStream || (output == nil && input == Self.standardStream) }
+
+  /// Where the bytes come from.
+  var source: CipherSource { ArgumentFile.cipherSource(input) }
+
+  /// The path of the encrypted file.
+  var encrypted: String { output ?? (isStandardOutput ? Self.standardStream : name + Self.suffix) }
+
+  /// The path of the decrypted file; nil when it has to be given.
+  var decrypted: String? {
+    if let output { return output }
+    if isStandardOutput { return Self.standardStream }
+    guard name.hasSuffix(Self.suffix), name.utf8.count > Self.suffix.utf8.count else { return nil }
+    return String(name.dropLast(Self.suffix.count))
+  }
+
+  private var name: String { input.fileName }
+
+  /// Where the result goes.
+  func target(_ path: String, replacing isReplacing: Bool) -> CipherTarget {
+    guard isStandardOutput else { return .path(path, replacing: isReplacing) }
+    return .stream { try StandardStream.output.write($0) }
+  }
+
+  /// Refuses what would read or write two things at one place.
+  func validate(_ options: OutputOptions, passphraseFile: String?) throws {
+    guard !options.json || !isStandardOutput else {
+      throw ValidationError("--json and the file itself would both go to standard output; name a file with -o.")
+    }
+    guard input != Self.standardStream || passphraseFile != Self.standardStream else {
+      throw ValidationError("The file and the passphrase cannot both come from standard input.")
+    }
+  }
+
+  /// Tells what was written.
+  static func report(_ path: String, _ byteCount: Int64, _ verb: String, on console: Console) throws {
+    guard path != standardStream else { return }
+    try console.say("\(verb) into \(path.escaped), \(byteCount.counted("byte")).")
+    try console.document(["version": 1, "path": .text(path), "bytes": .integer(byteCount)])
+  }
+}

@@ -79,3 +79,179 @@ struct InviteVerb: Verb {
     return .done
   }
 }
+
+/// `buckia accept`
+struct AcceptVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "accept",
+    abstract: "Accepts an invitation: trusts its author, and writes the answer.",
+    discussion: """
+      It shows who invites, with their fingerprint, and what there is to get, and asks. Compare the fingerprint with the person, over the \
+      phone for instance: anybody can make an invitation in any name. The answer is a small file that goes back to them; it does not \
+      reveal the secret of the invitation.
+
+      Example:
+        buckia accept notes.db anna.invitation -o outbox
+        buckia accept notes.db anna.invitation --yes
+      """)
+
+  @OptionGroup var target: DatabaseOptions
+
+  @Argument(help: "The file of an invitation, the line itself, or - for standard input.")
+  var invitation: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The contact name of the person who invites you. The name on their card by default.", valueName: "name"))
+  var name: String?
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "A folder for the answer, a file that ends in .accept, or - for standard output. By default the folder that the invitation "
+        + "names where it is one here, else the current one.",
+      valueName: "path"))
+  var path: String?
+
+  @Flag(help: "Accept without being asked: you have compared the fingerprint.")
+  var yes = false
+
+  @Flag(help: "Replace the file named with -o when it is there already.")
+  var force = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws { try OutputPath.validate(path, output) }
+
+  var printsResult: Bool { path == OutputPath.standardOutput }
+
+  private var read: Invitation {
+    get throws {
+      switch SignedLine(invitation) {
+      case .text(let text): try Invitation(text)
+      case .file(let path): try Invitation(contentsOf: path)
+      }
+    }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let invitation = try read
+    let identity = try home.folder.identity()
+    let answer = path ?? invitation.localFolder ?? "."
+    if !yes {
+      guard Confirmation.isPossible, self.invitation != ArgumentFile.standardInput else {
+        throw ValidationError(
+          "There is no terminal to ask on. Compare the fingerprint \(invitation.card.fingerprint) with "
+            + "\(invitation.card.name.escaped(limit: 64)), then accept with --yes.")
+      }
+      for line in invitation.lines(style: console.errorStyle) { console.remark(line) }
+      guard
+        Confirmation.ask(
+          "Is that what \(invitation.card.name.escaped(limit: 64)) reads to you, and do you accept? [y/N] ")
+      else {
+        try console.say("Nothing was changed.")
+        return .needsPerson
+      }
+    } else {
+      try console.say(invitation.lines(style: console.style))
+    }
+    let report = try target.manager(home: home.folder).accept(
+      invitation, named: name, answer: OutputPath.diffOutput(answer, replacing: force), as: identity)
+    try console.document(report.json(of: invitation))
+    try console.say(report.lines(of: invitation, database: target.database, style: console.style))
+    return .done
+  }
+}
+
+extension Invitation {
+  /// Who invites, and to what, for people.
+  func lines(style: Style) -> [String] {
+    let name = card.name.escaped(limit: 64)
+    let whom = recipient.map { " to \($0.escaped(limit: 64))" } ?? ""
+    var lines = style.wrapped(
+      "Invitation from \(style(name, .strong))\(whom). The fingerprint of \(name)'s card is", hanging: 2)
+    lines += ["", "  \(card.fingerprint)", ""]
+    lines += scopeLines(heading: "You would get", style: style)
+    if let folder { lines += style.wrapped("The folder: \(folder.escaped(limit: 200))", hanging: 2) }
+    return lines + ["It expires on \(Moment(unixMilliseconds: expiresAt)).", ""]
+  }
+
+  /// What there is to get.
+  func scopeLines(heading: String, style: Style) -> [String] {
+    let named = scope.name.map { " \"\($0.escaped(limit: 100))\"" } ?? ""
+    var lines = ["\(heading)\(named):"]
+    for table in scope.tables.prefix(style.listLimit) {
+      var line = "\(table.name.escaped(limit: 60)): \(table.rows.escaped(limit: style.isFull ? .max : 300))"
+      line +=
+        Self.columns(", without ", table.omittedColumns)
+        + Self.columns(", with other values in ", table.rewrittenColumns)
+      lines += style.wrapped(line, indent: 2, hanging: 4)
+    }
+    if scope.tables.count > style.listLimit {
+      lines.append(style.rest(scope.tables.count - style.listLimit, "table", indent: 2))
+    }
+    return lines + [""]
+  }
+
+  private static func columns(_ heading: String, _ names: [String]) -> String {
+    names.isEmpty ? "" : heading + names.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+  }
+}
+
+extension InvitationReport {
+  /// What to do with it.
+  func nextLines(style: Style) -> [String] {
+    let whom = invitation.recipient?.escaped(limit: 64) ?? "the person you invite"
+    return style.wrapped(
+      "Send it to \(whom) alone, in a way that others cannot read: the first to answer it becomes that contact. It can be answered once, "
+        + "until \(Moment(unixMilliseconds: invitation.expiresAt)). Your fingerprint, for them to compare, is "
+        + "\(invitation.card.fingerprint).")
+  }
+}
+
+extension AcceptanceReport {
+  /// The report for people.
+  func lines(of invitation: Invitation, database: String, style: Style) -> [String] {
+    var lines: [String] = []
+    if let inviter {
+      lines.append("\(inviter.name.escaped) is a trusted contact now: \(inviter.card.fingerprint)")
+    } else {
+      lines += style.wrapped(
+        "The invitation was accepted on \(Moment(unixMilliseconds: acceptedAt)); nothing has been changed.")
+    }
+    if let path {
+      lines += style.wrapped(
+        "Your answer is \(style(path.escaped, .strong)). Once \(invitation.card.name.escaped(limit: 64)) has applied it, what they "
+          + "share with you arrives as diff files.")
+      lines += style.suggestion("Apply them", "buckia apply \(database.shellQuoted) FOLDER")
+    }
+    return lines + warnings.lines(style: style)
+  }
+}
+
+extension InvitationAnswer {
+  /// The answer for people.
+  ///
+  /// - Parameter database: The database's path as it was typed, for the command that is suggested.
+  func lines(database: String, style: Style, isDryRun: Bool) -> [String] {
+    let file = style(path.escaped, .strong)
+    switch state {
+    case .accepted:
+      guard let contact, let invitedAt else { return [] }
+      let verb = isDryRun ? "would be" : "is"
+      var lines = style.wrapped(
+        "\(contact.name.escaped) has accepted your invitation of \(Moment(unixMilliseconds: invitedAt)), and \(verb) a contact now, "
+          + "trusted because they had its secret: \(contact.card.fingerprint)", hanging: 2)
+      if isRemoved { lines += style.wrapped("The answer \(path.escaped) was removed.", hanging: 2) }
+      return lines
+        + style.suggestion(
+          "Make what they get", "buckia share \(database.shellQuoted) --to \(contact.name.shellQuoted)")
+    case .alreadyAccepted:
+      return style.wrapped("\(file): it was taken before; nothing has been changed.", hanging: 2)
+    case .notOurs:
+      return style.wrapped("\(file): it answers no invitation from this database, and was left alone.", hanging: 2)
+    case .refused:
+      return style.wrapped("\(file): \(style("refused", .bad)): \(reason?.escaped ?? "")", hanging: 2)
+    }
+  }
+}

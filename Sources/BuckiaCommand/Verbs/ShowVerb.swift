@@ -129,3 +129,181 @@ extension InspectedFile.ShownStatement {
   /// The statement as `--json` has it.
   fileprivate var json: JSONValue { ["kind": .string(kind), "name": .string(name), "sql": .string(sql)] }
 }
+
+/// What a person wants to know before the changes: where a file comes from and how much it does.
+struct ShownHeader {
+  let path: String
+  let file: InspectedFile
+
+  /// What is known of the file, by name.
+  ///
+  /// - Parameter place: Where the statements of the author's schema are.
+  func facts(statementsAt place: String) -> [(name: String, value: String)] {
+    var facts: [(name: String, value: String)] = []
+    func add(_ name: String, _ value: String) { facts.append((name, value)) }
+    add("file", "\(path.escaped) (\(ByteCount(Int(file.byteCount))))")
+    if let id = file.id { add("made", "\(Moment(unixSeconds: id.unixSeconds)), id \(id)") }
+    if case .object(let manifest)? = file.manifest {
+      add("sender", file.sender.escaped)
+      if case .object(let sender)? = manifest["sender"], case .string(let replica)? = sender["replica"] {
+        // Without a signature anybody can have written it.
+        add("replica", "\(file.isSigned ? "" : "claims to be ")\(replica.escaped)")
+        if case .string(let incarnation)? = sender["incarnation"] { add("incarnation", incarnation.escaped) }
+      }
+      if case .string(let dataset)? = manifest["dataset"] { add("dataset", dataset.escaped) }
+      if case .string(let kind)? = manifest["kind"] { add("kind", kind.escaped) }
+      if let statements = file.statements {
+        add("schema", "\(statements.count.counted("statement")) for those who adopt it (\(place))")
+      }
+    } else {
+      let format = file.summary.format == .patchset ? "patchset" : "changeset"
+      add("kind", "raw \(format): nothing says who made it, and its columns have no names")
+    }
+    return facts
+  }
+
+  func lines(style: Style) -> [String] {
+    var facts = TextTable(["", .prose("")])
+    for fact in self.facts(statementsAt: "--json lists them") {
+      facts.add([.init(fact.name, .faint), .init(fact.value)])
+    }
+    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
+    for entry in file.summary.tables.prefix(style.listLimit) {
+      table.add([
+        .init(entry.table.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
+        .count(entry.deleted, .bad),
+      ])
+    }
+    let left = file.summary.tables.count - style.listLimit
+    return facts.lines(style: style, indent: 0) + [""] + (table.isEmpty ? ["No changes."] : table.lines(style: style))
+      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
+  }
+}
+
+extension InspectedFile.ShownChange {
+  /// Whether the change has values that are too long to be part of ``json``.
+  var hasLongValues: Bool { (key + (old ?? []) + (new ?? [])).contains { $0.whole != nil } }
+
+  /// The change as `--json` has it.
+  var json: JSONValue {
+    [
+      "table": .string(table), "op": .string(operation.word), "key": Self.json(key),
+      "old": old.map(Self.json) ?? .null, "new": new.map(Self.json) ?? .null,
+    ]
+  }
+
+  /// Cells the change says nothing of are left out: null would be a value.
+  private static func json(_ cells: [Cell]) -> JSONValue {
+    .object(JSONObject(cells.compactMap { cell in cell.value.map { JSONObject.Member(cell.column, $0.json) } }))
+  }
+
+  /// The change: in one line, or in several where there is no room for it.
+  func lines(style: Style) -> [String] {
+    let (sign, pieces): (String, [String]) =
+      switch operation {
+      case .insert: (style("+", .good), list(new ?? [], style))
+      case .delete: (style("-", .bad), list(key, style))
+      case .update: (style("~", .notable), updatePieces(style))
+      }
+    var lines = style.wrapped(pieces: pieces, indent: 4, hanging: 6)
+    lines[0] = "  \(sign) \(lines[0].dropFirst(4))"
+    return lines
+  }
+
+  /// How many characters of a text are shown.
+  private func limit(_ style: Style) -> Int { style.isFull ? .max : 40 }
+
+  private func list(_ cells: [Cell], _ style: Style) -> [String] {
+    cells.compactMap { cell in
+      cell.value.map { "\(cell.column.escaped(limit: 40)) \($0.shown(limit: limit(style), partOf: cell.whole))" }
+    }
+  }
+
+  /// The key of an UPDATE and what it sets, with the value before where it is known: a patchset does not tell.
+  private func updatePieces(_ style: Style) -> [String] {
+    var edits = zip(new ?? [], old ?? []).compactMap { after, before -> String? in
+      guard let value = after.value else { return nil }
+      let room = before.value == nil ? limit(style) : min(limit(style), max(12, (style.width - 20) / 2))
+      let versions = before.value.map { [($0, before.whole), (value, after.whole)] } ?? [(value, after.whole)]
+      let shown = ChangesetValue.shown(versions, limit: style.isFull ? .max : room)
+      return "\(after.column.escaped(limit: 40)) \(shown.joined(separator: " → "))"
+    }
+    if edits.isEmpty { edits = ["nothing"] }
+    var pieces = list(key, style)
+    pieces.append("\(pieces.popLast() ?? ""): \(edits[0])")
+    return pieces + edits.dropFirst()
+  }
+}
+
+/// Prints a change with long values as JSON, piece by piece: the values need not fit in memory.
+struct LongChangeWriter {
+  private let file: InspectedFile
+  private let console: Console
+
+  /// - Parameter file: The file that the change is of.
+  init(_ file: InspectedFile, on console: Console) {
+    self.file = file
+    self.console = console
+  }
+
+  /// Prints a change on one line, as `json` would be.
+  func write(_ change: InspectedFile.ShownChange) throws {
+    let (table, operation) = (JSONValue.string(change.table), JSONValue.string(change.operation.word))
+    try console.write("{\"table\":\(table.lineText()),\"op\":\(operation.lineText())")
+    for (name, cells) in [("key", change.key), ("old", change.old), ("new", change.new)] {
+      try console.write(",\"\(name)\":")
+      if let cells { try write(cells) } else { try console.write("null") }
+    }
+    try console.write("}")
+  }
+
+  private func write(_ cells: [InspectedFile.ShownChange.Cell]) throws {
+    var separator = "{"
+    for cell in cells {
+      guard let value = cell.value else { continue }
+      try console.write("\(separator)\(JSONValue.string(cell.column).lineText()):")
+      separator = ","
+      switch (value, cell.whole) {
+      case (.text, let whole?): try writeText(whole)
+      case (_, let whole?): try writeBlob(whole)
+      case (_, nil): try console.write(value.json.lineText())
+      }
+    }
+    try console.write(separator == "{" ? "{}" : "}")
+  }
+
+  private func writeBlob(_ value: LongValue) throws {
+    try console.write("{\"blob\":\"")
+    try file.forEachPiece(of: value) { try console.write(HexText.lowercase($0)) }
+    try console.write("\"}")
+  }
+
+  private func writeText(_ value: LongValue) throws {
+    try console.write("\"")
+    var rest: [UInt8] = []
+    try file.forEachPiece(of: value) { piece in
+      rest.append(contentsOf: piece)
+      let end = rest.count - Self.openCharacter(in: rest)
+      try writeText(rest[..<end])
+      rest.removeSubrange(..<end)
+    }
+    try writeText(rest[...])
+    try console.write("\"")
+  }
+
+  private func writeText(_ bytes: ArraySlice<UInt8>) throws {
+    try console.write(
+      String(JSONValue.string(String(decoding: bytes, as: UTF8.self)).lineText().dropFirst().dropLast()))
+  }
+
+  /// How many bytes at the end of a piece are the beginning of a character that goes on in the next one.
+  private static func openCharacter(in bytes: [UInt8]) -> Int {
+    for count in 1...3 where count <= bytes.count {
+      let byte = bytes[bytes.count - count]
+      if byte & 0xc0 == 0x80 { continue }
+      let length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+      return length > count ? count : 0
+    }
+    return 0
+  }
+}

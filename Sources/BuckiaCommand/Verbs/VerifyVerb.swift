@@ -31,3 +31,48 @@ struct VerifyVerb: Verb {
     return report.files.allSatisfy(\.isGood) ? .done : .failed
   }
 }
+
+extension VerifyReport {
+  /// The report for people. Of many files, those come first that are not in order.
+  func lines(style: Style) -> [String] {
+    guard !files.isEmpty else { return ["There is nothing to verify."] + misnamedLines(style: style) }
+    var table = TextTable(["", "file", "signature", .text("sender")])
+    var shown = files
+    if files.count > style.listLimit {
+      shown = Array((files.filter { !$0.isGood } + files.filter(\.isGood)).prefix(style.listLimit))
+    }
+    for file in shown {
+      table.add([
+        .init(file.verdict, file.isGood ? .good : .bad), .init(file.path.escaped),
+        .init(file.signature.rawValue), .init(file.sender.escaped(limit: 70), .faint),
+      ])
+    }
+    var lines = table.lines(style: style, indent: 0)
+    if shown.count < files.count {
+      let bad = files.filter { !$0.isGood }.count
+      lines.append(style.rest(files.count - shown.count, "file"))
+      lines.append("\(files.count.counted("file")), \(bad.grouped) not in order.")
+    }
+    for file in shown {
+      if let reason = file.reason { lines += [""] + style.wrapped(reason.escaped, hanging: 2) }
+    }
+    return lines + misnamedLines(style: style)
+  }
+
+  /// The diff files in the folders that go by another name than their id.
+  private func misnamedLines(style: Style) -> [String] {
+    guard !misnamed.isEmpty else { return [] }
+    let shown = misnamed.prefix(style.isFull ? .max : 5)
+    let heading = "Not looked at, since in a folder a diff file goes by its id; name it to verify it:"
+    let rest = shown.count < misnamed.count ? [style.rest(misnamed.count - shown.count, "file", indent: 2)] : []
+    return [""] + style.wrapped(style(heading, .notable), hanging: 2) + shown.map { "  \($0.shellQuoted)" } + rest
+  }
+}
+
+extension VerifyReport.File {
+  /// What the check came to, in a word or two.
+  fileprivate var verdict: String {
+    if isGood { return "good" }
+    return code == .noMatchingIdentity || code == .notAddressed || code == .encrypted ? "not for you" : "bad"
+  }
+}

@@ -253,3 +253,177 @@ public struct Contacts: Equatable, Sendable {
         + (hint == nil ? "; `buckia contact list` shows all" : ": it was removed, and that is final"))
   }
 }
+
+extension Contacts {
+  /// Keeps and trusts the author of an invitation, whose fingerprint a person has confirmed.
+  ///
+  /// - Parameters:
+  ///   - card: The card in the invitation.
+  ///   - name: What a new contact is to be called; nil for what the card says.
+  ///   - own: The card of the person whose contacts these are.
+  ///   - time: The present time, in milliseconds since 1970.
+  /// - Throws: `IdentityError` as ``add(_:named:besides:at:)``. Nothing has been changed then.
+  package mutating func trustInviter(
+    _ card: IdentityCard, named name: String?, besides own: IdentityCard?, at time: Int64
+  ) throws(IdentityError) -> Contact {
+    var changed = self
+    let contact =
+      switch try changed.add(card.text, named: name, besides: own, at: time) {
+      case .added(let contact), .known(let contact), .proposed(let contact): contact
+      }
+    let trusted = try changed.trust(contact.name, fingerprint: card.fingerprint, at: time)
+    self = changed
+    return trusted
+  }
+
+  /// Keeps and trusts somebody.
+  ///
+  /// - Parameters:
+  ///   - card: Their card.
+  ///   - names: What a new contact may be called, the first one that is allowed. If another contact has the name, a number behind
+  ///     it tells the two apart.
+  ///   - grounds: Why they are trusted. A contact who is trusted already stays so for the reason that they are.
+  ///   - own: The card of the person whose contacts these are.
+  ///   - time: The present time, in milliseconds since 1970.
+  /// - Throws: `IdentityError` with code `endedKey`, `ownKey`, `contactExists` for a known signing key with another one to encrypt,
+  ///   or `tooMany`. Nothing has been changed then.
+  package mutating func admit(
+    _ card: IdentityCard, preferring names: [String], because grounds: Contact.Grounds, besides own: IdentityCard?,
+    at time: Int64
+  ) throws(IdentityError) -> Contact {
+    try requireNew(card, besides: own)
+    if let known = all.first(where: { $0.card.signingKey == card.signingKey }) {
+      guard known.card.encryptionKey == card.encryptionKey else {
+        throw IdentityError(
+          .contactExists,
+          "it has the signing key of the contact \(EscapedText.quoted(known.name)) and another key to encrypt")
+      }
+    } else {
+      _ = try append(card, named: freeName(names), at: time)
+    }
+    guard let place = all.firstIndex(where: { $0.card.signingKey == card.signingKey }) else {
+      throw IdentityError(.noSuchContact, "there is no such contact")
+    }
+    if all[place].state != .trusted {
+      all[place].state = .trusted
+      all[place].trustedAt = time
+      all[place].grounds = grounds
+    }
+    return all[place]
+  }
+
+  /// Whether a key has ended, and why; nil if it has not.
+  package func ending(of card: IdentityCard) -> EndedKey? { ended.first { $0.signingKey == card.signingKey } }
+
+  /// The contact who has the keys of a card; nil for none.
+  package func contact(with card: IdentityCard) -> Contact? { all.first { $0.card.signingKey == card.signingKey } }
+
+  private func freeName(_ names: [String]) -> String {
+    let name = names.first { PersonName.isAllowed($0) } ?? "guest"
+    if contact(named: name) == nil { return name }
+    // Short enough that a number fits behind it.
+    var stem = name
+    while stem.count + 6 > PersonName.characterLimit || stem.utf8.count + 6 > PersonName.byteLimit { stem.removeLast() }
+    var number = 2
+    while contact(named: "\(stem) \(number)") != nil { number += 1 }
+    return "\(stem) \(number)"
+  }
+}
+
+/// A person whose card is kept.
+///
+/// Being kept means nothing yet: whose card it is tells only the fingerprint, compared with its owner. A contact is trusted once
+/// somebody has said so.
+public struct Contact: Hashable, Identifiable, Sendable {
+  /// The key that signs what they send, in hex.
+  public var id: String { card.key }
+
+  /// Whether a contact's diffs are applied where only known senders are trusted.
+  public enum State: String, Sendable {
+    /// Their card was seen.
+    case seen
+    /// Their fingerprint was confirmed.
+    case trusted
+  }
+
+  /// Why a contact is trusted.
+  public enum Grounds: String, Sendable {
+    /// Somebody has compared the fingerprint with its owner.
+    case fingerprint
+    /// They had the secret of an invitation, which was made for one person and has admitted one.
+    case invitation
+  }
+
+  /// New keys that somebody who has the old ones proposes.
+  public struct Proposal: Hashable, Sendable {
+    /// What was proposed.
+    public let rotation: KeyRotation
+    /// When it was seen first, in milliseconds since 1970.
+    public let seenAt: Int64
+  }
+
+  /// What the contact is called here: no two have the same name.
+  public internal(set) var name: String
+  /// The name that shares with them go by: the one before they were renamed first.
+  public internal(set) var shareName: String
+  /// Their keys.
+  public internal(set) var card: IdentityCard
+  /// Whether they are trusted.
+  public internal(set) var state: State
+  /// When their card was seen first, in milliseconds since 1970.
+  public let firstSeen: Int64
+  /// When they were trusted, in milliseconds since 1970; nil if they are not.
+  public internal(set) var trustedAt: Int64?
+  /// Why they are trusted; nil if they are not.
+  public internal(set) var grounds: Grounds?
+  /// New keys that wait to be confirmed; nil for none.
+  public internal(set) var proposal: Proposal?
+
+  /// What to compare with the contact: the proposed keys', where some are.
+  public var fingerprintToConfirm: Fingerprint { (proposal?.rotation.card ?? card).fingerprint }
+
+  init(
+    name: String, shareName: String? = nil, card: IdentityCard, state: State, firstSeen: Int64, trustedAt: Int64?,
+    grounds: Grounds?, proposal: Proposal?
+  ) {
+    self.name = name
+    self.shareName = shareName ?? name
+    self.card = card
+    self.state = state
+    self.firstSeen = firstSeen
+    self.trustedAt = trustedAt
+    self.grounds = grounds
+    self.proposal = proposal
+  }
+}
+
+/// A key that nothing is taken from any more, whatever else is trusted. That is final.
+public struct EndedKey: Equatable, Sendable {
+  /// Why it has ended.
+  public enum Reason: String, Sendable {
+    /// Its contact was removed.
+    case removed
+    /// Its contact has other keys now.
+    case replaced
+  }
+
+  /// What its contact was called.
+  public let name: String
+  /// The key as 64 hexadecimal digits.
+  public var key: String { signingKey.description }
+  let signingKey: SigningKey
+  /// The fingerprint of the keys that it was one of.
+  public let fingerprint: Fingerprint
+  /// Why.
+  public let reason: Reason
+  /// When, in milliseconds since 1970.
+  public let endedAt: Int64
+
+  init(name: String, signingKey: SigningKey, fingerprint: Fingerprint, reason: Reason, endedAt: Int64) {
+    self.name = name
+    self.signingKey = signingKey
+    self.fingerprint = fingerprint
+    self.reason = reason
+    self.endedAt = endedAt
+  }
+}

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// A person's keys: an Ed25519 key to sign and an X25519 key to read what is encrypted for them.
 ///
 /// The secret halves stay in their file, which only its owner can read. What others get is the ``card``.
@@ -73,4 +75,186 @@ public struct Identity: Equatable, Sendable {
     let former = (former + [ended]).suffix(Self.formerLimit)
     return (Identity(card: card, signing: signing, encryption: encryption, former: Array(former)), rotation)
   }
+}
+
+extension Identity {
+  /// An identity file has at most so many bytes.
+  package static let documentByteLimit = 512 << 10
+  private static let format: Int64 = 1
+
+  /// The bytes of the identity file. Who protects them with a passphrase encrypts these.
+  package var document: [UInt8] {
+    let former = former.map { keys -> JSONValue in
+      [
+        "rotation": .string(keys.rotation.text), "encryption": .string(HexText.lowercase(keys.encryption.bytes)),
+        "ended": .number(keys.endedAt),
+      ]
+    }
+    let document: JSONValue = [
+      "format": .number(Self.format), "card": .string(card.text),
+      "signing": .string(HexText.lowercase(signing.bytes)),
+      "encryption": .string(HexText.lowercase(encryption.bytes)), "former": .array(former),
+    ]
+    return Array((document.prettyText() + "\n").utf8)
+  }
+
+  /// Reads the bytes of an identity file.
+  ///
+  /// - Throws: `IdentityError` with code `invalidFile` or `unsupportedFormat`. No message repeats what was read.
+  package init(document: [UInt8]) throws(IdentityError) {
+    guard document.count <= Self.documentByteLimit else {
+      throw IdentityError(.invalidFile, "it is larger than an identity file can be")
+    }
+    var fields = try DocumentFields(parsing: document, of: "the identity file", .invalidFile)
+    try fields.requireFormat(Self.format)
+    let card = try IdentityCard(verifying: fields.string("card"))
+    let signing = try fields.secret("signing")
+    let encryption = try fields.secret("encryption")
+    var former: [Former] = []
+    for value in try fields.list("former", limit: Self.formerLimit) {
+      var keys = try DocumentFields(value, of: "the identity file", .invalidFile)
+      former.append(
+        Former(
+          rotation: try KeyRotation(verifying: keys.string("rotation")), encryption: try keys.secret("encryption"),
+          endedAt: try keys.time("ended")))
+      try keys.finish()
+    }
+    try fields.finish()
+    guard former.last.map({ $0.rotation.card == card }) ?? true else {
+      throw IdentityError(.invalidFile, "its newest rotation is not to the keys of its card")
+    }
+    guard try signing.signingKey() == card.signingKey, try encryption.encryptionKey() == card.encryptionKey else {
+      throw IdentityError(.invalidFile, "its secret keys are not those of its card")
+    }
+    self.init(card: card, signing: signing, encryption: encryption, former: former)
+  }
+}
+
+/// What is public of an identity: what others may see, and what tells which files are for it.
+///
+/// It is kept beside an identity that a passphrase protects, so that what needs no secret does not ask for it.
+public struct PublicIdentity: Equatable, Sendable {
+  /// What to give to others.
+  public let card: IdentityCard
+  /// What tells others that these keys have taken the place of earlier ones: the newest last.
+  public let rotations: [KeyRotation]
+  /// The public keys that files may be encrypted for: the present one first, then those before it, the newest first.
+  package let encryptionKeys: [EncryptionKey]
+
+  init(card: IdentityCard, rotations: [KeyRotation], encryptionKeys: [EncryptionKey]) {
+    self.card = card
+    self.rotations = rotations
+    self.encryptionKeys = encryptionKeys
+  }
+}
+
+extension Identity {
+  /// What is public of it.
+  ///
+  /// - Throws: `IdentityError` when it holds bytes that are no key.
+  package func publicPart() throws(IdentityError) -> PublicIdentity {
+    var keys = [card.encryptionKey]
+    for former in former.reversed() { keys.append(try former.encryption.encryptionKey()) }
+    return PublicIdentity(card: card, rotations: rotations, encryptionKeys: keys)
+  }
+}
+
+extension PublicIdentity {
+  private static let format: Int64 = 1
+
+  /// The bytes of the file `identity.public`.
+  var document: [UInt8] {
+    let document: JSONValue = [
+      "format": .number(Self.format), "card": .string(card.text),
+      "rotations": .array(rotations.map { .string($0.text) }),
+      "encryption": .array(encryptionKeys.dropFirst().map { .string("\($0)") }),
+    ]
+    return Array((document.prettyText() + "\n").utf8)
+  }
+
+  /// Reads the bytes of the file. Each signature in it is verified.
+  ///
+  /// - Throws: `IdentityError` with code `invalidFile` or `unsupportedFormat`.
+  init(document: [UInt8]) throws(IdentityError) {
+    let subject = "the public part of the identity"
+    var fields = try DocumentFields(parsing: document, of: subject, .invalidFile)
+    try fields.requireFormat(Self.format)
+    let card = try IdentityCard(verifying: fields.string("card"))
+    var rotations: [KeyRotation] = []
+    for text in try fields.strings("rotations", limit: Identity.formerLimit) {
+      rotations.append(try KeyRotation(verifying: text))
+    }
+    var keys = [card.encryptionKey]
+    for text in try fields.strings("encryption", limit: Identity.formerLimit) {
+      guard let key = EncryptionKey(hex: text) else {
+        throw fields.invalid("encryption", "has something that is no key")
+      }
+      keys.append(key)
+    }
+    try fields.finish()
+    guard rotations.last.map({ $0.card == card }) ?? true, rotations.count + 1 == keys.count else {
+      throw fields.invalid("rotations", "contradicts the card")
+    }
+    self.init(card: card, rotations: rotations, encryptionKeys: keys)
+  }
+}
+
+/// Why something about identities or contacts cannot be done.
+package struct IdentityError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// What went wrong: a word that stays.
+  package struct Code: RawRepresentable, Hashable, Sendable {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+  }
+
+  package let code: Code
+  /// A sentence for people: what happened and what to do.
+  package let message: String
+  /// The file, when there is one.
+  package var path: String?
+
+  package init(_ code: Code, _ message: String, path: String? = nil) {
+    self.code = code
+    self.message = message
+    self.path = path
+  }
+
+  package var description: String { (path.map { "\($0): " } ?? "") + message }
+}
+
+extension IdentityError.Code {
+  /// No identity has been made.
+  package static let noIdentity = Self(rawValue: "no-identity")
+  /// There is an identity already.
+  package static let identityExists = Self(rawValue: "identity-exists")
+  /// Others than its owner can read or change a file that must be private.
+  package static let notPrivate = Self(rawValue: "not-private")
+  /// The identity is protected by a passphrase, which was not given.
+  package static let passphraseNeeded = Self(rawValue: "passphrase-needed")
+  /// A file of ours is not as Buckia writes it.
+  package static let invalidFile = Self(rawValue: "invalid-file")
+  /// A card or rotation is not in order.
+  package static let invalidCard = Self(rawValue: "invalid-card")
+  /// An invitation, or the answer to one, is not in order.
+  package static let invalidInvitation = Self(rawValue: "invalid-invitation")
+  /// The signature of a card or rotation is not its key's.
+  package static let badSignature = Self(rawValue: "badSignature")
+  /// A newer version made it.
+  package static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
+  /// A name that nobody may have.
+  package static let invalidName = Self(rawValue: "invalid-name")
+  /// No contact has this name.
+  package static let noSuchContact = Self(rawValue: "no-such-contact")
+  /// Another contact has this name or key.
+  package static let contactExists = Self(rawValue: "contact-exists")
+  /// The key was removed, or has been replaced: that is final.
+  package static let endedKey = Self(rawValue: "ended-key")
+  /// It is the reader's own.
+  package static let ownKey = Self(rawValue: "own-key")
+  /// The contact is not the one that was shown: the fingerprint differs.
+  package static let otherFingerprint = Self(rawValue: "other-fingerprint")
+  /// There are as many as there may be.
+  package static let tooMany = Self(rawValue: "too-many")
+  /// The contacts cannot be locked against other programs.
+  package static let notLocked = Self(rawValue: "not-locked")
 }

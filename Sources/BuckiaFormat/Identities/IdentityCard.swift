@@ -1,4 +1,5 @@
 import BuckiaBytes
+import SQLiteSchemas
 
 /// What a person gives to others: their name and their public keys, signed by the signing key.
 ///
@@ -66,5 +67,103 @@ public struct IdentityCard: Hashable, Sendable, CustomStringConvertible {
     guard PersonName.isBounded(name) else { throw fields.invalid("name", "is empty or too long") }
     try signed.requireSignature(0, by: signingKey)
     text = signed.text
+  }
+}
+
+/// Says that a person has new keys. It is signed by the old and by the new signing key: by the old one, since nobody else may say
+/// so; by the new one, since nobody may claim somebody else's key as their next.
+///
+/// Whoever has stolen the old key can make one, too. So it is only a proposal, until the new fingerprint was compared.
+public struct KeyRotation: Hashable, Sendable, CustomStringConvertible {
+  /// The signing key that ends.
+  package let endedKey: SigningKey
+  /// The keys from now on.
+  public let card: IdentityCard
+  /// The rotation as one line of text: this is what is passed on.
+  public let text: String
+
+  /// The line of text.
+  public var description: String { text }
+
+  /// Makes and signs a rotation.
+  init(from old: PrivateKey, to new: PrivateKey, card: IdentityCard) throws(IdentityError) {
+    endedKey = try old.signingKey()
+    self.card = card
+    let document: JSONValue = ["ends": .string("\(endedKey)"), "card": .string(card.text)]
+    text = try SignedText(.rotation, document.bytes(), signedBy: [old, new]).text
+  }
+
+  /// Reads and verifies a rotation.
+  ///
+  /// - Throws: `IdentityError` with code `invalidCard`, `badSignature` or `unsupportedFormat`.
+  package init(verifying text: String) throws(IdentityError) {
+    try self.init(SignedText(text))
+  }
+
+  init(_ signed: SignedText) throws(IdentityError) {
+    guard signed.kind == .rotation else { throw IdentityError(.invalidCard, "it is a card and no rotation of keys") }
+    var fields = try DocumentFields(parsing: signed.document, of: "the rotation", .invalidCard)
+    endedKey = try fields.key("ends", as: SigningKey.self)
+    card = try IdentityCard(verifying: fields.string("card"))
+    try fields.finish()
+    guard card.signingKey != endedKey else { throw fields.invalid("ends", "is the new key, too") }
+    try signed.requireSignature(0, by: endedKey)
+    try signed.requireSignature(1, by: card.signingKey)
+    text = signed.text
+  }
+}
+
+/// The rule for names of identities and contacts that are made here. What others call themselves may break it, and is escaped
+/// wherever it is shown.
+enum PersonName {
+  static let characterLimit = 64
+  /// Letters of many marks have no end otherwise.
+  static let byteLimit = 256
+
+  /// What reports call senders that are no contacts.
+  private static let reserved: Set<String> = ["unsigned", "unknown", "you", "own", "merge", "this database", "a merge"]
+
+  /// Requires a name that can be shown, told from others, and written on a command line.
+  ///
+  /// - Throws: `IdentityError` with code `invalidName`.
+  static func require(_ name: String) throws(IdentityError) {
+    guard isBounded(name) else {
+      throw IdentityError(
+        .invalidName, "a name has 1 to \(characterLimit) characters (and at most \(byteLimit) bytes); choose another")
+    }
+    guard name.unicodeScalars.allSatisfy(EscapedText.isHarmless) else {
+      throw IdentityError(
+        .invalidName,
+        "the name \(EscapedText.quoted(name)) has characters that cannot be seen or turn text around; choose another")
+    }
+    guard name.first != " ", name.last != " " else {
+      throw IdentityError(.invalidName, "a name neither begins nor ends with a space; choose another")
+    }
+    let lowercased = name.lowercased()
+    guard !reserved.contains(lowercased), !lowercased.hasPrefix("key ") else {
+      throw IdentityError(
+        .invalidName, "reports say \(EscapedText.quoted(name)) of something else; choose another name")
+    }
+    // Where a contact is asked for, these mean a file, a key or an option.
+    guard !name.utf8.contains(UInt8(ascii: "/")), !name.hasPrefix("-"), !lowercased.hasPrefix("age1") else {
+      throw IdentityError(
+        .invalidName,
+        "the name \(EscapedText.quoted(name)) could be taken for a file, an option or a key: it has a / or begins with - or "
+          + "age1; choose another")
+    }
+  }
+
+  /// Whether ``require(_:)`` takes a name.
+  static func isAllowed(_ name: String) -> Bool {
+    do throws(IdentityError) {
+      try require(name)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  static func isBounded(_ name: String) -> Bool {
+    !name.isEmpty && name.utf8.count <= byteLimit && name.count <= characterLimit
   }
 }

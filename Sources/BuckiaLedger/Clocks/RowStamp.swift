@@ -1,5 +1,6 @@
 import BuckiaBytes
 import SQLiteChangesets
+import SQLiteConnections
 
 /// What one diff did to rows of one table: which columns it set, or that it inserted or deleted them.
 ///
@@ -59,5 +60,112 @@ package struct RowStamps: Sendable {
       covered.formUnion(stamp.columns)
       return false
     }
+  }
+}
+
+/// The numbers of a row's stamps, as the clocks store them: one as an integer, several as a blob of varints.
+package enum StampList: Hashable, Sendable {
+  case one(Int64)
+  case several([Int64])
+
+  /// The numbers; nil for none.
+  package init?(_ numbers: [Int64]) {
+    guard let first = numbers.first else { return nil }
+    self = numbers.count == 1 ? .one(first) : .several(numbers)
+  }
+
+  /// The numbers.
+  package var numbers: [Int64] {
+    switch self {
+    case .one(let number): [number]
+    case .several(let numbers): numbers
+    }
+  }
+
+  /// Reads what a statement has found.
+  package init?(_ row: borrowing SQLiteStatement, at column: Int) {
+    if row.storageClass(at: column) == .integer {
+      self = .one(row.integer(at: column))
+      return
+    }
+    var numbers: [Int64] = []
+    var number: Int64 = 0
+    for byte in row.blobBytes(at: column) {
+      number = number << 7 | Int64(byte & 0x7f)
+      guard byte < 0x80 else { continue }
+      numbers.append(number)
+      number = 0
+    }
+    self.init(numbers)
+  }
+
+  /// Binds the list to a parameter.
+  package func bind(to statement: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
+    switch self {
+    case .one(let number): try statement.bind(number, at: index)
+    case .several(let numbers): try statement.bind(Self.bytes(numbers), at: index)
+    }
+  }
+
+  private static func bytes(_ numbers: [Int64]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for number in numbers {
+      var digits = [UInt8(number & 0x7f)]
+      var rest = number >> 7
+      while rest > 0 {
+        digits.append(UInt8(rest & 0x7f) | 0x80)
+        rest >>= 7
+      }
+      bytes += digits.reversed()
+    }
+    return bytes
+  }
+}
+
+/// A set of columns by their positions in a row clock.
+package struct ColumnSet: Hashable, Sendable {
+  /// A bit for each position, the first in the lowest bit of the first byte; no zero bytes at the end, so that equal
+  /// sets are equal.
+  package private(set) var bytes: [UInt8]
+
+  /// Makes an empty set.
+  package init() { bytes = [] }
+
+  /// Reads a set as the table `buckia_stamp` has it.
+  package init(bytes: [UInt8]) {
+    self.bytes = bytes
+    trim()
+  }
+
+  /// Whether no column is in it.
+  package var isEmpty: Bool { bytes.isEmpty }
+
+  /// Adds a column.
+  package mutating func insert(_ position: Int) {
+    while bytes.count <= position / 8 { bytes.append(0) }
+    bytes[position / 8] |= 1 << UInt8(position % 8)
+  }
+
+  /// Whether a column is in it.
+  package func contains(_ position: Int) -> Bool {
+    position / 8 < bytes.count && bytes[position / 8] >> UInt8(position % 8) & 1 != 0
+  }
+
+  /// Whether all columns of another set are in it.
+  package func isSuperset(of other: ColumnSet) -> Bool {
+    other.bytes.count <= bytes.count && zip(other.bytes, bytes).allSatisfy { $0 & ~$1 == 0 }
+  }
+
+  /// Adds all columns of another set.
+  package mutating func formUnion(_ other: ColumnSet) {
+    while bytes.count < other.bytes.count { bytes.append(0) }
+    for (index, byte) in other.bytes.enumerated() { bytes[index] |= byte }
+  }
+
+  /// The positions, ascending.
+  package var positions: [Int] { (0..<8 * bytes.count).filter { contains($0) } }
+
+  private mutating func trim() {
+    while bytes.last == 0 { bytes.removeLast() }
   }
 }

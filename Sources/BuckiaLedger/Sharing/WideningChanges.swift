@@ -75,3 +75,52 @@ package enum WideningChanges {
     try LedgerSettings.set(setting(share), to: Int64(isAllowed ? 1 : 0), on: connection)
   }
 }
+
+/// How many rows of a table were left out of a share the last time, since they refer to rows that its receivers would not have.
+///
+/// They are settings: `left-out-N-TABLE` for the share with the number N.
+package struct LeftOutEntry: Equatable, Sendable {
+  private static let prefix = "left-out-"
+
+  /// The number of the share.
+  package let share: Int64
+  /// The table.
+  package let table: TableName
+  /// How many rows.
+  package let count: Int64
+
+  /// Makes one.
+  package init(share: Int64, table: TableName, count: Int64) {
+    self.share = share
+    self.table = table
+    self.count = count
+  }
+
+  /// All of a database, by share and table.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func all(on connection: borrowing SQLiteConnection) throws -> [LeftOutEntry] {
+    var found: [LeftOutEntry] = []
+    try connection.forEachRow(
+      of: "SELECT substr(name, \(prefix.count + 1)), value FROM main.buckia_settings WHERE name GLOB '\(prefix)*'"
+    ) { row in
+      let parts = (row.text(at: 0) ?? "").split(separator: "-", maxSplits: 1)
+      guard parts.count == 2, let share = Int64(parts[0]) else { return }
+      found.append(LeftOutEntry(share: share, table: TableName(String(parts[1])), count: row.integer(at: 1)))
+    }
+    return found.sorted { ($0.share, $0.table.text) < ($1.share, $1.table.text) }
+  }
+
+  /// Replaces those of a share.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func replace(
+    of share: Int64, with entries: [LeftOutEntry], on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "DELETE FROM main.buckia_settings WHERE name GLOB ?1", "\(prefix)\(share)-*")
+    for entry in entries {
+      try LedgerSettings.set("\(prefix)\(share)-\(entry.table.text)", to: entry.count, on: connection)
+    }
+  }
+}

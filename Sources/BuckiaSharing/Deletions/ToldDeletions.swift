@@ -1,9 +1,9 @@
 import BuckiaApply
 import BuckiaBytes
 import BuckiaLedger
-import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// The deletions of which a diff of a share tells its recipients.
 package enum ToldDeletions {
@@ -81,5 +81,95 @@ enum RecipientProgress {
       least = min(least, try bound?(replica, through) ?? through)
     }
     return least
+  }
+}
+
+/// Which deletions the streams of others tell of, and whose state may be from before deletions that are forgotten here.
+extension InboundShares {
+  /// Notes how much of each share a sender has applied, as a diff of a stream says.
+  func noteProgress(of changes: IncomingChanges) throws {
+    guard let place = changes.place else { return }
+    for share in try ShareEntry.all(on: connection) {
+      let through = changes.claims.acknowledged(share)
+      guard through > 0, try share.isRead(by: changes.key.sender, senders, on: connection) != false else { continue }
+      let known = try DeletionNotices.acknowledged(
+        share.number, in: place.stream, from: changes.key.sender, on: connection)
+      let now = min(through, share.sequence)
+      guard now > known else { continue }
+      try DeletionNotices.noteAcknowledgement(
+        now, of: share.number, in: place.stream, from: changes.key.sender, on: connection)
+      settling.noteProgress(known + 1...now, of: share.number)
+    }
+  }
+
+  /// Notes that a stream tells of the deletion of a row.
+  ///
+  /// - Parameter diff: The diff that has deleted the row first.
+  func noteDeletion(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, by diff: KSUID, _ place: StreamPlace, _ sender: String
+  ) throws {
+    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
+      guard try table.isWhole(row) && !table.finds(table.lookup, row, bytes, on: connection) else { return }
+      return try Tombstones.note(
+        table.key(row, bytes), of: table.name, table.contentHash(row, bytes), on: connection)
+    }
+    let key = table.key(row, bytes)
+    try DeletionNotices.noteHeard(key, in: clock, deletedBy: diff, from: sender, place.stream, on: connection)
+    try settling.note(key, in: clock)
+  }
+
+  /// Whether the state of a diff's sender may be from before deletions that are forgotten here: they have been silent for long, or have
+  /// gone on from a backup. They have applied what was sent to them since, or the diff would have to wait; but rows may have stayed there
+  /// that nobody has told them of.
+  func isReturning(_ changes: IncomingChanges) throws -> Bool {
+    guard let place = changes.place, try ForgottenDeletions.exist(on: connection) else { return false }
+    if place.replaces != nil { return true }
+    guard let replica = changes.claims.replica else { return false }
+    let tables = (changes.definitions ?? []).map { TableName($0.name) }
+    let sender = changes.key.sender
+    for requirement in try ForgottenDeletions.requirements(of: sender, replica, in: tables, on: connection) {
+      let known = try AcknowledgementEntry.all(of: requirement.share, on: connection)
+        .first { $0.sender == sender && $0.replica == replica }
+      guard known != nil else { continue }
+      let through = try DeletionNotices.acknowledged(requirement.share, by: sender, replica, on: connection)
+      if through < requirement.through { return true }
+    }
+    return try isOtherIncarnation(place, replica, sender)
+  }
+
+  /// Whether a stream begins, and its author has begun another incarnation since the last one.
+  private func isOtherIncarnation(_ place: StreamPlace, _ replica: [UInt8], _ sender: String) throws -> Bool {
+    guard let incarnation = place.incarnation else { return false }
+    let query = try connection.cached(
+      """
+      SELECT 1 FROM main.buckia_stream AS s JOIN main.buckia_stream_author AS a ON a.sender = s.sender AND a.stream = s.stream
+      WHERE s.sender = ?1 AND a.replica = ?2 AND s.incarnation <> ?3
+        AND NOT EXISTS (SELECT 1 FROM main.buckia_stream_author AS o WHERE o.sender = ?1 AND o.stream = ?4) LIMIT 1
+      """)
+    defer { query.statement.reset() }
+    try query.statement.bind(sender, at: 0)
+    try query.statement.bind(replica, at: 1)
+    try query.statement.bind(incarnation, at: 2)
+    try query.statement.bind(place.stream, at: 3)
+    return try query.statement.step()
+  }
+}
+
+extension InboundShares {
+  /// Whether the row of an INSERT is not here because it was deleted and that is forgotten, as `TableClock` decides it.
+  func isForgotten(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ id: KSUID?
+  ) throws -> Bool {
+    guard change.operation == .insert, table.hasKey(reader.new),
+      let diff = origins?.diff(of: change, reader, bytes) ?? id,
+      let clock = try RowClocks.number(of: table.local, on: connection),
+      let forgotten = try ForgottenDeletions.newest(in: clock, on: connection), diff < forgotten,
+      try ForgottenDeletions.hasInserted(diff, in: clock, on: connection),
+      try !table.finds(table.lookup, reader.new, bytes, on: connection)
+    else { return false }
+    // A row that a UNIQUE constraint keeps out is not deleted.
+    let condition = table.keyPlaces.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
+    let waiting = "SELECT 1 FROM main.buckia_clock_\(clock)_pending WHERE is_insert AND \(condition)"
+    return try !table.finds(waiting, reader.new, bytes, on: connection)
   }
 }

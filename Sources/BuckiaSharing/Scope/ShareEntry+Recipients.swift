@@ -1,6 +1,8 @@
+import BuckiaApply
 import BuckiaBytes
 import BuckiaLedger
 import SQLiteConnections
+import SQLiteSchemas
 
 extension ShareEntry {
   /// The names of those that it is shared with.
@@ -44,5 +46,88 @@ extension ShareEntry {
     let keys = try RecipientKey.all(of: number, on: connection)
     if !sender.isEmpty, !keys.isDisjoint(with: [sender] + senders.keys(before: sender)) { return true }
     return keys.isEmpty || keys.contains(RecipientKey.unknown) ? nil : false
+  }
+}
+
+extension StreamClaims {
+  /// The number up to which the author of a diff says that they have applied a share; 0 where they do not say.
+  func acknowledged(_ share: ShareEntry) -> Int64 {
+    acknowledgements.filter { $0.stream == share.stream && $0.incarnation == share.incarnation }.map(\.through).max()
+      ?? 0
+  }
+}
+
+extension IncomingChanges {
+  /// The tables as they travel; of changes without definitions, as they are here.
+  ///
+  /// - Throws: `SQLiteError`; `ChangesetError` when the changes are damaged, `ByteStreamError` when they cannot be read.
+  func definitions(in schema: SchemaReader) throws -> [TableDefinition] {
+    if let definitions { return definitions }
+    return try feed.summary().tables.compactMap { section in
+      let entry = schema.entry(named: TableName(section.table.name))
+      guard let entry, entry.kind == .table else { return nil }
+      let local = try schema.definition(of: entry)
+      return local.changesetColumns.count == section.table.columnCount ? local : nil
+    }
+  }
+
+  /// What is shared with the author of a diff.
+  ///
+  /// A share counts whose recipients are known to sign with the diff's key. Where that is not known, it counts when the author has
+  /// acknowledged some of it, in this diff or one before it.
+  ///
+  /// - Parameter senders: Knows which keys have replaced others.
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  func sharesWithAuthor(_ senders: KnownSenders, on connection: borrowing SQLiteConnection) throws -> [ShareEntry] {
+    guard let replica = claims.replica else { return [] }
+    return try ShareEntry.all(on: connection).filter { share in
+      if let isRead = try share.isRead(by: key.sender, senders, on: connection) { return isRead }
+      return try min(claims.acknowledged(share), share.sequence) > 0
+        || AcknowledgementEntry.all(of: share.number, on: connection).contains {
+          $0.sender == key.sender && $0.replica == replica && $0.through > 0
+        }
+    }
+  }
+}
+
+/// The keys that a sender had before, and what was noted of their streams.
+///
+/// Streams are kept by key, so a new key begins anew, with a snapshot that names the stream of the former one. Only a person who has
+/// confirmed the new key has made them one sender: then it takes over what is known of the former one's streams.
+struct ReplacedKeys {
+  private let former: [String]
+  private let present: String
+
+  /// - Parameters:
+  ///   - former: The keys, as the ledger has them.
+  ///   - present: The one that has replaced them.
+  init(_ former: [String], by present: String) {
+    self.former = former
+    self.present = present
+  }
+
+  /// Makes what is known of the former keys known of the present one: how far they have applied what was sent, and which rows came
+  /// with the stream that a snapshot takes the place of. Streams whose place was taken before the key was confirmed are forgotten.
+  ///
+  /// - Parameter place: That of the diff which is about to be applied.
+  /// - Throws: `SQLiteError`.
+  func handOver(_ place: StreamPlace?, on connection: borrowing SQLiteConnection) throws {
+    for key in former {
+      try AcknowledgementEntry.handOver(from: key, to: present, on: connection)
+      let streams = try VouchEntry.streams(from: key, on: connection)
+      guard !streams.isEmpty else { continue }
+      let replaced = try StreamEntries.replaced(by: present, on: connection)
+      for stream in streams {
+        if stream == place?.replaces {
+          try VouchEntry.handOver(stream, from: key, to: present, on: connection)
+        } else if replaced.contains(stream) {
+          for table in try VouchEntry.tables(of: stream, from: key, on: connection) {
+            try VouchEntry.remove(stream, from: key, table, on: connection)
+          }
+          try StateEntry.remove(stream, from: key, nil, on: connection)
+          try RowNameEntry.forget(stream, from: key, on: connection)
+        }
+      }
+    }
   }
 }

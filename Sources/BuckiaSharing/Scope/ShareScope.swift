@@ -1,3 +1,4 @@
+import BuckiaBytes
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -60,4 +61,298 @@ public enum SharedTableList {
   public static func buildEither(second: [SharedTable]) -> [SharedTable] { second }
   /// `for`.
   public static func buildArray(_ parts: [[SharedTable]]) -> [SharedTable] { parts.flatMap { $0 } }
+}
+
+/// Which rows and columns of a table are shared.
+///
+/// Without anything else, all of them.
+public struct SharedTable: Equatable, Sendable {
+  /// The table.
+  public var name: TableName
+  /// An SQL expression over the columns of the table that chooses rows; nil for all of them, or for none if there are `parents`.
+  ///
+  /// It becomes part of a query as it is. It must give the same answer for a row each time.
+  public var condition: String?
+  /// Where not empty, rows are shared, too, that refer to a row of one of these tables which was chosen, or is a child itself.
+  /// The table may be one of its own parents.
+  public var parents: [TableName]
+  /// An SQL expression that chooses among the children; nil for all of them.
+  public var childCondition: String?
+  /// How many steps from child to child a row may be away from one that a condition has chosen; nil for any number.
+  public var depth: Int?
+  /// The values of the parameters of both conditions (`:name`, `@name`, `$name`), by name without the first character.
+  public var parameters: [String: ChangesetValue]
+  /// The columns that are left out.
+  public var omittedColumns: [String]
+  /// The only columns that are shared, beside those of the primary key and those with another value; nil for all that are not left out.
+  ///
+  /// A column that the table gets later is not shared then.
+  public var columns: [String]?
+  /// Columns that others get with this value, instead of the one that they have here.
+  public var rewrittenColumns: [String: ChangesetValue]
+
+  /// Shares all rows and columns of a table.
+  public init(_ name: TableName) {
+    self.name = name
+    parameters = [:]
+    parents = []
+    omittedColumns = []
+    rewrittenColumns = [:]
+  }
+
+  /// Chooses the rows for which an SQL expression is true.
+  ///
+  /// - Parameters:
+  ///   - condition: An expression over the columns of the table. It must come from someone who may run any query.
+  ///   - parameters: The values of its parameters, by name without the first character.
+  public func `where`(_ condition: String, _ parameters: [String: ChangesetValue] = [:]) -> SharedTable {
+    var table = self
+    table.condition = condition
+    table.parameters = parameters
+    return table
+  }
+
+  /// Shares the rows that refer to shared rows of other tables, or of the table itself, beside those that a condition chooses.
+  ///
+  /// Rows that are shared only because others refer to them have no children.
+  ///
+  /// - Parameters:
+  ///   - parents: The tables that are referred to.
+  ///   - condition: An SQL expression that chooses among the children; nil for all of them. It has the same parameters as the
+  ///     other one.
+  ///   - depth: How many steps from child to child a row may be away from one that a condition has chosen, at least 1; nil for
+  ///     any number.
+  public func children(of parents: TableName..., where condition: String? = nil, depth: Int? = nil) -> SharedTable {
+    var table = self
+    table.parents = parents
+    table.childCondition = condition
+    table.depth = depth
+    return table
+  }
+
+  /// Shares only some columns, those of the primary key, and those with another value. A column that the table gets later is not shared.
+  public func columns(_ columns: String...) -> SharedTable {
+    var table = self
+    table.columns = (table.columns ?? []) + columns
+    return table
+  }
+
+  /// Leaves columns out. Those of the primary key cannot be. A column that the table gets later is shared.
+  public func omitting(_ columns: String...) -> SharedTable {
+    var table = self
+    table.omittedColumns += columns
+    return table
+  }
+
+  /// Gives others a column with another value, the same in each row: an owner's id, say.
+  public func rewriting(_ column: String, to value: ChangesetValue) -> SharedTable {
+    var table = self
+    table.rewrittenColumns[column] = value
+    return table
+  }
+}
+
+/// A reference that no foreign key declares.
+public struct SharedReference: Equatable, Sendable {
+  /// The table whose rows refer to others, the child.
+  public var table: TableName
+  /// The columns that hold the key.
+  public var columns: [String]
+  /// The table that is referred to.
+  public var parent: TableName
+  /// Its columns; empty for the primary key.
+  public var parentColumns: [String]
+
+  /// Declares a reference.
+  public init(_ table: TableName, _ columns: [String], to parent: TableName, _ parentColumns: [String] = []) {
+    self.table = table
+    self.columns = columns
+    self.parent = parent
+    self.parentColumns = parentColumns
+  }
+}
+
+/// A scope as a document. `Schemas/scope.md` describes it.
+extension ShareScope {
+  private static let format: Int64 = 1
+
+  /// Reads a document.
+  ///
+  /// - Throws: `ReplicationError` with `invalidScope` that says where it is wrong.
+  public init(json text: String) throws {
+    let document: JSONValue
+    do {
+      document = try JSONParser.parse(Array(text.utf8), numbers: .all)
+    } catch {
+      throw ReplicationError.invalidScope("the scope is no JSON document: \(error)")
+    }
+    var fields = try ScopeFields(document, at: "the scope")
+    guard try fields.required("format") == .integer(Self.format) else {
+      throw ReplicationError.invalidScope(
+        "the scope has another format than \(Self.format); a newer Buckia may know it")
+    }
+    self.init(
+      name: try fields.optionalText("name"),
+      tables: try fields.list("tables").enumerated().map { place, value in
+        try SharedTable(ScopeFields(value, at: "tables[\(place)]"))
+      },
+      references: try fields.list("references").enumerated().map { place, value in
+        try SharedReference(ScopeFields(value, at: "references[\(place)]"))
+      },
+      excludedTables: try fields.texts("exclude").map { TableName($0) })
+    try fields.finish()
+  }
+
+  /// The document: equal scopes have equal ones.
+  public var json: String {
+    var object = JSONObject()
+    object.append("format", .integer(Self.format))
+    if let name { object.append("name", .string(name)) }
+    object.append("tables", .array(tables.map(\.json)))
+    if !references.isEmpty { object.append("references", .array(references.map(\.json))) }
+    if !excludedTables.isEmpty { object.append("exclude", .array(excludedTables.map { .string($0.text) })) }
+    return JSONValue.object(object).text()
+  }
+}
+
+extension SharedTable {
+  fileprivate init(_ object: ScopeFields) throws {
+    var fields = object
+    self.init(TableName(try fields.text("table")))
+    condition = try fields.optionalText("where")
+    parents = try fields.texts("childrenOf").map { TableName($0) }
+    childCondition = try fields.optionalText("childrenWhere")
+    depth = try fields.optionalCount("depth")
+    parameters = try fields.values("parameters")
+    omittedColumns = try fields.texts("omit")
+    columns = try fields.optionalTexts("columns")
+    rewrittenColumns = try fields.values("rewrite")
+    try fields.finish()
+  }
+
+  fileprivate var json: JSONValue {
+    var object = JSONObject()
+    object.append("table", .string(name.text))
+    if let condition { object.append("where", .string(condition)) }
+    if !parents.isEmpty { object.append("childrenOf", .array(parents.map { .string($0.text) })) }
+    if let childCondition { object.append("childrenWhere", .string(childCondition)) }
+    if let depth { object.append("depth", .number(depth)) }
+    if !parameters.isEmpty { object.append("parameters", Self.json(parameters)) }
+    if !omittedColumns.isEmpty { object.append("omit", .array(omittedColumns.map { .string($0) })) }
+    if let columns { object.append("columns", .array(columns.map { .string($0) })) }
+    if !rewrittenColumns.isEmpty { object.append("rewrite", Self.json(rewrittenColumns)) }
+    return .object(object)
+  }
+
+  private static func json(_ values: [String: ChangesetValue]) -> JSONValue {
+    .object(JSONObject(values.sorted { $0.key < $1.key }.map { JSONObject.Member($0.key, $0.value.json) }))
+  }
+}
+
+extension SharedReference {
+  fileprivate init(_ object: ScopeFields) throws {
+    var fields = object
+    self.init(
+      TableName(try fields.text("table")), try fields.texts("columns"), to: TableName(try fields.text("parent")),
+      try fields.texts("parentColumns"))
+    try fields.finish()
+  }
+
+  fileprivate var json: JSONValue {
+    var object = JSONObject()
+    object.append("table", .string(table.text))
+    object.append("columns", .array(columns.map { .string($0) }))
+    object.append("parent", .string(parent.text))
+    if !parentColumns.isEmpty { object.append("parentColumns", .array(parentColumns.map { .string($0) })) }
+    return .object(object)
+  }
+}
+
+/// The members of an object in a scope's document. Each is taken once, and none may be left: a misspelled name would share more
+/// than was meant.
+struct ScopeFields {
+  private let path: String
+  private var members: [JSONObject.Member]
+
+  init(_ value: JSONValue, at path: String) throws {
+    self.path = path
+    guard case .object(let object) = value else {
+      throw ReplicationError.invalidScope("\(path) is \(value.kind), not an object")
+    }
+    members = object.members
+  }
+
+  private func invalid(_ name: String, _ problem: String) -> ReplicationError {
+    .invalidScope("\"\(name)\" of \(path) \(problem)")
+  }
+
+  private mutating func take(_ name: String) -> JSONValue? {
+    guard let place = members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return nil }
+    return members.remove(at: place).value
+  }
+
+  mutating func required(_ name: String) throws -> JSONValue {
+    guard let value = take(name) else { throw invalid(name, "is missing") }
+    return value
+  }
+
+  mutating func optionalText(_ name: String) throws -> String? {
+    guard let value = take(name) else { return nil }
+    guard case .string(let text) = value else { throw invalid(name, "is \(value.kind), not text") }
+    return text
+  }
+
+  mutating func text(_ name: String) throws -> String {
+    guard let text = try optionalText(name) else { throw invalid(name, "is missing") }
+    return text
+  }
+
+  mutating func optionalCount(_ name: String) throws -> Int? {
+    guard let value = take(name) else { return nil }
+    guard case .integer(let number) = value, number >= 1 else { throw invalid(name, "is no number from 1 on") }
+    return Int(clamping: number)
+  }
+
+  /// A list; empty where there is none.
+  mutating func list(_ name: String) throws -> [JSONValue] {
+    guard let value = take(name) else { return [] }
+    guard case .array(let values) = value else { throw invalid(name, "is \(value.kind), not a list") }
+    return values
+  }
+
+  mutating func texts(_ name: String) throws -> [String] {
+    try list(name).map { value in
+      guard case .string(let text) = value else { throw invalid(name, "has \(value.kind) in it, not text") }
+      return text
+    }
+  }
+
+  mutating func optionalTexts(_ name: String) throws -> [String]? {
+    members.contains { $0.name == name } ? try texts(name) : nil
+  }
+
+  /// Values of columns or parameters, by name.
+  mutating func values(_ name: String) throws -> [String: ChangesetValue] {
+    guard let value = take(name) else { return [:] }
+    guard case .object(let object) = value else { throw invalid(name, "is \(value.kind), not an object") }
+    var values: [String: ChangesetValue] = [:]
+    for member in object.members {
+      guard let value = ChangesetValue(json: member.value) else {
+        throw invalid(name, "has a value for \"\(member.name)\" that no column can have")
+      }
+      values[member.name] = value
+    }
+    return values
+  }
+
+  func finish() throws {
+    if let member = members.first { throw invalid(member.name, "is not known here") }
+  }
+}
+
+extension ReplicationError {
+  /// Says that a scope cannot be followed.
+  static func invalidScope(_ message: String, table: TableName? = nil, column: String? = nil) -> ReplicationError {
+    ReplicationError(.invalidScope, message, table: table?.text, column: column)
+  }
 }

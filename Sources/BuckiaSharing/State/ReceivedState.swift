@@ -1,8 +1,8 @@
 import BuckiaApply
 import BuckiaLedger
-import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// What the stream of somebody else has brought: the sums of the rows that are noted of it, which must be those that its sender says.
 final class ReceivedState {
@@ -270,5 +270,77 @@ extension Remark {
   package init(of entry: StateEntry) {
     let count = entry.difference.map { $0.isEmpty ? "an unknown number" : "\($0.count)" } ?? "0"
     self.init(.stateDiffers, entry.table.text, count, entry.shortStream)
+  }
+}
+
+/// The rows of a table that are otherwise here than a stream has sent them, while a diff is noted.
+final class TranslatedTable {
+  /// The number of what is noted of the stream; nil as long as nothing is.
+  var number: Int64?
+  /// For rows of which some are sent anew: the keys that they were sent with before, by their keys here.
+  var sentKeys: [[UInt8]: [[UInt8]]] = [:]
+  /// Whether there are any; nil until somebody has looked.
+  private var isKnownToExist: Bool?
+
+  /// - Throws: `SQLiteError`.
+  init(_ vouch: VouchEntry?, on connection: borrowing SQLiteConnection) throws {
+    number = vouch?.number
+    if vouch == nil { isKnownToExist = false }
+  }
+
+  private var rows: TranslatedRows? { number.map { TranslatedRows(of: $0) } }
+
+  /// Whether there are any.
+  func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
+    if let isKnownToExist { return isKnownToExist }
+    let found = try rows?.exist(on: connection) ?? false
+    isKnownToExist = found
+    return found
+  }
+
+  func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> TranslatedRows.Row? {
+    try exist(on: connection) ? rows?.row(key, on: connection) : nil
+  }
+
+  func haveRow(
+    withLocal local: [UInt8], otherThan key: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    try exist(on: connection) && rows?.haveRow(withLocal: local, otherThan: key, on: connection) == true
+  }
+
+  func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: TranslatedRows.Row] {
+    try exist(on: connection) ? rows?.all(on: connection) ?? [:] : [:]
+  }
+
+  func note(_ row: TranslatedRows.Row?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
+    guard try row != nil || exist(on: connection) else { return }
+    try rows?.note(row, key, on: connection)
+    if row != nil { isKnownToExist = true }
+  }
+
+  func removeAll(on connection: borrowing SQLiteConnection) throws {
+    guard try exist(on: connection) else { return }
+    try rows?.removeAll(on: connection)
+    isKnownToExist = false
+  }
+}
+
+/// A change as its sender has sent it, before its row has got the keys that it has here: what the sums of a stream follow.
+struct SentChange: Equatable {
+  let operation: ChangeOperation
+  /// The key of the row, in the format of changesets.
+  let key: [UInt8]
+  /// The hash of the row for an INSERT; what is added to it for an UPDATE.
+  let hash: UInt64
+
+  init(_ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable) {
+    operation = change.operation
+    key = table.key(change.operation == .insert ? reader.new : reader.old, bytes)
+    hash =
+      switch change.operation {
+      case .insert: table.contentHash(reader.new, bytes)
+      case .update: table.contentChange(reader, bytes)
+      case .delete: 0
+      }
   }
 }

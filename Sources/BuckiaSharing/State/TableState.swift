@@ -1,9 +1,9 @@
 import BuckiaApply
 import BuckiaBytes
 import BuckiaLedger
-import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// The sums of the rows that a stream has of one table, while they follow changes.
 final class TableState {
@@ -162,5 +162,103 @@ extension KeyedTable {
       difference.add(reader.new[place], bytes, seed)
     }
     return difference.value
+  }
+}
+
+/// Checks the sums that follow changes against the rows that they are of.
+package enum StateAudit {
+  /// The states whose sums are not those of their rows: something else has written to the tables of the ledger.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` when sums are damaged.
+  package static func altered(on connection: borrowing SQLiteConnection) throws -> [StateEntry] {
+    let schema = try SchemaReader(connection)
+    return try StateEntry.all(on: connection).filter { entry in
+      guard let local = schema.entry(named: entry.table), local.kind == .table else { return false }
+      let definition = try schema.definition(of: local)
+      guard let table = KeyedTable(definition, definition) else { return false }
+      let state = try TableState(entry, at: connection.path)
+      let fresh = TableState(entry.owner, stream: entry.stream, entry.table, columns: [])
+      switch entry.owner {
+      case .share(let share):
+        guard try addSent(of: share, table, state.columns, to: fresh, on: connection) else { return false }
+      case .sender(let sender):
+        try addBrought(from: sender, table, to: fresh, on: connection)
+      }
+      return fresh.sums != state.sums
+    }
+  }
+
+  private static func addBrought(
+    from sender: String, _ table: KeyedTable, to state: TableState, on connection: borrowing SQLiteConnection
+  ) throws {
+    let vouchers = Vouchers(on: connection)
+    let number = try vouchers.number(of: table, stream: state.entry.stream, from: sender)
+    let others = try number.map { try TranslatedRows(of: $0).all(on: connection) } ?? [:]
+    for (key, row) in others {
+      if let hash = row.hash { state.replace(key, nil, by: hash) }
+    }
+    let hidden = Set(others.keys).union(others.values.map(\.local))
+    try vouchers.forEach(of: table, stream: state.entry.stream, from: sender) { key, row in
+      if !hidden.contains(key) { state.replace(key, nil, by: row.hash) }
+    }
+  }
+
+  /// - Returns: Whether there is a shadow to compare with.
+  private static func addSent(
+    of share: Int64, _ table: KeyedTable, _ columns: [String], to state: TableState,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard let shadow = try ShadowEntry.all(of: share, on: connection).first(where: { $0.table == table.name }) else {
+      return false
+    }
+    var asides = try AsideRows(of: share, table.name).all(on: connection)
+    try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
+      let said = asides.removeValue(forKey: key).map { $0.hash } ?? hash
+      if let said { state.replace(key, nil, by: said) }
+    }
+    for (key, row) in asides {
+      if let hash = row.hash { state.replace(key, nil, by: hash) }
+    }
+    return true
+  }
+}
+
+/// Which rows a diff holds anew, in the place of all that its stream has had of them: all for a snapshot, else those of some buckets.
+struct ResentRows {
+  private let isSnapshot: Bool
+  private var hashers: [TableName: StateHasher] = [:]
+  /// The buckets of each table; nil for all.
+  private var buckets: [TableName: Set<UInt8>?] = [:]
+
+  init(_ claims: [StreamClaims.Rows], of stream: [UInt8], isSnapshot: Bool) {
+    self.isSnapshot = isSnapshot
+    for claim in claims {
+      let name = TableName(claim.table)
+      buckets.updateValue(claim.buckets, forKey: name)
+      hashers[name] = StateHasher(key: stream, table: claim.table)
+    }
+  }
+
+  /// Whether they are those of some tables or buckets alone.
+  var isPartial: Bool { !isSnapshot && !buckets.isEmpty }
+  /// Whether there are none.
+  var isEmpty: Bool { !isSnapshot && buckets.isEmpty }
+  /// The tables, but for a snapshot, which may have any.
+  var tables: [TableName] { buckets.keys.sorted { $0.text < $1.text } }
+
+  /// Whether rows of a table may be among them.
+  func concern(_ table: TableName) -> Bool { isSnapshot || buckets[table] != nil }
+
+  /// Whether all rows of a table are among them.
+  func coverAll(of table: TableName) -> Bool {
+    guard !isSnapshot, let known = buckets[table] else { return isSnapshot }
+    return known == nil
+  }
+
+  /// Whether the row with a key is among them.
+  func cover(_ key: [UInt8], of table: TableName) -> Bool {
+    guard !isSnapshot, let known = buckets[table] else { return isSnapshot }
+    guard let wanted = known, let hasher = hashers[table] else { return true }
+    return wanted.contains(hasher.place(key).bucket)
   }
 }

@@ -1,3 +1,5 @@
+import SQLiteChangesets
+
 /// Everything that happens in one simulation, as data: it can be kept as a file and taken again, step by step.
 ///
 /// What it leaves out is the end, which is always the same: everybody sends what is not sent yet, everything is delivered to
@@ -29,5 +31,151 @@ extension History: CustomStringConvertible {
   public var description: String {
     let lines = steps.enumerated().map { "  \($0 + 1). \($1)" } + ["  then everybody gets everything"]
     return lines.joined(separator: "\n")
+  }
+}
+
+extension History {
+  /// The same history, with files in other groups and without stops. It must come to the same.
+  ///
+  /// What a crash leaves behind depends on what was committed before, so receptions that crash stay as they are.
+  var regrouped: History {
+    var random = SimulationRandom(seed: ~seed)
+    var other = self
+    other.steps = steps.map { step in
+      guard case .receive(let replica, var reception) = step else { return step }
+      if case .crash? = reception.interruption { return step }
+      reception.interruption = nil
+      reception.groups = random.chance(0.5) ? [] : [random.number(1...2)]
+      return .receive(replica: replica, reception)
+    }
+    return other
+  }
+}
+
+/// One thing that happens in a history.
+enum Step: Equatable, Sendable {
+  /// Somebody changes a replica, in one transaction.
+  case edit(replica: Int, name: String, [Statement])
+  /// A replica makes a diff of what it has not sent. The number is how later steps call the diff; if nothing has changed, there is none.
+  case send(replica: Int, diff: Int)
+  /// A copy of a diff arrives in the inbound folder of a replica.
+  case deliver(diff: Int, replica: Int)
+  /// A replica applies what is in its inbound folder.
+  case receive(replica: Int, Reception)
+  /// Time passes.
+  case wait(seconds: Int)
+  /// The clock of a replica is set: so many seconds ahead of the right time.
+  case setClock(replica: Int, ahead: Int)
+  /// A replica gets the upgrade of the schema.
+  case upgrade(replica: Int)
+  /// A replica begins to trust the author of another one's diffs.
+  case trust(replica: Int, other: Int)
+}
+
+/// How a replica applies what is in its inbound folder.
+struct Reception: Equatable, Sendable {
+  /// In which order.
+  enum Order: String, Sendable, CaseIterable {
+    /// By id, as in a folder.
+    case byID = "by id"
+    /// As they have arrived, one after the other named.
+    case asArrived = "as arrived"
+  }
+
+  /// What comes between.
+  enum Interruption: Equatable, Sendable {
+    /// Applying is stopped before this file, counted from 0, and begun again at once.
+    case stop(beforeFile: Int)
+    /// The process dies when it has written so many rows, or at the end if there are fewer: what others know is not kept then.
+    /// The files stay in the folder.
+    case crash(afterRows: Int)
+  }
+
+  /// In which order files are applied.
+  var order = Order.byID
+  /// How many files share a transaction: the first so many, and so on, from the front again at the end. Empty for as many as possible.
+  var groups: [Int] = []
+  /// What comes between; nil for nothing.
+  var interruption: Interruption?
+}
+
+extension Step {
+  /// The replica at which it happens; nil for none.
+  var replica: Int? {
+    switch self {
+    case .edit(let replica, _, _), .send(let replica, _), .deliver(_, let replica), .receive(let replica, _),
+      .setClock(let replica, _), .upgrade(let replica), .trust(let replica, _):
+      replica
+    case .wait: nil
+    }
+  }
+
+  /// The same without a replica, whose number the next one gets; nil where the step is about it.
+  func leavingOut(_ left: Int) -> Step? {
+    func number(_ replica: Int) -> Int { replica > left ? replica - 1 : replica }
+    if case .trust(let replica, let other) = self {
+      return replica == left || other == left ? nil : .trust(replica: number(replica), other: number(other))
+    }
+    guard let replica else { return self }
+    return replica == left ? nil : moved(to: number(replica))
+  }
+
+  private func moved(to replica: Int) -> Step {
+    switch self {
+    case .edit(_, let name, let statements): .edit(replica: replica, name: name, statements)
+    case .send(_, let diff): .send(replica: replica, diff: diff)
+    case .deliver(let diff, _): .deliver(diff: diff, replica: replica)
+    case .receive(_, let reception): .receive(replica: replica, reception)
+    case .setClock(_, let ahead): .setClock(replica: replica, ahead: ahead)
+    case .upgrade: .upgrade(replica: replica)
+    case .trust(_, let other): .trust(replica: replica, other: other)
+    case .wait: self
+    }
+  }
+}
+
+extension Step: CustomStringConvertible {
+  /// What happens, in words.
+  var description: String {
+    switch self {
+    case .edit(let replica, let name, let statements):
+      "replica \(replica) edits (\(name)): \(statements.map(\.description).joined(separator: "; "))"
+    case .send(let replica, let diff): "replica \(replica) sends diff \(diff)"
+    case .deliver(let diff, let replica): "diff \(diff) arrives at replica \(replica)"
+    case .receive(let replica, let reception): "replica \(replica) applies \(reception)"
+    case .wait(let seconds): "\(seconds) seconds pass"
+    case .setClock(let replica, let ahead): "the clock of replica \(replica) is set \(ahead) seconds ahead"
+    case .upgrade(let replica): "replica \(replica) gets the upgrade"
+    case .trust(let replica, let other): "replica \(replica) trusts replica \(other) from now on"
+    }
+  }
+}
+
+extension Reception: CustomStringConvertible {
+  var description: String {
+    var parts = ["what has arrived, \(order.rawValue)"]
+    if !groups.isEmpty { parts.append("in groups of \(groups.map(String.init).joined(separator: ", "))") }
+    switch interruption {
+    case .stop(let file)?: parts.append("stops before file \(file) and goes on")
+    case .crash(let rows)?: parts.append("and crashes after \(rows) rows")
+    case nil: break
+    }
+    return parts.joined(separator: ", ")
+  }
+}
+
+/// An SQL statement with the values of its parameters.
+struct Statement: Equatable, Sendable, CustomStringConvertible {
+  let sql: String
+  var values: [ChangesetValue]
+
+  /// The statement, and its values behind it.
+  var description: String {
+    values.isEmpty ? sql : "\(sql)  ← \(values.map(Self.shown).joined(separator: ", "))"
+  }
+
+  private static func shown(_ value: ChangesetValue) -> String {
+    let text = "\(value)"
+    return text.utf8.count <= 60 ? text : "\(text.prefix(40))… (\(text.utf8.count) bytes)"
   }
 }

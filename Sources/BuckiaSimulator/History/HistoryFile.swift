@@ -1,4 +1,5 @@
 import BuckiaBytes
+import SQLiteChangesets
 
 /// Where histories are kept: a JSON document that people can read, and change.
 enum HistoryFile {
@@ -27,6 +28,186 @@ enum HistoryFile {
       throw BuckiaError(.unsupported, "this is no history of a simulation: \(error)", path: path)
     } catch {
       throw BuckiaError.wrapped(error)
+    }
+  }
+}
+
+extension History {
+  /// The format of the files.
+  private static let format: Int64 = 1
+
+  /// The history as a document, with what fails in it.
+  func json(failing failure: String) -> JSONValue {
+    [
+      "format": .integer(Self.format), "failure": .string(failure), "seed": .string("\(seed)"),
+      "replicas": .number(replicas), "schema": .string(schema), "upgrade": .array(upgrade.map { .string($0) }),
+      "steps": .array(steps.map(\.json)),
+    ]
+  }
+
+  /// Reads a document.
+  ///
+  /// - Throws: `BuckiaError` when it is none that a failure has written.
+  init(_ document: JSONValue) throws {
+    let fields = try HistoryFields(document)
+    guard try fields.integer("format") == Self.format else {
+      throw HistoryFields.refusal("it has another format than \(Self.format)")
+    }
+    guard let seed = UInt64(try fields.text("seed")) else { throw HistoryFields.refusal("its seed is no number") }
+    self.seed = seed
+    schema = try fields.text("schema")
+    upgrade = fields.has("upgrade") ? try fields.texts("upgrade") : []
+    replicas = try fields.number("replicas")
+    steps = try fields.list("steps").map { try Step(HistoryFields($0)) }
+  }
+}
+
+/// The members of an object in a history's document.
+private struct HistoryFields {
+  private let object: JSONObject
+
+  init(_ value: JSONValue) throws {
+    guard case .object(let object) = value else {
+      throw Self.refusal("\(value.kind) stands where an object was expected")
+    }
+    self.object = object
+  }
+
+  static func refusal(_ reason: String) -> BuckiaError {
+    BuckiaError(.unsupported, "this is no history of a simulation: \(reason)")
+  }
+
+  func has(_ name: String) -> Bool { object[name] != nil }
+
+  func member(_ name: String) throws -> JSONValue {
+    guard let value = object[name] else { throw Self.refusal("\"\(name)\" is missing") }
+    return value
+  }
+
+  func text(_ name: String) throws -> String {
+    guard case .string(let text) = try member(name) else { throw Self.refusal("\"\(name)\" is no text") }
+    return text
+  }
+
+  func integer(_ name: String) throws -> Int64 {
+    guard case .integer(let number) = try member(name) else { throw Self.refusal("\"\(name)\" is no integer") }
+    return number
+  }
+
+  func number(_ name: String) throws -> Int { Int(clamping: try integer(name)) }
+
+  func list(_ name: String) throws -> [JSONValue] {
+    guard case .array(let values) = try member(name) else { throw Self.refusal("\"\(name)\" is no list") }
+    return values
+  }
+
+  func texts(_ name: String) throws -> [String] {
+    try list(name).map { value in
+      guard case .string(let text) = value else { throw Self.refusal("\"\(name)\" has something that is no text") }
+      return text
+    }
+  }
+
+  func object(_ name: String) throws -> HistoryFields { try HistoryFields(member(name)) }
+}
+
+extension Step {
+  fileprivate var json: JSONValue {
+    switch self {
+    case .edit(let replica, let name, let statements):
+      ["do": "edit", "replica": .number(replica), "name": .string(name), "statements": .array(statements.map(\.json))]
+    case .send(let replica, let diff): ["do": "send", "replica": .number(replica), "diff": .number(diff)]
+    case .deliver(let diff, let replica): ["do": "deliver", "diff": .number(diff), "replica": .number(replica)]
+    case .receive(let replica, let reception):
+      ["do": "receive", "replica": .number(replica), "reception": reception.json]
+    case .wait(let seconds): ["do": "wait", "seconds": .number(seconds)]
+    case .setClock(let replica, let ahead): ["do": "set clock", "replica": .number(replica), "ahead": .number(ahead)]
+    case .upgrade(let replica): ["do": "upgrade", "replica": .number(replica)]
+    case .trust(let replica, let other): ["do": "trust", "replica": .number(replica), "other": .number(other)]
+    }
+  }
+
+  fileprivate init(_ fields: HistoryFields) throws {
+    switch try fields.text("do") {
+    case "edit":
+      let statements = try fields.list("statements").map { try Statement(HistoryFields($0)) }
+      self = .edit(replica: try fields.number("replica"), name: try fields.text("name"), statements)
+    case "send": self = .send(replica: try fields.number("replica"), diff: try fields.number("diff"))
+    case "deliver": self = .deliver(diff: try fields.number("diff"), replica: try fields.number("replica"))
+    case "receive":
+      self = .receive(replica: try fields.number("replica"), try Reception(fields.object("reception")))
+    case "wait": self = .wait(seconds: try fields.number("seconds"))
+    case "set clock": self = .setClock(replica: try fields.number("replica"), ahead: try fields.number("ahead"))
+    case "upgrade": self = .upgrade(replica: try fields.number("replica"))
+    case "trust": self = .trust(replica: try fields.number("replica"), other: try fields.number("other"))
+    case let other: throw HistoryFields.refusal("\"\(other)\" is no step")
+    }
+  }
+}
+
+extension Reception {
+  fileprivate var json: JSONValue {
+    var object = JSONObject([
+      JSONObject.Member("order", .string(order.rawValue)), JSONObject.Member("groups", .numbers(groups)),
+    ])
+    switch interruption {
+    case .stop(let file)?: object.append("stopBeforeFile", .number(file))
+    case .crash(let rows)?: object.append("crashAfterRows", .number(rows))
+    case nil: break
+    }
+    return .object(object)
+  }
+
+  fileprivate init(_ fields: HistoryFields) throws {
+    guard let order = Order(rawValue: try fields.text("order")) else {
+      throw HistoryFields.refusal("\"order\" is unknown")
+    }
+    self.order = order
+    groups = try fields.list("groups").map { value in
+      guard case .integer(let number) = value, number > 0 else { throw HistoryFields.refusal("a group has no files") }
+      return Int(clamping: number)
+    }
+    if fields.has("stopBeforeFile") { interruption = .stop(beforeFile: try fields.number("stopBeforeFile")) }
+    if fields.has("crashAfterRows") { interruption = .crash(afterRows: try fields.number("crashAfterRows")) }
+  }
+}
+
+extension Statement {
+  fileprivate var json: JSONValue { ["sql": .string(sql), "values": .array(values.map(\.json))] }
+
+  fileprivate init(_ fields: HistoryFields) throws {
+    sql = try fields.text("sql")
+    values = try fields.list("values").map { try ChangesetValue(json: $0) }
+  }
+}
+
+extension ChangesetValue {
+  /// Integers, text and NULL as they are; other values as an object that says what they are.
+  fileprivate var json: JSONValue {
+    switch self {
+    case .null: .null
+    case .integer(let number): .integer(number)
+    case .text(let text): .string(text)
+    // As text, which keeps every bit of it.
+    case .real(let number): ["real": .string("\(number)")]
+    case .blob(let bytes): ["blob": .string(HexText.lowercase(bytes))]
+    }
+  }
+
+  fileprivate init(json value: JSONValue) throws {
+    switch value {
+    case .null: self = .null
+    case .integer(let number): self = .integer(number)
+    case .string(let text): self = .text(text)
+    case .object(let object):
+      if case .string(let text)? = object["real"], let number = Double(text) {
+        self = .real(number)
+      } else if case .string(let text)? = object["blob"], let bytes = HexText.bytes(text) {
+        self = .blob(bytes)
+      } else {
+        throw HistoryFields.refusal("a value is of no known kind")
+      }
+    default: throw HistoryFields.refusal("\(value.kind) is no value")
     }
   }
 }

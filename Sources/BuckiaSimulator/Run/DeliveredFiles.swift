@@ -1,4 +1,6 @@
 import BuckiaApply
+import BuckiaBytes
+import BuckiaFormat
 
 /// The files of an inbound folder in memory, on their way to the receiver.
 final class DeliveredFiles: IncomingFileSource {
@@ -76,4 +78,44 @@ private final class Reader: IncomingFileReader {
   }
 
   func stop() {}
+}
+
+/// A diff that a replica has sent: the file as it travels, opened and verified once for all who receive it.
+final class SentDiff {
+  /// How steps call it.
+  let number: Int
+  let id: KSUID
+  /// The replica that has sent it.
+  let author: Int
+  let file: IncomingFile
+  let byteCount: Int
+
+  init(_ number: Int, _ id: KSUID, by author: Int, bytes: [UInt8]) throws {
+    self.number = number
+    self.id = id
+    self.author = author
+    byteCount = bytes.count
+    let input = try SpooledInput(PositionedInput(TemporaryBuffer(bytes)), named: DiffFileName.diff(id))
+    file = IncomingFile(verifying: input)
+  }
+}
+
+/// Ends a simulated process when it has written so many rows. Whatever it tries afterwards fails as well.
+final class CrashPoint: RowEffectObserver {
+  /// The process is dead.
+  struct Crash: Error {}
+
+  let wantsRows = false
+  private var rowsLeft: Int
+
+  init(afterRows rows: Int) { rowsLeft = rows }
+
+  func didWrite(_ effect: RowEffect) throws {
+    guard rowsLeft > 0 else { throw Crash() }
+    rowsLeft -= 1
+  }
+
+  /// What is rolled back has been written all the same.
+  var mark: Int { 0 }
+  func rewind(to mark: Int) {}
 }

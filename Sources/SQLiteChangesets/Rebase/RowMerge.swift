@@ -111,3 +111,115 @@ extension [ValueSlice] {
     return indices.map { self[$0].isDefined ? self[$0] : other[$0] }
   }
 }
+
+/// What one side has done to a row: its changes, taken together.
+///
+/// A key that became another which compares equal is a DELETE and an INSERT, and one edit.
+struct RowEdit {
+  /// The row as it was; nil where there was none. A column that is not in the changes is undefined.
+  var old: [ValueSlice]?
+  /// The row as it is; nil where it was deleted. A column that is not in the changes is undefined.
+  var new: [ValueSlice]?
+  var isIndirect: Bool
+
+  /// The edit that some changes are; nil where they are not one edit of one row.
+  init?(_ changes: [RowChange], in table: ChangesetTable) {
+    guard let first = changes.first, changes.count <= 2 else { return nil }
+    guard changes.count == 2 else {
+      isIndirect = first.isIndirect
+      old = first.operation == .insert ? nil : first.old
+      switch first.operation {
+      case .delete: new = nil
+      case .insert: new = first.new
+      case .update: new = first.new.indices.map { table.isKey($0) ? first.old[$0] : first.new[$0] }
+      }
+      return
+    }
+    guard let delete = changes.first(where: { $0.operation == .delete }),
+      let insert = changes.first(where: { $0.operation == .insert })
+    else { return nil }
+    (old, new) = (delete.old, insert.new)
+    isIndirect = delete.isIndirect && insert.isIndirect
+  }
+
+  /// Whether the edit gives a column another value.
+  func sets(_ column: Int, in bytes: RawSpan) -> Bool {
+    guard let new, new[column].isDefined else { return false }
+    guard let old, old[column].isDefined else { return true }
+    return !old[column].isIdentical(to: new[column], in: bytes, otherIn: bytes)
+  }
+
+  /// The edit without what it does to some columns; nil where nothing is left of it, because the row is not inserted.
+  func reverting(_ columns: Set<Int>) -> RowEdit? {
+    guard let old, let new else { return old == nil ? nil : self }
+    var result = self
+    result.new = new.indices.map { columns.contains($0) && new[$0].isDefined ? old[$0] : new[$0] }
+    return result
+  }
+}
+
+/// The changes that make one state of a row of another.
+struct RowTransition {
+  /// The row before and after; nil for none. What is not known is undefined.
+  let old: [ValueSlice]?
+  let new: [ValueSlice]?
+  let isIndirect: Bool
+
+  init(from old: [ValueSlice]?, to new: [ValueSlice]?, isIndirect: Bool) {
+    self.old = old
+    self.new = new
+    self.isIndirect = isIndirect
+  }
+
+  /// Writes nothing where the states are equal, a DELETE and an INSERT where the key becomes another that compares equal, else one
+  /// change.
+  func write(to writer: inout ChangesetWriter, in table: ChangesetTable, _ bytes: RawSpan) {
+    guard let old, let new else {
+      if let old { write(.delete, old, to: &writer, bytes) }
+      if let new { write(.insert, new, to: &writer, bytes) }
+      return
+    }
+    let changed = new.indices.filter {
+      new[$0].isDefined && !new[$0].isIdentical(to: old[$0], in: bytes, otherIn: bytes)
+    }
+    guard !changed.isEmpty else { return }
+    if changed.contains(where: { table.isKey($0) }) {
+      write(.delete, old, to: &writer, bytes)
+      write(.insert, new, to: &writer, bytes)
+      return
+    }
+    let isChanged = Set(changed)
+    writer.beginChange(.update, isIndirect: isIndirect)
+    for column in old.indices {
+      writer.append(table.isKey(column) || isChanged.contains(column) ? old[column] : .undefined, of: bytes)
+    }
+    for column in new.indices { writer.append(isChanged.contains(column) ? new[column] : .undefined, of: bytes) }
+  }
+
+  private func write(
+    _ operation: ChangeOperation, _ row: [ValueSlice], to writer: inout ChangesetWriter, _ bytes: RawSpan
+  ) {
+    writer.beginChange(operation, isIndirect: isIndirect)
+    for value in row { writer.append(value, of: bytes) }
+  }
+}
+
+/// A row that is changed on either side, and what becomes of it.
+struct RebasedRow {
+  /// What its key is known by.
+  let key: [UInt8]
+  let localChanges: [SidedChange]
+  /// What each side has done; nil for nothing.
+  let local: RowEdit?
+  let incoming: RowEdit?
+  let reversion: RowReversion
+  let merge: RowMerge
+
+  /// The row that a side has inserted and that is left out, or replaced by one of the other side; nil if there is none.
+  func lostRow(of side: RebasePolicy) -> [ValueSlice]? {
+    let edit = side == .keepLocal ? local : incoming
+    guard let edit, edit.old == nil else { return nil }
+    let isReverted = !(side == .keepLocal ? reversion.local : reversion.incoming).isEmpty
+    return isReverted || merge.conflict?.kind == .insertedByBoth ? edit.new : nil
+  }
+}

@@ -1,5 +1,12 @@
 import BuckiaBytes
+import Crypto
 import SQLiteSchemas
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// The first member of a diff file: who sends what to whom, and the digest of everything else in the file.
 ///
@@ -285,6 +292,108 @@ extension Manifest {
       self.size = size
       self.sha256 = sha256
       self.additional = additional
+    }
+  }
+}
+
+/// Whom a diff is for.
+package enum Audience: Equatable, Sendable {
+  /// People, known by salted hashes of their keys: readers find themselves, others learn only how many there are.
+  case recipients(salt: Salt, hashes: [ContentDigest])
+  /// Whoever follows a stream.
+  case broadcast(StreamID)
+
+  /// 16 random bytes, new for each diff, so that one recipient looks different in each.
+  package struct Salt: FixedBytes {
+    /// 16
+    package static let byteCount = 16
+    /// The salt.
+    package let bytes: [UInt8]
+    /// Takes 16 bytes.
+    package init?(_ bytes: [UInt8]) {
+      guard bytes.count == Self.byteCount else { return nil }
+      self.bytes = bytes
+    }
+  }
+
+  /// The entry of one recipient: SHA-256 over `buckia/audience/v1\n`, the salt and the public key.
+  package static func hash(of key: [UInt8], salt: Salt) -> ContentDigest {
+    var hasher = ContentHasher()
+    hasher.update(Array("buckia/audience/v1\n".utf8) + salt.bytes + key)
+    return hasher.digest
+  }
+
+  /// Hides who the owners of some public keys are; nil for no keys.
+  package init?(of keys: [[UInt8]]) {
+    var random = SystemRandomNumberGenerator()
+    let bytes = (0..<Salt.byteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
+    guard !keys.isEmpty, let salt = Salt(bytes) else { return nil }
+    // In an order that says nothing of who they are.
+    let hashes = keys.map { Self.hash(of: $0, salt: salt) }.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    self = .recipients(salt: salt, hashes: hashes)
+  }
+
+  /// Whether the owner of a public key is among the recipients. False for a broadcast.
+  package func addresses(_ key: [UInt8]) -> Bool {
+    guard case .recipients(let salt, let hashes) = self else { return false }
+    return hashes.contains(Self.hash(of: key, salt: salt))
+  }
+}
+
+/// The signature of a manifest: Ed25519 over `buckia/manifest/v1\n` and the manifest's exact bytes.
+///
+/// The prefix keeps the signature from being used for anything else that the same key signs.
+/// See [RFC 8032](https://www.rfc-editor.org/rfc/rfc8032).
+enum ManifestSignature {
+  static let byteCount = 64
+  private static let prefix = Array("buckia/manifest/v1\n".utf8)
+
+  static func message(_ manifest: [UInt8]) -> [UInt8] { prefix + manifest }
+
+  /// Whether `signature` is the key's over the manifest.
+  static func isValid(_ signature: [UInt8], of manifest: [UInt8], by key: SigningKey) -> Bool {
+    do {
+      let publicKey = try Curve25519.Signing.PublicKey(rawRepresentation: key.bytes)
+      return publicKey.isValidSignature(signature, for: message(manifest))
+    } catch {
+      // Not a point of the curve: no signature is by such a key.
+      return false
+    }
+  }
+}
+
+/// Signs manifests with a person's private key.
+package struct ManifestSigner: Sendable {
+  /// The public half, which goes into the manifest as `sender.identity`.
+  package let identity: SigningKey
+  private let key: Curve25519.Signing.PrivateKey
+
+  /// Takes a private key.
+  ///
+  /// - Parameter seed: The 32 bytes of an Ed25519 private key.
+  /// - Throws: `DiffFileError` with code `badSignature` when they are no key.
+  package init(seed: [UInt8]) throws(DiffFileError) {
+    do {
+      key = try Curve25519.Signing.PrivateKey(rawRepresentation: seed)
+    } catch {
+      throw DiffFileError(.badSignature, "the signing key is no Ed25519 key of 32 bytes")
+    }
+    guard let identity = SigningKey(Array(key.publicKey.rawRepresentation)) else {
+      throw DiffFileError(.badSignature, "the signing key has no public half of 32 bytes")
+    }
+    self.identity = identity
+  }
+
+  /// Signs as a person.
+  ///
+  /// - Throws: `DiffFileError` with code `badSignature` when the identity holds no key.
+  package init(_ identity: Identity) throws(DiffFileError) { try self.init(seed: identity.signingSeed) }
+
+  func signature(of manifest: [UInt8]) throws(DiffFileError) -> [UInt8] {
+    do {
+      return Array(try key.signature(for: ManifestSignature.message(manifest)))
+    } catch {
+      throw DiffFileError(.badSignature, "the manifest cannot be signed: \(error)")
     }
   }
 }

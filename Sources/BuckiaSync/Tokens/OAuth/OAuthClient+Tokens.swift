@@ -1,4 +1,5 @@
 import BuckiaBytes
+import JWTKit
 
 extension OAuthClient {
   /// What renews tokens of this client, for a ``TokenManager``.
@@ -74,4 +75,122 @@ extension OAuthClient {
     token.scopes = try answer.text("scope")?.split(separator: " ").map(String.init) ?? []
     return token
   }
+}
+
+extension OAuthClient {
+  /// Checks an ID token (OpenID Connect Core 1.0, section 3.1.3.7).
+  ///
+  /// - Parameters:
+  ///   - text: The token.
+  ///   - nonce: What the sign-in has sent; nil when there was no browser.
+  /// - Throws: `TokenError` with `invalidToken`, `expired` or `notYetValid`.
+  func identity(_ text: String, nonce: String?) async throws -> SignedInIdentity {
+    let token = try CompactToken(text)
+    // A shared secret is none in an app that people have: only the server's own keys count.
+    guard token.algorithm != .hs256 else { throw CompactToken.fault("it is not signed with a key of the server") }
+    try await requireSignature(token)
+    let claims = token.claims
+    try claims.require(
+      issuer: try await metadata().issuer, audience: configuration.clientID, now: clock.now(),
+      leeway: max(0, min(configuration.leewaySeconds, 3600)) * 1000)
+    let party = claims.text("azp")
+    guard party == configuration.clientID || party == nil && claims.object["azp"] == nil && claims.audiences.count == 1
+    else {
+      throw CompactToken.fault("it is for another app, too")
+    }
+    guard nonce == nil || claims.text("nonce") == nonce else {
+      throw TokenError(.wrongState, "the answer belongs to another sign-in; it was not accepted. Sign in again")
+    }
+    guard let subject = claims.text("sub"), !subject.isEmpty else {
+      throw CompactToken.fault("it does not say who has signed in")
+    }
+    return SignedInIdentity(
+      issuer: try await metadata().issuer, subject: subject, email: claims.text("email"), name: claims.text("name"))
+  }
+
+  private func requireSignature(_ token: CompactToken) async throws {
+    do {
+      try token.require(signatureBy: try await verificationKeys(try await webKeys(), for: token))
+    } catch let error as TokenError where error.code == .invalidToken {
+      // The server may have new keys. Nobody can make us ask more than once for a token.
+      try token.require(signatureBy: try await verificationKeys(try await webKeys(again: true), for: token))
+    }
+  }
+
+  private func verificationKeys(_ keys: [JSONWebKey], for token: CompactToken) async throws -> [TokenVerificationKey] {
+    var found: [TokenVerificationKey] = []
+    for key in keys where token.keyID == nil || key.id == nil || key.id == token.keyID {
+      if let usable = try await key.verificationKey(for: token.algorithm) { found.append(usable) }
+    }
+    return found
+  }
+}
+
+/// A public key of a server (RFC 7517; RFC 7518, section 6).
+struct JSONWebKey: Sendable {
+  let id: String?
+  private let members: JSONObject
+  private let origin: String
+
+  /// How many keys of a server are looked at.
+  private static let countLimit = 100
+
+  /// The keys of a document that are there to verify signatures.
+  ///
+  /// - Throws: `TokenError` with `invalidAnswer`.
+  static func all(in answer: JSONAnswer) throws(TokenError) -> [JSONWebKey] {
+    guard case .array(let items)? = answer.object["keys"], items.count <= countLimit else { throw answer.fault("keys") }
+    var keys: [JSONWebKey] = []
+    for item in items {
+      guard case .object(let members) = item else { throw answer.fault("keys") }
+      let key = JSONWebKey(members, origin: answer.origin)
+      if key.text("use") ?? "sig" == "sig" { keys.append(key) }
+    }
+    return keys
+  }
+
+  private init(_ members: JSONObject, origin: String) {
+    self.members = members
+    self.origin = origin
+    if case .string(let id)? = members["kid"] { self.id = id } else { id = nil }
+  }
+
+  private func text(_ name: String) -> String? { if case .string(let text)? = members[name] { text } else { nil } }
+
+  /// The key for an algorithm; nil when it is not for that. The key's own type decides, never what a token says, so a public key is no shared secret.
+  ///
+  /// - Throws: `TokenError` with `invalidAnswer` when it is damaged.
+  func verificationKey(for algorithm: SignatureAlgorithm) async throws -> TokenVerificationKey? {
+    if let own = text("alg"), own != algorithm.rawValue { return nil }
+    do {
+      guard let verifier = try await verifier(for: algorithm) else { return nil }
+      return TokenVerificationKey(id: id, algorithm, verifier)
+    } catch {
+      throw TokenError(.invalidAnswer, "\(origin) has a damaged key; the sign-in was not accepted", cause: error)
+    }
+  }
+
+  private func verifier(for algorithm: SignatureAlgorithm) async throws -> (any JWTAlgorithm)? {
+    let keys = JWTKeyCollection()
+    switch (algorithm, text("kty"), text("crv")) {
+    case (.rs256, "RSA", _): await keys.add(rsa: try rsaKey(), digestAlgorithm: .sha256)
+    case (.rs384, "RSA", _): await keys.add(rsa: try rsaKey(), digestAlgorithm: .sha384)
+    case (.rs512, "RSA", _): await keys.add(rsa: try rsaKey(), digestAlgorithm: .sha512)
+    case (.ps256, "RSA", _): await keys.add(pss: try rsaKey(), digestAlgorithm: .sha256)
+    case (.ps384, "RSA", _): await keys.add(pss: try rsaKey(), digestAlgorithm: .sha384)
+    case (.ps512, "RSA", _): await keys.add(pss: try rsaKey(), digestAlgorithm: .sha512)
+    case (.es256, "EC", "P-256"): await keys.add(ecdsa: try ES256PublicKey(parameters: point))
+    case (.es384, "EC", "P-384"): await keys.add(ecdsa: try ES384PublicKey(parameters: point))
+    case (.es512, "EC", "P-521"): await keys.add(ecdsa: try ES512PublicKey(parameters: point))
+    case (.edDSA, "OKP", "Ed25519"): await keys.add(eddsa: try EdDSA.PublicKey(x: text("x") ?? "", curve: .ed25519))
+    default: return nil
+    }
+    return try await keys.getKey()
+  }
+
+  private func rsaKey() throws -> Insecure.RSA.PublicKey {
+    try Insecure.RSA.PublicKey(modulus: text("n") ?? "", exponent: text("e") ?? "")
+  }
+
+  private var point: ECDSAParameters { (x: text("x") ?? "", y: text("y") ?? "") }
 }

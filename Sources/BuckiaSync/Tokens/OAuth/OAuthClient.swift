@@ -129,3 +129,146 @@ public actor OAuthClient {
     return methods.contains("client_secret_basic") || !methods.contains("client_secret_post")
   }
 }
+
+/// Which OpenID Connect server people sign in at, and as which app.
+public struct OAuthConfiguration: Sendable, Hashable {
+  /// The server's address, as it names itself, such as `https://example.okta.com`.
+  public var issuer: String
+  /// What the server calls the app.
+  public var clientID: String
+  /// The app's secret, where the server has given one. An app on people's devices has none that is secret: PKCE stands in for it.
+  public var clientSecret: SecretText?
+  /// What the app asks for. `openid` brings an identity, `offline_access` a refresh token.
+  public var scopes: [String]
+  /// For which service the tokens are to be (RFC 8707), where the server gives them for several; nil for the server's choice.
+  public var resource: String?
+  /// How far the server's clock may differ, in seconds.
+  public var leewaySeconds: Int64 = 60
+
+  /// Describes an app at a server.
+  public init(
+    issuer: String, clientID: String, clientSecret: SecretText? = nil, scopes: [String] = ["openid", "offline_access"]
+  ) {
+    self.issuer = issuer
+    self.clientID = clientID
+    self.clientSecret = clientSecret
+    self.scopes = scopes
+  }
+
+  /// Whether the server has to say who has signed in.
+  var wantsIdentity: Bool { scopes.contains("openid") }
+}
+
+/// What a server says of itself (OpenID Connect Discovery 1.0, section 3).
+struct ProviderMetadata: Sendable {
+  let issuer: String
+  let authorizationEndpoint: HTTPAddress
+  let tokenEndpoint: HTTPAddress
+  let keysEndpoint: HTTPAddress
+  let deviceEndpoint: HTTPAddress?
+  let revocationEndpoint: HTTPAddress?
+  /// How apps with a secret say who they are.
+  let clientAuthentication: [String]
+  /// Whether the answer to the browser names the server, too (RFC 9207).
+  let namesIssuer: Bool
+
+  /// Reads a document.
+  ///
+  /// - Throws: `TokenError` with `invalidAnswer` when it is another server's, or has an address that anybody could listen to.
+  init(_ answer: JSONAnswer, issuer: String) throws(TokenError) {
+    let named = try answer.requiredText("issuer")
+    // Otherwise one server could speak for another (section 4.3).
+    guard named == issuer else {
+      throw TokenError(
+        .invalidAnswer,
+        "the server at \(answer.origin) calls itself \(ShownText.shown(named)), not \(issuer); if that is right, use that address"
+      )
+    }
+    func endpoint(_ name: String) throws(TokenError) -> HTTPAddress? {
+      guard let text = try answer.text(name) else { return nil }
+      let address: HTTPAddress
+      do throws(StorageError) { address = try HTTPAddress(text) } catch { throw answer.fault(name) }
+      guard address.isPrivate else { throw answer.fault(name) }
+      return address
+    }
+    func required(_ name: String) throws(TokenError) -> HTTPAddress {
+      guard let address = try endpoint(name) else { throw answer.fault(name) }
+      return address
+    }
+    self.issuer = named
+    authorizationEndpoint = try required("authorization_endpoint")
+    tokenEndpoint = try required("token_endpoint")
+    keysEndpoint = try required("jwks_uri")
+    deviceEndpoint = try endpoint("device_authorization_endpoint")
+    revocationEndpoint = try endpoint("revocation_endpoint")
+    clientAuthentication = try answer.texts("token_endpoint_auth_methods_supported") ?? ["client_secret_basic"]
+    namesIssuer = answer.object["authorization_response_iss_parameter_supported"] == .bool(true)
+    if let methods = try answer.texts("code_challenge_methods_supported"), !methods.contains("S256") {
+      throw TokenError(
+        .unsupported, "the server at \(answer.origin) has no safe way to sign in from an app (PKCE with S256)")
+    }
+  }
+}
+
+extension HTTPAddress {
+  /// Whether nobody else can read what is sent there: it is encrypted, or stays on this computer.
+  var isPrivate: Bool { isSecure || ["127.0.0.1", "localhost", "[::1]"].contains(host) }
+}
+
+/// Why a server has given out no token (RFC 6749, section 5.2; RFC 8628, section 3.5).
+struct OAuthRefusal: Error, Sendable, CustomStringConvertible {
+  /// The word that the server uses.
+  let code: String
+  /// What it says beside that.
+  private let explanation: String?
+  private let origin: String
+  private let status: Int
+
+  /// Reads an answer.
+  ///
+  /// - Throws: `TokenError` with `invalidAnswer` when it gives no reason.
+  init(_ answer: JSONAnswer, status: Int) throws(TokenError) {
+    code = ShownText.shown(try answer.requiredText("error"))
+    explanation = try answer.text("error_description").map { ShownText.shown($0) }
+    origin = answer.origin
+    self.status = status
+  }
+
+  /// What came back through the browser.
+  init(code: String, explanation: String?, origin: String) {
+    self.code = ShownText.shown(code)
+    self.explanation = explanation.map { ShownText.shown($0) }
+    self.origin = origin
+    status = 0
+  }
+
+  var description: String { explanation.map { "\(code): \($0)" } ?? code }
+
+  /// The error in words for people.
+  var error: TokenError {
+    let (code, message): (TokenError.Code, String) =
+      switch self.code {
+      case "access_denied": (.accessDenied, "the sign-in was refused; nothing was changed")
+      case "expired_token": (.signInExpired, "the sign-in was not finished in time; begin again")
+      case "invalid_grant": (.signInEnded, "the sign-in has ended or was withdrawn; sign in again")
+      case "invalid_client", "unauthorized_client":
+        (
+          .unknownClient,
+          "the sign-in server does not know this app, or not its secret; check the client ID and the secret"
+        )
+      case "unsupported_grant_type", "unsupported_response_type":
+        (
+          .unsupported,
+          "the sign-in server does not let this app sign in this way; allow it in the server's settings of the app"
+        )
+      case "invalid_scope":
+        (.invalidSetting, "the sign-in server does not give this app what it asks for; check the scopes")
+      case "login_required", "interaction_required", "consent_required":
+        (.signInEnded, "the sign-in server wants to see the person; sign in again")
+      case "temporarily_unavailable", "server_error", "slow_down":
+        (.unavailable, "the sign-in server has a fault, or is overloaded; try again later")
+      default: (.invalidAnswer, "the sign-in server has refused this")
+      }
+    return TokenError(code, "\(message) (\(origin) says: \(self))", cause: self)
+  }
+}

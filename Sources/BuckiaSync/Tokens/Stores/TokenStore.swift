@@ -1,3 +1,11 @@
+import BuckiaBytes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// A place where tokens are kept while the program does not run.
 ///
 /// ``FileTokenStore``, ``KeychainTokenStore`` (Apple), ``SecretServiceTokenStore`` (Linux desktops) and ``MemoryTokenStore`` are such places;
@@ -35,4 +43,206 @@ public actor MemoryTokenStore: TokenStore {
   public func save(_ token: AccessToken, for context: TokenContext) { tokens[context] = token }
   /// Removes the token of a context, if it is there.
   public func remove(_ context: TokenContext) { tokens[context] = nil }
+}
+
+/// A place for tokens that keeps programs from renewing one at the same time: of two that do, one has a token that is void.
+protocol RenewalLocking: TokenStore {
+  /// Waits until no other program renews a token that is kept there.
+  ///
+  /// - Returns: What keeps others from it as long as it lives; nil where that is not possible, or another program takes too long.
+  /// - Throws: `TokenError`; `CancellationError`.
+  func renewalLock() async throws -> RenewalLock?
+}
+
+/// Keeps other programs from renewing a token, as long as it lives.
+final class RenewalLock: @unchecked Sendable {
+  // Nobody uses the file; it is only held.
+  private let file: PosixFile
+
+  init(_ file: PosixFile) { self.file = file }
+}
+
+/// Keeps tokens in a file that nobody but its owner can read.
+///
+/// The file is a JSON document, `{"version":1,"tokens":{CONTEXT:TOKEN,…}}`. A token has the members `value`, `issued`, `expires`
+/// (milliseconds since 1970), `refreshToken` and `scopes`; those that it lacks are left out. It is replaced as a whole, so a reader sees the old or the new one, and
+/// programs that change it at the same time wait for each other at the file with `.lock` behind its name, and those that renew a token at
+/// the file with `.renewal.lock`. A file that others can read or write is not used.
+public actor FileTokenStore: RenewalLocking {
+  /// Where it is.
+  public nonisolated let path: String
+
+  /// How large the file may be, in bytes.
+  private static let byteLimit: Int64 = 8 << 20
+  private static let version: Int64 = 1
+
+  /// Names a file, which is made when the first token is saved.
+  ///
+  /// - Parameter path: Where it is. Its folder exists.
+  public init(path: String) { self.path = path }
+
+  /// Reads the token of a context; nil when there is none.
+  public func token(for context: TokenContext) throws -> AccessToken? {
+    guard let document = try tokens()[context.rawValue] else { return nil }
+    guard let token = AccessToken(document) else { throw fault("the token for \(context) is damaged") }
+    return token
+  }
+
+  /// Keeps a token, in place of the one that the context had.
+  public func save(_ token: AccessToken, for context: TokenContext) throws {
+    try change { tokens in
+      tokens.members.removeAll { $0.name == context.rawValue }
+      tokens.append(context.rawValue, token.document)
+      return true
+    }
+  }
+
+  /// Removes the token of a context, if it is there.
+  public func remove(_ context: TokenContext) throws {
+    try change { tokens in
+      guard tokens[context.rawValue] != nil else { return false }
+      tokens.members.removeAll { $0.name == context.rawValue }
+      return true
+    }
+  }
+
+  /// How often it is looked whether another program has renewed the token, and how long each time is waited for that, in milliseconds.
+  private static let lockAttempts = 300
+  private static let lockPause = 100
+
+  /// Waits half a minute, which is longer than any server takes.
+  func renewalLock() async throws -> RenewalLock? {
+    for _ in 0..<Self.lockAttempts {
+      let file: PosixFile
+      do throws(ByteStreamError) { file = try PosixFile(updating: "\(path).renewal.lock") } catch {
+        throw TokenError(error)
+      }
+      if file.tryLock() { return RenewalLock(file) }
+      try await Task.sleep(for: .milliseconds(Self.lockPause))
+    }
+    return nil
+  }
+
+  // MARK: The file
+
+  private func fault(_ reason: String, _ cause: (any Error)? = nil) -> TokenError {
+    TokenError(.invalidStore, "\(path): \(reason); move the file away and sign in again", cause: cause)
+  }
+
+  private func tokens() throws(TokenError) -> JSONObject {
+    guard let bytes = try bytes() else { return JSONObject() }
+    let document: JSONValue
+    do { document = try JSONParser.parse(bytes) } catch { throw fault("it is no file of tokens: \(error)", error) }
+    guard case .object(let members) = document, case .integer(let version)? = members["version"] else {
+      throw fault("it is no file of tokens")
+    }
+    guard version == Self.version else {
+      throw TokenError(.invalidStore, "\(path): a later version has written it (\(version)); update this program")
+    }
+    guard case .object(let tokens)? = members["tokens"] else { throw fault("it is no file of tokens") }
+    return tokens
+  }
+
+  /// The bytes, read through one descriptor; nil when there is no file.
+  private func bytes() throws(TokenError) -> [UInt8]? {
+    let file: PosixFile
+    let privacy: PosixFile.Privacy
+    do throws(ByteStreamError) {
+      file = try PosixFile(reading: path)
+      privacy = try file.privacy()
+    } catch {
+      if error.isMissingFile { return nil }
+      throw TokenError(error)
+    }
+    switch privacy {
+    case .isPrivate: break
+    case .belongsToOthers:
+      throw TokenError(
+        .notPrivate, "\(path): the file of tokens belongs to another user of this computer, and is not used")
+    case .isOpenToOthers:
+      throw TokenError(
+        .notPrivate,
+        "\(path): other users of this computer can read or change the file of tokens, so it is not used; `chmod 600` makes it private, "
+          + "but sign in again: they may know what is in it")
+    }
+    guard file.initialByteCount <= Self.byteLimit else { throw fault("it is larger than it can be") }
+    do {
+      return try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount)) { buffer, count in
+        count = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
+      }
+    } catch let error as ByteStreamError { throw TokenError(error) } catch { throw fault("it cannot be read", error) }
+  }
+
+  /// Changes what is there now while no other program does.
+  ///
+  /// - Parameter body: Says whether there is anything to write.
+  private func change(_ body: (inout JSONObject) -> Bool) throws(TokenError) {
+    let lock: PosixFile
+    do throws(ByteStreamError) { lock = try PosixFile(updating: "\(path).lock") } catch { throw TokenError(error) }
+    guard lock.lock() else {
+      throw TokenError(
+        .storeUnavailable,
+        "\(path): the file of tokens cannot be locked, so another program could undo what is changed; keep it on a local disk"
+      )
+    }
+    defer { withExtendedLifetime(lock) {} }
+    var tokens = try tokens()
+    guard body(&tokens) else { return }
+    let document: JSONValue = ["version": .integer(Self.version), "tokens": .object(tokens)]
+    do throws(ByteStreamError) {
+      let output = try AtomicFileOutput(at: path, replacing: true, isPrivate: true)
+      try output.write(document.bytes())
+      try output.publish()
+    } catch { throw TokenError(error) }
+  }
+}
+
+/// The best place for tokens that this system has: the keychain on Apple's, the desktop's secret service on Linux, or else a file that only
+/// its owner can read.
+public struct SystemTokenStore: RenewalLocking {
+  private let store: any TokenStore
+  /// Why tokens are in a file; nil when they are not.
+  public let fallbackReason: String?
+
+  /// Looks for the place.
+  ///
+  /// - Parameters:
+  ///   - service: What the system calls the app, such as `com.example.notes`.
+  ///   - file: The file, where there is nothing better. Its folder exists.
+  ///   - environment: The variables that say where programs are, and whether there is a desktop.
+  public init(
+    service: String, file: String, environment: [String: String] = ProcessInfo.processInfo.environment
+  ) async {
+    #if canImport(Security)
+      store = KeychainTokenStore(service: service)
+      fallbackReason = nil
+    #elseif os(Linux)
+      do {
+        guard environment["DBUS_SESSION_BUS_ADDRESS"] != nil else {
+          throw TokenError(.storeUnavailable, "there is no desktop session (DBUS_SESSION_BUS_ADDRESS is not set)")
+        }
+        store = try await SecretServiceTokenStore(service: service, searchPath: environment["PATH"] ?? "")
+        fallbackReason = nil
+      } catch {
+        store = FileTokenStore(path: file)
+        fallbackReason = "tokens are kept in \(file): \(error)"
+      }
+    #else
+      store = FileTokenStore(path: file)
+      fallbackReason = "tokens are kept in \(file): this system has no other place for them"
+    #endif
+  }
+
+  /// Reads the token of a context; nil when there is none.
+  public func token(for context: TokenContext) async throws -> AccessToken? { try await store.token(for: context) }
+
+  /// Keeps a token, in place of the one that the context had.
+  public func save(_ token: AccessToken, for context: TokenContext) async throws {
+    try await store.save(token, for: context)
+  }
+
+  /// Removes the token of a context, if it is there.
+  public func remove(_ context: TokenContext) async throws { try await store.remove(context) }
+
+  func renewalLock() async throws -> RenewalLock? { try await (store as? any RenewalLocking)?.renewalLock() }
 }

@@ -1,0 +1,315 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaDiff
+import BuckiaFormat
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DatabaseManager {
+  /// Writes what turns an older database into this one into a diff file.
+  ///
+  /// No row of either database is changed, and both may be in use: each is read as it is at one moment. A snapshot
+  /// (``snapshot(to:)``) as the older one notes what was sent, and the ledger of the newer one, where it has one, the id of the diff and,
+  /// with clocks, which rows it has; see <doc:Replicas>. Other databases are only read. A borrowed database is read as
+  /// the app's connection sees it, what its open transaction has changed included.
+  ///
+  /// ```swift
+  /// let report = try database.createDatabaseDiff(since: "before.sqlite", output: .folder("outbox"))
+  /// print(report.path ?? "nothing has changed")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - older: The database as it was; nil for none, so that all rows of this one are INSERTs.
+  ///   - output: Where the file goes.
+  ///   - options: Which tables, which of their rows and columns, how, and whether a bare changeset is wanted.
+  ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which is not taken where
+  ///     only known senders are trusted.
+  ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
+  ///     stop.
+  /// - Returns: What was found and written; `id` is nil when there is no difference, and then there is no file.
+  /// - Throws: `BuckiaError` when a database cannot be read, a table is nowhere, a selection cannot be used, or the file
+  ///   cannot be written; with code `cannotSign` when a bare changeset is to be signed; with code `nothingInCommon` when the two share no table, unless the options allow it; whatever
+  ///   `progress` and a stream throw. No file then.
+  @discardableResult
+  public func createDatabaseDiff(
+    since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), signedBy identity: Identity? = nil,
+    progress: @escaping (DiffProgress) throws -> Void = { _ in }
+  ) throws -> DiffReport {
+    if identity != nil, options.isRaw {
+      throw BuckiaError(
+        .cannotSign, "a bare changeset has no room for a signature; write a diff file, or leave it unsigned")
+    }
+    let signer = try BuckiaError.wrapping { try identity.map { try ManifestSigner($0) } }
+    let traces = ReadTraces(besides: [older, isBorrowed ? nil : path].compactMap { $0 })
+    defer { traces.remove() }
+    var (report, seconds) = try WallClock.timing {
+      try withRows { newer in
+        if let older { try DatabaseManager(older).requireFile() }
+        let repair = try older.flatMap {
+          try SnapshotRepair.run($0, marked: SnapshotMark(at: $0), of: newer.connection)
+        }
+        var report = try Self.writeDiff(
+          from: older.map { try RowSource(opening: $0) } ?? RowSource.empty(), to: newer,
+          kind: older == nil ? .snapshot : .delta, output: output, options: options, signer: signer, home: home,
+          progress: progress)
+        if let repair { report.warnings.append(repair) }
+        return report
+      }
+    }
+    report.seconds = seconds
+    return report
+  }
+
+  /// Writes what turns an older database into this one into a diff file, on a thread of its own.
+  ///
+  /// It does what the synchronous call of the same name does. When the task is cancelled, it stops within a few thousand rows and
+  /// leaves no file. A borrowed database belongs to its thread: use the synchronous call there.
+  ///
+  /// - Throws: As the synchronous call; `CancellationError`.
+  @discardableResult
+  public func createDatabaseDiff(
+    since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), signedBy identity: Identity? = nil,
+    progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
+  ) async throws -> DiffReport {
+    try await CancellationFlag.onThreadOfItsOwn { cancellation in
+      try createDatabaseDiff(
+        since: older, output: output, options: options, signedBy: identity,
+        progress: {
+          try cancellation.check()
+          try progress($0)
+        })
+    }
+  }
+
+  /// Works on the database as a side of a comparison.
+  private func withRows<Result>(_ body: (RowSource) throws -> Result) throws -> Result {
+    if isBorrowed { return try withReader { try body(RowSource(on: $0)) } }
+    return try BuckiaError.wrapping {
+      try requireFile()
+      return try body(RowSource(opening: path, busyTimeout: busyTimeout))
+    }
+  }
+
+  /// Writes what turns one source of rows into another into a diff file.
+  ///
+  /// - Parameters:
+  ///   - signer: Who signs it; nil for nobody.
+  ///   - home: Gives the file its id.
+  /// - Throws: As `createDatabaseDiff`; `IncompleteChangeset` where the options refuse that.
+  package static func writeDiff(
+    from older: RowSource, to newer: RowSource, kind: Manifest.Kind = .delta, output: DiffOutput,
+    options: DiffOptions = DiffOptions(), signer: ManifestSigner? = nil,
+    home: any OutgoingIDs = BuckiaHome.standard,
+    progress: @escaping (DiffProgress) throws -> Void = { _ in }
+  ) throws -> DiffReport {
+    if !options.allowsUnrelated {
+      for source in [older, newer] where source.isFile { try source.connection.requireContent() }
+      try older.requireRelation(to: newer)
+    }
+    let found = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
+    if options.refusesIncomplete, let item = found.skipped.first(where: \.reason.needsDefinition) {
+      throw IncompleteChangeset(item: item)
+    }
+    let isSnapshot = try SentChanges.areKept(in: older.connection)
+    let difference = try isSnapshot ? unsent(of: found, from: older, to: newer, options) : found
+    var report = DiffReport(difference, options: options)
+    let left = found.changeCount - difference.changeCount
+    if left > 0 { report.warnings.append(Remark(.sentBefore, "\(left)")) }
+    // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
+    guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
+    let known = try [older, newer].flatMap {
+      [
+        try LedgerEntries.newestID(on: $0.connection), try RowClocks.newestID(on: $0.connection),
+        try LedgerProgress.read(on: $0.connection).made,
+      ].compactMap { $0 }
+    }
+    let (id, remark) = try home.next(after: known)
+    if let remark { report.warnings.append(remark) }
+    // Before there is a file: no crash must make one that nobody knows.
+    let origin = try home.begin(id, from: newer)
+    report.warnings += origin.remarks
+    try report.add(
+      write(
+        difference, id: id, kind: kind, from: origin.sender, of: Dataset.read(on: newer.connection), signer, to: output,
+        isRaw: options.isRaw,
+        isPrivate: [older, newer].compactMap(\.attachablePath).contains { !FileSystem.isReadableByAll($0) }))
+    if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
+    // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
+    if options.selections.isEmpty, isSnapshot {
+      do {
+        try SentChanges.note(found.changeset, in: older)
+      } catch {
+        report.warnings.append(Remark(.sentNotNoted, older.connection.path, "\(error)"))
+      }
+    }
+    return report
+  }
+
+  /// What is to be sent of a difference from a snapshot, after other diffs from it.
+  private static func unsent(
+    of found: DatabaseDifference, from older: RowSource, to newer: RowSource, _ options: DiffOptions
+  ) throws -> DatabaseDifference {
+    let sent = try SentChanges.read(from: older.connection)
+    // With a later id, what was sent would beat what others have changed since.
+    if !options.includesSent, options.tables == nil, options.selections.isEmpty,
+      try !RowClocks.tables(on: newer.connection).isEmpty, let unsent = try found.leavingOut(sent, in: newer)
+    {
+      return unsent
+    }
+    // A row that was sent as deleted is no edit to those who have applied that.
+    return try found.reinserting(rowsDeletedBy: sent)
+  }
+
+  /// Notes in the clocks of the newer database what the diff says: where others have it, theirs say the same.
+  ///
+  /// - Parameter origins: What the diff says of where its changes come from; empty where all are its own.
+  /// - Returns: A remark when that could not be done.
+  static func stamp(
+    _ difference: DatabaseDifference, by id: KSUID, _ origins: [OriginRun] = [], in newer: RowSource
+  ) -> Remark? {
+    let columns = Dictionary(
+      difference.tables.map { (TableName($0.definition.name), $0.definition.changesetColumns) }
+    ) { first, _ in first }
+    do {
+      guard try !RowClocks.tables(on: newer.connection).isEmpty else { return nil }
+      if let path = newer.attachablePath {
+        let connection = try SQLiteConnection(opening: path, as: .readWrite)
+        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, origins, on: connection)
+      } else {
+        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, origins, on: newer.connection)
+      }
+      return nil
+    } catch {
+      return Remark(.clocksNotKept, newer.name, "\(error)")
+    }
+  }
+
+  private static func write(
+    _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, from sender: Manifest.Sender?,
+    of dataset: Dataset?,
+    _ signer: ManifestSigner?, to output: DiffOutput, isRaw: Bool, isPrivate: Bool
+  ) throws -> (id: KSUID, path: String?, bytes: Int64) {
+    let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
+    if isRaw {
+      switch file {
+      case .path(let path, let replacing):
+        return (
+          id, path,
+          try RawChangesetWriter.write(
+            difference.changeset, to: path, replacing: replacing, isPrivate: isPrivate)
+        )
+      case .stream(let body):
+        try difference.changeset.forEachPiece { try body($0) }
+        return (id, nil, Int64(difference.changeset.count))
+      }
+    }
+    let renames = difference.tables.flatMap(\.renames)
+    // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
+    let manifest = Manifest(
+      id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], dataset: dataset?.id, sender: sender,
+      renames: renames)
+    let draft = DiffFileDraft(
+      manifest: manifest, schema: .included(difference.tables.map(\.definition)), author: difference.author,
+      tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))
+    var writer = DiffFileWriter()
+    writer.signer = signer
+    writer.isPrivate = isPrivate
+    let written = try writer.write(draft, changeset: difference.changeset, to: file)
+    return (id, file.path, written)
+  }
+}
+
+extension DiffReport {
+  init(_ difference: DatabaseDifference, options: DiffOptions) {
+    method = options.method
+    let reasons = Dictionary(difference.fallbacks.map { (TableName($0.name), $0.reason) }) { first, _ in first }
+    tables = difference.tables.map { table in
+      Table(
+        name: table.definition.name, inserted: table.inserted, updated: table.updated, deleted: table.deleted,
+        method: table.method, methodReason: reasons[TableName(table.definition.name)], isNew: table.isNew,
+        newColumns: table.newColumns, renames: table.renames)
+    }
+    skipped = difference.skipped
+    comparedByRows = difference.fallbacks
+    includesSchema = difference.author != nil
+  }
+
+  mutating func add(_ written: (id: KSUID, path: String?, bytes: Int64)) {
+    id = written.id
+    path = written.path
+    bytes = Int(written.bytes)
+  }
+}
+
+/// A raw changeset would have to leave out rows that a diff file has: `DiffOptions.refusesIncomplete`.
+package struct IncompleteChangeset: Error, CustomStringConvertible {
+  /// The first table with such rows.
+  package let item: SkippedItem
+
+  package var description: String { "\(item.name): \(item.reason)" }
+}
+
+extension SQLiteConnection {
+  /// Makes sure that there is a database in the file: an empty one is what a failed copy leaves, and to take it for a database without
+  /// tables would drop all of them. SQLite itself refuses a file that was cut.
+  ///
+  /// - Throws: `BuckiaError` with `notADatabase`; `SQLiteError` when the file cannot be read.
+  func requireContent() throws {
+    guard !path.isEmpty, try integer("PRAGMA main.page_count") == 0 else { return }
+    throw BuckiaError(.notADatabase, "the file is empty, where a database was expected", path: path)
+  }
+}
+
+extension RowSource {
+  /// Makes sure that another source may be a later state of the same database.
+  ///
+  /// Two databases without a table in common are rather two databases than two states of one: the difference would delete
+  /// everything and insert everything, which somebody who has mixed up two paths does not want. A database without any
+  /// tables is the beginning, or the end, of any other.
+  ///
+  /// - Throws: `BuckiaError` with `nothingInCommon`; `SQLiteError` when a schema cannot be read.
+  func requireRelation(to newer: RowSource) throws {
+    let mine = try SchemaReader(connection)
+    let others = try SchemaReader(newer.connection)
+    let tables = mine.tables
+    guard !tables.isEmpty, !others.tables.isEmpty else { return }
+    for entry in tables {
+      guard let other = others.entry(named: entry.name) else { continue }
+      if entry.isDefined(like: other) { return }
+      let columns = Set(try mine.columns(of: entry))
+      if try others.columns(of: other).contains(where: columns.contains) { return }
+    }
+    throw BuckiaError(
+      .nothingInCommon,
+      "these are hardly two states of one database: \(connection.path) has \(Self.list(tables)), and "
+        + "\(newer.connection.path) has \(Self.list(others.tables))")
+  }
+
+  /// The first names, and how many more there are.
+  private static func list(_ tables: [SchemaEntry]) -> String {
+    let shown = tables.prefix(3).map { EscapedText.quoted($0.name.text) }.joined(separator: ", ")
+    let left = tables.count - 3
+    return "the table\(tables.count == 1 ? "" : "s") \(shown)" + (left > 0 ? " and \(left) more" : "")
+  }
+}
+
+extension SchemaReader {
+  /// The tables that the user has made.
+  fileprivate var tables: [SchemaEntry] {
+    entries.filter { entry in
+      switch entry.kind {
+      case .table, .virtual: !Replicability.isOwn(entry.name)
+      case .view, .shadow: false
+      }
+    }
+  }
+
+  /// The names of a table's columns, in lower case.
+  fileprivate func columns(of entry: SchemaEntry) throws -> [String] {
+    // What a virtual table is made of may not be loaded here; its name is enough then.
+    guard case .table = entry.kind else { return [entry.name.text.lowercased()] }
+    return try definition(of: entry).columns.map { ASCIIName.folded($0.name) }
+  }
+}

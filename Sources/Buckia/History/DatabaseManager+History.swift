@@ -1,0 +1,188 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DatabaseManager {
+  /// Everything the ledger holds, oldest first. Empty for a database without one.
+  ///
+  /// A ledger can have millions of entries: see ``forEachLogEntry(_:)`` and ``log(newest:)``.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; as ``BuckiaHome/contacts()``.
+  public func log() throws -> [LedgerEntry] {
+    var entries: [LedgerEntry] = []
+    try forEachLogEntry { entries.append($0) }
+    return entries
+  }
+
+  /// Gives everything the ledger holds to `body`, oldest first, without having all of it in memory.
+  ///
+  /// - Parameter body: Takes an entry. May throw to stop.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; whatever `body` throws.
+  public func forEachLogEntry(_ body: (LedgerEntry) throws -> Void) throws {
+    let senders = try home.knownSenders()
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return }
+      try LedgerEntries.forEach(naming: senders, on: connection, body)
+    }
+  }
+
+  /// The newest entries of the ledger, oldest first, and how many there are in all.
+  ///
+  /// - Parameter count: How many are wanted at most.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  public func log(newest count: Int) throws -> (entries: [LedgerEntry], total: Int) {
+    let senders = try home.knownSenders()
+    return try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return ([], 0) }
+      return try (LedgerEntries.newest(count, naming: senders, on: connection), LedgerEntries.count(on: connection))
+    }
+  }
+
+  /// What was recorded last of each of some files, by their names.
+  ///
+  /// - Parameter files: Their names, without folders, and the ids that they go by.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  package func lastLogEntries(ofFiles files: [(name: String, id: KSUID)]) throws -> [String: LedgerEntry] {
+    let senders = try home.knownSenders()
+    return try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [:] }
+      var entries: [String: LedgerEntry] = [:]
+      for (name, id) in files {
+        entries[name] = try LedgerEntries.last(of: id, file: name, naming: senders, on: connection)
+      }
+      return entries
+    }
+  }
+
+  /// By which digests the ledger knows files that are in the database: applied, or held for an upgrade.
+  ///
+  /// - Parameter ids: The ids that they go by.
+  /// - Returns: The digests of each in hexadecimal; several where senders have used one id.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  package func settledDigests(of ids: [KSUID]) throws -> [KSUID: Set<String>] {
+    guard !ids.isEmpty else { return [:] }
+    return try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [:] }
+      var digests: [KSUID: Set<String>] = [:]
+      for id in ids {
+        let query = """
+          SELECT lower(hex(digest)) FROM main.buckia_ledger WHERE state IN ('applied', 'held') AND diff = ?1
+          """
+        try connection.forEachRow(of: query, binding: [id.description]) { row in
+          digests[id, default: []].insert(row.text(at: 0) ?? "")
+        }
+      }
+      return digests
+    }
+  }
+}
+
+extension DatabaseManager {
+  /// Tells which diffs have set the columns of a row last.
+  ///
+  /// ```swift
+  /// let origin = try database.origin(ofRowIn: "notes", key: ["id": .integer(7)])
+  /// for column in origin.columns { print(column.name, column.source?.sender ?? "from the beginning") }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - table: The table. It must have a clock: see ``keepClocks(of:)``.
+  ///   - key: A value for each column of its primary key, or for `_rowid_` where it has none.
+  /// - Throws: `BuckiaError`: `noSuchTable`; `noClock`; `columnsDiffer` where the values are not those of the key; as
+  ///   ``BuckiaHome/contacts()``.
+  public func origin(ofRowIn table: String, key: [String: ChangesetValue]) throws -> RowOrigin {
+    let senders = try home.knownSenders()
+    return try withReader { connection in
+      let schema = try SchemaReader(connection)
+      guard let entry = schema.entry(named: TableName(table)), entry.kind == .table else {
+        throw BuckiaError(.noSuchTable, "there is no table \"\(EscapedText(table, limit: 100))\"", path: path)
+      }
+      let definition = try schema.definition(of: entry)
+      let names = definition.changesetColumns
+      let keyNames = definition.keyIndexes.map { names[$0] }
+      let values = keyNames.compactMap { name in key.first { ASCIIName.matches($0.key, name) }?.value }
+      guard values.count == keyNames.count, key.count == keyNames.count else {
+        throw BuckiaError(
+          .columnsDiffer, "the key of table \"\(definition.name)\" is \(keyNames.joined(separator: ", "))", path: path)
+      }
+      guard let history = try RowHistory(of: values, in: definition, on: connection) else {
+        throw BuckiaError(
+          .noClock, "table \"\(definition.name)\" has no clock, which would record the diffs that changed its rows",
+          path: path)
+      }
+      var sources: [Int64: RowOrigin.Source] = [:]
+      for stamp in [history.stamp] + history.setters {
+        guard let stamp, sources[stamp.number] == nil else { continue }
+        sources[stamp.number] = try Self.source(of: stamp, senders, on: connection)
+      }
+      return RowOrigin(
+        table: definition.name, exists: history.values != nil, source: history.stamp.flatMap { sources[$0.number] },
+        columns: history.columns.indices.map { place in
+          RowOrigin.Column(
+            name: history.columns[place], value: history.values?[place],
+            source: history.setters[place].flatMap { sources[$0.number] })
+        })
+    }
+  }
+
+  private static func source(
+    of stamp: RowStamp, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
+  ) throws -> RowOrigin.Source {
+    switch try RowClocks.source(of: stamp.number, on: connection) {
+    case .own:
+      return RowOrigin.Source(
+        diff: stamp.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), isClaimed: false,
+        appliedAt: nil)
+    case .claimed(let carrier):
+      // Anybody can say that a change comes from a diff of somebody else's, so the sender of the diff that says so is named.
+      let entry = try carrier.flatMap { try LedgerEntries.applied($0, on: connection) }
+      return RowOrigin.Source(
+        diff: stamp.diff, sender: senders.shown(entry?.sender ?? LedgerEntries.ownSender), isClaimed: true,
+        appliedAt: entry?.time)
+    case .applied, nil:
+      let entry = try LedgerEntries.applied(stamp.diff, on: connection)
+      return RowOrigin.Source(
+        diff: stamp.diff, sender: senders.shown(entry?.sender ?? ""), isClaimed: false, appliedAt: entry?.time)
+    }
+  }
+}
+
+/// Where a row comes from: which diffs have set its columns last.
+public struct RowOrigin: Sendable {
+  /// A diff that has changed a row.
+  public struct Source: Sendable, Equatable {
+    /// The diff's id. It stays the same however often the change is passed on.
+    public let diff: KSUID
+    /// The sender, for people: a contact's name, "unsigned", "key …" with the verified key, or "this database" where the diff
+    /// was made from it. Where ``isClaimed`` is true, the sender of the diff that names ``diff`` as the origin of the change.
+    public let sender: String
+    /// True if only another diff, which was applied here, says that the change comes from ``diff``: its sender may have
+    /// passed it on, or made it up.
+    public let isClaimed: Bool
+    /// When the diff of the sender was applied here, in milliseconds since 1970; nil for one that was made from this database.
+    public let appliedAt: Int64?
+  }
+
+  /// A column, and where its value comes from.
+  public struct Column: Sendable, Equatable {
+    /// The name of the column.
+    public let name: String
+    /// Its value; nil where the row is not there.
+    public let value: ChangesetValue?
+    /// The diff that has set it last; nil where no diff has: it has been so from the beginning, or was changed here and
+    /// not sent.
+    public let source: Source?
+  }
+
+  /// The table.
+  public let table: String
+  /// Whether the row is there.
+  public let exists: Bool
+  /// The diff that has inserted the row, or deleted the one that is not there any more; nil where no diff has.
+  public let source: Source?
+  /// The columns in the order of the table.
+  public let columns: [Column]
+}

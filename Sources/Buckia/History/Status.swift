@@ -1,0 +1,260 @@
+import BuckiaBytes
+import BuckiaLedger
+import BuckiaSharing
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DatabaseManager {
+  /// Says where the database stands: what has arrived, what waits or is open, and which replica it is. Changes nothing.
+  ///
+  /// ```swift
+  /// let status = try database.status()
+  /// for stream in status.streams { print(stream.sender, stream.sequence) }
+  /// ```
+  ///
+  /// - Parameter includesWords: True to read all rows that are shared, for their word fingerprint (``StatusReport/words``).
+  /// - Throws: `BuckiaError` when there is no such database, it cannot be read, or has a newer ledger.
+  public func status(includesWords: Bool = false) throws -> StatusReport {
+    try withReader { connection in
+      // All of it is about one state.
+      let transaction = try SQLiteTransaction(.deferred, on: connection)
+      var report = try StatusReport(of: connection, in: home)
+      if includesWords { report.words = try ComparedWords.all(naming: home.knownSenders(), on: connection) }
+      transaction.rollback()
+      return report
+    }
+  }
+}
+
+extension StatusReport {
+  fileprivate init(of connection: borrowing SQLiteConnection, in home: BuckiaHome) throws {
+    guard try Ledger.exists(on: connection) else { return }
+    trust = try LedgerSettings.trust(on: connection)
+    dataset = try Dataset.read(on: connection)
+    ledger = try LedgerCounts(on: connection)
+    newest = try LedgerEntries.newestID(on: connection)
+    recordedAt = try LedgerEntries.newestTime(on: connection)
+    streams = try StreamState.all(naming: home.knownSenders(), on: connection)
+    self.shares = try ShareState.all(in: home, on: connection)
+    var selection = ConflictSelection()
+    conflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
+    selection.isOpen = true
+    openConflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
+    if let remark = try Remark.clockBehind(on: connection) { warnings.append(remark) }
+    let shares = try ShareEntry.all(on: connection)
+    leftOut = try LeftOutEntry.all(on: connection).map { entry in
+      let people = try shares.first { $0.number == entry.share }?.recipients ?? []
+      return LeftOut(
+        people: people.joined(separator: ", "), table: entry.table.text, rows: Int(clamping: entry.count))
+    }
+    warnings += try StateEntry.all(on: connection).filter { $0.difference != nil }.map { Remark(of: $0) }
+    let (found, standing) = try ReplicaRegistration(of: connection, in: home).look(on: connection)
+    replica = found.map { Replica($0, standing) }
+  }
+}
+
+extension StatusReport.Replica {
+  fileprivate init(_ replica: Buckia.Replica, _ standing: ReplicaStanding) {
+    id = "\(replica.id)"
+    incarnation = "\(replica.incarnation)"
+    self.standing =
+      switch standing {
+      case .same, .moved, .otherHome, .new: .present
+      case .restored: .restored
+      case .copy: .copied
+      case .unknown: .unknown
+      }
+  }
+}
+
+/// Where a database stands: what has arrived, what is open, and which replica it is.
+public struct StatusReport: Sendable {
+  /// Which replica the database is.
+  public struct Replica: Sendable {
+    /// What the ids are worth, from what home knows.
+    public enum Standing: String, Sendable {
+      /// The database is what it says.
+      case present
+      /// It is an earlier state of the database, as if a backup had been restored.
+      case restored
+      /// It is a copy of another database that is still there.
+      case copied
+      /// Nothing is known here of its replica.
+      case unknown
+    }
+
+    /// The replica: 32 digits.
+    public let id: String
+    /// Its incarnation: 32 digits.
+    public let incarnation: String
+    /// What they are worth. Unless it is `present`, the next call that writes begins a new incarnation.
+    public let standing: Standing
+  }
+
+  /// Rows of a table that a share leaves out until they are mended.
+  public struct LeftOut: Equatable, Sendable {
+    /// With whom it is shared, for people.
+    public let people: String
+    /// The table.
+    public let table: String
+    /// How many rows.
+    public let rows: Int
+  }
+
+  /// Who is trusted; nil for a database without a ledger.
+  public internal(set) var trust: TrustMode?
+  /// Which replica it is; nil for one that is none yet.
+  public internal(set) var replica: Replica?
+  /// The shared database that it belongs to; nil for none.
+  public internal(set) var dataset: Dataset?
+  /// How many diff files have come to which state; nil without a ledger.
+  public internal(set) var ledger: LedgerCounts?
+  /// The greatest id that was applied; nil for none.
+  public internal(set) var newest: KSUID?
+  /// When the newest entry was written, in milliseconds since 1970; nil for none.
+  public internal(set) var recordedAt: Int64?
+  /// What is shared with whom, the first share first.
+  public internal(set) var shares: [ShareState] = []
+  /// What others share with this database: the streams from which something has come, the last one to bring something first.
+  public internal(set) var streams: [StreamState] = []
+  /// How many conflicts are recorded.
+  public internal(set) var conflicts = 0
+  /// How many of them nobody has decided about in particular.
+  public internal(set) var openConflicts = 0
+  /// Rows that the last share of each scope has left out, since they refer to rows that the receivers would not have.
+  public internal(set) var leftOut: [LeftOut] = []
+  /// The rows that are shared, as they are now, in words; empty unless that was asked for.
+  public internal(set) var words: [ComparedWords] = []
+  /// What is worth knowing.
+  public internal(set) var warnings: [Remark] = []
+}
+
+/// What this database shares with some people: one scope, and how far they have it.
+public struct ShareState: Equatable, Sendable {
+  /// How far a recipient has applied a share, as their diffs say.
+  public struct Acknowledgement: Equatable, Sendable {
+    /// The recipient, for people.
+    public let sender: String
+    /// The number up to which they have applied all diffs.
+    public let through: Int64
+  }
+
+  /// The names of the recipients.
+  public let recipients: [String]
+  /// What is shared.
+  public let scope: ShareScope
+  /// The stream of its diffs: 32 digits.
+  public let stream: String
+  /// The number of the last diff; 0 where nothing was sent yet, as after an invitation.
+  public let sequence: Int64
+  /// The id of the last diff, which says when it was made; nil where nothing was sent yet.
+  public let id: KSUID?
+  /// The tables with rows that are shared, and how many rows with a key were sent of each.
+  public let tables: [SharedRows]
+  /// The recipients that have acknowledged diffs.
+  public let acknowledgements: [Acknowledgement]
+}
+
+extension ShareState {
+  /// All shares of a database, the first one made first.
+  static func all(in home: BuckiaHome, on connection: borrowing SQLiteConnection) throws -> [ShareState] {
+    let (senders, contacts) = (try home.knownSenders(), try home.contacts())
+    let states = Dictionary(grouping: try StateEntry.all(on: connection), by: \.stream)
+    return try ShareEntry.all(on: connection).map { share in
+      let acknowledgements = try AcknowledgementEntry.all(of: share.number, on: connection)
+      return ShareState(
+        recipients: try share.recipients.map { contacts.contact(named: $0)?.name ?? $0 },
+        scope: try ShareScope(json: share.scope),
+        stream: HexText.lowercase(share.stream), sequence: share.sequence, id: share.last?.id,
+        tables: (states[share.stream] ?? []).map { SharedRows($0) },
+        acknowledgements: acknowledgements.map {
+          Acknowledgement(sender: senders.shown($0.sender), through: $0.through)
+        })
+    }
+  }
+}
+
+/// A diff that was shared from this database.
+public struct SentDiff: Equatable, Sendable, Identifiable {
+  /// Its id.
+  public let id: KSUID
+  /// The names of the recipients.
+  public let recipients: [String]
+  /// Its number in the stream of the share.
+  public let sequence: Int64
+  /// The name of its file, without its folder.
+  public let file: String
+  /// When it was made, in milliseconds since 1970.
+  public let madeAt: Int64
+  /// True if all its files were written to where they go.
+  public let isDelivered: Bool
+}
+
+extension DatabaseManager {
+  /// The diffs that were shared from this database, the oldest first.
+  ///
+  /// - Parameter count: How many are wanted at most: the newest; nil for all.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  public func sentDiffs(newest count: Int? = nil) throws -> [SentDiff] {
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [] }
+      let shares = Dictionary(
+        uniqueKeysWithValues: try ShareEntry.all(on: connection).map { ($0.number, try $0.recipients) })
+      return try OutboxEntry.newest(count ?? .max, on: connection).map { sent in
+        SentDiff(
+          id: sent.entry.id, recipients: shares[sent.entry.share] ?? [], sequence: sent.entry.sequence,
+          file: sent.entry.file, madeAt: sent.madeAt, isDelivered: sent.isDelivered)
+      }
+    }
+  }
+}
+
+/// The rows that are shared with somebody, as they are now, in six words. Who has the same rows has the same words, so two people who read
+/// them to each other know.
+public struct ComparedWords: Equatable, Sendable {
+  /// With whom, for people: those that something is shared with, or the sender of what has come.
+  public let people: String
+  /// The streams between the two: 32 digits each.
+  public let streams: [String]
+  /// How many rows there are.
+  public let rows: Int64
+  /// The words; empty where `problem` says why there are none.
+  public let words: [String]
+  /// What the words stand for: 32 digits.
+  public let digest: String
+  /// Why there are no words: a scope cannot be followed any more. nil where there are.
+  public let problem: String?
+}
+
+extension ComparedWords {
+  /// The words of all with whom something is shared. Tables of keys are made in the TEMP schema.
+  static func all(naming senders: KnownSenders, on connection: borrowing SQLiteConnection) throws -> [ComparedWords] {
+    let schema = try SchemaReader(connection)
+    var found: [ComparedWords] = []
+    let exchanges = try LiveWords.exchanges(on: connection) { sender in
+      if case .trusted(let name) = senders.standing(of: sender) { name } else { nil }
+    }
+    for exchange in exchanges {
+      let people = try people(in: exchange, senders)
+      let streams = exchange.streams.map { HexText.lowercase($0) }
+      do {
+        let words = try LiveWords(of: exchange, schema, on: connection)
+        found.append(
+          ComparedWords(
+            people: people, streams: streams, rows: words.rowCount, words: words.words,
+            digest: HexText.lowercase(words.digest), problem: nil))
+      } catch let error as ReplicationError {
+        found.append(
+          ComparedWords(people: people, streams: streams, rows: 0, words: [], digest: "", problem: error.message))
+      }
+    }
+    return found
+  }
+
+  private static func people(in exchange: LiveWords.Exchange, _ senders: KnownSenders) throws -> String {
+    let names = try Set(exchange.shares.flatMap { try $0.recipients }).sorted().joined(separator: ", ")
+    guard let sender = exchange.sender else { return names }
+    // Unsigned diffs do not say whose they are; the share that they acknowledge does.
+    return sender.isEmpty && !names.isEmpty ? names : senders.shown(sender)
+  }
+}

@@ -1,0 +1,318 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaDiff
+import BuckiaFormat
+import BuckiaLedger
+import BuckiaSharing
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Compares what a database says of itself with what a home knows of it, and begins another incarnation where the two disagree.
+///
+/// A file that is copied or restored says what it said before. If two databases spoke for one replica, or one spoke again for what it
+/// has forgotten, others would take the files of one for those of the other.
+struct ReplicaRegistration {
+  /// What came of it.
+  struct Result {
+    /// The replica that the database is; nil where none could be kept both in the database and at home.
+    var replica: Replica?
+    /// What people should know.
+    var remarks: [Remark] = []
+  }
+
+  private let home: BuckiaHome
+  /// Where the database is; nil for one in memory, which is as new as its connection.
+  private let path: String?
+
+  /// - Parameters:
+  ///   - connection: The database.
+  ///   - home: What knows its replica.
+  init(of connection: borrowing SQLiteConnection, in home: BuckiaHome) {
+    self.home = home
+    path = FileSystem.resolved(connection.path)
+  }
+
+  /// Which file the database is, and its path: another file with the same contents is a copy.
+  private var file: String? { path.flatMap { path in FileIdentity.ofFile(at: path).map { "\($0.file) \(path)" } } }
+
+  // MARK: Looking
+
+  /// Which replica a database says it is, and what that is worth. Changes nothing.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  func look(on connection: borrowing SQLiteConnection) throws -> (replica: Replica?, standing: ReplicaStanding) {
+    guard let replica = try Replica.read(on: connection) else {
+      return (nil, .new(wasKnown: path.map { home.knowsReplica(at: $0) } ?? false))
+    }
+    let known = home.known(replica.id)
+    guard let path else { return (replica, known.map { .copy(of: $0.path) } ?? .same) }
+    guard let known else {
+      let isSameFile = try file.map { try ReplicaIdentity.file(on: connection) == $0 } ?? false
+      return (replica, isSameFile ? .otherHome : .unknown)
+    }
+    let isElsewhere = known.path != path && !FileSystem.isOneFile(known.path, path)
+    if isElsewhere, Self.database(at: known.path, is: replica.id, with: connection.library) {
+      return (replica, .copy(of: known.path))
+    }
+    if let seen = known.progress, try LedgerProgress.read(on: connection).isBehind(seen) {
+      return (replica, .restored)
+    }
+    guard known.incarnation == replica.incarnation else { return (replica, .restored) }
+    return (replica, isElsewhere ? .moved : .same)
+  }
+
+  /// How long another database is waited for, in milliseconds.
+  private static let patience: Int32 = 500
+
+  /// Whether the database at a path says it is a replica. One that cannot be read now counts as if it did.
+  private static func database(at path: String, is replica: ReplicaID, with library: SQLiteLibrary) -> Bool {
+    guard FileSystem.exists(path), !FileSystem.isFolder(path) else { return false }
+    let traces = ReadTraces(besides: [path])
+    defer { traces.remove() }
+    do {
+      let connection = try SQLiteConnection(
+        opening: path, as: .readOnly, busyTimeout: patience, with: library)
+      return try Replica.read(on: connection)?.id == replica
+    } catch let error as SQLiteError where error.isNotADatabase {
+      return false
+    } catch {
+      return true
+    }
+  }
+
+  // MARK: Settling
+
+  /// Makes sure that a database may speak for the replica that it says it is: gives it an id where it has none, and begins another
+  /// incarnation where it was restored or copied.
+  ///
+  /// It is a transaction of its own, or part of the one that is open. Where that is rolled back, so is this, and it happens again the
+  /// next time.
+  ///
+  /// - Parameter isNewFile: Whether the database itself was made just now, so that it cannot be an earlier state of another.
+  /// - Throws: `SQLiteError` when the database cannot be written; `LedgerError` for a newer ledger.
+  func settle(on connection: borrowing SQLiteConnection, isNewFile: Bool = false) throws -> Result {
+    let found = try look(on: connection)
+    if found.standing == .same { return Result(replica: found.replica) }
+    let transaction = try SQLiteTransaction(on: connection)
+    try Ledger.prepare(on: connection)
+    // Another process may have done it meanwhile.
+    let (replica, standing) = try look(on: connection)
+    var result = try mend(replica, standing, on: connection)
+    if isNewFile, standing == .new(wasKnown: true) { result.remarks = [] }
+    try transaction.commit()
+    return result
+  }
+
+  private func mend(
+    _ replica: Replica?, _ standing: ReplicaStanding, on connection: borrowing SQLiteConnection
+  ) throws -> Result {
+    let notKept = Remark(.replicaNotKept, home.replicaFolder)
+    if standing == .same { return Result(replica: replica) }
+    if standing == .moved || standing == .otherHome, let replica, let path {
+      let progress = home.known(replica.id)?.progress
+      let known = KnownReplica(incarnation: replica.incarnation, progress: progress, path: path)
+      guard home.keep(known, of: replica.id) else { return Result(replica: replica, remarks: [notKept]) }
+      if let file { try ReplicaIdentity.setFile(file, on: connection) }
+      return Result(replica: replica, remarks: standing.remark.map { [$0] } ?? [])
+    }
+    let next = try Replica.random()
+    // Before it is committed: no other process must find a database that says what nobody knows.
+    if let path, !home.keep(KnownReplica(incarnation: next.incarnation, progress: nil, path: path), of: next.id) {
+      return Result(remarks: [notKept])
+    }
+    try next.write(on: connection)
+    if let file { try ReplicaIdentity.setFile(file, on: connection) }
+    if let replica {
+      if standing == .restored { home.passOutgoing(of: replica.id, to: next.id) }
+      try CopiedRows.separate(
+        from: replica.id.bytes, as: next.incarnation.bytes,
+        newStream: standing == .restored ? nil : { try (Replica.randomID() as StreamID).bytes }, on: connection)
+    }
+    try KeyRanges.move(on: connection)
+    return Result(replica: next, remarks: standing.remark.map { [$0] } ?? [])
+  }
+
+  /// Notes at home how far the ledger of a database has come, as far as that is committed. Inside the app's transaction it is what was
+  /// committed before that.
+  ///
+  /// - Returns: A remark when it could not be noted.
+  /// - Throws: `SQLiteError` when the database cannot be read.
+  func noteProgress(on connection: borrowing SQLiteConnection) throws -> Remark? {
+    guard let path, let replica = try Replica.read(on: connection) else { return nil }
+    guard connection.isInTransaction else { return try noteCommittedProgress(of: replica, on: connection) }
+    do {
+      // What this transaction has written another connection does not see.
+      return try noteCommittedProgress(
+        of: replica,
+        on: SQLiteConnection(opening: path, as: .readOnly, busyTimeout: 0, with: connection.library))
+    } catch {
+      // Nothing is read while the transaction keeps all others out: the next call does it.
+      return nil
+    }
+  }
+
+  private func noteCommittedProgress(
+    of replica: Replica, on connection: borrowing SQLiteConnection
+  ) throws -> Remark? {
+    // What was committed is of another replica, where this transaction has begun one.
+    guard let committed = try Replica.read(on: connection), committed.id == replica.id,
+      committed.incarnation == replica.incarnation
+    else { return nil }
+    let progress = try LedgerProgress.read(on: connection)
+    let isNoted = home.note(progress, of: replica.id, in: replica.incarnation)
+    return isNoted ? nil : Remark(.replicaNotKept, home.replicaFolder)
+  }
+}
+
+/// What a database that says which replica it is turns out to be, from what is known of that replica outside of it.
+enum ReplicaStanding: Equatable {
+  /// What it says it is.
+  case same
+  /// What it says it is, at another path than before.
+  case moved
+  /// It does not say, and has to get an id. Another database, or a later state of this one, may have been at its path before.
+  case new(wasKnown: Bool)
+  /// An earlier state of what it says it is.
+  case restored
+  /// A copy of the database at this path, which is still there.
+  case copy(of: String)
+  /// What it says it is, and registered in another home.
+  case otherHome
+  /// Unknown here: it comes from elsewhere, or what was known is lost.
+  case unknown
+
+  /// What people are told when the standing has been mended; nil where there is nothing to tell.
+  var remark: Remark? {
+    switch self {
+    case .same, .moved, .new(wasKnown: false): nil
+    case .new(wasKnown: true): Remark(.replicaMissing)
+    case .restored: Remark(.replicaRestored)
+    case .otherHome: Remark(.replicaOtherHome)
+    case .copy(let original): Remark(.replicaCopied, original)
+    case .unknown: Remark(.replicaUnknown)
+    }
+  }
+}
+
+/// One copy of a database that takes part, in one of its incarnations.
+struct Replica: Equatable {
+  let id: ReplicaID
+  let incarnation: IncarnationID
+
+  /// Makes one with ids that nobody else has.
+  static func random() throws(BuckiaError) -> Replica { try Replica(id: randomID(), incarnation: randomID()) }
+
+  /// An id that nothing else has.
+  static func randomID<ID: FixedBytes>() throws(BuckiaError) -> ID {
+    var generator = SystemRandomNumberGenerator()
+    guard let id = ID.random(using: &generator) else { throw BuckiaError(.misuse, "no id can be made") }
+    return id
+  }
+
+  /// What the ledger of a database says; nil where it has none, or does not say yet.
+  static func read(on connection: borrowing SQLiteConnection) throws -> Replica? {
+    guard let identity = try ReplicaIdentity.read(on: connection), let id = ReplicaID(identity.replica),
+      let incarnation = IncarnationID(identity.incarnation)
+    else { return nil }
+    return Replica(id: id, incarnation: incarnation)
+  }
+
+  /// Makes the ledger of a database say so.
+  func write(on connection: borrowing SQLiteConnection) throws {
+    try ReplicaIdentity(replica: id.bytes, incarnation: incarnation.bytes).write(on: connection)
+  }
+}
+
+extension DatabaseManager {
+  /// Makes sure that the database speaks for a replica of its own, before anything is done in its name: a copy or a restored backup begins
+  /// another incarnation. A database without a ledger stays as it is.
+  ///
+  /// - Returns: The incarnation in hexadecimal, nil without a ledger; and what people should know.
+  /// - Throws: `BuckiaError` when there is no such database, it cannot be read or written, or has a newer ledger.
+  package func settleReplica() throws -> (incarnation: String?, remarks: [Remark]) {
+    // As a writer, which rolls back what a process was killed in.
+    try withWriter { connection in
+      guard try Ledger.exists(on: connection) else { return (nil, []) }
+      let registration = ReplicaRegistration(of: connection, in: home)
+      let (replica, standing) = try registration.look(on: connection)
+      if standing == .same { return (replica.map { "\($0.incarnation)" }, []) }
+      var settled = try registration.settle(on: connection)
+      if let remark = try registration.noteProgress(on: connection) { settled.remarks.append(remark) }
+      return (settled.replica.map { "\($0.incarnation)" }, settled.remarks)
+    }
+  }
+
+  /// The ids of the files that were made from the database, as far as the home knows.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read.
+  package func outgoingIDs() throws -> Set<KSUID> {
+    let replica = try withReader { connection in
+      try Ledger.exists(on: connection) ? Replica.read(on: connection)?.id : nil
+    }
+    return home.outgoingIDs(of: path, replica: replica)
+  }
+}
+
+/// Which replica a diff is made from. The database notes the diff, so that a backup which is older than it is told from the database.
+struct DiffOrigin {
+  /// The replica; nil for a database without a ledger, and where it is not certain.
+  private(set) var replica: Replica?
+  /// What people should know.
+  private(set) var remarks: [Remark] = []
+
+  /// What the manifest says; nil for nothing.
+  var sender: Manifest.Sender? {
+    replica.map { Manifest.Sender(replica: $0.id, incarnation: $0.incarnation) }
+  }
+
+  /// How long another writer is waited for, in milliseconds: a diff needs nothing but to read.
+  private static let patience: Int32 = 1_000
+
+  /// Settles which replica a database is, and notes that a diff is about to be made from it.
+  ///
+  /// - Parameters:
+  ///   - source: The database. Without a ledger it is no replica yet, and nothing is written.
+  ///   - id: The diff's id.
+  ///   - home: What knows the replica.
+  /// - Throws: `SQLiteError` when the database cannot be read; `LedgerError` for a newer ledger.
+  init(of source: RowSource, making id: KSUID, in home: BuckiaHome) throws {
+    guard try Ledger.exists(on: source.connection) else { return }
+    let registration = ReplicaRegistration(of: source.connection, in: home)
+    do {
+      if let path = source.attachablePath {
+        try settle(
+          registration, id, on: SQLiteConnection(opening: path, as: .readWrite, busyTimeout: Self.patience))
+      } else if source.connection.isInTransaction, source.connection.transactionState != .write {
+        // The app's transaction only reads: it must not have to wait for other writers on account of this.
+        try look(registration, on: source.connection)
+      } else {
+        try settle(registration, id, on: source.connection)
+      }
+    } catch let error as SQLiteError {
+      try look(registration, on: source.connection)
+      if replica != nil { remarks.append(Remark(.diffNotNoted, "\(error)")) }
+    }
+  }
+
+  private mutating func settle(
+    _ registration: ReplicaRegistration, _ id: KSUID, on connection: borrowing SQLiteConnection
+  ) throws {
+    let transaction = try SQLiteTransaction(on: connection)
+    let result = try registration.settle(on: connection)
+    try LedgerProgress.note(made: id, on: connection)
+    try transaction.commit()
+    replica = result.replica
+    remarks = result.remarks
+    if result.replica != nil, let remark = try registration.noteProgress(on: connection) { remarks.append(remark) }
+  }
+
+  /// Takes what the database says where that is certain, without writing anything.
+  private mutating func look(_ registration: ReplicaRegistration, on connection: borrowing SQLiteConnection) throws {
+    let (found, standing) = try registration.look(on: connection)
+    switch standing {
+    case .same, .moved: replica = found
+    case .new(wasKnown: false): break
+    default: remarks.append(Remark(.replicaUnsettled))
+    }
+  }
+}

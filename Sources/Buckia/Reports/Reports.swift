@@ -1,0 +1,184 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaDiff
+import BuckiaLedger
+import SQLiteSchemas
+
+/// What `createDatabaseDiff` did.
+public struct DiffReport: Sendable {
+  /// One table that changed.
+  public struct Table: Sendable {
+    /// The table's name.
+    public let name: String
+    /// Rows in the newer database only.
+    public let inserted: Int
+    /// Rows with other values.
+    public let updated: Int
+    /// Rows in the older database only.
+    public let deleted: Int
+    /// How the difference was found.
+    public let method: DiffMethod
+    /// Why it was not `pages`, where that was wanted.
+    public let methodReason: SkipReason?
+    /// Whether the table is missing in the older database.
+    public let isNew: Bool
+    /// Columns that are missing in the older database.
+    public let newColumns: [String]
+    /// Columns that have another name in the older database.
+    public let renames: [ColumnRename]
+  }
+
+  /// The id of the diff file; nil when nothing changed.
+  public internal(set) var id: KSUID?
+  /// The file that was written; nil when nothing changed, and for a stream.
+  public internal(set) var path: String?
+  /// Its size in bytes.
+  public internal(set) var bytes = 0
+  /// The method that was asked for; nil where Buckia chose.
+  public internal(set) var method: DiffMethod?
+  /// What changed.
+  public internal(set) var tables: [Table]
+  /// What does not travel.
+  public internal(set) var skipped: [SkippedItem]
+  /// Tables, changed or not, that had to be compared row by row, and why.
+  public internal(set) var comparedByRows: [SkippedItem]
+  /// True if no row that differs was left out.
+  public var isComplete: Bool { !skipped.contains(where: \.leavesRowsOut) }
+  /// Whether the newer database's whole schema travels as SQL, for those who adopt it.
+  public internal(set) var includesSchema: Bool
+  /// What is worth knowing about it.
+  public internal(set) var warnings: [Remark] = []
+  /// How long it took, in seconds.
+  public internal(set) var seconds = 0.0
+}
+
+/// What `processInboundChanges` did.
+public struct ApplyReport: Sendable {
+  /// The trust mode that was in force.
+  public let trust: TrustMode
+  /// Each diff file, in the order of applying.
+  public let diffs: [DiffOutcome]
+  /// Each answer to an invitation. They are taken before the diff files.
+  public internal(set) var answers: [InvitationAnswer] = []
+  /// Other files in the folders, which were left alone.
+  public let ignored: Int
+  /// Diff files and changesets in the folders that go by another name than their id, and were left alone for that. They can be
+  /// applied by their paths.
+  public internal(set) var misnamed: [String] = []
+  /// Whether the ledger tables were made just now.
+  public let createdLedger: Bool
+  /// How long it took, in seconds.
+  public internal(set) var seconds: Double
+  /// Whether nothing was changed, because only a report was wanted.
+  public let isDryRun: Bool
+  /// The first 10,000 of the conflicts that a dry run would have recorded; empty where it was none, since
+  /// ``DatabaseManager/conflicts(matching:)`` has them.
+  public internal(set) var dryRunConflicts: [ConflictRecord] = []
+  /// How many conflicts of each table, kind and outcome a dry run would have recorded.
+  public internal(set) var dryRunConflictCounts: [ConflictCount] = []
+  /// The copy of the database that was made when all files were done; nil where none was asked for, and in a dry run.
+  public internal(set) var snapshot: SnapshotReport?
+  /// Whether another program has written to the database between the first file and the copy. What it has changed is in the
+  /// copy, so it is not in the next difference.
+  public internal(set) var wasWrittenMeanwhile = false
+  /// The rows that were changed, by table, where the options ask for them; else empty.
+  public let changedRows: [ChangedRows]
+  /// The folders of which nothing was removed, because they hold files that were made from this very database.
+  public internal(set) var outgoingFolders: [String] = []
+  /// What is worth knowing about the database and this device; what is about one file is with that.
+  public internal(set) var warnings: [Remark] = []
+
+  /// The tables that were changed.
+  public var changedTables: Set<String> { Set(diffs.flatMap(\.changedTables)) }
+  /// The files that were refused.
+  public var rejected: [DiffOutcome] { diffs.filter { $0.state == .rejected } }
+  /// The files that were applied now.
+  public var applied: [DiffOutcome] { diffs.filter { $0.state == .applied } }
+  /// The files that are gone from their folders, because all they hold is in the database.
+  public var removed: [DiffOutcome] { diffs.filter(\.isRemoved) }
+}
+
+/// What ``DatabaseManager/snapshot(to:)`` made.
+public struct SnapshotReport: Sendable, Equatable {
+  /// The file.
+  public let path: String
+  /// Its size in bytes.
+  public let bytes: Int64
+  /// Whether it replaced an earlier one.
+  public let isReplacement: Bool
+  /// How many changes of rows are not in it, because they have not been sent yet: the next difference has them. Nil where that
+  /// could not be told, since there was no earlier snapshot.
+  public let unsentChanges: Int?
+}
+
+/// The work stopped before all files were looked at: the database was locked, its disk was full, or the app wanted to stop.
+///
+/// The files before that are done. Where none was, the cause is thrown by itself.
+public struct ApplyInterruption: Error, CustomStringConvertible {
+  /// What became of the files that are done.
+  public internal(set) var report: ApplyReport
+  /// What stopped the work: a `BuckiaError`, what a closure of the app has thrown, or `CancellationError`.
+  public let cause: any Error
+
+  /// The cause, and how many files are done.
+  public var description: String { "\(cause) (\(report.diffs.count) files were done before)" }
+}
+
+/// What would replicate, what would not and why.
+public struct DoctorReport: Sendable {
+  /// A table that replicates.
+  public struct Table: Sendable {
+    /// The table's name.
+    public let name: String
+    /// How its rows are told apart: the key's columns, or `rowid`.
+    public let key: String
+  }
+
+  /// The tables that replicate.
+  public internal(set) var replicates: [Table] = []
+  /// What does not, and why.
+  public internal(set) var skipped: [SkippedItem] = []
+  /// What does, but with something to know.
+  public internal(set) var warnings: [Remark] = []
+}
+
+/// What a file holds and whether it is good.
+public struct VerifyReport: Sendable {
+  /// What is known of a signature.
+  public enum Signature: String, Sendable {
+    /// There is none.
+    case none
+    /// It is the sender's.
+    case valid
+    /// It is not the sender's over this file.
+    case invalid
+    /// The file could not be read that far.
+    case unknown
+  }
+
+  /// One file.
+  public struct File: Sendable {
+    /// The file.
+    public let path: String
+    /// Its id, if it has one.
+    public let id: KSUID?
+    /// Whether everything about it is in order.
+    public let isGood: Bool
+    /// The sender, for people.
+    public let sender: String
+    /// What is known of its signature.
+    public let signature: Signature
+    /// Whether it is encrypted.
+    public let isEncrypted: Bool
+    /// What is wrong with it.
+    public let reason: String?
+    /// The code of the error behind the reason, such as `badTarHeader`; `noMatchingIdentity` or `notAddressed` for a file that is not for
+    /// this person.
+    public var code: BuckiaErrorCode?
+  }
+
+  /// The files, in the order given; folders by id.
+  public let files: [File]
+  /// Diff files and changesets in the folders that go by another name than their id, and were not looked at for that.
+  public internal(set) var misnamed: [String] = []
+}

@@ -1,0 +1,212 @@
+import BuckiaBytes
+import BuckiaFormat
+import BuckiaLedger
+import BuckiaSharing
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DatabaseManager {
+  /// Invites one person to get a part of the database.
+  ///
+  /// The invitation goes to that person, by a way that others do not read: whoever answers it first is taken for them. Their answer is a
+  /// small file, which `processInboundChanges` takes: then they are a trusted contact, and
+  /// ``share(_:to:output:options:signedBy:progress:)`` with this scope and them makes what they get.
+  ///
+  /// ```swift
+  /// let scope = ShareScope(name: "summer") { SharedTable("album").where("id = 7") }
+  /// let invitation = try database.invite(scope, as: home.identity()).invitation
+  /// print(invitation.text)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - scope: What they are going to get.
+  ///   - options: Whom it is for, where the files are going to be, and how long it is taken.
+  ///   - identity: Who invites.
+  /// - Throws: `BuckiaError`: as ``share(_:to:output:options:signedBy:progress:)`` for the scope; `invalidInvitation` when it is
+  ///   too long to be said; `contactExists` and `invalidName` for the recipient; `misuse` for a borrowed database inside a
+  ///   transaction of the app. Nobody is invited then.
+  public func invite(
+    _ scope: ShareScope, options: InvitationOptions = InvitationOptions(), as identity: Identity
+  ) throws -> InvitationReport {
+    try invite(scope, options: options, as: identity, at: WallClock.unixMilliseconds)
+  }
+
+  /// The same at a time of one's own, in milliseconds since 1970.
+  package func invite(
+    _ scope: ShareScope, options: InvitationOptions = InvitationOptions(), as identity: Identity,
+    at time: Int64
+  ) throws -> InvitationReport {
+    guard (1...365).contains(options.days) else {
+      throw BuckiaError(.invalidInvitation, "an invitation is taken for 1 to 365 days")
+    }
+    if let name = options.recipient, let contact = try home.contacts().contact(named: name) {
+      throw BuckiaError(
+        .contactExists,
+        "\(EscapedText.quoted(contact.name)) is a contact already, and needs no invitation: share with them")
+    }
+    return try withWriter { connection in
+      guard !isBorrowed || !connection.isInTransaction else {
+        throw BuckiaError(
+          .misuse, "an invitation cannot be made inside a transaction of the app, which may still roll back")
+      }
+      let transaction = try SQLiteTransaction(.immediate, on: connection)
+      try Ledger.prepare(on: connection)
+      let registration = ReplicaRegistration(of: connection, in: home)
+      let settled = try registration.settle(on: connection)
+      guard let replica = settled.replica else {
+        throw BuckiaError(
+          .unwritable, "it cannot be settled which replica this database is, and nobody is invited before",
+          path: connection.path)
+      }
+      // What cannot be shared is not offered.
+      let rows = try ScopeRows(scope, on: connection, SchemaReader(connection))
+      let words = InvitedScope(
+        scope, tables: rows.tables,
+        parents: Dictionary(uniqueKeysWithValues: rows.parentTables.map { ($0.name, $0.omitted) }))
+      try rows.removeTables()
+      var random = SystemRandomNumberGenerator()
+      let stream = (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }
+      let invitation = try Invitation(
+        from: identity, to: options.recipient, scope: words, folder: options.folder,
+        stream: InvitedStream(stream: stream, incarnation: replica.incarnation.bytes), at: time,
+        until: time + Int64(options.days) * 86_400_000, using: &random)
+      try InvitationEntry(
+        id: invitation.idBytes, digest: invitation.digest, proofKey: invitation.proofKey.bytes,
+        recipient: options.recipient, scope: scope.json, stream: stream, incarnation: replica.incarnation.bytes,
+        madeAt: time, expiresAt: invitation.expiresAt
+      ).insert(on: connection)
+      try transaction.commit()
+      var report = InvitationReport(invitation: invitation, warnings: settled.remarks)
+      if let remark = try registration.noteProgress(on: connection), !report.warnings.contains(remark) {
+        report.warnings.append(remark)
+      }
+      return report
+    }
+  }
+}
+
+/// How to invite somebody.
+public struct InvitationOptions: Sendable {
+  /// What the person who is invited is going to be called here; nil for what their card says.
+  public var recipient: String?
+  /// Where the files of both are going to be: a folder or a URL, at most 1,024 bytes. It is only shown, and taken for the answer where
+  /// it is a folder there.
+  public var folder: String?
+  /// How many days the invitation is taken, from 1 to 365.
+  public var days = 7
+
+  /// Makes options.
+  public init() {}
+}
+
+/// What ``DatabaseManager/invite(_:options:as:)`` did.
+public struct InvitationReport: Sendable {
+  /// The invitation.
+  public let invitation: Invitation
+  /// What is worth knowing about it.
+  public internal(set) var warnings: [Remark] = []
+}
+
+extension InvitedScope {
+  /// Says a scope in words.
+  ///
+  /// - Parameters:
+  ///   - scope: The scope.
+  ///   - tables: All tables that take part: those that are named, and those whose rows come along because others refer to them.
+  ///   - parents: The tables whose rows come along because others refer to them, and the columns that these leave out.
+  init(_ scope: ShareScope, tables: [TableName], parents: [TableName: [String]]) {
+    self.init(
+      name: scope.name,
+      tables: tables.map { name in
+        guard let shared = scope.tables.first(where: { $0.name == name }) else {
+          return Table(
+            name: name.text, rows: "rows that the others refer to", omittedColumns: parents[name] ?? [],
+            rewrittenColumns: [])
+        }
+        return Table(
+          name: name.text, rows: shared.words, omittedColumns: shared.omittedColumns,
+          rewrittenColumns: shared.rewrittenColumns.keys.sorted())
+      })
+  }
+}
+
+extension SharedTable {
+  /// Which rows they are, in words.
+  fileprivate var words: String {
+    var parts: [String] = []
+    if let condition { parts.append("rows where \(condition)") }
+    if !parents.isEmpty {
+      var words = "rows that refer to shared rows of \(parents.map(\.text).joined(separator: " or "))"
+      if let childCondition { words += " where \(childCondition)" }
+      if let depth { words += ", up to \(depth) \(depth == 1 ? "step" : "steps") away" }
+      parts.append(words)
+    }
+    let only = columns.map { ", of them the key and \($0.joined(separator: ", "))" } ?? ""
+    guard !parts.isEmpty else { return "all rows\(only)" }
+    let values = parameters.sorted { $0.key < $1.key }.map { "\($0.key) = \($0.value)" }
+    let given = values.isEmpty ? "" : " (\(values.joined(separator: ", ")))"
+    return parts.joined(separator: ", and ") + given + only
+  }
+}
+
+extension Invitation {
+  /// Reads an invitation and verifies its signature. Whether it has expired ``DatabaseManager/accept(_:named:answer:as:)`` looks at.
+  ///
+  /// - Parameter text: The line that begins with `buckia-invitation-1:`. White space in it is ignored.
+  /// - Throws: `BuckiaError`: `invalidInvitation`, `badSignature`, or `unsupportedFormat` for one of a newer version.
+  public init(_ text: String) throws {
+    self = try BuckiaError.wrapping { try Invitation(verifying: text) }
+  }
+
+  /// Reads the invitation in a file.
+  ///
+  /// - Throws: As ``init(_:)``; `BuckiaError` when the file cannot be read.
+  public init(contentsOf path: String) throws {
+    self = try BuckiaError.wrapping {
+      do {
+        return try Invitation(verifying: SmallText.contents(of: PosixFile(reading: path), path))
+      } catch let error as IdentityError {
+        throw IdentityError(error.code, error.message, path: path)
+      }
+    }
+  }
+
+  /// The folder that it names, where it is one here. A relative one would be another than the author's.
+  package var localFolder: String? { folder.flatMap { $0.hasPrefix("/") && FileSystem.isFolder($0) ? $0 : nil } }
+
+  /// Writes the line into a file that nobody else can read: whoever has it can answer it.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - replacing: Whether a file that is there already may be replaced.
+  /// - Throws: `BuckiaError`: `alreadyExists`; when it cannot be written.
+  public func write(to path: String, replacing: Bool = false) throws {
+    try BuckiaError.wrapping {
+      let file = try AtomicFileOutput(at: path, replacing: replacing, isPrivate: true)
+      try file.write(Array("\(text)\n".utf8))
+      try file.publish()
+    }
+  }
+}
+
+/// Reads a file that can only be a line of text.
+enum SmallText {
+  /// The text.
+  ///
+  /// - Throws: `IdentityError` with code `invalidInvitation` for more bytes than an invitation or an answer can have;
+  ///   `ByteStreamError`.
+  static func contents(of input: any ByteInput, _ path: String) throws -> String {
+    let limit = Int(Invitation.textByteLimit)
+    var count = 0
+    let bytes = try [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, filled in
+      filled = try input.readFully(into: UnsafeMutableRawBufferPointer(buffer))
+      count = filled
+    }
+    guard count <= limit else {
+      throw IdentityError(
+        .invalidInvitation, "it is neither an invitation nor the answer to one: neither is that long", path: path)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,208 @@
+import BuckiaBytes
+import SQLiteConnections
+
+/// What ``DatabaseManager/backupDatabase(to:)`` made.
+public struct BackupCopy: Sendable, Equatable {
+  /// The file.
+  public let path: String
+  /// Its size in bytes.
+  public let bytes: Int64
+  /// Whether it replaced an earlier one.
+  public let isReplacement: Bool
+}
+
+extension DatabaseManager {
+  /// Copies the whole database as it is at one moment into a file of its own, also while others use it: with everything that Buckia keeps in it.
+  ///
+  /// The copy is complete under its name or not there at all, replaces an earlier one in one step, and needs no file beside it. A database that is
+  /// restored from it is another incarnation of its replica, which Buckia notices by itself; see <doc:Replicas>. What the next difference is made from is
+  /// not a backup but a snapshot, ``snapshot(to:)``.
+  ///
+  /// ```swift
+  /// try database.backupDatabase(to: "backup.sqlite")
+  /// ```
+  ///
+  /// - Parameter path: The file. Only an SQLite database is replaced, and not one that is in use.
+  /// - Returns: What was made.
+  /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than a database, or the database itself; `busy` when the
+  ///   database is locked; `misuse` for a borrowed database inside a transaction of the app; what SQLite says when the copy cannot be
+  ///   written. An earlier copy then stays as it is.
+  @discardableResult
+  public func backupDatabase(to path: String) throws -> BackupCopy {
+    try withReader { connection in
+      guard !isBorrowed || !connection.isInTransaction else {
+        throw BuckiaError(.misuse, "a backup cannot be made inside a transaction of the app, which may still roll back")
+      }
+      if !isBorrowed { try connection.requireContent() }
+      let target = DatabaseFileTarget(path, for: "backup")
+      let isReplacement = try target.requireReplaceable(by: connection.path)
+      let temporary = try target.makeTemporaryFile(like: connection.path)
+      try connection.copyState(to: temporary.path)
+      try target.publish(temporary)
+      return BackupCopy(path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement)
+    }
+  }
+}
+
+/// Where a database goes that is made of another one, a snapshot or a merge, and how it gets there in one step.
+struct DatabaseFileTarget {
+  private let path: String
+  private let folder: String
+  /// What is made, for messages.
+  private let product: String
+
+  /// - Parameter path: Where it goes; where a symbolic link has the path, to where that leads.
+  init(_ path: String, for product: String) {
+    let path = PosixFile.target(ofLink: path)
+    self.path = path
+    self.product = product
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  }
+
+  /// Makes sure that nothing is lost when the path gets a new file.
+  ///
+  /// - Returns: Whether there is an earlier copy.
+  func requireReplaceable(by database: String) throws(BuckiaError) -> Bool {
+    // Who only reads a database with a log can leave an empty one behind.
+    for suffix in ["-wal", "-journal"] where FileSystem.byteCount(of: path + suffix) > 0 {
+      throw BuckiaError(.busy, "it is in use, or a program ended while it was: \(path + suffix) is there", path: path)
+    }
+    guard FileSystem.exists(path) else { return false }
+    var mine = stat()
+    var other = stat()
+    if stat(path, &mine) == 0, stat(database, &other) == 0, mine.st_ino == other.st_ino, mine.st_dev == other.st_dev {
+      throw BuckiaError(.notReplaceable, "it is the database itself, which a \(product) cannot replace", path: path)
+    }
+    guard !FileSystem.isFolder(path), [.sqlite, .empty].contains(FileKind(of: path)) else {
+      throw BuckiaError(.notReplaceable, "it is no SQLite database, and a \(product) replaces nothing else", path: path)
+    }
+    return true
+  }
+
+  /// Makes an empty file beside the target, with the permissions that all databases have which it is made of, and writable for its owner.
+  func makeTemporaryFile(like databases: String...) throws(BuckiaError) -> TemporaryDatabase {
+    var permissions: mode_t = 0o777
+    for database in databases {
+      var status = stat()
+      permissions &= stat(database, &status) == 0 ? status.st_mode : 0o600
+    }
+    permissions |= 0o600
+    do throws(ByteStreamError) { return try TemporaryDatabase(in: folder, permissions: permissions) } catch {
+      throw BuckiaError(.unwritable, "the \(product) cannot be written: \(error.message)", path: path)
+    }
+  }
+
+  /// Gives the file its name, when all of it is on disk.
+  func publish(_ temporary: TemporaryDatabase) throws(BuckiaError) {
+    for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+    guard Self.synchronize(temporary.path, O_RDWR), rename(temporary.path, path) == 0,
+      Self.synchronize(folder, O_RDONLY)
+    else {
+      throw BuckiaError(
+        .unwritable, "the \(product) cannot be written: \(String(cString: strerror(errno)))", path: path)
+    }
+  }
+
+  private static func synchronize(_ path: String, _ flags: Int32) -> Bool {
+    let file = open(path, flags | O_CLOEXEC)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    // Some file systems cannot synchronize folders.
+    return fsync(file) == 0 || [EINVAL, ENOTSUP].contains(errno)
+  }
+}
+
+/// A database file in the making, called `.buckia-<random>.tmp`. Dropped before it gets another name, it is deleted.
+///
+/// A process that is killed leaves it behind, and the next one that makes such a file in the same folder deletes it. A lock on the file
+/// `.buckia-<random>.tmp-lock` beside it tells that its process is alive; the database itself has the locks of SQLite.
+final class TemporaryDatabase {
+  let path: String
+  private let lock: PosixFile
+
+  /// Makes an empty file.
+  ///
+  /// - Parameters:
+  ///   - folder: Where it is made.
+  ///   - permissions: Who may read and write it.
+  /// - Throws: `ByteStreamError`.
+  init(in folder: String, permissions: mode_t) throws(ByteStreamError) {
+    path = TemporaryFile.newPath(in: folder)
+    lock = try PosixFile(creating: TemporaryFile.lockPath(ofDatabase: path), shownAs: folder, isPrivate: true)
+    _ = lock.tryLock()
+    let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions)
+    guard file >= 0 else {
+      let number = errno
+      unlink(TemporaryFile.lockPath(ofDatabase: path))
+      throw ByteStreamError("it cannot be written", errno: number, path: folder, otherwise: .unwritable)
+    }
+    close(file)
+    TemporaryFile.deleteAbandoned(in: folder)
+  }
+
+  deinit { TemporaryFile.deleteDatabase(path) }
+}
+
+extension SQLiteConnection {
+  /// Copies one state of the database into an empty file, by sharing its blocks where the file system can do that.
+  ///
+  /// - Parameter path: The empty file.
+  /// - Throws: `SQLiteError` when the database is locked, or either file cannot be read or written.
+  func copyState(to path: String) throws {
+    // In a read transaction nobody writes to the file, unless there is a log beside it.
+    let transaction = isInTransaction ? nil : try SQLiteTransaction(.deferred, on: self)
+    _ = try integer("SELECT count(*) FROM main.sqlite_schema")
+    let hasLog = try text("PRAGMA main.journal_mode") == "wal"
+    if hasLog || self.path.isEmpty || !FileClone.make(of: self.path, to: path) { try copy(to: path) }
+    transaction?.rollback()
+  }
+}
+
+/// Copies a file by sharing its blocks, on file systems that can do that (Btrfs, XFS, APFS): at once, whatever its size.
+///
+/// A database must not be opened by its path beside a connection of this process: closing it would drop the locks that the
+/// connection has on it. So the copy is made through the descriptor that SQLite has open anyway.
+enum FileClone {
+  /// Makes the copy.
+  ///
+  /// The file must not change meanwhile: a connection to it is in a read transaction, and there is no write-ahead log.
+  ///
+  /// - Parameters:
+  ///   - path: A file that this process has open.
+  ///   - target: An empty file.
+  /// - Returns: Whether the copy was made. If not, the target is empty still.
+  static func make(of path: String, to target: String) -> Bool {
+    guard let source = openDescriptor(of: path) else { return false }
+    #if os(Linux)
+      let file = open(target, O_WRONLY | O_CLOEXEC)
+      guard file >= 0 else { return false }
+      defer { close(file) }
+      // FICLONE of linux/fs.h, a macro that Swift does not import.
+      return ioctl(file, 0x4004_9409, source) == 0
+    #elseif canImport(Darwin)
+      // The system makes the file itself.
+      guard unlink(target) == 0 else { return false }
+      if fclonefileat(source, AT_FDCWD, target, 0) == 0 { return true }
+      let file = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      if file >= 0 { close(file) }
+      return false
+    #else
+      return false
+    #endif
+  }
+
+  /// A descriptor of this process through which the file can be read; nil where there is none.
+  private static func openDescriptor(of path: String) -> Int32? {
+    var wanted = stat()
+    guard stat(path, &wanted) == 0 else { return nil }
+    for descriptor in 3..<Int32(4_096) {
+      var status = stat()
+      guard fstat(descriptor, &status) == 0, status.st_ino == wanted.st_ino, status.st_dev == wanted.st_dev,
+        fcntl(descriptor, F_GETFL) & O_ACCMODE != O_WRONLY
+      else { continue }
+      return descriptor
+    }
+    return nil
+  }
+}

@@ -1,0 +1,280 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DatabaseManager {
+  /// Copies the database as it is at one moment into a file of its own, also while others use it.
+  ///
+  /// Such a copy is what the next difference is made from; see <doc:Sending>. All that is in it counts as sent. It is complete
+  /// under its name or not there at all, replaces an earlier one in one step, needs no file beside it, and may be read by its
+  /// owner alone where that holds for the database.
+  ///
+  /// ```swift
+  /// let report = try database.processInboundChanges(["inbound"])
+  /// try database.snapshot(to: "shared.sqlite")
+  /// ```
+  ///
+  /// - Parameter path: The file. Only a snapshot or an empty file is replaced, and not one that is in use.
+  /// - Returns: What was made.
+  /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than an earlier snapshot;
+  ///   `busy` when the copy that is there is in use, or the database is locked; `misuse` for a borrowed database inside a
+  ///   transaction of the app; what SQLite says when the copy cannot be written. An earlier copy then stays as it is.
+  @discardableResult
+  public func snapshot(to path: String) throws -> SnapshotReport {
+    try withReader { connection in
+      guard !isBorrowed || !connection.isInTransaction else {
+        throw BuckiaError(
+          .misuse, "a snapshot cannot be made inside a transaction of the app, which may still roll back")
+      }
+      if !isBorrowed { try connection.requireContent() }
+      return try Self.snapshot(of: connection, to: path)
+    }
+  }
+
+  /// The same through a connection.
+  ///
+  /// - Parameters:
+  ///   - unsent: What the copy is made without.
+  ///   - edits: Knows what others have sent, where it was not taken because of them.
+  static func snapshot(
+    of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil, beside edits: UnsentEdits? = nil,
+    to path: String
+  ) throws -> SnapshotReport {
+    let target = DatabaseFileTarget(path, for: "snapshot")
+    let isReplacement = try target.requireReplaceable(by: connection.path)
+    let previous = try SnapshotMark(replacedAt: path)
+    let temporary = try target.makeTemporaryFile(like: connection.path)
+    try connection.copyState(to: temporary.path)
+    do {
+      let copy = try SQLiteConnection(opening: temporary.path, as: .readWrite, with: connection.library)
+      // A copy of a database with a write-ahead log would get one of its own whenever it is read.
+      try copy.execute("PRAGMA journal_mode = DELETE")
+      try makeSnapshot(of: copy, replacing: previous, without: unsent, beside: edits)
+    }
+    try target.publish(temporary)
+    return SnapshotReport(
+      path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement, unsentChanges: unsent?.count)
+  }
+
+  /// Makes a snapshot of a copy: without Buckia's tables of the database, which are about the database and not about its rows.
+  ///
+  /// - Parameters:
+  ///   - copy: The copy, in a file or in memory. It is to be thrown away when this throws.
+  ///   - previous: The mark of the snapshot that it replaces.
+  ///   - unsent: What the snapshot is made without.
+  ///   - edits: Knows what others have sent, where it was not taken because of them.
+  static func makeSnapshot(
+    of copy: borrowing SQLiteConnection, replacing previous: SnapshotMark?, without unsent: UnsentChanges?,
+    beside edits: UnsentEdits? = nil
+  ) throws {
+    try copy.execute("PRAGMA foreign_keys = OFF")
+    let mark = try SnapshotMark(of: copy, replacing: previous)
+    try removeOwnTables(from: copy)
+    try unsent?.remove(from: copy)
+    if let edits {
+      let fired = try copy.triggersEnabled
+      if fired { try copy.enableTriggers(false) }
+      try edits.writeShared(to: copy)
+      if fired { try copy.enableTriggers(true) }
+    }
+    try SentChanges.begin(in: copy)
+    try mark.write(to: copy)
+  }
+
+  /// The same for the first snapshot at a place.
+  package static func makeSnapshot(
+    of copy: borrowing SQLiteConnection, without unsent: UnsentChanges?, beside edits: UnsentEdits? = nil
+  ) throws {
+    try makeSnapshot(of: copy, replacing: nil, without: unsent, beside: edits)
+  }
+
+  private static func removeOwnTables(from connection: borrowing SQLiteConnection) throws {
+    var names: [String] = []
+    let query = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name LIKE 'buckia\\_%' ESCAPE '\\'"
+    try connection.forEachRow(of: query) { names.append($0.text(at: 0) ?? "") }
+    for name in names { try connection.execute("DROP TABLE main.\(SQLText.identifier(name))") }
+  }
+}
+
+extension DatabaseManager {
+  /// Makes sure that a snapshot can be made when files have been applied.
+  ///
+  /// - Returns: What changes when another connection writes to the database.
+  func snapshotVersion(on connection: borrowing SQLiteConnection, for path: String) throws -> Int64? {
+    _ = try DatabaseFileTarget(path, for: "snapshot").requireReplaceable(by: connection.path)
+    _ = try SnapshotMark(replacedAt: path)
+    guard !isBorrowed || !connection.isInTransaction else {
+      throw BuckiaError(.misuse, "a snapshot cannot be made inside a transaction of the app, which may still roll back")
+    }
+    return try connection.integer("PRAGMA data_version")
+  }
+}
+
+extension ApplyReport {
+  /// Copies the database, all files being done.
+  ///
+  /// - Parameters:
+  ///   - path: Where the copy goes.
+  ///   - connection: The database.
+  ///   - unsent: What the copy is made without.
+  ///   - edits: Knows what others have sent, where it was not taken because of them.
+  ///   - version: What ``DatabaseManager/snapshotVersion(on:)`` was before the first file.
+  mutating func keep(
+    _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil,
+    beside edits: UnsentEdits? = nil, since version: Int64?
+  ) throws {
+    do {
+      // One state for the look and the copy.
+      let transaction = try SQLiteTransaction(.deferred, on: connection)
+      _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
+      wasWrittenMeanwhile = try connection.integer("PRAGMA data_version") != version
+      snapshot = try DatabaseManager.snapshot(of: connection, without: unsent, beside: edits, to: path)
+      transaction.rollback()
+    } catch {
+      throw ApplyInterruption(report: self, cause: BuckiaError.wrapped(error))
+    }
+  }
+}
+
+extension ApplyInterruption {
+  /// Copies the database with the files that are done. Where that fails, too, `cause` says what did first, and the report has
+  /// no snapshot.
+  mutating func keep(
+    _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges?,
+    beside edits: UnsentEdits? = nil, since version: Int64?
+  ) {
+    var kept = report
+    do {
+      try kept.keep(path, of: connection, without: unsent, beside: edits, since: version)
+      report = kept
+    } catch {
+      report.snapshot = nil
+    }
+  }
+}
+
+/// What a snapshot says of itself, in its table `buckia_snapshot`.
+struct SnapshotMark {
+  /// Tells it apart from other snapshots of the same database. The ones that replace it have the same id.
+  var id: String
+  /// The newest entry of the ledger that the database had when the snapshot was made; 0 for none.
+  var through: Int64
+
+  /// The mark of a new snapshot.
+  ///
+  /// - Parameters:
+  ///   - copy: The copy of the database, with its ledger.
+  ///   - previous: The mark of the snapshot that it replaces; nil for none.
+  init(of copy: borrowing SQLiteConnection, replacing previous: SnapshotMark?) throws {
+    id = previous?.id ?? String(UInt64.random(in: .min ... .max), radix: 16)
+    through =
+      try Ledger.exists(on: copy) ? copy.integer("SELECT max(entry) FROM main.buckia_ledger") ?? 0 : 0
+  }
+
+  /// Reads the mark of a snapshot; nil for other databases, and those that have none yet.
+  init?(in snapshot: borrowing SQLiteConnection) throws {
+    let table = "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'buckia_snapshot'"
+    guard try snapshot.integer(table) != nil else { return nil }
+    let query = try snapshot.prepare("SELECT id, through FROM main.buckia_snapshot")
+    guard try query.step(), let id = query.text(at: 0) else { return nil }
+    self.id = id
+    through = query.integer(at: 1)
+  }
+
+  /// Reads the mark of the snapshot at a path.
+  init?(at path: String) throws {
+    guard FileSystem.exists(path), FileKind(of: path) == .sqlite else { return nil }
+    try self.init(in: .reading(path))
+  }
+
+  /// Reads the mark of the snapshot at a path that a new one replaces; nil where there is no file, or an empty one.
+  ///
+  /// - Throws: `BuckiaError` with `notReplaceable` for a database that is no snapshot.
+  init?(replacedAt path: String) throws {
+    if let mark = try SnapshotMark(at: path) {
+      self = mark
+      return
+    }
+    guard FileSystem.exists(path), FileKind(of: path) != .empty else { return nil }
+    throw BuckiaError(
+      .notReplaceable,
+      "it is a database that is no snapshot of Buckia's, which a snapshot does not replace; if it is the database as others "
+        + "know it, make a snapshot of it, and name that", path: path)
+  }
+
+  /// Writes the mark.
+  func write(to snapshot: borrowing SQLiteConnection) throws {
+    try snapshot.execute(
+      """
+      CREATE TABLE IF NOT EXISTS main.buckia_snapshot(id TEXT NOT NULL, through INTEGER NOT NULL);
+      DELETE FROM main.buckia_snapshot
+      """)
+    try snapshot.run(cached: "INSERT INTO main.buckia_snapshot VALUES (?1, ?2)", id, through)
+  }
+}
+
+/// Completes a snapshot that was not made anew, because the process died when diffs had been applied. Without them what
+/// others have sent would count as edited here, and go out again.
+enum SnapshotRepair {
+  /// Brings what is missing into the snapshot, if anything is.
+  ///
+  /// - Parameters:
+  ///   - path: The snapshot.
+  ///   - mark: What it says of itself; nil where it says nothing.
+  ///   - database: The database.
+  /// - Returns: A remark where it is not known any more what the diffs did; the snapshot stays as it was then.
+  /// - Throws: `SQLiteError`, `LedgerError`.
+  static func run(
+    _ path: String, marked mark: SnapshotMark?, of database: borrowing SQLiteConnection
+  ) throws -> Remark? {
+    guard var mark, let applied = try SnapshotRuns.entries(for: mark.id, on: database),
+      applied.upperBound > mark.through
+    else { return nil }
+    let missing = max(applied.lowerBound, mark.through + 1)...applied.upperBound
+    let diffs = try SnapshotRuns.diffs(among: missing, on: database)
+    guard !diffs.isEmpty else { return nil }
+    var effects = EffectReader()
+    var parts: [AppliedEffects.Part] = []
+    for diff in diffs {
+      let found = try effects.parts(of: diff.entry, on: database)
+      guard !found.isEmpty else { return Remark(.snapshotIncomplete, path, diff.file) }
+      parts += found
+    }
+    let snapshot = try SQLiteConnection(opening: path, as: .readWrite)
+    let transaction = try SQLiteTransaction(on: snapshot)
+    do {
+      let schema = try SchemaReader(snapshot)
+      // What was sent before these came was sent of the snapshot as it is.
+      try apply(SentChanges.read(from: snapshot), schema, to: snapshot)
+      for part in parts {
+        let definitions = try part.tables.map { try $0.definition(in: schema, for: "a diff") }
+        try PlainChanges(TemporaryBuffer(part.changes), definitions).apply(to: snapshot, conflicts: .takeIncoming)
+      }
+    } catch let error as any FileFault where error.refusal != nil {
+      transaction.rollback()
+      return Remark(.snapshotIncomplete, path, diffs[0].file)
+    }
+    try SentChanges.clear(in: snapshot)
+    mark.through = applied.upperBound
+    try mark.write(to: snapshot)
+    try transaction.commit()
+    return nil
+  }
+
+  private static func apply(
+    _ changes: TemporaryBuffer, _ schema: SchemaReader, to snapshot: borrowing SQLiteConnection
+  ) throws {
+    guard !changes.isEmpty else { return }
+    let summary = try ChangesetSummary.of(changes)
+    let definitions = try summary.tables.map { table in
+      guard let entry = schema.entry(named: TableName(table.table.name)) else {
+        throw ReplicationError(.missingTable, "no table \"\(table.table.name)\"", table: table.table.name)
+      }
+      return try schema.definition(of: entry)
+    }
+    try PlainChanges(changes, definitions, summary).apply(to: snapshot, conflicts: .takeIncoming)
+  }
+}

@@ -1,0 +1,184 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Finds the local rows that have a UNIQUE value which a refused row was to get, in indexes over expressions and over some rows
+/// only, too.
+final class BlockingRows {
+  /// How to look up the rows that an index does not let a new row beside.
+  private struct Lookup {
+    let query: PreparedStatement
+    /// How many more times it may be used: each use reads the whole table, where SQLite finds no better way.
+    var uses: Int
+  }
+
+  /// How often a query that reads the whole table is run for one table.
+  private static let scanLimit = 100
+  /// How many rows are named at most.
+  private static let rowLimit = 8
+
+  private let statements: TableStatements
+  private var lookups: [ViolatedConstraint: [Lookup]] = [:]
+
+  init(_ statements: TableStatements) { self.statements = statements }
+
+  /// The keys of the rows in the way, one after the other; empty when there are none, or they are not known.
+  ///
+  /// - Parameters:
+  ///   - message: SQLite's words about the constraint.
+  ///   - change: The change that is refused.
+  ///   - local: The row that it is about, where that is there.
+  func find(_ message: [UInt8], _ change: DecodedChange, local: CurrentRow?, _ bytes: RawSpan) throws -> [UInt8] {
+    let name = statements.match.local.name
+    guard let constraint = ViolatedConstraint(message: String(decoding: message, as: UTF8.self), table: name),
+      constraint.kind == .unique
+    else { return [] }
+    var known = try lookups[constraint] ?? makeLookups(for: constraint)
+    defer { lookups[constraint] = known }
+    var keys = ChangesetWriter()
+    for index in known.indices where known[index].uses > 0 {
+      known[index].uses -= 1
+      try run(known[index].query, change, local: local, bytes, adding: &keys)
+    }
+    return keys.bytes
+  }
+
+  /// The keys of the rows in the way of one that is given as a record of the local layout, each as the clock has it.
+  func find(_ message: [UInt8], row: [UInt8]) throws -> [ClockKeyRecord] {
+    let local = statements.match.local
+    guard let constraint = ViolatedConstraint(message: String(decoding: message, as: UTF8.self), table: local.name),
+      constraint.kind == .unique
+    else { return [] }
+    var known = try lookups[constraint] ?? makeLookups(for: constraint)
+    defer { lookups[constraint] = known }
+    let row = try RowCopy(record: row)
+    let order = local.keyIndexes.sorted()
+    var found: [ClockKeyRecord] = []
+    for index in known.indices where known[index].uses > 0 {
+      known[index].uses -= 1
+      let query = known[index].query
+      defer {
+        query.statement.reset()
+        query.statement.clearBindings()
+      }
+      for place in row.values.indices { try row.bind(place, to: query.statement, at: place) }
+      while try query.statement.step() {
+        var key = ChangesetWriter()
+        for place in local.keyIndexes {
+          if let column = order.firstIndex(of: place) { key.append(column: column, of: query.statement) }
+        }
+        if !found.contains(where: { $0.bytes == key.bytes }) { found.append(ClockKeyRecord(bytes: key.bytes)) }
+      }
+    }
+    return found
+  }
+
+  private func run(
+    _ prepared: PreparedStatement, _ change: DecodedChange, local: CurrentRow?, _ bytes: RawSpan,
+    adding keys: inout ChangesetWriter
+  ) throws {
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    var sources = [Int](repeating: -1, count: statements.layout.count)
+    for (column, place) in statements.match.columns.enumerated() { sources[place] = column }
+    for (place, column) in sources.enumerated() {
+      if column >= 0, change.new(column).isDefined {
+        try prepared.statement.bind(change.new(column), in: bytes, at: place)
+      } else if let local {
+        try local.bind(place, to: prepared.statement, at: place)
+      } else if column >= 0, change.row(column).isDefined {
+        try prepared.statement.bind(change.row(column), in: bytes, at: place)
+      } else {
+        try prepared.statement.bindNull(at: place)
+      }
+    }
+    while try prepared.statement.step() {
+      for column in 0..<prepared.statement.columnCount { keys.append(column: column, of: prepared.statement) }
+    }
+  }
+
+  private func makeLookups(for constraint: ViolatedConstraint) throws -> [Lookup] {
+    let table = statements.match.local
+    var found: [Lookup] = []
+    let list = """
+      SELECT l.name, s.sql FROM pragma_index_list(?1, 'main') AS l
+        LEFT JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = l.name
+      WHERE l."unique"
+      """
+    var indexes: [(name: String, sql: String?)] = []
+    try statements.connection.forEachRow(of: list, binding: [table.name]) {
+      indexes.append(($0.text(at: 0) ?? "", $0.text(at: 1)))
+    }
+    for index in indexes {
+      guard let parts = try parts(of: index.name, createdBy: index.sql),
+        constraint.isOf(index: index.name, over: parts.columns)
+      else { continue }
+      let sql = query(parts)
+      // What the text of an index says is SQLite's to judge.
+      guard try statements.connection.failure(ofPreparing: sql) == nil else { continue }
+      var isSearch = true
+      try statements.connection.forEachRow(of: "EXPLAIN QUERY PLAN \(sql)") { row in
+        if row.text(at: 3)?.utf8.starts(with: "SCAN \(table.name)".utf8) == true { isSearch = false }
+      }
+      found.append(
+        Lookup(query: PreparedStatement(try statements.connection.prepare(sql)), uses: isSearch ? .max : Self.scanLimit)
+      )
+    }
+    return found
+  }
+
+  /// The terms of an index, and the condition on its rows.
+  private struct Parts {
+    /// The columns; nil in the place of an expression.
+    var columns: [String?] = []
+    var terms: [String] = []
+    var condition: String?
+  }
+
+  /// - Returns: nil for an index that cannot be taken apart, or that has a generated column: what that would be for a new row is not
+  ///   known.
+  private func parts(of index: String, createdBy sql: String?) throws -> Parts? {
+    let table = statements.match.local
+    let creation = sql.flatMap { IndexTerms($0) }
+    guard sql == nil || creation != nil, creation?.condition == nil || table.generated.isEmpty else { return nil }
+    var parts = Parts()
+    parts.condition = creation?.condition
+    var isKnown = true
+    let query = "SELECT seqno, name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key ORDER BY seqno"
+    try statements.connection.forEachRow(of: query, binding: [index]) { row in
+      let name = row.text(at: 1)
+      let place = Int(row.integer(at: 0))
+      parts.columns.append(name)
+      let collation = "COLLATE \(SQLText.identifier(row.text(at: 2) ?? "BINARY"))"
+      if let name {
+        if table.column(named: name) == nil { isKnown = false }
+        parts.terms.append("\(SQLText.identifier(name)) \(collation)")
+      } else if let creation, creation.terms.indices.contains(place), table.generated.isEmpty {
+        parts.terms.append("(\(creation.terms[place])) \(collation)")
+      } else {
+        isKnown = false
+      }
+    }
+    return isKnown && !parts.terms.isEmpty ? parts : nil
+  }
+
+  /// `?1…`: the whole row as it was to be. Gives the keys of the rows in its way.
+  private func query(_ parts: Parts) -> String {
+    // In the order of the record's columns.
+    let places = statements.match.local.keyIndexes.sorted()
+    let key = places.map { statements.layout[$0] }
+    let values = statements.layout.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    // An index names its columns without their table: they are those of the new row inside, and of the others outside.
+    let equal = parts.terms.map { "\($0) = (SELECT \($0) FROM buckia_new)" }
+    let isAnother = "NOT (" + zip(key, places).map { "\($0) IS ?\($1 + 1)" }.joined(separator: " AND ") + ")"
+    let conditions = (parts.condition.map { ["(\($0))"] } ?? []) + equal + [isAnother]
+    return """
+      WITH buckia_new(\(statements.layout.joined(separator: ", "))) AS (SELECT \(values))
+      SELECT \(key.joined(separator: ", ")) FROM main.\(statements.name.quoted)
+      WHERE \(conditions.joined(separator: " AND ")) LIMIT \(Self.rowLimit)
+      """
+  }
+}

@@ -1,0 +1,412 @@
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Resolves recorded conflicts: brings each row into the version that a person has decided for, and records that.
+///
+/// A row that the record does not know as it is now is not overwritten. One conflict that cannot be resolved does not stop the
+/// others.
+package struct ConflictSettlement {
+  /// How conflicts are resolved.
+  package struct Request {
+    /// The answer to all of them.
+    package let answer: ConflictAnswer
+    /// Who has decided.
+    package let decidedBy: String
+    /// When, in milliseconds since 1970.
+    package let time: Int64
+    /// Whether rows that were changed since are overwritten, and references may lead nowhere.
+    package let isForced: Bool
+    /// Whether the answer is kept as a rule.
+    package let isRemembered: Bool
+    /// For conflicts of rows that refer to a row which was left out, the conflict that has left it out.
+    package let causes: [Int64: Int64]
+    /// Is told of the rows that are written.
+    package let observer: (any RowEffectObserver)?
+    /// How many of the conflicts that are resolved, and of those that are not, are told one by one; nil for all.
+    package let limit: Int?
+
+    /// Makes one.
+    package init(
+      _ answer: ConflictAnswer, decidedBy: String, time: Int64, isForced: Bool, isRemembered: Bool,
+      causes: [Int64: Int64], observer: (any RowEffectObserver)?, limit: Int? = nil
+    ) {
+      self.answer = answer
+      self.decidedBy = decidedBy
+      self.time = time
+      self.isForced = isForced
+      self.isRemembered = isRemembered
+      self.causes = causes
+      self.observer = observer
+      self.limit = limit
+    }
+  }
+
+  /// What was done.
+  package struct Result {
+    /// Adds what was done about others.
+    package mutating func add(_ others: Result) {
+      conflicts += others.conflicts
+      counts.add(others.counts)
+      changedTables += others.changedTables.filter { !changedTables.contains($0) }
+      violations += others.violations
+      warnings += others.warnings.filter { !warnings.contains($0) }
+    }
+
+    /// The conflicts that are told one by one, in the order given.
+    package fileprivate(set) var conflicts: [ResolvedConflict] = []
+    /// What became of all of them.
+    package fileprivate(set) var counts = ResolveCounts()
+    /// The rules that the answers were kept as.
+    package fileprivate(set) var rules: [ConflictRule] = []
+    /// The tables that were changed.
+    package fileprivate(set) var changedTables: [String] = []
+    /// Sentences about rows that refer to others which are not there, because of what was written.
+    package fileprivate(set) var violations: [String] = []
+    /// What is worth knowing.
+    package fileprivate(set) var warnings: [Remark] = []
+  }
+
+  private let request: Request
+  private let session: ApplySession
+  private let log: ConflictLog
+  private var indexes: IndexMaintenance?
+  private var rows: [TableName: LocalRows] = [:]
+  private var parents: [TableName: ParentLookup] = [:]
+  private var changedTables: [TableName] = []
+  private var writtenCount = 0
+
+  private init(_ request: Request, in session: ApplySession) {
+    self.request = request
+    self.session = session
+    log = ConflictLog(entry: 0, on: session.connection)
+  }
+
+  /// Resolves conflicts in the transaction that is open, which must be rolled back when this throws.
+  ///
+  /// - Parameters:
+  ///   - conflicts: Their numbers.
+  ///   - request: How.
+  ///   - session: Which has been begun.
+  /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged; `ReplicationError`.
+  package static func run(
+    _ conflicts: [Int64], _ request: Request, in session: ApplySession
+  ) throws -> Result {
+    var settlement = ConflictSettlement(request, in: session)
+    let tables = try settlement.tables(of: conflicts)
+    if try session.hasVirtualTables() { settlement.indexes = try IndexMaintenance.begin(over: tables, in: session) }
+    do {
+      var result = try settlement.resolveAll(conflicts, of: tables)
+      if let indexes = settlement.indexes {
+        result.warnings += try indexes.rebuildIncompleteIndexes(
+          changed: settlement.changedTables, rowCount: settlement.writtenCount)
+        result.warnings += try indexes.end()
+      }
+      return result
+    } catch {
+      throw cleaningUp(after: error) { _ = try settlement.indexes?.end() }
+    }
+  }
+
+  /// The tables that the conflicts are about, of those that are there.
+  private func tables(of conflicts: [Int64]) throws -> Set<TableName> {
+    var tables: Set<TableName> = []
+    let query = try session.connection.prepare(
+      """
+      SELECT table_name FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout) WHERE conflict = ?1
+      """)
+    for conflict in conflicts {
+      try query.bind(conflict, at: 0)
+      if try query.step(), let name = query.text(at: 0) { tables.insert(TableName(name)) }
+      query.reset()
+    }
+    let schema = try session.schema()
+    return tables.filter { schema.entry(named: $0) != nil }
+  }
+
+  private mutating func resolveAll(_ conflicts: [Int64], of tables: Set<TableName>) throws -> Result {
+    // TEMP triggers note all that is written, so that nothing need be told of it twice.
+    let watch = try ForeignKeyWatch(changed: tables, seesTriggers: true, session)
+    var result = Result()
+    var told = ToldConflicts(limit: request.limit)
+    var rules: [Int64: ConflictRule] = [:]
+    var pending = conflicts
+    // One row can be in the way of another, or be what another refers to: as long as any goes in, the others are tried again.
+    while !pending.isEmpty {
+      var refused: [Int64] = []
+      for conflict in pending {
+        let resolved = try resolve(conflict)
+        told.note(resolved)
+        if let rule = resolved.rule { rules[rule.id] = rule }
+        if resolved.refusal?.mayPass == true { refused.append(conflict) } else { result.counts.add(resolved) }
+      }
+      if refused.count == pending.count {
+        result.counts.refused += refused.count
+        break
+      }
+      pending = refused
+    }
+    result.conflicts = told.inOrder(of: conflicts)
+    result.rules = rules.values.sorted { $0.id < $1.id }
+    result.changedTables = changedTables.map(\.text)
+    result.violations = try violations(watch)
+    try watch.stop()
+    return result
+  }
+
+  /// Sentences about the references that what was written has broken.
+  private func violations(_ watch: ForeignKeyWatch) throws -> [String] {
+    let nothing = TemporaryBuffer([])
+    let audit = ForeignKeyAudit(session: session, changed: [:], watch: watch, collisions: nil)
+    return try audit.run(TableSections(ChangesetSummary.of(nothing), of: nothing), beside: [:], after: [:]).flatMap {
+      broken in
+      try broken.missing.map { "it refers to \(try broken.check.name(ofParent: $0.values)), which is not there" }
+    }
+  }
+
+  // MARK: One conflict
+
+  private mutating func resolve(_ conflict: Int64) throws -> ResolvedConflict {
+    var resolved = ResolvedConflict(id: conflict)
+    do {
+      guard let record = try RecordedConflict.read(conflict, on: session.connection) else {
+        throw ReplicationError(.noSuchConflict, "there is no conflict with the number \(conflict)")
+      }
+      resolved.table = record.table
+      try resolve(record, &resolved)
+    } catch let error as ReplicationError {
+      resolved.refusal = .init(code: error.code, reason: error.message)
+    }
+    return resolved
+  }
+
+  private mutating func resolve(_ record: RecordedConflict, _ resolved: inout ResolvedConflict) throws {
+    let rows = try rows(of: record)
+    let versions = try RowVersions(record, in: rows.table)
+    let columns = rows.table.changesetColumns
+    resolved.key = rows.table.keyIndexes.map { (columns[$0], versions.key[$0]?.value) }
+    resolved.lostColumns = versions.lostColumns
+    let current = try rows.row(with: versions.key)
+    if request.answer == .same, record.kind != .constraint || record.operation != .insert {
+      throw ReplicationError(
+        .unresolvable, "only an incoming row whose UNIQUE value a local row has can be the same as that one",
+        table: record.table)
+    }
+    if request.answer == .both { return try keepBoth(record, versions, current, rows, &resolved) }
+    resolved.before = Self.cells(current, columns)
+    let isChanged = !versions.isKnown(current)
+    let wanted = try versions.wanted(by: request.answer, current: current, isChanged: isChanged)
+    if isChanged, !request.isForced, !versions.isLike(current, wanted) {
+      resolved.refusal = Self.refusal(of: current, versions)
+      return
+    }
+    if !request.isForced, record.kind == .foreignKey, request.answer == .incoming, let wanted {
+      try requireParents(of: wanted, record, rows.table)
+    }
+    if !request.isForced, record.kind == .conflict, request.answer == .incoming, let current,
+      !versions.isLike(current, wanted),
+      let referring = try RowsReferring.words(to: current, of: rows.table, in: session)
+    {
+      throw ReplicationError(
+        .repointsRows,
+        "\(referring) to the row that is here, and would refer to the incoming one; keep both, or force it",
+        table: record.table)
+    }
+    if case .refused(let message) = try rows.write(versions.key, from: current, to: wanted) {
+      let words = message.isEmpty ? "a constraint refuses the row" : message
+      throw ReplicationError(.rowRefused, words, table: record.table)
+    }
+    let after = try rows.row(with: versions.key)
+    resolved.after = Self.cells(after, columns)
+    if current == nil, let wanted {
+      resolved.unknownColumns = columns.indices.filter { wanted[$0] == nil }.map { columns[$0] }
+    }
+    if resolved.hasChanged {
+      writtenCount += 1
+      let name = TableName(rows.table.name)
+      if !changedTables.contains(name) { changedTables.append(name) }
+      let key = rows.table.keyIndexes.flatMap { versions.key[$0]?.bytes ?? [] }
+      try DecidedRows.note(key, of: name, at: request.time, on: session.connection)
+    }
+    try log.recordResolution(
+      of: record.id, request.answer.kind, by: request.decidedBy, at: request.time,
+      RecordedRowLayout(table: TableName(record.table), columns: columns, key: rows.table.keyIndexes),
+      before: Self.record(current), after: Self.record(after))
+    if request.isRemembered, case .version(let version) = request.answer, let question = versions.question {
+      resolved.rule = try ConflictRule.add(
+        version, to: question, by: request.decidedBy, at: request.time, of: record.id, on: session.connection)
+    }
+  }
+
+  /// Inserts the one of two rows with the same key that is not there, with a key that is free.
+  private mutating func keepBoth(
+    _ record: RecordedConflict, _ versions: RowVersions, _ current: RowVersions.Row?, _ rows: LocalRows,
+    _ resolved: inout ResolvedConflict
+  ) throws {
+    let table = rows.table
+    var added = try versions.missing(besides: current)
+    guard let place = table.keyIndexes.first, table.keyIndexes.count == 1, ClockKey(of: table).isRowID else {
+      throw ReplicationError(
+        .unresolvable, "only rows with an integer key can both be kept: SQLite gives out no other keys",
+        table: table.name)
+    }
+    let key = StoredValue(.integer(try newRowID(in: table)))
+    added[place] = key
+    if case .refused(let message) = try rows.write([place: key], from: nil, to: added) {
+      throw ReplicationError(
+        .rowRefused, message.isEmpty ? "a constraint refuses the row" : message, table: record.table)
+    }
+    let columns = table.changesetColumns
+    resolved.key = [(columns[place], key.value)]
+    resolved.after = Self.cells(try rows.row(with: [place: key]), columns)
+    writtenCount += 1
+    let name = TableName(table.name)
+    if !changedTables.contains(name) { changedTables.append(name) }
+    try log.recordResolution(
+      of: record.id, .both, by: request.decidedBy, at: request.time,
+      RecordedRowLayout(table: TableName(record.table), columns: columns, key: table.keyIndexes),
+      before: Self.record(current), after: Self.record(current))
+  }
+
+  /// A key behind all that the table has, or has had where it remembers that.
+  private func newRowID(in table: TableDefinition) throws -> Int64 {
+    let name = SQLText.identifier(table.name)
+    var last = try session.connection.integer("SELECT max(rowid) FROM main.\(name)") ?? 0
+    if table.isAutoIncrement {
+      let literal = SQLText.literal(table.name)
+      let given = "SELECT seq FROM main.sqlite_sequence WHERE name = \(literal) COLLATE NOCASE"
+      last = max(last, try session.connection.integer(given) ?? 0)
+    }
+    guard last < .max else {
+      throw ReplicationError(.noIDsLeft, "table \"\(table.name)\" has no key left to give out", table: table.name)
+    }
+    return max(last, 0) + 1
+  }
+
+  /// The rows of the table that a conflict is about.
+  private mutating func rows(of record: RecordedConflict) throws -> LocalRows {
+    let name = TableName(record.table)
+    if record.isOfUnknownColumns {
+      throw ReplicationError(
+        .unresolvable, "the record only keeps values of columns that were unknown here when the change came",
+        table: record.table)
+    }
+    if let known = rows[name] { return known }
+    guard let entry = try session.schema().entry(named: name) else {
+      throw ReplicationError(.noSuchTable, "there is no table \"\(name)\" here any more", table: record.table)
+    }
+    guard entry.kind.hasOwnRows else {
+      throw ReplicationError(.unresolvable, "\"\(name)\" is no table with rows of its own now", table: record.table)
+    }
+    let made = try LocalRows(
+      session.schema().definition(of: entry), in: session, keeping: indexes, reportingTo: request.observer)
+    rows[name] = made
+    return made
+  }
+
+  /// Makes sure that the rows are there that a row refers to, and are those that its author means.
+  private mutating func requireParents(
+    of row: RowVersions.Row, _ record: RecordedConflict, _ table: TableDefinition
+  ) throws {
+    if let cause = request.causes[record.id], try !RecordedConflict.isTaken(cause, on: session.connection) {
+      throw ReplicationError(
+        .brokenReference, "the row refers to one that was left out by conflict \(cause); resolve that one first",
+        table: record.table)
+    }
+    let name = TableName(table.name)
+    let lookup = try parents[name] ?? ParentLookup(of: table, in: session)
+    parents[name] = lookup
+    guard let parent = try lookup.missingParent(of: row) else { return }
+    throw ReplicationError(
+      .brokenReference, "the row refers to \(parent), which is not there", table: record.table)
+  }
+
+  // MARK: What is told
+
+  private static func refusal(of current: RowVersions.Row?, _ versions: RowVersions) -> ResolvedConflict.Refusal {
+    let known = versions.lastKnown(besides: current)
+    let columns = versions.table.changesetColumns
+    let differences = versions.differences(of: current, from: known).map { place in
+      ResolvedConflict.Difference(
+        column: columns[place], known: known?[place]?.value, present: current?[place]?.value)
+    }
+    let reason =
+      if current == nil {
+        "the row is not here any more: it was deleted since the conflict was met"
+      } else if known == nil {
+        "a row with this key is here now, and there was none when the conflict was met"
+      } else {
+        "the row was changed since the conflict was met"
+      }
+    return ResolvedConflict.Refusal(code: .rowChanged, reason: reason, differences: differences)
+  }
+
+  private static func cells(_ row: RowVersions.Row?, _ columns: [String]) -> [ConflictRecord.Cell]? {
+    row.map { zip(columns, $0).map { ($0, $1?.value) } }
+  }
+
+  private static func record(_ row: RowVersions.Row?) -> [UInt8]? {
+    row.map { $0.flatMap { $0?.bytes ?? [ValueKind.undefined.rawValue] } }
+  }
+}
+
+/// The conflicts that are told one by one.
+private struct ToldConflicts {
+  private let limit: Int
+  private var told: [Int64: ResolvedConflict] = [:]
+  private var resolved = 0
+  private var refused = 0
+
+  init(limit: Int?) { self.limit = limit ?? .max }
+
+  /// Notes what became of a conflict, which may have been refused before.
+  mutating func note(_ conflict: ResolvedConflict) {
+    if let before = told.removeValue(forKey: conflict.id) {
+      if before.refusal == nil { resolved -= 1 } else { refused -= 1 }
+    }
+    let isResolved = conflict.refusal == nil
+    guard (isResolved ? resolved : refused) < limit else { return }
+    if isResolved { resolved += 1 } else { refused += 1 }
+    told[conflict.id] = conflict
+  }
+
+  func inOrder(of conflicts: [Int64]) -> [ResolvedConflict] { conflicts.compactMap { told[$0] } }
+}
+
+extension ResolvedConflict.Refusal {
+  /// Whether what another conflict writes can make it pass.
+  fileprivate var mayPass: Bool { code == .rowRefused || code == .brokenReference }
+}
+
+/// The rows that refer to another one.
+enum RowsReferring {
+  /// How many rows of which tables refer to a row, for people; nil where none does.
+  ///
+  /// - Throws: `SQLiteError`.
+  static func words(
+    to row: RowVersions.Row, of table: TableDefinition, in session: ApplySession
+  ) throws -> String? {
+    let schema = try session.schema()
+    let offset = table.isKeyedByRowID ? 1 : 0
+    var counts: [(table: String, count: Int64)] = []
+    for entry in schema.entries where entry.kind == .table {
+      let child = try schema.definition(of: entry)
+      for link in try ReferenceLink.all(of: .init(unchanged: child), in: schema)
+      where TableName(link.parent.name) == TableName(table.name) {
+        let values = link.parentColumns.map { row[$0 + offset]?.value ?? .null }
+        let names = child.changesetColumns
+        let terms = link.childColumns.enumerated().map { "\(SQLText.identifier(names[$1])) = ?\($0 + 1)" }
+        let query = try session.connection.prepare(
+          "SELECT count(*) FROM main.\(SQLText.identifier(child.name)) WHERE \(terms.joined(separator: " AND "))")
+        for (index, value) in values.enumerated() { try query.bind(value, at: index) }
+        if try query.step(), query.integer(at: 0) > 0 { counts.append((child.name, query.integer(at: 0))) }
+      }
+    }
+    guard !counts.isEmpty else { return nil }
+    let words = counts.map { "\($0.count) row\($0.count == 1 ? "" : "s") of table \"\($0.table)\"" }
+    let isOne = counts.count == 1 && counts[0].count == 1
+    return "\(words.joined(separator: " and ")) refer\(isOne ? "s" : "")"
+  }
+}

@@ -1,0 +1,143 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Reads and writes single rows of one table by their keys, through the writer that applies changes.
+final class LocalRows {
+  /// What came of writing a row.
+  enum Result {
+    /// It is as wanted.
+    case written
+    /// A constraint, or a trigger, refuses it; the row is as before.
+    case refused(String)
+  }
+
+  let table: TableDefinition
+  private let header: ChangesetTable
+  private let writer: RowWriter
+
+  /// - Parameters:
+  ///   - table: The table.
+  ///   - session: That of the transaction that writes it.
+  ///   - indexes: Keeps the indexes over the table, where triggers would.
+  ///   - observer: Is told of the rows.
+  init(
+    _ table: TableDefinition, in session: ApplySession, keeping indexes: IndexMaintenance?,
+    reportingTo observer: (any RowEffectObserver)?
+  ) throws {
+    self.table = table
+    // A patchset names rows by their keys alone.
+    header = ChangesetTable(name: table.name, format: .patchset, keyFlags: table.keyFlags)
+    let match = TableMatch(unchanged: table)
+    writer = RowWriter(
+      try session.statements(for: match, header: header), header, keeping: indexes,
+      searching: ContentSearches(session.contentPolicy, storesUTF16: session.storesUTF16, progress: { _ in }),
+      reportingTo: observer)
+    writer.keepsMessages = true
+  }
+
+  /// The row with a key as it is now; nil when there is none.
+  func row(with key: [Int: StoredValue]) throws -> RowVersions.Row? {
+    try withChange(.delete, RowVersions.Row(repeating: nil, count: header.columnCount), key) { bytes in
+      guard let row = try writer.currentRow(bytes) else { return nil }
+      defer { row.release() }
+      var record = ChangesetWriter()
+      row.append(header.columnCount, to: &record)
+      return try StoredValue.row(record.bytes)
+    }
+  }
+
+  /// Makes a row what it is to be.
+  ///
+  /// - Parameters:
+  ///   - key: The values of its key.
+  ///   - current: The row as it is now; nil when there is none.
+  ///   - wanted: The row as it is to be; nil when none is to be there. Columns without a value keep the one they have, or get
+  ///     their default.
+  /// - Throws: `SQLiteError` for anything but a refusal of the row.
+  func write(
+    _ key: [Int: StoredValue], from current: RowVersions.Row?, to wanted: RowVersions.Row?
+  ) throws -> Result {
+    guard let wanted else {
+      guard let current else { return .written }
+      return try withChange(.delete, current, key) { try Self.result(writer.delete($0, guardedBy: .none), writer) }
+    }
+    guard let current else {
+      return try withChange(.insert, wanted, key) { bytes in
+        try writer.insert([:], bytes) == nil ? .written : .refused(String(decoding: writer.lastMessage, as: UTF8.self))
+      }
+    }
+    var changed = wanted
+    for place in wanted.indices where key[place] != nil || wanted[place] == current[place] { changed[place] = nil }
+    guard changed.contains(where: { $0 != nil }) else { return .written }
+    return try withChange(.update, changed, key) { try Self.result(writer.update($0, guardedBy: .none), writer) }
+  }
+
+  private static func result(_ result: RowWriter.Result, _ writer: RowWriter) -> Result {
+    switch result {
+    case .written: .written
+    case .noRow: .refused("a trigger keeps the row as it is")
+    case .refused: .refused(String(decoding: writer.lastMessage, as: UTF8.self))
+    }
+  }
+
+  /// Works on a change of the row with a key.
+  private func withChange<Value>(
+    _ operation: ChangeOperation, _ row: RowVersions.Row, _ key: [Int: StoredValue],
+    _ body: (RawSpan) throws -> Value
+  ) throws -> Value {
+    var change = ChangesetWriter()
+    change.beginChange(operation)
+    for (place, value) in row.enumerated() {
+      if let part = key[place], operation != .insert || value == nil {
+        change.append(encoded: part.bytes)
+      } else if operation != .delete {
+        if let value { change.append(encoded: value.bytes) } else { change.appendUndefined() }
+      }
+    }
+    return try change.bytes.withRawSpan { bytes in
+      guard let place = ChangePlace(at: 0, in: bytes) else { throw ChangesetError(.truncated, offset: 0) }
+      writer.change.read(place, in: bytes)
+      return try body(bytes)
+    }
+  }
+}
+
+/// Looks up whether the rows are there that a row refers to.
+final class ParentLookup {
+  private let links: [(link: ReferenceLink, query: PreparedStatement)]
+  private let table: TableDefinition
+
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  init(of table: TableDefinition, in session: ApplySession) throws {
+    self.table = table
+    links = try ReferenceLink.all(of: .init(unchanged: table), in: session.schema()).map { link in
+      // The parent's column decides how values compare, as in SQLite.
+      let terms = link.parentColumns.enumerated().map { index, column in
+        "\(SQLText.identifier(link.parent.columns[column].name)) = ?\(index + 1)"
+      }
+      let parent = "main.\(SQLText.identifier(link.parent.name))"
+      let query = "SELECT 1 FROM \(parent) WHERE \(terms.joined(separator: " AND "))"
+      return (link, PreparedStatement(try session.connection.prepare(query)))
+    }
+  }
+
+  /// The first row that a row refers to and that is not there, for people; nil where there is none.
+  func missingParent(of row: RowVersions.Row) throws -> String? {
+    for (link, query) in links {
+      let values = link.childColumns.map { row[$0] }
+      guard values.allSatisfy({ $0?.isNull == false }) else { continue }
+      let offset = link.parent.isKeyedByRowID ? 1 : 0
+      let isItself =
+        link.child == TableName(link.parent.name) && link.parentColumns.map { row[$0 + offset] } == values
+      if isItself { continue }
+      for (index, value) in values.enumerated() { try query.statement.bind(value?.value ?? .null, at: index) }
+      defer { query.statement.reset() }
+      guard try !query.statement.step() else { continue }
+      let names = link.parentColumns.map { link.parent.columns[$0].name }
+      return RowName(table: link.parent.name, columns: names, values: values.map { $0?.value }).description
+    }
+    return nil
+  }
+}

@@ -1,0 +1,129 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The newest open conflicts, and what their senders say of the rows in the files that are applied now.
+///
+/// A conflict closes when nothing is left to decide: the row here has become what came in, or its sender says what is here.
+package final class OpenConflicts {
+  /// What a sender says of a row: its values by their places in the local layout.
+  enum Statement {
+    case values([Int: StoredValue])
+    case deletion
+  }
+
+  struct Row: Hashable {
+    let table: TableName
+    let key: [UInt8]
+    let sender: String
+  }
+
+  /// How many are looked at: there can be millions.
+  private static let limit = 1_000
+
+  let conflicts: [OpenConflict]
+  private let rows: Set<Row>
+  private let tables: Set<TableName>
+  private(set) var statements: [Row: Statement] = [:]
+
+  /// Reads the conflicts that are open before anything is applied.
+  ///
+  /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
+  package init(on connection: borrowing SQLiteConnection) throws {
+    conflicts = try OpenConflict.newest(Self.limit, on: connection)
+    rows = Set(conflicts.map { Row(table: $0.table, key: $0.key, sender: $0.sender) })
+    tables = Set(conflicts.map(\.table))
+  }
+
+  /// True if none is open.
+  var isEmpty: Bool { conflicts.isEmpty }
+
+  /// True if any is about a row of a table.
+  func concern(_ table: TableName) -> Bool { tables.contains(table) }
+
+  /// Notes what a change says that has met no conflict.
+  ///
+  /// - Parameter sender: Who says so: the key with which the change was signed, as the ledger has it.
+  func note(_ change: DecodedChange, _ bytes: RawSpan, _ layout: ConflictLayout, from sender: String) {
+    let isNew = change.operation == .insert
+    let key = layout.key.sorted().flatMap { place in
+      layout.slice(at: place, of: change, isNew: isNew).map { bytes.array($0.encoded) } ?? []
+    }
+    let row = Row(table: layout.name, key: key, sender: sender)
+    guard rows.contains(row) else { return }
+    guard change.operation != .delete else {
+      statements[row] = .deletion
+      return
+    }
+    var values: [Int: StoredValue] = [:]
+    if !isNew, case .values(let known)? = statements[row] { values = known }
+    for place in layout.columns.indices {
+      if let value = layout.slice(at: place, of: change, isNew: true) {
+        values[place] = StoredValue(bytes.array(value.encoded))
+      }
+    }
+    statements[row] = .values(values)
+  }
+}
+
+extension OpenConflicts {
+  /// Closes those in which nothing is left to decide.
+  ///
+  /// - Parameters:
+  ///   - session: That of the transaction in which files were applied or conflicts resolved.
+  ///   - time: The present time, in milliseconds since 1970.
+  /// - Throws: `SQLiteError`. A record that is damaged, or does not fit the table any more, stays as it is.
+  package func close(in session: ApplySession, at time: Int64) throws {
+    guard !isEmpty else { return }
+    let log = ConflictLog(entry: 0, on: session.connection)
+    var tables: [TableName: LocalRows] = [:]
+    for conflict in conflicts {
+      let statement = statements[Row(table: conflict.table, key: conflict.key, sender: conflict.sender)]
+      if conflict.hasLargeValues, statement == nil { continue }
+      do {
+        guard let entry = try session.schema().entry(named: conflict.table), entry.kind.hasOwnRows else { continue }
+        let rows =
+          try tables[conflict.table]
+          ?? LocalRows(session.schema().definition(of: entry), in: session, keeping: nil, reportingTo: nil)
+        tables[conflict.table] = rows
+        guard let record = try RecordedConflict.read(conflict.id, on: session.connection), record.resolution == nil
+        else { continue }
+        let versions = try RowVersions(record, in: rows.table)
+        let current = try rows.row(with: versions.key)
+        guard Self.isSettled(record, versions, current, statement) else { continue }
+        let stored = current.map { $0.flatMap { $0?.bytes ?? [ValueKind.undefined.rawValue] } }
+        try log.recordResolution(
+          of: conflict.id, .equal, by: "", at: time,
+          RecordedRowLayout(table: conflict.table, columns: rows.table.changesetColumns, key: rows.table.keyIndexes),
+          before: stored, after: stored)
+      } catch is ReplicationError {
+        continue
+      } catch is ChangesetError {
+        continue
+      }
+    }
+  }
+
+  /// True if the row here is what came in, or what its sender has said since.
+  private static func isSettled(
+    _ record: RecordedConflict, _ versions: RowVersions, _ current: RowVersions.Row?, _ statement: Statement?
+  ) -> Bool {
+    guard versions.lostColumns.isEmpty, let operation = record.operation else { return false }
+    let tookIncoming = record.outcome == .tookIncoming || record.outcome == .resolved
+    let isIncoming =
+      operation == .delete ? current == nil : current != nil && versions.isLike(current, versions.incoming)
+    if !tookIncoming, isIncoming { return true }
+    // What was taken is settled by what was here before alone: else any later change of the row would be.
+    if tookIncoming, !versions.isLike(current, versions.local) { return false }
+    switch statement {
+    case nil: return false
+    case .deletion: return current == nil
+    case .values(let values):
+      guard let current else { return false }
+      return versions.disputedPlaces.allSatisfy { place in
+        values[place].map { said in versions.holds(current[place], said, at: place) } ?? false
+      }
+    }
+  }
+}

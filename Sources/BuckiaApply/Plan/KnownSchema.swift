@@ -1,0 +1,203 @@
+import BuckiaBytes
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What is known of the schema of a database, and whether it still holds: the one place that reads it while files are applied.
+///
+/// A schema may have ten thousand tables, and a folder ten thousand files. So what has been read is kept from file to file, and
+/// from transaction to transaction, under the version that SQLite counts up with each change, whoever makes it
+/// (<https://sqlite.org/pragma.html#pragma_schema_version>). Under another version nothing of it is used. Only the steps of plans
+/// are followed, by reading what they have changed.
+///
+/// A change that is rolled back takes its version back, too, and the next one gets the same. So whoever rolls back says to where.
+final class KnownSchema {
+  private let connection: SQLiteConnection
+  /// The version that all of this was read under, as far as any was; nil when nothing is known.
+  private(set) var version: Int64?
+  private var knownTables: SchemaReader?
+  private var knownReferences: SchemaReferences?
+  private var knownIndexes: IndexSchema?
+  private var knownHasVirtualTables: Bool?
+
+  /// - Parameter connection: The connection, which must outlive this.
+  init(_ connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
+
+  /// Forgets all that does not hold any more.
+  ///
+  /// - Returns: Whether the schema is another one than before.
+  /// - Throws: `SQLiteError` when its version cannot be read.
+  func refresh() throws -> Bool {
+    let present = try presentVersion()
+    guard present != version else { return false }
+    forget()
+    version = present
+    return true
+  }
+
+  private func presentVersion() throws -> Int64 { try connection.cachedInteger("PRAGMA main.schema_version") ?? 0 }
+
+  /// Forgets everything.
+  func forget() {
+    version = nil
+    knownTables = nil
+    knownReferences = nil
+    knownIndexes = nil
+    knownHasVirtualTables = nil
+  }
+
+  /// Says that all that was done under later versions than this has been rolled back.
+  ///
+  /// Versions only grow in a transaction: what is known under the same version has been true all the while.
+  func rollBack(to earlier: Int64?) {
+    guard version != earlier else { return }
+    forget()
+    version = earlier
+  }
+
+  /// Keeps what was read under an earlier version, since nothing of it has changed in between.
+  func follow(from earlier: Int64?) throws {
+    guard version == earlier else { return forget() }
+    version = try presentVersion()
+  }
+
+  // MARK: What is known, as of the last refresh
+
+  /// The tables and views.
+  func tables() throws -> SchemaReader {
+    if let knownTables { return knownTables }
+    let read = try SchemaReader(connection, keepsDefinitions: true)
+    knownTables = read
+    return read
+  }
+
+  /// The foreign keys.
+  func references() throws -> SchemaReferences {
+    if let knownReferences { return knownReferences }
+    let read = try SchemaReferences(connection)
+    knownReferences = read
+    return read
+  }
+
+  /// Virtual tables, views and triggers.
+  func indexes() throws -> IndexSchema {
+    if let knownIndexes { return knownIndexes }
+    let read = try IndexSchema(connection)
+    knownIndexes = read
+    return read
+  }
+
+  /// Whether there is any virtual table; most databases have none, and then there are no indexes to keep.
+  func hasVirtualTables() throws -> Bool {
+    if let knownHasVirtualTables { return knownHasVirtualTables }
+    let read = try IndexSchema.hasVirtualTables(on: connection)
+    knownHasVirtualTables = read
+    return read
+  }
+
+  // MARK: Changing it
+
+  /// Carries out a step of a plan, right after ``refresh()`` and inside the same transaction, so that nobody else changes anything.
+  ///
+  /// - Throws: As `SchemaStep.carryOut(on:)`; `SQLiteError`. Nothing is known then.
+  func carryOut(_ step: SchemaStep) throws {
+    do {
+      let isFollowed = try tables().carryOut(step)
+      guard isFollowed else { return forget() }
+      if case .createTable(let table, _) = step {
+        let name = TableName(table.name)
+        if !table.foreignKeys.isEmpty { try knownReferences?.add(of: name, on: connection) }
+        knownIndexes?.addTable(name)
+      }
+      version = try presentVersion()
+    } catch {
+      forget()
+      throw error
+    }
+  }
+}
+
+/// The foreign keys of a schema, found from either end.
+struct SchemaReferences {
+  /// A foreign key: a table that refers to another.
+  private struct Reference: Hashable {
+    let child: TableName
+    let parent: TableName
+    /// The columns of the parent that it names; empty where it refers to the primary key without naming it.
+    let columns: [String]
+  }
+
+  private var byChild: [TableName: Set<Reference>] = [:]
+  private var byParent: [TableName: Set<Reference>] = [:]
+
+  /// `f`: a foreign key of a table, a row for each of its columns.
+  private static let columns = "f.id, f.\"table\", f.\"to\""
+  private static let order = "f.id, f.seq"
+
+  /// Reads the foreign keys of all tables of `main`.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  init(_ connection: borrowing SQLiteConnection) throws {
+    let query = """
+      SELECT \(Self.columns), t.name FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
+      WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%' ORDER BY t.rowid, \(Self.order)
+      """
+    var rows = ReferenceRows()
+    try connection.forEachRow(of: query) { rows.add($0, of: $0.text(at: 3) ?? "") }
+    insert(rows)
+  }
+
+  /// Adds those of a table that has been created since.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  mutating func add(of table: TableName, on connection: borrowing SQLiteConnection) throws {
+    let query = "SELECT \(Self.columns) FROM pragma_foreign_key_list(?1, 'main') AS f ORDER BY \(Self.order)"
+    var rows = ReferenceRows()
+    try connection.forEachRow(ofCached: query, binding: [table.text]) { rows.add($0, of: table.text) }
+    insert(rows)
+  }
+
+  private mutating func insert(_ rows: ReferenceRows) {
+    for row in rows.found {
+      let reference = Reference(child: TableName(row.child), parent: TableName(row.parent), columns: row.columns)
+      byChild[reference.child, default: []].insert(reference)
+      byParent[reference.parent, default: []].insert(reference)
+    }
+  }
+
+  /// Whether there are none.
+  var isEmpty: Bool { byChild.isEmpty }
+
+  /// The tables that refer to any.
+  var children: Set<TableName> { Set(byChild.keys) }
+
+  /// The tables that refer to one.
+  func children(of parent: TableName) -> Set<TableName> { Set((byParent[parent] ?? []).map(\.child)) }
+
+  /// The tables that refer to other columns of one than its primary key.
+  func children(of parent: TableName, besidesKeyOf definition: TableDefinition) -> Set<TableName> {
+    let key = Set(definition.primaryKey.map { ASCIIName.folded(definition.columns[$0].name) })
+    let others = (byParent[parent] ?? []).filter { reference in
+      !reference.columns.allSatisfy { key.contains(ASCIIName.folded($0)) }
+    }
+    return Set(others.map(\.child))
+  }
+
+  /// Whether a table refers to any.
+  func isChild(_ table: TableName) -> Bool { byChild[table] != nil }
+
+  /// Whether any table refers to one.
+  func isParent(_ table: TableName) -> Bool { byParent[table] != nil }
+}
+
+/// Foreign keys as SQLite lists them, a row for each column.
+private struct ReferenceRows {
+  private(set) var found: [(child: String, id: Int64, parent: String, columns: [String])] = []
+
+  mutating func add(_ row: borrowing SQLiteStatement, of child: String) {
+    let id = row.integer(at: 0)
+    if found.last?.child != child || found.last?.id != id {
+      found.append((child, id, row.text(at: 1) ?? "", []))
+    }
+    if let column = row.text(at: 2) { found[found.count - 1].columns.append(column) }
+  }
+}

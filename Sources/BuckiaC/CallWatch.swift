@@ -1,0 +1,122 @@
+import Buckia
+import CBuckia
+import Dispatch
+
+/// Tells a program how far a call has come, and lets it stop that.
+///
+/// `@unchecked Sendable`: it is only used in the thread that has called, apart from the cancellation, which has a lock.
+final class CallWatch: @unchecked Sendable {
+  private let callback: buckia_progress_callback?
+  private let context: UnsafeMutableRawPointer?
+  private let cancellation: Cancellation?
+  private var isStopped = false
+
+  init(_ callback: buckia_progress_callback?, _ context: UnsafeMutableRawPointer?, _ cancellation: OpaquePointer?) {
+    self.callback = callback
+    self.context = context
+    self.cancellation = Handle.object(cancellation)
+  }
+
+  /// - Throws: `CancellationError` when the call is to stop.
+  func check() throws {
+    guard !isStopped, cancellation?.isCancelled != true else { throw CancellationError() }
+  }
+
+  /// Tells of a comparison.
+  func tell(_ progress: DiffProgress) throws {
+    tell(about: progress.table) {
+      $0.activity = BUCKIA_COMPARING
+      $0.rows = Int64(progress.rows)
+      $0.bytes = progress.bytes
+    }
+    try check()
+  }
+
+  /// Tells of files that are applied.
+  func tell(_ progress: ApplyProgress) throws {
+    tell(about: progress.path) {
+      $0.activity =
+        switch progress.activity {
+        case .verifying: BUCKIA_VERIFYING
+        case .applying: BUCKIA_APPLYING
+        }
+      $0.files = Int64(progress.files)
+      $0.file_count = Int64(progress.fileCount)
+      $0.rows = Int64(progress.rows)
+      $0.bytes = progress.bytes
+      $0.byte_count = progress.byteCount
+    }
+    try check()
+  }
+
+  /// Tells of a file that is checked. Whether the call is to stop, `check` says.
+  func tell(_ progress: InspectionProgress) {
+    tell(about: progress.path) {
+      $0.activity = BUCKIA_VERIFYING
+      $0.bytes = Int64(progress.bytes)
+      $0.byte_count = Int64(progress.byteCount)
+    }
+  }
+
+  /// Tells of changes that are rewritten. Whether the call is to stop, `check` says.
+  func tell(_ progress: RewritingProgress) {
+    switch progress {
+    case .checking(let progress): tell(progress)
+    case .rewriting(let changes, let bytes, let byteCount):
+      tell(about: "") {
+        $0.activity = BUCKIA_REWRITING
+        $0.rows = Int64(changes)
+        $0.bytes = Int64(bytes)
+        $0.byte_count = Int64(byteCount)
+      }
+    }
+  }
+
+  private func tell(about subject: String, _ fill: (inout buckia_progress) -> Void) {
+    guard let callback, !isStopped else { return }
+    var progress = buckia_progress()
+    fill(&progress)
+    subject.withCString {
+      progress.subject = $0
+      if callback(context, &progress) != 0 { isStopped = true }
+    }
+  }
+}
+
+/// What `buckia_cancellation` points to: says from one thread to others that work is not wanted any more.
+///
+/// `@unchecked Sendable`: the lock guards `isSet`.
+final class Cancellation: @unchecked Sendable {
+  private let lock = DispatchSemaphore(value: 1)
+  private var isSet = false
+
+  func cancel() {
+    lock.wait()
+    isSet = true
+    lock.signal()
+  }
+
+  var isCancelled: Bool {
+    lock.wait()
+    defer { lock.signal() }
+    return isSet
+  }
+}
+
+@c @implementation
+package func buckia_cancellation_new() -> OpaquePointer? { Handle.give(Cancellation()) }
+
+@c @implementation
+package func buckia_cancel(_ cancellation: OpaquePointer?) {
+  Handle.object(cancellation, as: Cancellation.self)?.cancel()
+}
+
+@c @implementation
+package func buckia_is_cancelled(_ cancellation: OpaquePointer?) -> Bool {
+  Handle.object(cancellation, as: Cancellation.self)?.isCancelled ?? false
+}
+
+@c @implementation
+package func buckia_cancellation_free(_ cancellation: OpaquePointer?) {
+  Handle.free(cancellation, as: Cancellation.self)
+}

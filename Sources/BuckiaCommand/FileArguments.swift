@@ -1,0 +1,111 @@
+import ArgumentParser
+import Buckia
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A file that was named on the command line, or standard input for `-`.
+enum ArgumentFile {
+  /// The argument that stands for standard input.
+  static let standardInput = "-"
+
+  /// What the argument stands for. Standard input is read to its end.
+  ///
+  /// - Throws: `BuckiaError` when standard input cannot be read.
+  static func source(_ argument: String) throws -> InboundSource {
+    guard argument == standardInput else { return .path(argument) }
+    return .spooled(try SpooledInput.standardInput())
+  }
+
+  /// The same for several files, of which one may be standard input.
+  static func sources(_ arguments: [String]) throws -> [InboundSource] {
+    // There is only one standard input, and it ends only once.
+    let input = arguments.contains(standardInput) ? try SpooledInput.standardInput() : nil
+    return arguments.map { argument -> InboundSource in
+      if argument == standardInput, let input { .spooled(input) } else { .path(argument) }
+    }
+  }
+
+  /// Where bytes to encrypt or decrypt, or a passphrase, come from.
+  static func cipherSource(_ argument: String) -> CipherSource {
+    argument == standardInput ? .standardInput : .path(argument)
+  }
+
+  /// True if there is such a file.
+  static func isThere(_ argument: String) -> Bool { FileManager.default.fileExists(atPath: argument) }
+
+  /// The file, for people.
+  static func name(of argument: String) -> String { argument == standardInput ? "standard input" : argument }
+}
+
+/// Where `-o` points: at a folder, which gets a file named by its id, at the file itself, or at standard output.
+enum OutputPath {
+  /// The argument that stands for standard output.
+  static let standardOutput = "-"
+
+  /// What the help says of the option.
+  static let help = """
+    A folder, which is made when it is missing and gets a file named by its id; a path that ends in .bdiff or .changeset, or \
+    names an existing file, is the file itself; - is standard output. The current folder by default.
+    """
+
+  /// Refuses what would write two things to standard output.
+  static func validate(_ option: String?, _ output: OutputOptions) throws {
+    guard !output.json || option != standardOutput else {
+      throw ValidationError("--json and -o - would both write to standard output; choose one.")
+    }
+  }
+
+  /// The option for the façade; without it, the current folder.
+  static func diffOutput(_ option: String?, replacing: Bool) -> DiffOutput {
+    guard let option else { return .folder(".") }
+    return option == standardOutput
+      ? .stream { try StandardStream.output.write($0) } : .path(option, replacing: replacing)
+  }
+}
+
+/// A card, a rotation or an invitation that was named on the command line: the line itself, as a message has it or a scanner of QR codes
+/// gives it, a file, or standard input.
+enum SignedLine {
+  /// The line.
+  case text(String)
+  /// The file that has it.
+  case file(String)
+
+  /// What an argument stands for. Standard input is read as far as a line can go.
+  init(_ argument: String) {
+    if argument == ArgumentFile.standardInput {
+      var text = ""
+      while text.utf8.count <= IdentityCard.textByteLimit, let line = readLine() { text += line }
+      self = .text(text)
+    } else if Self.isLine(argument) {
+      self = .text(argument)
+    } else {
+      self = .file(argument)
+    }
+  }
+
+  /// Whether it is a line, perhaps with white space around it, and not the path of a file.
+  private static func isLine(_ argument: String) -> Bool {
+    let visible = argument.drop { $0.isWhitespace }
+    return visible.hasPrefix("buckia-") && visible.contains(":")
+  }
+}
+
+extension String {
+  /// The last part of a path.
+  var fileName: String { split(separator: "/").last.map(String.init) ?? self }
+
+  /// The text as one word of a shell command, escaped for printing: what we suggest can be typed as it stands.
+  var shellQuoted: String {
+    let plain = unicodeScalars.allSatisfy {
+      !$0.isASCII || $0.properties.isAlphabetic || "0123456789/._-+=:@".unicodeScalars.contains($0)
+    }
+    guard isEmpty || !plain else { return escaped }
+    let parts = split(separator: "'", omittingEmptySubsequences: false)
+    return "'" + parts.map(\.escaped).joined(separator: #"'\''"#) + "'"
+  }
+}

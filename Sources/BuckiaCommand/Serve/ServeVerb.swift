@@ -1,0 +1,114 @@
+import ArgumentParser
+import Buckia
+
+/// `buckia serve`
+struct ServeVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Shows a database's conflicts and inbound files in a browser, and lets a person settle them there.",
+    discussion: """
+      It prints an address, and hands pages out until it is interrupted: where the database stands, its conflicts, and \
+      what lies in the inbound folders. On the pages, conflicts are decided as by `buckia resolve`, and files applied \
+      as by `buckia apply`. Only this computer can connect, and only who knows the address gets anything; it is \
+      another one each time.
+
+      Example:
+        buckia serve notes.sqlite --inbound inbound
+      """)
+
+  @OptionGroup var target: DatabaseOptions
+
+  @Option(help: ArgumentHelp("An inbound folder. May be given several times.", valueName: "folder"))
+  var inbound: [String] = []
+
+  @Option(help: ArgumentHelp("The port; 0 for any that is free.", valueName: "number"))
+  var port = 0
+
+  @Flag(help: "Read-only: the pages change nothing.")
+  var readOnly = false
+
+  @Option(
+    help: ArgumentHelp(
+      "What to do about a conflict: a change of a row that differs here from what its sender had.", valueName: "policy")
+  )
+  var onConflict = ConflictPolicy.keepLocal
+
+  @Flag(help: "Leave applied files in their folders.")
+  var keep = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Write the state of the database that your recipients have after files were applied: the OLD of your next diff.",
+      valueName: "file"))
+  var snapshot: String?
+
+  @Option(
+    help: ArgumentHelp("Who decides, for the record. Your account's name by default.", valueName: "name"))
+  var by: String?
+
+  @OptionGroup var decryption: DecryptionOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (0...65_535).contains(port) else { throw ValidationError("--port takes 1 to 65535, or 0 for any free one.") }
+    try decryption.validate(besides: [])
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let database = try servedDatabase()
+    // What cannot be shown at all is told here, and not in the browser.
+    _ = try database.manager.status()
+    for folder in database.folders { _ = try folder.files() }
+    let token = PageToken()
+    let routes = SiteRoutes(database, SiteAddresses(token))
+    let server = try PageServer(port: port, token: token) { routes.answer($0) }
+    if console.isJSON {
+      try console.document(["version": 1, "url": .string(server.address), "port": .number(server.port)])
+    } else {
+      // It is the result: without it nobody could use the command.
+      try console.write("\(server.address)\n")
+    }
+    try console.flush()
+    console.remark("Open this address in a browser on this computer. Control-C ends the command.")
+    try server.waitUntilClosed()
+    return .done
+  }
+
+  private func servedDatabase() throws -> ServedDatabase {
+    var options = ApplyOptions(conflicts: ConflictPolicies(onConflict), keepsFiles: keep)
+    options.decryption = try decryption.decryption(in: home)
+    options.snapshot = snapshot
+    let folder = home.folder
+    // Files can be encrypted for the person, and nobody looks at the terminal once the browser is open.
+    if !inbound.isEmpty, try folder.isIdentityProtected() == true { _ = try folder.identity() }
+    return ServedDatabase(
+      manager: target.manager(home: folder), name: target.database,
+      folders: inbound.map { InboundFolder(path: $0) }, options: options, decidedBy: by ?? ResolveVerb.account,
+      isReadOnly: readOnly, limits: output.full ? .full : .standard)
+  }
+}
+
+/// What `buckia serve` shows and works on.
+struct ServedDatabase: Sendable {
+  let manager: DatabaseManager
+  /// The database, for people.
+  let name: String
+  /// Where diff files arrive.
+  let folders: [InboundFolder]
+  /// How they are applied.
+  let options: ApplyOptions
+  /// Who decides, for the record.
+  let decidedBy: String
+  /// Whether nothing can be changed from the pages.
+  let isReadOnly: Bool
+  /// How much is drawn on a page.
+  let limits: PageLimits
+
+  /// How many conflicts are on a page.
+  static let conflictsOnPage = 50
+  /// How many entries of the ledger are on the first page.
+  static let entriesOnPage = 50
+  /// How many files of a folder are on a page.
+  static let filesOnPage = 200
+}

@@ -1,0 +1,231 @@
+import Buckia
+
+extension ConflictRecord {
+  /// What SQLite's words do not tell of the constraint, and the rows that have the value.
+  private func constraintLines(style: Style) -> [String] {
+    var lines: [String] = []
+    if let told = constraint?.shown(beyond: reason ?? "") { lines += style.wrapped(told, indent: 2, hanging: 4) }
+    for other in others.prefix(style.listLimit) {
+      lines += style.wrapped("It is taken by the row with \(Self.shownKey(other))", indent: 2, hanging: 4)
+    }
+    return lines
+  }
+
+  /// Who has decided since.
+  private func resolutionLines(style: Style) -> [String] {
+    guard let resolution else {
+      return rule.map { style.wrapped("Decided by rule \($0).", indent: 2, hanging: 4) } ?? []
+    }
+    let who = resolution.decidedBy.isEmpty ? "" : " by \(resolution.decidedBy.escaped(limit: 40))"
+    let when = "\(Moment(unixMilliseconds: resolution.decidedAt))"
+    let what = resolution.answer == .equal ? "Closed" : "Resolved"
+    return style.wrapped(
+      "\(style(what, .good))\(who), \(when): \(resolution.answer.explanation).", indent: 2, hanging: 4)
+  }
+
+  /// The row that is not there.
+  private func parentLines(style: Style) -> [String] {
+    guard let parent else { return [] }
+    let key = Self.shownKey(parent.key)
+    let cause = parent.conflict.map { "; it was left out, see #\($0)" } ?? ""
+    return style.wrapped("It refers to \(parent.table.escaped(limit: 60)), \(key)\(cause)", indent: 2, hanging: 4)
+  }
+
+  /// What there is to say of the record besides its row, a sentence each.
+  var notes: [String] {
+    let style = Style(isColored: false, width: .max)
+    let lines = constraintLines(style: style) + parentLines(style: style) + resolutionLines(style: style)
+    return ["\(kind.explanation); \(outcome.explanation)."] + (reason.map { [$0.escaped] } ?? [])
+      + lines.map { String($0.drop { $0 == " " }) } + [origin]
+  }
+
+  /// The key of a row, and behind it what a person calls the row, unless the key says that.
+  static func shownKey(_ key: [Cell], label: String? = nil) -> String {
+    let name = label.flatMap { text in key.contains { $0.value == .text(text) } ? nil : " (\(text.escaped))" } ?? ""
+    return key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ") + name
+  }
+
+  /// What its three versions are called: the row before both sides changed it, as it was here, and as the other side has it.
+  private var versionNames: [String] {
+    mergedFile == nil ? ["before", "here", "incoming"] : ["BASE", "OURS", "THEIRS"]
+  }
+
+  /// Where it comes from: the other side of a merge, or the diff with its sender.
+  private var origin: String {
+    if let mergedFile { return "From THEIRS, \(mergedFile.escaped(limit: 64))" }
+    return "From \(diff.escaped(limit: 64))\(sender.isEmpty ? "" : " (\(sender.escaped(limit: 40)))")"
+  }
+
+  /// The record for people: what happened, then the three versions side by side, column by column; below each other where
+  /// there is no room for that.
+  func lines(style: Style) -> [String] {
+    let heading =
+      "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key, label: label))"
+    var lines = style.wrapped(heading, hanging: 4)
+    let origin = style(origin, .faint)
+    let sentence = "\(kind.explanation); \(outcome.explanation)."
+    let isOneLine = "\(sentence) \(origin)".visibleWidth + 2 <= style.width
+    lines += isOneLine ? ["  \(sentence) \(origin)"] : style.wrapped(sentence, indent: 2) + ["  \(origin)"]
+    if let reason { lines += style.wrapped(style(reason.escaped, .notable), indent: 2) }
+    lines += constraintLines(style: style)
+    lines += parentLines(style: style)
+    lines += resolutionLines(style: style)
+    let columns = columns.filter(isWorthShowing)
+    var table = TextTable([.text("column")] + versionNames.map { .text($0) })
+    for column in columns {
+      let versions = versions(of: column, limit: style.isFull ? .max : 40)
+      table.add([TextTable.Cell(column.escaped(limit: 40))] + versions.map(\.cell))
+    }
+    if table.fits(style) { return lines + table.lines(style: style) }
+    return lines + columns.flatMap { stackedLines(of: $0, style) }
+  }
+
+  /// A column and its versions, each in a line of its own.
+  private func stackedLines(of column: String, _ style: Style) -> [String] {
+    let indent = 4
+    var lines = ["  \(style(column.escaped(limit: 60), .faint))"]
+    var table = TextTable(["", ""])
+    // The quotes, the widest name and the gap behind it.
+    let room = style.width - indent - 2 - (versionNames.map(\.count).max() ?? 0) - 2
+    for version in versions(of: column, limit: style.isFull ? .max : room) {
+      table.add([.init(version.name, .faint), version.cell])
+    }
+    lines += table.lines(style: style, indent: indent)
+    return lines
+  }
+
+  /// The three versions of a column.
+  private func versions(of column: String, limit: Int) -> [(name: String, cell: TextTable.Cell)] {
+    let versions = Array(zip(versionNames, [base, local, incoming]))
+    let values = versions.map { Self.value(of: column, in: $0.1) }
+    var shown = ChangesetValue.shown(values.compactMap { $0 }, limit: limit)
+    return zip(versions, values).map { version, value in
+      guard version.1 != nil else { return (version.0, .init("no row", .faint)) }
+      return (version.0, value == nil ? .init("·", .faint) : .init(shown.removeFirst()))
+    }
+  }
+
+  /// All columns of the three versions, in order.
+  var columns: [String] {
+    var columns: [String] = []
+    for cell in (local ?? []) + (incoming ?? []) + (base ?? []) where !columns.contains(cell.column) {
+      columns.append(cell.column)
+    }
+    return columns
+  }
+
+  /// Whether the versions differ in a column: the others would only hide what it is about.
+  func isWorthShowing(_ column: String) -> Bool {
+    let rows = [base, local, incoming].compactMap { $0 }
+    let values = rows.compactMap { Self.value(of: column, in: $0) }
+    // A row that stands alone is shown whole, but for its key, which stands above.
+    guard rows.count > 1 else { return !key.contains { $0.column == column } }
+    return values.contains { $0 != values.first }
+  }
+
+  static func value(of column: String, in cells: [Cell]?) -> ChangesetValue? {
+    cells?.first { $0.column == column }?.value
+  }
+}
+
+extension [ConflictRecord] {
+  /// The records for people, with a line between them.
+  func lines(style: Style) -> [String] {
+    enumerated().flatMap { index, record in (index > 0 ? [""] : []) + record.lines(style: style) }
+  }
+}
+
+extension ConflictKind {
+  fileprivate var explanation: String {
+    switch self {
+    case .data: "The row was changed here, too"
+    case .notFound: "The row is not here, or not any more"
+    case .conflict: "Another row with this key is here already"
+    case .constraint: "A constraint of the table refuses the row"
+    case .foreignKey: "The row refers to a row that is missing here, or that is another one here"
+    }
+  }
+}
+
+extension ConflictAnswer.Kind {
+  var explanation: String {
+    switch self {
+    case .local: "the row as it was here"
+    case .incoming: "the incoming version"
+    case .values: "values that were typed"
+    case .deletion: "no row"
+    case .both: "both rows, one of them with a new key"
+    case .same: "the local row with the same UNIQUE value"
+    case .equal: "both sides have the same values now"
+    }
+  }
+}
+
+extension ViolatedConstraint {
+  /// What a message does not tell: the name and the expression.
+  fileprivate func shown(beyond message: String) -> String? {
+    var parts: [String] = []
+    if let name, !message.contains(name) { parts.append("index \(name.escaped(limit: 60))") }
+    if let expression, !message.contains(expression) { parts.append(expression.escaped(limit: 200)) }
+    return parts.isEmpty ? nil : "The constraint is \(parts.joined(separator: ": "))"
+  }
+}
+
+extension ConflictOutcome {
+  var explanation: String {
+    switch self {
+    case .keptLocal: "the local row was kept"
+    case .tookIncoming: "the incoming version was taken"
+    case .merged: "columns changed on both sides kept the local values, the others were taken"
+    case .resolved: "the app's resolver wrote the row"
+    case .omitted: "the change was not applied"
+    case .reported: "the row was kept as it is"
+    }
+  }
+}
+
+/// How many conflicts there are of each kind.
+struct ConflictSummary {
+  private let counts: [ConflictCount]
+
+  init(_ counts: [ConflictCount]) { self.counts = counts }
+
+  /// How many conflicts there are.
+  var total: Int { counts.reduce(0) { $0 + $1.count } }
+
+  /// The numbers as `--json` has them.
+  var json: JSONValue { counts.json }
+
+  /// A table of the numbers.
+  func lines(style: Style) -> [String] {
+    var table = TextTable([.text("table"), "kind", .number("conflicts"), .prose("")])
+    for entry in counts.prefix(style.listLimit) {
+      table.add([
+        .init(entry.table.escaped(limit: 60)), .init(entry.kind.rawValue), .count(entry.count, .notable),
+        .init(entry.outcome.explanation, .faint),
+      ])
+    }
+    let left = counts.count - style.listLimit
+    return table.lines(style: style) + (left > 0 ? [style.rest(left, "line", indent: 2)] : [])
+  }
+}
+
+extension ConflictRule {
+  /// What the rule says, without a full stop.
+  var sentence: String {
+    let columns = question.columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    let version = answer == .local ? "keep the local version" : "take the incoming version"
+    let article = question.operation == .delete ? "a" : "an"
+    return
+      "when \(article) \(question.operation.name) conflicts with a row of \(question.table.text.escaped(limit: 60))"
+      + (columns.isEmpty ? "" : " in \(columns)") + ", \(version)"
+  }
+
+  /// The rule for people.
+  func lines(style: Style) -> [String] {
+    let who = decidedBy.isEmpty ? "" : " by \(decidedBy.escaped(limit: 40))"
+    let origin = "Decided\(who) at #\(conflict), \(Moment(unixMilliseconds: decidedAt))"
+    return style.wrapped("\(style("Rule \(id)", .strong))  \(sentence).", hanging: 4)
+      + style.wrapped(style(origin, .faint), indent: 2, hanging: 4)
+  }
+}

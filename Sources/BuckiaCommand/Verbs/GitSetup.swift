@@ -1,0 +1,233 @@
+import ArgumentParser
+import Buckia
+import BuckiaBytes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What git's configuration says of databases: how they become text, and how they are merged.
+enum GitDriver {
+  /// The sections of the configuration.
+  private static let sections = ["diff.buckia", "merge.buckia"]
+
+  /// Writes the configuration.
+  ///
+  /// - Parameter options: Arguments of each merge.
+  /// - Throws: `BuckiaError` with code `git`.
+  static func install(_ scope: GitScope, _ options: [String]) throws {
+    let program = command
+    // To git a percent sign stands for a file, unless it is doubled.
+    let merge = (["git", "merge"] + options.map { ShellWord($0).description.replacing("%", with: "%%") }).joined(
+      separator: " ")
+    let settings = [
+      ("diff.buckia.textconv", "\(program) git textconv"),
+      ("merge.buckia.name", "SQLite databases, row by row"),
+      // git quotes the path by itself, and the names of the three files need no quotes.
+      ("merge.buckia.driver", "\(program) \(merge) %O %A %B %P"),
+    ]
+    for (name, value) in settings { try GitProgram.require(["config", "--\(scope.rawValue)", name, value]) }
+  }
+
+  /// Removes the configuration.
+  ///
+  /// - Returns: Whether there was any.
+  static func uninstall(_ scope: GitScope) throws -> Bool {
+    var isFound = false
+    for section in sections {
+      let pattern = "^\(section.replacing(".", with: "\\."))\\."
+      let found = try GitProgram.run(["config", "--\(scope.rawValue)", "--get-regexp", pattern])
+      guard found.status == 0 else { continue }
+      isFound = true
+      try GitProgram.require(["config", "--\(scope.rawValue)", "--remove-section", section])
+    }
+    return isFound
+  }
+
+  /// How a shell starts this program: by its name where it is found by that, so that a newer version takes its place.
+  private static var command: String {
+    guard let own = OwnProgram.path else { return "buckia" }
+    let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
+    let first = folders.map { "\($0)/buckia" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+    return first.map(OwnProgram.isFound) == true ? "buckia" : ShellWord(own).description
+  }
+}
+
+/// For which repositories git is set up.
+enum GitScope: String, EnumerableFlag {
+  /// The repository of the current folder, and its worktrees.
+  case local
+  /// All repositories of the person.
+  case global
+
+  static func help(for value: GitScope) -> ArgumentHelp? {
+    switch value {
+    case .local: "For the repository of the current folder."
+    case .global: "For all of your repositories."
+    }
+  }
+
+  /// The file with the attributes, which nobody else gets: what a repository tracks in `.gitattributes` everybody has.
+  ///
+  /// - Throws: `BuckiaError` with code `git` outside of a repository.
+  func attributesPath() throws -> String {
+    switch self {
+    case .local: return try GitProgram.require(["rev-parse", "--git-path", "info/attributes"])
+    case .global:
+      let set = try GitProgram.run(["config", "--global", "--type=path", "--get", "core.attributesFile"])
+      if set.status == 0, !set.output.isEmpty { return set.output }
+      // https://git-scm.com/docs/gitattributes
+      let environment = ProcessInfo.processInfo.environment
+      if let folder = environment["XDG_CONFIG_HOME"], !folder.isEmpty { return "\(folder)/git/attributes" }
+      return "\(environment["HOME"] ?? "")/.config/git/attributes"
+    }
+  }
+}
+
+/// A file that says by patterns how git treats files. See <https://git-scm.com/docs/gitattributes>.
+struct GitAttributes {
+  /// Where it is.
+  let path: String
+  private var lines: [[UInt8]] = []
+  private let original: [[UInt8]]
+
+  /// What stands behind the patterns of databases.
+  private static let attributes = "diff=buckia merge=buckia"
+
+  /// Reads a file, which need not exist.
+  init(at path: String) throws {
+    self.path = path
+    if FileManager.default.fileExists(atPath: path) {
+      let bytes = try Array(Data(contentsOf: URL(fileURLWithPath: path)))
+      lines = bytes.split(separator: 0x0a, omittingEmptySubsequences: false).map(Array.init)
+      if lines.last?.isEmpty == true { lines.removeLast() }
+    }
+    original = lines
+  }
+
+  /// Whether anything has been added or removed.
+  var isChanged: Bool { lines != original }
+
+  /// The line for a pattern.
+  static func line(for pattern: String) -> String { "\(quoted(pattern)) \(attributes)" }
+
+  /// Adds a pattern, unless it is there.
+  mutating func add(_ pattern: String) {
+    let line = Array(Self.line(for: pattern).utf8)
+    if !lines.contains(line) { lines.append(line) }
+  }
+
+  /// Removes all patterns of databases.
+  mutating func removeAll() {
+    let end = Array(" \(Self.attributes)".utf8)
+    lines.removeAll { $0.suffix(end.count).elementsEqual(end) && $0.first != UInt8(ascii: "#") }
+  }
+
+  /// Writes the file; one without lines goes.
+  func write() throws {
+    guard isChanged else { return }
+    // Where the file is a link, it stays one.
+    let file = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    if lines.isEmpty { return try FileManager.default.removeItem(at: file) }
+    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(lines.flatMap { $0 + [0x0a] }).write(to: file, options: .atomic)
+  }
+
+  /// A pattern with spaces stands in quotes, written as in C.
+  private static func quoted(_ pattern: String) -> String {
+    guard pattern.utf8.contains(where: { $0 <= 0x20 || $0 == UInt8(ascii: "\"") }) || pattern.hasPrefix("#") else {
+      return pattern
+    }
+    let escaped = pattern.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\t", with: "\\t")
+    return "\"\(escaped)\""
+  }
+}
+
+/// The `git` of the system.
+enum GitProgram {
+  /// How a call ended.
+  struct Outcome {
+    let status: Int32
+    /// Its standard output, without the line end behind it.
+    let output: String
+  }
+
+  /// Runs git in the current folder. What it prints on standard error is shown.
+  ///
+  /// - Throws: `BuckiaError` with code `git` when git cannot be started.
+  static func run(_ arguments: [String]) throws -> Outcome {
+    let command = (["git"] + arguments).map { ShellWord($0).description }.joined(separator: " ")
+    guard let stream = popen(command, "r") else {
+      throw failure("it cannot be started: \(String(cString: strerror(errno)))")
+    }
+    var bytes: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 4_096)
+    while true {
+      let count = fread(&piece, 1, piece.count, stream)
+      guard count > 0 else { break }
+      bytes += piece[..<count]
+    }
+    let status = pclose(stream)
+    // The exit code is in the second byte, unless a signal has ended the shell.
+    guard status >= 0, status & 0x7f == 0 else { throw failure("it has been ended by a signal") }
+    guard status >> 8 != 127 else { throw failure("it is not installed, or not in PATH") }
+    while bytes.last == 0x0a { bytes.removeLast() }
+    return Outcome(status: status >> 8, output: String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// Runs git and makes sure that it succeeds.
+  ///
+  /// - Throws: `BuckiaError` with code `git`.
+  @discardableResult
+  static func require(_ arguments: [String]) throws -> String {
+    let outcome = try run(arguments)
+    guard outcome.status == 0 else {
+      throw failure("git \(arguments.joined(separator: " ")) ended with \(outcome.status)")
+    }
+    return outcome.output
+  }
+
+  private static func failure(_ reason: String) -> BuckiaError { BuckiaError(.git, "git: \(reason)") }
+}
+
+extension BuckiaErrorCode {
+  /// The program git failed.
+  static let git = BuckiaErrorCode(rawValue: "git")
+}
+
+/// A text as one word of a command that a shell runs.
+struct ShellWord: CustomStringConvertible {
+  let description: String
+
+  init(_ text: String) {
+    let parts = text.split(separator: "'", omittingEmptySubsequences: false)
+    description = "'" + parts.joined(separator: #"'\''"#) + "'"
+  }
+}
+
+/// This program as a file.
+enum OwnProgram {
+  /// Its path without links; nil where the system does not tell.
+  static var path: String? {
+    #if canImport(Darwin)
+      var size: UInt32 = 0
+      _NSGetExecutablePath(nil, &size)
+      var buffer = [CChar](repeating: 0, count: Int(size) + 1)
+      guard _NSGetExecutablePath(&buffer, &size) == 0 else { return nil }
+      return resolved(buffer)
+    #else
+      return resolved(Array("/proc/self/exe".utf8CString))
+    #endif
+  }
+
+  /// Whether another path leads to this program.
+  static func isFound(at other: String) -> Bool { path != nil && resolved(Array(other.utf8CString)) == path }
+
+  private static func resolved(_ path: [CChar]) -> String? {
+    guard let found = realpath(path, nil) else { return nil }
+    defer { free(found) }
+    return String(cString: found)
+  }
+}

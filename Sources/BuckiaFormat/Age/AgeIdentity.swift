@@ -1,0 +1,184 @@
+import BuckiaBytes
+
+/// What decrypts files: a private key, written `AGE-SECRET-KEY-1…` or `AGE-SECRET-KEY-PQ-1…`.
+///
+/// It is a secret; neither `description` nor errors show it.
+public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+  let kind: any IdentityKind
+
+  /// What is shown of it, which is not the secret.
+  public var description: String { "an identity" }
+  /// The same for debuggers.
+  public var debugDescription: String { description }
+
+  /// Makes a new identity.
+  ///
+  /// - Parameter isQuantumSafe: Whether what is encrypted for it stays safe when there are quantum computers. Only age 1.3
+  ///   and later know such identities; on Apple systems they need macOS 26 or iOS 26.
+  public init(quantumSafe isQuantumSafe: Bool = false) {
+    kind = isQuantumSafe ? HybridIdentity() : X25519Identity()
+  }
+
+  /// Takes the 32 bytes of a private key on Curve25519; nil when they are none.
+  package init?(x25519 bytes: [UInt8]) {
+    guard let key = X25519Identity(bytes) else { return nil }
+    kind = key
+  }
+
+  /// Reads an identity.
+  ///
+  /// - Throws: `AgeError` with code `invalidIdentity`.
+  package init(parsing text: String) throws(AgeError) {
+    guard let (prefix, isUppercase, bytes) = Bech32.decode(text), isUppercase else {
+      throw AgeError(.invalidIdentity, "it is no identity: those begin with AGE-SECRET-KEY-1 or AGE-SECRET-KEY-PQ-1")
+    }
+    if prefix == X25519Identity.prefix, let key = X25519Identity(bytes) {
+      kind = key
+    } else if prefix == HybridIdentity.prefix, let key = HybridIdentity(bytes) {
+      kind = key
+    } else {
+      throw AgeError(.invalidIdentity, "it is an identity of a kind that is not known here")
+    }
+  }
+
+  /// Who can encrypt for it.
+  ///
+  /// - Throws: `AgeError` with code `unsupportedKey` for a quantum-safe one on a system that has no such keys.
+  package func makeRecipient() throws(AgeError) -> AgeRecipient {
+    if let key = kind as? HybridIdentity { return AgeRecipient(try key.recipient()) }
+    if let key = kind as? X25519Identity { return AgeRecipient(key.recipient) }
+    throw AgeError(.invalidIdentity, "a passphrase has no recipient")
+  }
+
+  /// The secret as text, for the file that keeps it. Whoever sees it can read everything that is encrypted for it.
+  public var secretText: String {
+    switch kind {
+    case let key as HybridIdentity: Bech32.encode(key.bytes, prefix: HybridIdentity.prefix).uppercased()
+    case let key as X25519Identity: Bech32.encode(key.bytes, prefix: X25519Identity.prefix).uppercased()
+    default: ""
+    }
+  }
+}
+
+/// Who can decrypt a file: a public key, written `age1…`.
+///
+/// Those that begin with `age1pq1` stay safe when there are quantum computers; on Apple systems they need macOS 26 or iOS 26.
+public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
+  /// The key as text, in small letters.
+  public let description: String
+
+  let kind: any RecipientKind
+
+  /// Whether it stays safe when there are quantum computers.
+  public var isQuantumSafe: Bool { kind is HybridRecipient }
+
+  /// Reads a recipient.
+  ///
+  /// - Throws: `AgeError` with code `invalidRecipient`.
+  package init(parsing text: String) throws(AgeError) {
+    guard let (prefix, isUppercase, bytes) = Bech32.decode(text) else {
+      throw AgeError(
+        .invalidRecipient, "\(Self.shortened(text)) is no recipient: it is mistyped, or not as age writes them")
+    }
+    switch (prefix, bytes.count, isUppercase) {
+    case (X25519Recipient.prefix, X25519Recipient.byteCount, false): self.init(X25519Recipient(bytes: bytes))
+    case (HybridRecipient.prefix, HybridRecipient.byteCount, false): self.init(HybridRecipient(bytes: bytes))
+    case (X25519Identity.prefix, _, _), (HybridIdentity.prefix, _, _):
+      // Not shown: it may be somebody's.
+      throw AgeError(.invalidRecipient, "this is a secret identity and no recipient: use the age1… that belongs to it")
+    default:
+      throw AgeError(.invalidRecipient, "\(Self.shortened(text)) is a recipient of a kind that is not known here")
+    }
+  }
+
+  /// Takes the 32 bytes of a public key on Curve25519; nil for any other number of bytes.
+  package init?(x25519 bytes: [UInt8]) {
+    guard bytes.count == X25519Recipient.byteCount else { return nil }
+    self.init(X25519Recipient(bytes: bytes))
+  }
+
+  /// The bytes of the public key: 32 of an X25519 key, 1216 of one that is safe from quantum computers.
+  package var keyBytes: [UInt8] {
+    switch kind {
+    case let key as X25519Recipient: key.bytes
+    case let key as HybridRecipient: key.bytes
+    default: []
+    }
+  }
+
+  init(_ key: X25519Recipient) {
+    kind = key
+    description = Bech32.encode(key.bytes, prefix: X25519Recipient.prefix)
+  }
+
+  init(_ key: HybridRecipient) {
+    kind = key
+    description = Bech32.encode(key.bytes, prefix: HybridRecipient.prefix)
+  }
+
+  /// Whether two recipients are one key.
+  public static func == (one: Self, other: Self) -> Bool { one.description == other.description }
+
+  /// Hashes the key.
+  public func hash(into hasher: inout Hasher) { hasher.combine(description) }
+
+  private static func shortened(_ text: String) -> String {
+    text.utf8.count <= 70 ? "\"\(text)\"" : "\"\(text.prefix(30))…\""
+  }
+}
+
+/// A file of identities as `age-keygen` writes it: one a line, with comments and empty lines between them.
+package enum IdentityLines {
+  /// How many bytes such a file may have.
+  package static let maximumBytes = 1 << 20
+
+  /// Reads all identities of a file.
+  ///
+  /// - Throws: `AgeError` that names the line and does not show it.
+  package static func parse(_ bytes: [UInt8]) throws(AgeError) -> [AgeIdentity] {
+    var identities: [AgeIdentity] = []
+    for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+      let text = String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
+      if text.isEmpty || text.utf8.first == UInt8(ascii: "#") { continue }
+      do { identities.append(try AgeIdentity(parsing: text)) } catch {
+        throw AgeError(error.code, "line \(index + 1): \(error)")
+      }
+    }
+    guard !identities.isEmpty else { throw AgeError(.invalidIdentity, "there is no identity in it") }
+    return identities
+  }
+}
+
+/// Why a key cannot be used, or a file not be encrypted to the recipients that were given.
+///
+/// What is wrong with an encrypted file is a `ByteStreamError`, with the codes of this module.
+package struct AgeError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// What went wrong.
+  package enum Code: String, Sendable {
+    /// It is no recipient, or one of a kind that is not known here.
+    case invalidRecipient
+    /// It is no identity, or one of a kind that is not known here.
+    case invalidIdentity
+    /// Nobody could read the file.
+    case noRecipients
+    /// More recipients than a file may have.
+    case tooManyRecipients
+    /// Recipients that may not share a file.
+    case mixedRecipients
+    /// A passphrase without a character.
+    case emptyPassphrase
+    /// The system's cryptography lacks what this kind of key needs.
+    case unsupportedKey
+    /// The cryptographic library failed where it should not.
+    case encryptionFailed
+  }
+
+  package let code: Code
+  /// A sentence for people.
+  package let description: String
+
+  package init(_ code: Code, _ description: String) {
+    self.code = code
+    self.description = description
+  }
+}

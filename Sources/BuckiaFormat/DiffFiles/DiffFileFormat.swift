@@ -1,0 +1,205 @@
+import BuckiaBytes
+
+/// The names of files that travel: an id and what kind of file it is.
+package enum DiffFileName {
+  /// `.bdiff`
+  package static let diffSuffix = ".bdiff"
+  /// `.changeset`
+  package static let changesetSuffix = ".changeset"
+
+  /// `.bdiff.age`
+  package static let encryptedSuffix = ".bdiff.age"
+  /// `.accept`: the answer to an invitation
+  package static let acceptanceSuffix = ".accept"
+  /// What the names of files that travel end in.
+  package static let suffixes = [diffSuffix, encryptedSuffix, changesetSuffix, acceptanceSuffix]
+
+  /// The name of the diff file with that id.
+  package static func diff(_ id: KSUID) -> String { "\(id)\(diffSuffix)" }
+
+  /// The name of the encrypted diff file with that id.
+  package static func encrypted(_ id: KSUID) -> String { "\(id)\(encryptedSuffix)" }
+
+  /// The name of the raw changeset with that id.
+  package static func changeset(_ id: KSUID) -> String { "\(id)\(changesetSuffix)" }
+
+  /// The name of the answer to an invitation with that id.
+  package static func acceptance(_ id: KSUID) -> String { "\(id)\(acceptanceSuffix)" }
+
+  /// The id of a file called `<KSUID>.accept`, or nil. `path` may have folders in front.
+  package static func acceptanceID(_ path: String) -> KSUID? { id(path, suffix: acceptanceSuffix) }
+
+  /// The id of a file called `<KSUID>.bdiff`, or nil. `path` may have folders in front.
+  package static func diffID(_ path: String) -> KSUID? { id(path, suffix: diffSuffix) }
+
+  /// The id of a file called `<KSUID>.bdiff.age`, or nil. `path` may have folders in front.
+  package static func encryptedID(_ path: String) -> KSUID? { id(path, suffix: encryptedSuffix) }
+
+  /// The id of a file called `<KSUID>.changeset`, or nil. `path` may have folders in front.
+  package static func changesetID(_ path: String) -> KSUID? { id(path, suffix: changesetSuffix) }
+
+  private static func id(_ path: String, suffix: String) -> KSUID? {
+    let name =
+      path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[path.utf8.index(after: $0)...] }
+      ?? path.utf8[...]
+    guard name.count == KSUID.textLength + suffix.utf8.count,
+      name.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    else { return nil }
+    return KSUID(String(decoding: name.prefix(KSUID.textLength), as: UTF8.self))
+  }
+}
+
+/// The names of a diff file's members, and what each is for.
+enum MemberName {
+  static let manifest = "manifest.json"
+  static let signature = "manifest.sig"
+  static let schema = "schema.json"
+  static let changeset = "changeset"
+  static let annotations = "annotations"
+  static let filesPrefix = "files/"
+  /// What fits the name field of a tar header.
+  static let byteLimit = 100
+
+  /// The name of a part of the changeset: `changeset`, `changeset.1`, `changeset.2`, …
+  static func changesetPart(_ index: Int) -> String { index == 0 ? changeset : "\(changeset).\(index)" }
+
+  /// What a member is for, in the order in which they stand in the archive.
+  enum Role: Int {
+    case schema, changeset, annotations, file
+  }
+
+  static func role(of name: String) -> Role? {
+    switch name {
+    case schema: .schema
+    case annotations: .annotations
+    case changeset: .changeset
+    case _ where name.utf8.starts(with: "\(changeset).".utf8): .changeset
+    case _ where name.utf8.starts(with: filesPrefix.utf8): .file
+    default: nil
+    }
+  }
+
+  /// Whether a file of this name can be unpacked anywhere without leaving its folder or surprising a person.
+  ///
+  /// Bytes are looked at, as a file system does. To Swift a slash and a combining mark behind it are one character that is
+  /// no slash: `files/../` with a mark after it would have no part that is `..`.
+  static func isSafePath(_ name: String) -> Bool {
+    let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    return parts.count >= 2 && name.utf8.count <= byteLimit
+      && parts.allSatisfy { !$0.isEmpty && !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8) }
+      && !name.utf8.contains(UInt8(ascii: "\\")) && !name.utf8.contains(UInt8(ascii: ":"))
+      && name.unicodeScalars.allSatisfy(isSafe)
+  }
+
+  /// Whether a character may stand in a file's name: stricter than what may be shown.
+  private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: false
+    default: true
+    }
+  }
+}
+
+/// How much a diff file may ask of its reader.
+///
+/// Every number is checked before memory or disk is used by it.
+package struct DiffFileLimits: Sendable {
+  /// The longest manifest in bytes: with its tar header exactly the first mebibyte of the archive.
+  package static let manifestBytes = 1 << 20 - 512
+  /// The longest `schema.json` in bytes.
+  package static let schemaBytes = 16 << 20
+  /// The longest `annotations` in bytes, whatever the changes.
+  package static let annotationsBytes = 16 << 20
+  /// How many bytes of `annotations` any diff may have.
+  private static let freeAnnotationsBytes = 64 << 10
+  /// How many bytes of `annotations` a diff may have beyond that for each value of its changes. Ours take a few hundred for a change.
+  private static let annotationsBytesPerValue = 1 << 10
+  /// The most tables a manifest or a schema may list.
+  package static let tables = 10_000
+  /// The most columns of a table, generated ones included: SQLite's own default limit.
+  package static let columns = 2_000
+  /// The longest name of a table, a column or a collation, and the longest declared type, in bytes.
+  package static let nameBytes = 1_024
+  /// The most UNIQUE constraints, and the most foreign keys, of a table.
+  package static let constraints = 1_000
+  /// The most recipients of one diff. Their hashes take two thirds of what a manifest may have.
+  package static let recipients = 10_000
+  /// The largest number that documents hold as a number: what JavaScript still counts exactly.
+  package static let number: Int64 = 1 << 53 - 1
+  /// The most rows with one content that a replica can have inserted: sums of them stay far below what a number can hold.
+  package static let copies: Int64 = 1 << 40
+  /// The largest member: what eleven octal digits of a tar header can say, 8 GiB - 1.
+  package static let memberBytes: Int64 = 1 << 33 - 1
+
+  /// The most bytes all members together may have. 1 TiB unless set.
+  package var contentBytes: Int64
+  /// Up to how many bytes of content the expansion is not looked at. 1 GiB unless set.
+  package var freeContentBytes: Int64
+  /// How many times the size of the file its content may be, beyond `freeContentBytes`. 1,000 unless set.
+  ///
+  /// Honest changesets shrink to a tenth, rarely to a hundredth; a bomb to a thirty-thousandth.
+  package var expansion: Int64
+  /// The most bytes that one change may have: all of it is in memory, several times over, when it is applied. No limit unless set.
+  package var changeBytes = Int64.max
+  /// The size up to which a change is always allowed, however little memory applying may take.
+  private static let minimumChangeBytes = 64 << 10
+  /// True where what is above the limits may well be meant, and a person has to say so: then the error has the code `overLimit`. Else nothing
+  /// honest is above them.
+  package var mayBeMeant = false
+  /// The size at which the changeset is split. Only tests change it.
+  var splitBytes = DiffFileLimits.memberBytes
+
+  /// Makes limits.
+  package init(contentBytes: Int64 = 1 << 40, freeContentBytes: Int64 = 1 << 30, expansion: Int64 = 1_000) {
+    self.contentBytes = contentBytes
+    self.freeContentBytes = freeContentBytes
+    self.expansion = expansion
+  }
+
+  /// The limits of a file that was found in a folder, to which other people write.
+  ///
+  /// - Parameter memory: How many bytes of memory applying may take.
+  package static func unattended(memory: Int) -> DiffFileLimits {
+    var limits = DiffFileLimits(freeContentBytes: 64 << 20, expansion: 100)
+    limits.changeBytes = Int64(max(memory / 2, minimumChangeBytes))
+    limits.mayBeMeant = true
+    return limits
+  }
+
+  private var code: DiffFileError.Code { mayBeMeant ? .overLimit : .tooLarge }
+
+  /// The longest `annotations` of a diff, in bytes: they say no more than there are changes.
+  static func annotationsBytes(of manifest: Manifest) -> Int64 {
+    let values = manifest.tables.reduce(Int64(0)) { sum, table in
+      let changes = min(table.inserted + table.updated + table.deleted, Int64(annotationsBytes))
+      return min(sum + changes * Int64(table.columns + 1), Int64(annotationsBytes))
+    }
+    return min(Int64(annotationsBytes), Int64(freeAnnotationsBytes) + values * Int64(annotationsBytesPerValue))
+  }
+
+  /// Refuses content that is too large in itself.
+  func check(content: Int64) throws(DiffFileError) {
+    guard content <= contentBytes else {
+      throw DiffFileError(code, "it holds at least \(content) bytes; the limit is \(contentBytes)")
+    }
+  }
+
+  /// Refuses content that is too large for the file it comes in, or for what has been read of it.
+  func check(content: Int64, fileBytes: Int64) throws(DiffFileError) {
+    let (expanded, overflow) = fileBytes.multipliedReportingOverflow(by: expansion)
+    guard content <= freeContentBytes || overflow || content <= expanded else {
+      throw DiffFileError(
+        code, "\(fileBytes) bytes would unpack to \(content), more than \(expansion) times as much")
+    }
+  }
+
+  /// Refuses a change that takes too much memory.
+  func check(change: Int) throws(DiffFileError) {
+    guard Int64(change) <= changeBytes else {
+      throw DiffFileError(
+        code,
+        "one change has \(change) bytes, which take several times as much memory; \(changeBytes) are allowed, half of the memory for applying"
+      )
+    }
+  }
+}

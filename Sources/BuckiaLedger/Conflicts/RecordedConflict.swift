@@ -1,0 +1,189 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A conflict record with its rows as they are stored, to the byte: what it is resolved from.
+package struct RecordedConflict {
+  /// A row: the encoded value of each column, nil where the record holds none.
+  package typealias Row = [[UInt8]?]
+
+  /// Its number.
+  package let id: Int64
+  /// The table.
+  package let table: String
+  /// Why the change did not fit.
+  package let kind: ConflictKind
+  /// What became of it.
+  package let outcome: ConflictOutcome
+  /// The columns of its rows.
+  package let columns: [(name: String, isKey: Bool)]
+  /// The row as the author saw it.
+  package let base: Row?
+  /// The row as it was here. Large values that the record left out, because the row kept them, are those that it had before it
+  /// was first resolved.
+  package let local: Row?
+  /// The row as the author wants it.
+  package let incoming: Row?
+  /// The row that a resolver of the application has written; nil where none has.
+  package let written: Row?
+  /// SQLite's or the engine's words, where there are any.
+  package let reason: String?
+  /// How it was resolved last; nil where it was not.
+  package let resolution: Resolution?
+
+  /// How a conflict was resolved.
+  package struct Resolution {
+    /// The answer.
+    package let answer: ConflictAnswer.Kind
+    /// The columns of the row.
+    package let columns: [String]
+    /// The row afterwards; nil when there is none.
+    package let after: Row?
+  }
+
+  /// What the change does; nil for a record that only reports a row.
+  package var operation: ChangeOperation? {
+    switch (base != nil, incoming != nil) {
+    case (true, true): .update
+    case (true, false): .delete
+    case (false, true): .insert
+    case (false, false): nil
+    }
+  }
+
+  /// Whether the record only keeps values of columns that were unknown here.
+  package var isOfUnknownColumns: Bool { local == nil && base == nil && reason == ConflictRecord.unknownColumns }
+
+  /// Reads a record.
+  ///
+  /// - Returns: nil when there is none with this number.
+  /// - Throws: `SQLiteError`; `ChangesetError` when the record is damaged.
+  package static func read(_ id: Int64, on connection: borrowing SQLiteConnection) throws -> RecordedConflict? {
+    let query = try connection.cached(
+      """
+      SELECT layout, table_name, kind, outcome, base, local, incoming, reason, written
+      FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout)
+        LEFT JOIN main.buckia_conflict_detail USING (conflict)
+      WHERE conflict = ?1
+      """)
+    defer { query.statement.reset() }
+    try query.statement.bind(id, at: 0)
+    guard try query.statement.step() else { return nil }
+    let row = query
+    let reader = LargeValues.Reader(on: connection)
+    func version(_ index: Int) throws -> Row? {
+      row.statement.isNull(at: index) ? nil : try reader.encodedValues(of: row.statement.blob(at: index))
+    }
+    let columns = try ConflictRecord.columns(of: row.statement.integer(at: 0), on: connection)
+    var local = try version(5)
+    if local?.contains(nil) == true { try fill(&local, columns.map(\.name), of: id, reader, on: connection) }
+    return RecordedConflict(
+      id: id, table: row.statement.text(at: 1) ?? "",
+      kind: ConflictKind(rawValue: row.statement.text(at: 2) ?? "") ?? .data,
+      outcome: ConflictOutcome(rawValue: row.statement.text(at: 3) ?? "") ?? .omitted,
+      columns: columns, base: try version(4), local: local, incoming: try version(6), written: try version(8),
+      reason: row.statement.text(at: 7),
+      resolution: try lastResolution(of: id, reader, on: connection))
+  }
+
+  private static func lastResolution(
+    of id: Int64, _ reader: LargeValues.Reader, on connection: borrowing SQLiteConnection
+  ) throws -> Resolution? {
+    let query = try connection.cached(
+      """
+      SELECT answer, layout, after FROM main.buckia_resolution WHERE conflict = ?1 ORDER BY resolution DESC LIMIT 1
+      """)
+    defer { query.statement.reset() }
+    try query.statement.bind(id, at: 0)
+    guard try query.statement.step() else { return nil }
+    let columns = try ConflictRecord.columns(of: query.statement.integer(at: 1), on: connection)
+    let after = query.statement.isNull(at: 2) ? nil : try reader.encodedValues(of: query.statement.blob(at: 2))
+    return Resolution(
+      answer: ConflictAnswer.Kind(rawValue: query.statement.text(at: 0) ?? "") ?? .values, columns: columns.map(\.name),
+      after: after)
+  }
+
+  /// Adds to a row what it had before the conflict was first resolved.
+  private static func fill(
+    _ local: inout Row?, _ columns: [String], of id: Int64, _ reader: LargeValues.Reader,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let query = try connection.cached(
+      "SELECT layout, before FROM main.buckia_resolution WHERE conflict = ?1 ORDER BY resolution LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(id, at: 0)
+    guard try query.statement.step(), !query.statement.isNull(at: 1) else { return }
+    let names = try ConflictRecord.columns(of: query.statement.integer(at: 0), on: connection).map(\.name)
+    let before = Dictionary(zip(names, try reader.encodedValues(of: query.statement.blob(at: 1)))) { first, _ in first }
+    for (place, column) in columns.enumerated() where local?[place] == nil { local?[place] = before[column] ?? nil }
+  }
+
+  /// Whether the incoming version, or a row made of it, is what a conflict has ended with so far.
+  ///
+  /// - Throws: `SQLiteError`; `ChangesetError` when the record is damaged.
+  package static func isTaken(_ id: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
+    guard let record = try read(id, on: connection) else { return false }
+    guard let resolution = record.resolution else {
+      return record.outcome == .tookIncoming || record.outcome == .resolved
+    }
+    return resolution.answer != .local
+  }
+}
+
+extension ConflictRecord {
+  /// The reason of records that only keep values of columns which are unknown here.
+  package static let unknownColumns = "these columns are unknown here"
+}
+
+/// A recorded conflict that is open, and which row it is about.
+package struct OpenConflict {
+  /// Its number.
+  package let id: Int64
+  /// The table.
+  package let table: TableName
+  /// The values of the row's key, in the order of the table's columns and in the format of changesets.
+  package let key: [UInt8]
+  /// The key with which its diff was signed, as the ledger has it.
+  package let sender: String
+  /// True if one of its versions has a value that stands by itself.
+  package let hasLargeValues: Bool
+
+  /// How many of the newest records are looked at, whether open or not.
+  private static let scanLimit: Int64 = 100_000
+
+  /// The newest ones in which two versions of one row meet.
+  ///
+  /// - Parameter limit: How many at most.
+  /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
+  package static func newest(_ limit: Int, on connection: borrowing SQLiteConnection) throws -> [OpenConflict] {
+    let newest = try ConflictRecord.newest(on: connection)
+    guard newest > 0 else { return [] }
+    var selection = ConflictSelection()
+    selection.numbers = (newest - scanLimit)...newest
+    selection.isOpen = true
+    let query = try selection.query(
+      "conflict, table_name, layout, l.sender, local, incoming, base",
+      """
+       AND (incoming NOT NULL OR base NOT NULL) AND (c.reason IS NULL OR kind NOT IN ('data', 'conflict'))
+        AND c.reason IS NOT '\(ConflictRecord.unknownColumns)' ORDER BY conflict DESC LIMIT \(limit)
+      """, on: connection)
+    let reader = LargeValues.Reader(on: connection)
+    var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
+    var found: [OpenConflict] = []
+    while try query.step() {
+      let layout = query.integer(at: 2)
+      let columns = try layouts[layout] ?? ConflictRecord.columns(of: layout, on: connection)
+      layouts[layout] = columns
+      let records = (4...6).compactMap { query.isNull(at: $0) ? nil : query.blob(at: $0) }
+      let rows = try records.map { try reader.encodedValues(of: $0, readingLargeValues: false) }
+      let key = columns.indices.filter { columns[$0].isKey }.map { place in
+        rows.lazy.compactMap { $0.indices.contains(place) ? $0[place] : nil }.first ?? []
+      }
+      found.append(
+        OpenConflict(
+          id: query.integer(at: 0), table: TableName(query.text(at: 1) ?? ""), key: key.flatMap { $0 },
+          sender: query.text(at: 3) ?? "", hasLargeValues: try records.contains { try reader.hasLargeValues($0) }))
+    }
+    return found
+  }
+}

@@ -1,0 +1,201 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// How a conflict was resolved after it was recorded. A conflict can be resolved any number of times; each is kept.
+public struct ResolutionRecord: Identifiable, Sendable {
+  /// A column of a row and its value there; nil where the record holds none.
+  public typealias Cell = (column: String, value: ChangesetValue?)
+
+  /// Its number in this database.
+  public let id: Int64
+  /// The answer that was given.
+  public let answer: ConflictAnswer.Kind
+  /// Who has decided.
+  public let decidedBy: String
+  /// When, in milliseconds since 1970.
+  public let decidedAt: Int64
+  /// The row before; nil when there was none.
+  public let before: [Cell]?
+  /// The row afterwards; nil when there is none.
+  public let after: [Cell]?
+}
+
+/// The table `buckia_resolution`.
+extension ResolutionRecord {
+  static let definition = """
+    CREATE TABLE main.buckia_resolution(
+      resolution INTEGER PRIMARY KEY,
+      conflict INTEGER NOT NULL,
+      answer TEXT NOT NULL,
+      decided_by TEXT NOT NULL,
+      decided_at INTEGER NOT NULL,
+      layout INTEGER NOT NULL,
+      before BLOB,
+      after BLOB
+    );
+    CREATE INDEX main.buckia_resolution_conflict ON buckia_resolution(conflict);
+    """
+
+  /// All resolutions of a conflict, oldest first.
+  ///
+  /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
+  package static func all(of conflict: Int64, on connection: borrowing SQLiteConnection) throws -> [ResolutionRecord] {
+    guard try Ledger.exists(on: connection) else { return [] }
+    return try read(conflict, "ORDER BY resolution", on: connection)
+  }
+
+  /// The last resolution of a conflict; nil where there is none.
+  static func last(of conflict: Int64, on connection: borrowing SQLiteConnection) throws -> ResolutionRecord? {
+    try read(conflict, "ORDER BY resolution DESC LIMIT 1", on: connection).first
+  }
+
+  /// The number of the newest resolution of any conflict; 0 where there is none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func newest(on connection: borrowing SQLiteConnection) throws -> Int64 {
+    guard try Ledger.exists(on: connection) else { return 0 }
+    return try connection.integer("SELECT max(resolution) FROM main.buckia_resolution") ?? 0
+  }
+
+  private static func read(
+    _ conflict: Int64, _ rest: String, on connection: borrowing SQLiteConnection
+  ) throws -> [ResolutionRecord] {
+    var found: [ResolutionRecord] = []
+    let query = try connection.cached(
+      """
+      SELECT resolution, answer, decided_by, decided_at, layout, before, after FROM main.buckia_resolution
+      WHERE conflict = ?1 \(rest)
+      """)
+    defer { query.statement.reset() }
+    try query.statement.bind(conflict, at: 0)
+    while try query.statement.step() {
+      let row = query
+      let columns = try ConflictRecord.columns(of: row.statement.integer(at: 4), on: connection)
+      let reader = LargeValues.Reader(on: connection)
+      func version(_ index: Int) throws -> [Cell]? {
+        guard !row.statement.isNull(at: index) else { return nil }
+        return zip(columns, try reader.values(of: row.statement.blob(at: index))).map { ($0.0.name, $0.1) }
+      }
+      found.append(
+        ResolutionRecord(
+          id: row.statement.integer(at: 0),
+          answer: ConflictAnswer.Kind(rawValue: row.statement.text(at: 1) ?? "") ?? .values,
+          decidedBy: row.statement.text(at: 2) ?? "", decidedAt: row.statement.integer(at: 3), before: try version(5),
+          after: try version(6)))
+    }
+    return found
+  }
+}
+
+/// One of the two versions of a row that a conflict is about.
+public enum ConflictVersion: String, Sendable, CaseIterable {
+  /// The row as it was here.
+  case local
+  /// The row as the author of the change wants it.
+  case incoming
+}
+
+/// How a recorded conflict is resolved.
+///
+/// ```swift
+/// try database.resolve([7], taking: .incoming)
+/// try database.resolve([8], taking: .values(["title": "Both"]))
+/// ```
+public enum ConflictAnswer: Equatable, Sendable {
+  /// The row is to be as it was, or as the author of the change wants it.
+  case version(ConflictVersion)
+  /// These columns get these values. The others keep what the row has; where there is no row, what it had here before, or
+  /// else what came in. The key stays.
+  case values([String: ChangesetValue])
+  /// The row is not to be there.
+  case deletion
+  /// Both rows are to be there, where two different ones have the same key: the one that is not there is inserted with a new key, which the
+  /// database gives out, and incoming rows that were left out because they refer to it follow it. For integer keys only.
+  case both
+  /// The incoming row is the same as the local one that has its UNIQUE value: that one stays, and incoming rows that were left out because
+  /// they refer to the other one refer to it.
+  case same
+
+  /// The row is to be exactly as it was when the conflict was met; where there was none, none is to be there.
+  public static let local = version(.local)
+  /// The row is to be as the author of the change wants it.
+  public static let incoming = version(.incoming)
+
+  /// The kind of answer, as it is recorded.
+  package var kind: Kind {
+    switch self {
+    case .version(.local): .local
+    case .version(.incoming): .incoming
+    case .values: .values
+    case .deletion: .deletion
+    case .both: .both
+    case .same: .same
+    }
+  }
+
+  /// The kinds of answers.
+  public enum Kind: String, Sendable {
+    /// The local version.
+    case local
+    /// The incoming version.
+    case incoming
+    /// Values of their own.
+    case values
+    /// No row.
+    case deletion
+    /// Both rows, one of them with another key.
+    case both
+    /// The local row that has the UNIQUE value.
+    case same
+    /// Nobody's: both sides had become equal.
+    case equal
+  }
+}
+
+/// The table `buckia_decided`: rows that a person has changed by resolving a conflict, and when.
+///
+/// If both sides of a conflict take what is incoming, their decisions cross: the one that was shared later counts at both.
+package enum DecidedRows {
+  static let definition = """
+    CREATE TABLE main.buckia_decided(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      decided_at INTEGER NOT NULL,
+      PRIMARY KEY (table_name, key)
+    ) WITHOUT ROWID;
+    """
+
+  /// Notes a row.
+  ///
+  /// - Parameters:
+  ///   - key: The values of its key, in the format of changesets.
+  ///   - time: Milliseconds since 1970.
+  /// - Throws: `SQLiteError`.
+  package static func note(
+    _ key: [UInt8], of table: TableName, at time: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "INSERT OR REPLACE INTO main.buckia_decided VALUES (?1, ?2, ?3)", table.text, key, time)
+  }
+
+  /// True if there are any.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.cachedInteger("SELECT 1 FROM main.buckia_decided LIMIT 1") != nil
+  }
+
+  /// When a row was decided, in milliseconds since 1970; nil where it never was.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func time(
+    of key: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> Int64? {
+    let query = try connection.cached("SELECT decided_at FROM main.buckia_decided WHERE table_name = ?1 AND key = ?2")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.text, at: 0)
+    try query.statement.bind(key, at: 1)
+    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+  }
+}

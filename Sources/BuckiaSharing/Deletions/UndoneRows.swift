@@ -1,0 +1,101 @@
+import BuckiaApply
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The rows that an undo removes, or brings back.
+///
+/// Nobody has deleted them: an undo is of this database alone. So those they are shared with are told only that they are not shared any
+/// more, unless that is asked for.
+package final class UndoneRows: RowEffectObserver {
+  package let wantsRows = false
+  /// For each row the place of its table and whether the row is there, the length of its key, and the key: together, since they may be
+  /// very many, and in chunks, since an array that grows needs room for itself twice.
+  private var chunks: [[UInt8]] = []
+  private static let chunkSize = 1 << 20
+  private var tables: [TableName] = []
+  private var places: [TableName: Int] = [:]
+
+  package init() {}
+
+  package func didWrite(_ effect: RowEffect) {
+    guard effect.operation != .update, !effect.key.isEmpty else { return }
+    let place = places[effect.table] ?? tables.count
+    if place == tables.count {
+      tables.append(effect.table)
+      places[effect.table] = place
+    }
+    if chunks.last.map({ $0.count >= Self.chunkSize }) ?? true { chunks.append([]) }
+    let last = chunks.count - 1
+    for number in [place << 1 | (effect.operation == .insert ? 1 : 0), effect.key.count] {
+      withUnsafeBytes(of: UInt32(number).littleEndian) { chunks[last].append(contentsOf: $0) }
+    }
+    chunks[last].append(contentsOf: effect.key)
+  }
+
+  private func forEachRow(_ body: (TableName, _ key: [UInt8], _ isThere: Bool) throws -> Void) rethrows {
+    for rows in chunks {
+      var position = 0
+      func number() -> Int {
+        defer { position += 4 }
+        return rows[position..<position + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
+      }
+      while position < rows.count {
+        let (table, count) = (number(), number())
+        try body(tables[table >> 1], Array(rows[position..<position + count]), table & 1 == 1)
+        position += count
+      }
+    }
+  }
+
+  package var mark: Int { chunks.reduce(0) { $0 + $1.count } }
+
+  package func rewind(to mark: Int) {
+    var surplus = self.mark - mark
+    while surplus > 0, let last = chunks.last {
+      if surplus >= last.count {
+        chunks.removeLast()
+      } else {
+        chunks[chunks.count - 1].removeLast(surplus)
+      }
+      surplus -= last.count
+    }
+  }
+
+  /// Notes the rows for the shares whose receivers have them.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func note(on connection: borrowing SQLiteConnection) throws {
+    guard !chunks.isEmpty else { return }
+    let schema = try SchemaReader(connection)
+    let names = Set(tables)
+    let definitions = try schema.entries.filter { names.contains($0.name) && $0.kind == .table }
+      .map { try schema.definition(of: $0) }
+    let keyed = try KeyedTables(definitions, schema)
+    // Those who have brought a row are told nothing of it when something is shared with them for the first time, either.
+    let vouchers = Vouchers(on: connection)
+    try forEachRow { name, key, isThere in
+      guard let table = keyed[name] else { return }
+      guard !isThere else {
+        return try TakenBackRows.remove(key, of: name, for: TakenBackRows.laterShares, on: connection)
+      }
+      let isBrought = try key.withRawSpan { try !vouchers.found(table.row(withKey: $0), $0, of: table).isEmpty }
+      if isBrought { try TakenBackRows.note(key, of: name, for: TakenBackRows.laterShares, on: connection) }
+    }
+    for share in try ShareEntry.all(on: connection) {
+      let shadows = try ShadowEntry.all(of: share.number, on: connection)
+      try forEachRow { name, key, isThere in
+        guard let shadow = shadows.first(where: { $0.table == name }), let table = keyed[name] else { return }
+        let sql = "SELECT 1 FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))"
+        let isShared = try key.withRawSpan { try table.finds(sql, table.row(withKey: $0), $0, on: connection) }
+        guard isShared else { return }
+        if isThere {
+          try TakenBackRows.remove(key, of: name, for: share.number, on: connection)
+        } else {
+          try TakenBackRows.note(key, of: name, for: share.number, on: connection)
+        }
+      }
+    }
+  }
+}

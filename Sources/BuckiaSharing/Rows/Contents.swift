@@ -1,0 +1,264 @@
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What the changes of a stream say of rows that only their content identifies.
+///
+/// A diff says how many rows with a content each replica has inserted, and how many of those are deleted. Merged with what is known here,
+/// that says how many rows there have to be. So a diff that is applied twice, comes late, or tells what others have told already changes
+/// nothing, and a row that was deleted here does not come back.
+final class ReceivedContents {
+  /// How many rows one change can add. A diff can tell of more rows than it inserts, but only of some.
+  private static let insertLimit: Int64 = 16
+
+  private let tables: ContentTables
+  private let sender: String
+  private let connection: SQLiteConnection
+  private let own: [UInt8]?
+  /// How many rows there will be with a content, by its hash, where that is another number than there are.
+  private var planned: [TableName: [Int: Int64]] = [:]
+  /// How many rows with each content were withdrawn.
+  private var withdrawn: [TableName: [[UInt8]: Int64]] = [:]
+
+  /// - Parameters:
+  ///   - definitions: The tables as they travel.
+  ///   - sender: The key that has signed the diff.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`, `ReplicationError`.
+  init(
+    _ definitions: [TableDefinition], from sender: String, _ schema: SchemaReader,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    tables = try ContentTables(definitions, schema, on: connection)
+    self.sender = sender
+    own = try ReplicaIdentity.read(on: connection)?.incarnation
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  /// Notes a row that a diff inserts without saying how many there are: it is not one of those that were inserted here.
+  private func noteUncounted(_ content: [UInt8], in table: ContentTable) throws {
+    let ledger = try table.makeCounted()
+    let known = try ledger.content(content) ?? ledger.make(content)
+    var counted = known
+    let count = ReplicaIdentity.byteCount
+    counted.counts.insert(1, by: Array((Array(sender.utf8) + Array(repeating: 0, count: count)).prefix(count)))
+    try ledger.write(counted, over: known)
+    try ledger.note(counted, at: sender)
+  }
+
+  /// What a diff says of the rows with a content; nil for a row that is known by its key.
+  private func told(_ called: [NameRuns.Name]) -> CopyCounts? {
+    let counts = called.compactMap { name in name.copies.map { (name.replica, $0) } }
+    return counts.isEmpty ? nil : CopyCounts(Dictionary(counts) { first, _ in first })
+  }
+
+  // MARK: Before
+
+  /// Writes the INSERTs or DELETEs that a change comes to here.
+  ///
+  /// - Parameters:
+  ///   - called: What the diff says of the row.
+  ///   - isWithdrawal: True if the row is not shared any more.
+  /// - Returns: True if that is known; otherwise the change stays as it is.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func write(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ called: [NameRuns.Name],
+    isWithdrawal: Bool, into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard change.operation != .update, let table = tables.table(of: header, row), let told = told(called) else {
+      return false
+    }
+    let content = table.content(row, bytes)
+    let rows = try table.counter.count(content)
+    let ledger = try table.counted()
+    let known = try ledger?.content(content)
+    var counts = known?.counts ?? CopyCounts()
+    var absent = known?.absent ?? 0
+    var more = rows
+    if let ledger, let known {
+      // What was deleted here is counted now, so that it is told.
+      var noted = known
+      more = noted.note(rows, insertedBy: nil)
+      try ledger.write(noted, over: known)
+      counts = noted.counts
+    }
+    let before = planned[table.name]?[content.hashValue] ?? rows
+    var target: Int64
+    if isWithdrawal {
+      let isOthers = try known.map { try ledger?.holders(of: $0).subtracting([sender]).isEmpty == false } ?? false
+      let stay = isOthers ? rows : more + (own.map { counts.present(of: $0) } ?? 0)
+      target = max(min(before, stay), before - 1)
+      withdrawn[table.name, default: [:]][content, default: 0] += before - target
+    } else {
+      counts.merge(believed(told, counts))
+      // A row that was refused is tried again when somebody sends it.
+      if change.operation == .insert { absent = 0 }
+      target = min(max(0, counts.present - absent) + more, before + Self.insertLimit)
+    }
+    if target != before { planned[table.name, default: [:]][content.hashValue] = target }
+    for place in 0..<abs(target - before) {
+      writer.beginChange(target > before ? .insert : .delete)
+      // Columns that are hidden from the sender are not as they say.
+      if target < before, let row = try table.row(content, number: rows - before + place) {
+        writer.append(encoded: row)
+      } else {
+        for value in row { writer.append(value, of: bytes) }
+      }
+    }
+    return true
+  }
+
+  /// What is believed of the counts of a diff: others cannot tell how many rows were inserted here.
+  private func believed(_ told: CopyCounts, _ known: CopyCounts) -> CopyCounts {
+    guard let own, let count = told.byOrigin[own] else { return told }
+    var believed = told.byOrigin
+    let inserted = known.byOrigin[own]?.inserted ?? 0
+    believed[own] = CopyCounts.Count(
+      inserted: min(count.inserted, inserted), deleted: min(count.deleted, inserted))
+    return CopyCounts(believed)
+  }
+
+  // MARK: Afterwards
+
+  /// Notes what a change says, when it has been applied.
+  ///
+  /// - Parameters:
+  ///   - called: What the diff says of the row.
+  ///   - isWithdrawal: True if the row is not shared any more.
+  ///   - mayDiffer: True if not all rows may have been written as they were to be.
+  ///   - shares: The shares that the sender gets, and whether others get them, too.
+  /// - Returns: True for a row that only its content identifies.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func note(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ called: [NameRuns.Name],
+    isWithdrawal: Bool, after before: ReceivedContents?, mayDiffer: Bool, in shares: [(number: Int64, isForOne: Bool)]
+  ) throws -> Bool {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard let table = tables.table(of: header, row) else { return false }
+    let content = table.content(row, bytes)
+    guard let told = told(called) else {
+      if change.operation == .insert { try noteUncounted(content, in: table) }
+      return false
+    }
+    let ledger = try table.makeCounted()
+    let known = try ledger.content(content) ?? ledger.make(content)
+    var merged = known
+    if !isWithdrawal { merged.counts.merge(believed(told, known.counts)) }
+    if change.operation == .insert { merged.absent = 0 }
+    merged.absent += before?.withdrawn[table.name]?.removeValue(forKey: content) ?? 0
+    if mayDiffer || table.mayConvert,
+      let target = before?.planned[table.name]?.removeValue(forKey: content.hashValue)
+    {
+      merged.absent += try target - table.counter.count(content)
+    }
+    merged.absent = max(0, min(merged.absent, merged.counts.present))
+    try ledger.write(merged, over: known)
+    try ledger.note(merged, at: sender)
+    // The next share says how many there are, where the sender has another number.
+    guard !isWithdrawal else { return true }
+    for share in shares where share.isForOne || told.present != merged.counts.present {
+      let rows = min(told.present, merged.counts.present + Self.insertLimit)
+      try UntoldRows.note(rows, with: content, of: table.name, for: share.number, on: connection)
+    }
+    return true
+  }
+}
+
+/// The rows of a share that only their content identifies: a diff says how many of them each replica has inserted and how many of those are
+/// deleted, so that its readers know which rows they have already.
+package final class SentContents {
+  private let tables: ContentTables
+  private let selections: [TableName: RowSelection]
+  private let holder: String
+  private let origin: [UInt8]
+  private var inScope: [TableName: ContentCounter] = [:]
+  /// Equal rows stand together.
+  private var last: (table: TableName, content: [UInt8], counts: CopyCounts)?
+
+  /// The one who has the rows that a share has sent.
+  static func holder(of share: Int64) -> String { "share:\(share)" }
+
+  /// - Parameters:
+  ///   - definitions: The tables as they travel.
+  ///   - share: The share.
+  ///   - incarnation: That of this database.
+  ///   - selections: Which rows are shared.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`, `ReplicationError`.
+  package init(
+    _ definitions: [TableDefinition], of share: ShareEntry, by incarnation: [UInt8],
+    _ selections: [TableName: RowSelection], _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws {
+    tables = try ContentTables(definitions, schema, needsRows: true, on: connection)
+    self.selections = selections
+    holder = Self.holder(of: share.number)
+    origin = incarnation
+  }
+
+  /// True if no table of the diff has such rows.
+  var isEmpty: Bool { tables.isEmpty }
+
+  /// What has become of rows that a change deletes, and that were not deleted here; nil for all others.
+  ///
+  /// They are here and not shared any more, or somebody else has withdrawn them.
+  ///
+  /// - Parameter receivers: The keys of the one recipient, who needs not be told of what they have brought; empty for several recipients.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func fate(
+    _ header: ChangesetTable, _ row: [ValueSlice], _ bytes: RawSpan, receivers: Set<String>
+  ) throws -> DepartedRows.Fate? {
+    guard let table = tables.table(of: header, row) else { return nil }
+    let content = table.content(row, bytes)
+    let rows = try table.counter.count(content)
+    if rows > 0, let selection = selections[table.name] {
+      let counter = inScope[table.name] ?? table.counter(in: selection)
+      inScope[table.name] = counter
+      if try counter.count(content) == 0 { return .departed }
+    }
+    guard let ledger = try table.counted(), let known = try ledger.content(content), known.absent > 0,
+      known.counts.present > 0, rows + known.absent >= known.counts.present
+    else { return nil }
+    return try receivers.contains(where: { try ledger.isHeld(known, by: $0) }) ? .theirs : .departed
+  }
+
+  /// How many rows with the content of a changed row there are, by the incarnations that have inserted them. What was inserted and deleted here
+  /// since the last share is counted now.
+  ///
+  /// - Returns: nil for a row that is known by its key.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func counts(_ header: ChangesetTable, _ row: [ValueSlice], _ bytes: RawSpan) throws -> CopyCounts? {
+    guard let table = tables.table(of: header, row) else { return nil }
+    let row = table.content(row, bytes)
+    if let last, last.table == table.name, last.content == row { return last.counts }
+    let counts = try table.count(row, insertedBy: origin, heldBy: holder)
+    last = (table.name, row, counts)
+    return counts
+  }
+}
+
+extension CountedTable.Content {
+  /// Counts the rows that were inserted and deleted in the table since it was counted last.
+  ///
+  /// - Parameters:
+  ///   - rows: How many there are now.
+  ///   - origin: The incarnation that has inserted them; nil to count deletions only.
+  /// - Returns: How many more there are than are counted.
+  @discardableResult
+  mutating func note(_ rows: Int64, insertedBy origin: [UInt8]?) -> Int64 {
+    let more = rows + absent - counts.present
+    if more < 0 {
+      counts.delete(-more)
+      return 0
+    }
+    guard let origin else { return more }
+    // A row that was refused may have been taken since.
+    let taken = min(absent, more)
+    absent -= taken
+    if more > taken { counts.insert(more - taken, by: origin) }
+    return 0
+  }
+}

@@ -1,0 +1,137 @@
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Rows that other copies of this database are known to have had, kept as if a stream had brought them: one of the dataset for the rows that
+/// all copies begin with, one of the replica that this database is a copy of for what that has shared.
+///
+/// So a share finds them like the rows that its recipients have brought: their deletions are told, and their INSERTs name the dataset or the
+/// replica, and the version that has changed since.
+package enum CopiedRows {
+  /// The sender of the rows that a dataset begins with.
+  package static let datasetSender = "dataset"
+
+  /// The sender of the rows of a share that the replica has sent which this database is a copy of.
+  package static func sender(of share: Int64) -> String { "copy:\(share)" }
+
+  /// Keeps the rows that the database has now as those with which a dataset begins.
+  ///
+  /// - Parameter dataset: Its id.
+  /// - Throws: `SQLiteError`; `ReplicationError` when the schema cannot be read.
+  package static func begin(dataset: [UInt8], on connection: borrowing SQLiteConnection) throws {
+    let schema = try SchemaReader(connection)
+    let vouchers = Vouchers(on: connection)
+    for entry in schema.entries where entry.kind == .table && Replicability.refusal(of: entry) == nil {
+      let definition = try schema.definition(of: entry)
+      try ContentTables([definition], schema, on: connection)[entry.name]?.countAll(
+        insertedBy: dataset, heldBy: datasetSender)
+      guard let table = KeyedTable(definition, definition) else { continue }
+      try note(table.sql, table, dataset, from: datasetSender, vouchers, on: connection)
+    }
+    try vouchers.flush()
+    try RowNameEntry.note(author: dataset, of: dataset, from: datasetSender, on: connection)
+  }
+
+  /// Notes what a replica has shared, which this database is a copy of or was restored from, as brought by that replica's streams.
+  ///
+  /// The streams of a copied replica go on without this database, which begins streams of its own. Those of a replica whose backup was
+  /// restored stay in the ledger until the first diff of the next stream, which says that it takes their place.
+  ///
+  /// - Parameters:
+  ///   - replica: The replica.
+  ///   - incarnation: That of this database.
+  ///   - newStream: Makes the name of a stream; nil if a backup was restored.
+  /// - Throws: `SQLiteError`; `ReplicationError` when a scope in the ledger is damaged; what `newStream` throws.
+  package static func separate(
+    from replica: [UInt8], as incarnation: [UInt8], newStream: (() throws -> [UInt8])?,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let schema = try SchemaReader(connection)
+    let vouchers = Vouchers(on: connection)
+    for var share in try ShareEntry.all(on: connection) {
+      let sender = sender(of: share.number)
+      let scope = try ShareScope(json: share.scope)
+      for shadow in try ShadowEntry.all(of: share.number, on: connection) {
+        defer { vouchers.reload() }
+        if let entry = schema.entry(named: shadow.table), entry.kind == .table {
+          let local = try schema.definition(of: entry)
+          let omitted =
+            try scope.table(shadow.table)?.omittedColumns(of: local)
+            ?? local.columns.map(\.name).filter { try !shadow.hasColumn($0, on: connection) }
+          let sent = try RowSelection(omitting: omitted).applied(to: local)
+          if let table = KeyedTable(sent, local),
+            try sent.columns.allSatisfy({ try shadow.hasColumn($0.name, on: connection) })
+          {
+            try note("main.\(shadow.name.quoted)", table, share.stream, from: sender, vouchers, on: connection)
+            try vouchers.flush()
+          }
+        }
+        try shadow.setAside(from: share.number, on: connection)
+      }
+      try RowNameEntry.note(author: replica, of: share.stream, from: sender, on: connection)
+      try CountedTable.rename(SentContents.holder(of: share.number), to: sender, on: connection)
+      guard let newStream else { continue }
+      share.stream = try newStream()
+      share.incarnation = incarnation
+      share.sequence = 0
+      share.last = nil
+      try share.write(on: connection)
+      try OutboxPart.removeAll(of: share.number, on: connection)
+      try AcknowledgementEntry.removeAll(of: share.number, on: connection)
+      try DeletionNotices.restart(share.number, on: connection)
+    }
+  }
+
+  /// Notes the rows of a table as brought by a stream.
+  private static func note(
+    _ source: String, _ table: KeyedTable, _ stream: [UInt8], from sender: String, _ vouchers: Vouchers,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let columns = table.columns.map { SQLText.identifier($0) }.joined(separator: ", ")
+    try connection.forEachRow(of: "SELECT \(columns) FROM \(source)") { row in
+      var writer = ChangesetWriter()
+      for column in table.columns.indices { writer.append(column: column, of: row) }
+      try writer.bytes.withRawSpan { bytes in
+        var position = 0
+        let slices = table.columns.map { _ in ValueSlice(verified: bytes, at: &position) }
+        guard table.hasKey(slices) else { return }
+        try vouchers.add(slices, bytes, of: table, stream: stream, from: sender, isOwn: true)
+      }
+    }
+  }
+}
+
+/// What is done about the first diff of somebody whose rows are mostly here already, with the same integer keys: one database is probably a copy
+/// of the other, and no dataset says so.
+public enum CopyPolicy: String, Sendable, CaseIterable {
+  /// The diff is refused (`from-copy`), and a person decides.
+  case ask
+  /// Rows with the same key are the same rows, if at least half of their other columns are equal. What differs is a conflict.
+  case same
+  /// Rows with the same key that differ are different rows: one of them gets another key.
+  case apart
+}
+
+/// How the integer keys of a first diff meet those that are here.
+struct MetKeys {
+  /// How many rows are equal to the ones with their keys here.
+  var equal = 0
+  /// How many are not, and are equal in at least half of their columns.
+  var different = 0
+
+  /// Why the diff is refused: the two databases seem to be copies.
+  var refusal: Refusal? {
+    guard different > 0, equal > different, equal > 1 else { return nil }
+    return Refusal(
+      .rejected, code: .fromCopy,
+      reason:
+        "\(equal) of its rows are here with the same keys and values, and \(different) with the same keys and some other values: its sender's "
+        + "database and this one seem to be copies of one database, and have been changed since. If they are, apply it with `--copies same`: "
+        + "these rows are the same rows then, and what differs is a conflict. If not, apply it with "
+        + "`--copies apart`: rows that differ are kept beside each other, with new keys. `buckia init DATABASE --dataset new` before a copy is made saves the question"
+    )
+  }
+}

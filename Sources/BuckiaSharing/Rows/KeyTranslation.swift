@@ -1,0 +1,492 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Puts the changes of a share into the keys that its rows have here.
+///
+/// Two replicas give the same integer key to different rows. A row whose key is taken here by another gets a new one, and everything
+/// that refers to it in the sender's diffs follows, now and later. Rows that are equal in every column are one row.
+final class KeyTranslation {
+  private let sender: [UInt8]
+  private let own: [UInt8]?
+  private let place: StreamPlace
+  private let names: RowNames
+  private let vouchers: Vouchers
+  private let connection: SQLiteConnection
+  private let changes: IncomingChanges
+  private let naming: RowNaming
+  private let tables: KeyedTables
+  private let columns: KeyColumns
+  /// The columns of each table of the diff, in its order.
+  private let layouts: [TableName: [TableName?]]
+  /// The tables of which the sender calls rows otherwise, as the ledger has it.
+  private let known: Set<TableName>
+  /// What the stream has said of rows that have other keys here: also of those that are not here any more.
+  private let brought: [TableName: TranslatedRows]
+
+  /// The keys here of rows that the sender calls otherwise, as far as this diff tells of them.
+  private var found: [TableName: [Int64: Int64]] = [:]
+  private var entries: Set<RowNameEntry> = []
+  /// Keys that rows of this diff have here, where some of them are called by others' names.
+  private var taken: [TableName: Set<Int64>] = [:]
+  /// Keys of this database by which the diff calls rows. Where such a row is gone here, it gets its key again, and no other row does.
+  private var recalled: [TableName: Set<Int64>] = [:]
+  private let told: ToldKeys
+  private let newKeys: NewKeys
+  private var greatest: [TableName: (regular: Int64, any: Int64)]?
+  /// What is done about the first diff of a copy; nil where this is none.
+  private let copies: CopyPolicy?
+  private var met = MetKeys()
+  /// Tables with rows that were taken for those that are here, because they are equal.
+  private var equal: Set<TableName> = []
+
+  /// - Returns: nil for a diff that has nothing to translate.
+  /// - Throws: `SQLiteError`, whatever the diff throws where it is damaged.
+  init?(
+    _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames, _ vouchers: Vouchers,
+    _ copies: CopyPolicy, on connection: borrowing SQLiteConnection
+  ) throws {
+    guard let sender = changes.claims.replica, let place = changes.place else { return nil }
+    brought = try VouchEntry.numbers(of: place.stream, from: changes.key.sender, on: connection)
+      .mapValues { TranslatedRows(of: $0) }.filter { try $0.value.exist(on: connection) }
+    let known = try RowNameEntry.tables(of: sender, on: connection).union(brought.keys)
+    naming = try changes.naming()
+    guard !changes.claims.ownKeys.isEmpty || !known.isEmpty || !naming.references.isEmpty else { return nil }
+    self.sender = sender
+    self.place = place
+    let isFirst = try place.isSnapshot && !RowNameEntry.hasStream(of: sender, on: connection)
+    self.copies = isFirst ? copies : nil
+    self.known = known
+    self.names = names
+    self.vouchers = vouchers
+    self.changes = changes
+    self.connection = SQLiteConnection(sharing: connection)
+    told = ToldKeys(on: connection)
+    newKeys = NewKeys(told, seed: changes.key.digest, on: connection)
+    self.own = try ReplicaIdentity.read(on: connection)?.replica
+    let authors = changes.definitions ?? []
+    let here = try schema.definitions(
+      of: authors.map { TableName($0.name) }
+        + authors.flatMap { $0.foreignKeys.map { TableName($0.parent) } }
+        + naming.links.map { TableName($0.key.parent) },
+      with: naming.links)
+    // Where both say what refers to what, both count.
+    var merged = Dictionary(authors.map { (TableName($0.name), $0) }) { first, _ in first }
+    for table in here {
+      let name = TableName(table.name)
+      if merged[name] == nil { merged[name] = table } else { merged[name]?.foreignKeys += table.foreignKeys }
+    }
+    tables = try KeyedTables.withLocal(here.map { TableName($0.name) }, authors, schema)
+    columns = KeyColumns(
+      Array(merged.values), keyed: changes.claims.ownKeys.union(known).union(naming.references.map(\.table)),
+      links: naming.links)
+    var layouts: [TableName: [TableName?]] = [:]
+    for table in authors {
+      let name = TableName(table.name)
+      layouts[name] = columns.tables(in: name, columns: table.changesetColumns)
+    }
+    self.layouts = layouts
+  }
+
+  // MARK: Deciding
+
+  /// Finds the keys of all rows, and puts the changes into them.
+  ///
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
+  func translated() throws -> IncomingChanges {
+    // Most diffs come where none of their rows can be in the way, and say nothing of others' keys.
+    let mayMeet = try changes.claims.ownKeys.contains { name in
+      try tables[name].map { try mayMeetOthers(in: $0) } ?? false
+    }
+    guard try mayMeet || !known.isEmpty || !naming.runs.isEmpty || !naming.references.isEmpty || reachEnd() else {
+      return changes
+    }
+    try recall()
+    let referred = try referredKeys()
+    for row in naming.references
+    where found[row.table]?[row.key] == nil && referred[row.table]?.contains(row.key) == true {
+      try take(row)
+    }
+    // A row that was taken for one that is here is another one, if what it refers to has got another key.
+    while true {
+      let before = found.mapValues(\.count)
+      equal = []
+      taken = found.mapValues { Set($0.values) }
+      try decideAll()
+      // Only at first no row has a new key.
+      if copies == .ask, let refusal = met.refusal { throw refusal }
+      let moved = Set(found.keys.filter { found[$0]?.count != before[$0] })
+      guard
+        equal.contains(where: {
+          !columns.referred(by: $0).subtracting([$0]).isDisjoint(with: moved) || moved.contains($0)
+        })
+      else { break }
+    }
+    guard !found.isEmpty || !known.isEmpty, let result = try rewritten() else { return changes }
+    hasChanges = true
+    return result
+  }
+
+  /// Whether any value of the changes is another one here.
+  private(set) var hasChanges = false
+
+  /// The keys with which rows that are inserted were sent, by their keys here, where the two differ; of tables alone of which the diff holds
+  /// rows anew.
+  private(set) var sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:]
+
+  /// The tables whose rows have other values here than at the sender.
+  var translatedTables: Set<TableName> {
+    let moved = known.union(found.keys)
+    return Set(layouts.filter { $0.value.contains { target in target.map { moved.contains($0) } ?? false } }.keys)
+  }
+
+  /// True if rows of a table may have the keys of others: those that are here, that came, or that others got from here.
+  private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
+    try vouchers.isHere(table) || vouchers.haveBrought(table) || told.exist(of: table)
+      || RowClocks.number(of: table.local, on: connection) != nil || Tombstones.exist(of: table.name, on: connection)
+  }
+
+  /// Finds out by which keys of this database the diff calls rows.
+  private func recall() throws {
+    guard let own else { return }
+    for row in naming.references where row.replica == own { recalled[row.table, default: []].insert(row.name) }
+    guard naming.runs.contains(where: { $0.names.contains { $0.replica == own } }) else { return }
+    var runs = NameRuns(naming.runs)
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      let names = runs.next()
+      guard let mine = names.first(where: { $0.replica == own }),
+        let table = reader.table.flatMap({ tables.table(of: $0) }),
+        let key = mine.key ?? table.integerKey(of: change.operation == .insert ? reader.new : reader.old, bytes)
+      else { return }
+      recalled[table.name, default: []].insert(key)
+    }
+  }
+
+  /// The keys of rows that the changes refer to, as far as the diff names any of their tables: what it says of others is of no use.
+  private func referredKeys() throws -> [TableName: Set<Int64>] {
+    let named = Set(naming.references.map(\.table))
+    var keys: [TableName: Set<Int64>] = [:]
+    guard !named.isEmpty else { return keys }
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
+      guard let header = reader.table, let targets = layouts[TableName(header.name)] else { return }
+      for row in [reader.old, reader.new] {
+        for (value, target) in zip(row, targets) where value.kind == .integer {
+          if let target, named.contains(target) { keys[target, default: []].insert(value.integer(in: bytes)) }
+        }
+      }
+    }
+    return keys
+  }
+
+  /// Learns what the sender calls a row that others refer to.
+  private func take(_ row: RowNaming.Reference) throws {
+    guard let table = tables[row.table],
+      let local = try local(RowNames.Name(replica: row.replica, key: row.name), table)
+    else { return }
+    try note(row.key, is: local, in: row.table)
+  }
+
+  /// The key here of a row that a replica calls something; nil where that is not known. A key of this database's own counts only for rows
+  /// that it has shared.
+  private func local(_ name: RowNames.Name, _ table: KeyedTable) throws -> Int64? {
+    if name.replica == own, try !told.contain(name.key, of: table) { return nil }
+    return try names.local(name, in: table, own: own)
+  }
+
+  /// Notes the key here of a row of the sender's.
+  private func note(_ key: Int64, is local: Int64, in table: TableName) throws {
+    // What is implied, or written down, need not be.
+    let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table)
+    guard try entry?.claimant != nil || implied(key, in: table) != local else { return }
+    found[table, default: [:]][key] = local
+    entries.insert(RowNameEntry(table: table, replica: sender, key: key, local: local))
+  }
+
+  private func decideAll() throws {
+    var runs = NameRuns(naming.runs)
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      let called = runs.next()
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }), changes.claims.ownKeys.contains(table.name)
+      else { return }
+      let row = change.operation == .insert ? reader.new : reader.old
+      guard let key = table.integerKey(of: row, bytes) else { return }
+      // Where nothing is, nothing is in the way.
+      guard
+        try !naming.runs.isEmpty || self.known.contains(table.name) || key > AutoIncrement.greatestIncomingID
+          || mayMeetOthers(in: table)
+      else { return }
+      let known = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
+      try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)
+    }
+  }
+
+  /// Finds the key here of one row.
+  ///
+  /// - Parameters:
+  ///   - key: Its key at the sender.
+  ///   - others: What other replicas call it, where the sender says so.
+  ///   - row: The whole row, for an INSERT.
+  private func decide(
+    _ key: Int64, _ others: [RowNames.Name], _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+  ) throws {
+    if let local = found[table.name]?[key] {
+      taken[table.name, default: []].insert(local)
+      return
+    }
+    // Those whose rows came by way of the sender may be unknown here, while the sender's own name is known.
+    for name in others + [RowNames.Name(replica: sender, key: key)] {
+      guard let local = try local(name, table), try isSame(name, local, row, table) else { continue }
+      if !naming.runs.isEmpty { taken[table.name, default: []].insert(local) }
+      try note(key, is: local, in: table.name)
+      return
+    }
+    guard let (values, bytes) = row else { return }
+    var candidates = others.map(\.key)
+    if !candidates.contains(key) { candidates.append(key) }
+    var chosen: Int64?
+    for candidate in candidates where taken[table.name]?.contains(candidate) != true {
+      let isMeant = others.contains { $0.replica == own && $0.key == candidate }
+      guard isMeant || recalled[table.name]?.contains(candidate) != true,
+        try isFree(candidate, for: values, bytes, table, isMeant: isMeant)
+      else { continue }
+      chosen = candidate
+      break
+    }
+    let local = try chosen ?? newKey(in: table)
+    if !naming.runs.isEmpty || local != key { taken[table.name, default: []].insert(local) }
+    try note(key, is: local, in: table.name)
+    for name in others.prefix(RowNames.limit) where name.replica != sender && name.replica != own {
+      entries.insert(
+        RowNameEntry(
+          table: table.name, replica: name.replica, key: name.key, local: local, claimant: changes.key.sender))
+    }
+  }
+
+  /// True if nothing speaks against it that a row here is the one that a name means.
+  ///
+  /// The key may have become that of another row: where others gave the row the name, where its replica has deleted it since, and where another
+  /// stream has brought the row that has a key of this database's own now. Then a row that is inserted has to have a value in common with
+  /// it that hardly two rows have by chance, unless the sender says that it shares with those who gave the row the name.
+  private func isSame(
+    _ name: RowNames.Name, _ local: Int64, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+  ) throws -> Bool {
+    guard let (values, bytes) = row else { return true }
+    if name.replica == own {
+      let brought = try table.withRow(forKey: local) { try vouchers.found($0, $1, of: table) }
+        .filter { $0.entry.stream != place.stream }
+      guard !brought.isEmpty, !brought.contains(where: { $0.row.isOwn }) else { return true }
+    } else {
+      guard let claimant = try names.entry(of: name, in: table.name)?.claimant,
+        name.replica != sender || !changes.claims.isSharedWith(claimant)
+      else { return true }
+    }
+    let here = try table.withRow(forKey: local) { try LocalRow($0, $1, of: table, on: connection) }
+    guard let here else {
+      // Others may not have heard that it is gone. Its replica may have given its key to another row; of one that refers to others, the hash
+      // depends on the keys that these have here.
+      let refers = layouts[table.name]?.enumerated().contains { $1 != nil && !table.keyPlaces.contains($0) } ?? false
+      guard name.replica == sender, !refers else { return true }
+      let deleted = try Tombstones.hash(of: RowNames.encoded(local), in: table.name, on: connection)
+      return deleted.map { $0 == table.contentHash(values, bytes) } ?? true
+    }
+    let equal = try equalPlaces(values, bytes, table, here)
+    return equal.count == values.count - table.keyPlaces.count
+      || equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
+  }
+
+  /// How many bytes an encoded value has at most that many rows may have, such as NULL or a word of two letters.
+  private static let commonLength = 4
+
+  /// Whether no other row has a key here: none at all, or one that is equal. A row that is gone has it as long as others have not been told: what
+  /// they say of it meanwhile would be taken for said of the next one.
+  ///
+  /// - Parameter isMeant: Whether the diff says that this database calls the row so.
+  private func isFree(
+    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool
+  ) throws -> Bool {
+    let here = try table.withRow(forKey: key) { own, keyBytes in
+      guard try table.finds(table.lookup, own, keyBytes, on: connection) else {
+        return (isHere: false, row: LocalRow?.none)
+      }
+      return (true, try LocalRow(own, keyBytes, of: table, on: connection))
+    }
+    guard here.isHere else {
+      guard key <= AutoIncrement.greatestIncomingID else { return false }
+      return try isMeant
+        || !told.contain(key, of: table) && !wasDeleted(key, of: table)
+          && vouchers.entries(withKey: key, of: table).isEmpty
+    }
+    guard let local = here.row else { return false }
+    let equalPlaces = try equalPlaces(row, bytes, table, local).count
+    let places = row.count - table.keyPlaces.count
+    guard equalPlaces == places else {
+      guard copies != nil else { return false }
+      // Rows that have little in common are different rows, whatever a person says.
+      guard 2 * equalPlaces >= places else { return false }
+      met.different += 1
+      return copies == .same
+    }
+    met.equal += 1
+    equal.insert(table.name)
+    return true
+  }
+
+  /// The columns outside of the key in which a row of the sender's equals one that is here.
+  private func equalPlaces(
+    _ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, _ local: LocalRow
+  ) throws -> [Int] {
+    let targets = layouts[table.name] ?? []
+    return try row.indices.filter { place in
+      guard !table.keyPlaces.contains(place) else { return false }
+      guard row[place].kind == .integer, place < targets.count, let target = targets[place] else {
+        return local.encoded(place) == bytes.array(row[place].encoded)
+      }
+      var writer = ChangesetWriter()
+      writer.append(integer: try translated(row[place].integer(in: bytes), target))
+      return local.encoded(place) == writer.bytes
+    }
+  }
+
+  /// True if it is remembered that the row with a key was deleted: what is said of that would be taken for said of the next one.
+  private func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
+    let bytes = RowNames.encoded(key)
+    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
+      return try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil
+    }
+    return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
+  }
+
+  /// A key that no row has, here or in the diff.
+  private func newKey(in table: KeyedTable) throws -> Int64 {
+    try newKeys.next(
+      in: table,
+      behind: {
+        [try greatestIncoming()[table.name]?.regular ?? 0]
+          + (recalled[table.name] ?? []).filter { $0 < NewKeys.limit }
+      },
+      unless: { key in try taken[table.name]?.contains(key) == true || !isUnused(key, in: table) })
+  }
+
+  /// True if no row has, or had, a key, as far as that is known.
+  private func isUnused(_ key: Int64, in table: KeyedTable) throws -> Bool {
+    let isHere = try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
+    return try !isHere && !told.contain(key, of: table) && !wasDeleted(key, of: table)
+      && vouchers.entries(withKey: key, of: table).isEmpty
+  }
+
+  /// The greatest key of each table in the diff, and the greatest below ``NewKeys/limit``.
+  private func greatestIncoming() throws -> [TableName: (regular: Int64, any: Int64)] {
+    if let greatest { return greatest }
+    var found: [TableName: (regular: Int64, any: Int64)] = [:]
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }),
+        let key = table.integerKey(of: change.operation == .insert ? reader.new : reader.old, bytes)
+      else { return }
+      let known = found[table.name] ?? (0, key)
+      found[table.name] = (key < NewKeys.limit ? max(known.regular, key) : known.regular, max(known.any, key))
+    }
+    greatest = found
+    return found
+  }
+
+  /// True if a row of a table that is keyed by this database has a key behind which too few are left.
+  private func reachEnd() throws -> Bool {
+    try changes.claims.ownKeys.contains {
+      try greatestIncoming()[$0].map { $0.any > AutoIncrement.greatestIncomingID } ?? false
+    }
+  }
+
+  // MARK: Rewriting
+
+  /// The key here of a row of the sender's.
+  private func translated(_ key: Int64, _ table: TableName) throws -> Int64 {
+    if let local = found[table]?[key] { return local }
+    return try known.contains(table) ? implied(key, in: table) : key
+  }
+
+  /// The key here of a row of the sender's, as far as this diff says nothing else. A row that has gone here keeps its key, so that what is said
+  /// of it later is not taken for said of another one.
+  private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
+    if let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return entry.local }
+    guard let row = try brought[table]?.row(RowNames.encoded(key), on: connection), row.hash != nil else { return key }
+    return RowNames.decoded(row.local) ?? key
+  }
+
+  /// The changes with the keys that their rows have here.
+  private func rewritten() throws -> IncomingChanges? {
+    let moved = known.union(found.keys)
+    let output = changes.changeset.makeEmpty()
+    var last: ChangesetTable?
+    var targets: [TableName?] = []
+    var isChanged = false
+    var writer = ChangesetWriter()
+    let resent = Set(changes.claims.resent.map { TableName($0.table) })
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      guard let header = reader.table else { return }
+      writer.removeAll()
+      if last != header {
+        writer.beginTable(header)
+        last = header
+        targets = (layouts[TableName(header.name)] ?? []).map { $0.flatMap { moved.contains($0) ? $0 : nil } }
+        if targets.allSatisfy({ $0 == nil }) || targets.count != header.columnCount { targets = [] }
+      }
+      if targets.isEmpty {
+        writer.append(change.range, of: bytes)
+      } else {
+        writer.beginChange(change.operation, isIndirect: change.isIndirect)
+        if change.operation != .insert { isChanged = try write(reader.old, bytes, targets, to: &writer) || isChanged }
+        if change.operation != .delete { isChanged = try write(reader.new, bytes, targets, to: &writer) || isChanged }
+        if change.operation == .insert, let table = tables.table(of: header), resent.contains(table.name) {
+          try noteSentKey(of: reader.new, bytes, targets, table)
+        }
+      }
+      try output.write(writer.bytes)
+    }
+    guard isChanged else { return nil }
+    var result = try changes.replacing(changeset: output)
+    result.withdrawals = changes.withdrawals
+    result.naming = changes.naming
+    return result
+  }
+
+  private func noteSentKey(
+    of row: [ValueSlice], _ bytes: RawSpan, _ targets: [TableName?], _ table: KeyedTable
+  ) throws {
+    guard table.hasKey(row) else { return }
+    var writer = ChangesetWriter()
+    for place in table.keyPlaces { _ = try write([row[place]], bytes, [targets[place]], to: &writer) }
+    let sent = table.key(row, bytes)
+    if writer.bytes != sent { sentKeys[table.name, default: [:]][writer.bytes] = sent }
+  }
+
+  /// - Returns: Whether any value is another one.
+  private func write(
+    _ row: [ValueSlice], _ bytes: RawSpan, _ targets: [TableName?], to writer: inout ChangesetWriter
+  ) throws -> Bool {
+    var isChanged = false
+    for (value, target) in zip(row, targets) {
+      guard let target, value.kind == .integer else {
+        writer.append(value, of: bytes)
+        continue
+      }
+      let key = value.integer(in: bytes)
+      let local = try translated(key, target)
+      if local != key { isChanged = true }
+      writer.append(integer: local)
+    }
+    return isChanged
+  }
+
+  // MARK: Afterwards
+
+  /// Writes down what has been found out, when the changes have been applied.
+  ///
+  /// - Throws: `SQLiteError`.
+  func finish() throws {
+    for entry in entries { try entry.write(on: connection) }
+    if !entries.isEmpty { names.reload() }
+  }
+}

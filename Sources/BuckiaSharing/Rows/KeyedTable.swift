@@ -1,0 +1,298 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A table of the database whose rows are known by their keys, and how the changes of a diff name those.
+///
+/// What is said of each of many rows is put together once.
+final class KeyedTable {
+  /// The table as it is here.
+  let local: TableDefinition
+  let name: TableName
+  let sql: String
+  /// For each column of the key, in its order, the place in the changeset.
+  let keyPlaces: [Int]
+  /// The names of the changeset's columns.
+  let columns: [String]
+  /// The places in the changeset of the columns that refer to other rows.
+  private(set) lazy var referringPlaces = columns.indices.filter { place in
+    local.foreignKeys.contains { $0.columns.contains { ASCIIName.matches($0, columns[place]) } }
+  }
+  /// True if the changeset has each column that the table has here.
+  private(set) lazy var hasAllColumns = local.columns.allSatisfy { column in
+    columns.contains { ASCIIName.matches($0, column.name) }
+  }
+  /// Where the hashes of the columns start.
+  let seeds: [StreamRowHash.Seed]
+  private let keySQL: [String]
+  private var conditions: [Int: String] = [:]
+  /// Looks up the row with a key.
+  private(set) lazy var lookup = "SELECT 1 FROM \(sql) WHERE \(condition(from: 1))"
+  /// Looks up the row with a key, by the key's bytes.
+  private(set) lazy var exactLookup = "SELECT 1 FROM \(sql) WHERE \(exactCondition(from: 1))"
+  /// Reads the columns of the changeset of the row with a key; nil where the table does not have all of them.
+  private(set) lazy var rowQuery: String? = {
+    guard columns.allSatisfy({ local.column(named: $0) != nil }) else { return nil }
+    let results = columns.map { SQLText.identifier($0) }.joined(separator: ", ")
+    return "SELECT \(results) FROM \(sql) WHERE \(condition(from: 1))"
+  }()
+  /// Chooses the row with a key among those that a stream has brought.
+  private(set) lazy var vouchCondition = keyPlaces.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
+
+  /// - Returns: nil where rows are not known by a key, or the key is another one here.
+  init?(_ author: TableDefinition, _ local: TableDefinition) {
+    guard !author.isKeyedByRowID, !local.isKeyedByRowID, local.module == nil, author.hasSameKey(as: local) else {
+      return nil
+    }
+    self.local = local
+    name = TableName(local.name)
+    sql = "main.\(name.quoted)"
+    keyPlaces = author.keyIndexes
+    columns = author.changesetColumns
+    seeds = columns.map { StreamRowHash.Seed(of: $0) }
+    keySQL = local.keySQL
+  }
+
+  /// Whether a row has a key without NULL. Others are known by their content alone.
+  func hasKey(_ row: [ValueSlice]) -> Bool {
+    keyPlaces.allSatisfy { row[$0].kind != .null && row[$0].isDefined }
+  }
+
+  /// True if more is known of a deleted row than its key.
+  func isWhole(_ row: [ValueSlice]) -> Bool {
+    keyPlaces.count == row.count || row.indices.contains { !keyPlaces.contains($0) && row[$0].kind != .null }
+  }
+
+  /// The values of a row's key, in the format of changesets.
+  func key(_ row: [ValueSlice], _ bytes: RawSpan) -> [UInt8] {
+    if keyPlaces.count == 1 { return bytes.array(row[keyPlaces[0]].encoded) }
+    return keyPlaces.flatMap { place in bytes.array(row[place].encoded) }
+  }
+
+  /// The integer that is the key of a row; nil for any other key.
+  func integerKey(of row: [ValueSlice], _ bytes: RawSpan) -> Int64? {
+    guard keyPlaces.count == 1, row[keyPlaces[0]].kind == .integer else { return nil }
+    return row[keyPlaces[0]].integer(in: bytes)
+  }
+
+  /// Does something with a row of which only the key is known, an integer.
+  func withRow<Result>(forKey key: Int64, _ body: ([ValueSlice], RawSpan) throws -> Result) rethrows -> Result {
+    var writer = ChangesetWriter()
+    writer.append(integer: key)
+    return try writer.bytes.withRawSpan { try body(row(withKey: $0), $0) }
+  }
+
+  /// A key such that keys which SQLite takes for the same are equal; nil where that cannot be told, because of a collating sequence
+  /// that is neither BINARY nor NOCASE.
+  func comparable(_ key: [UInt8]) -> [UInt8]? {
+    let collations = local.primaryKey.map { ASCIIName.folded(local.columns[$0].collation) }
+    if collations.allSatisfy({ $0 == "binary" }) { return key }
+    return collations.allSatisfy({ $0 == "binary" || $0 == "nocase" }) ? key.map { ASCIIName.folded($0) } : nil
+  }
+
+  /// A row of which only the key is known.
+  ///
+  /// - Parameter key: The values of the key, in the format of changesets.
+  func row(withKey key: RawSpan) -> [ValueSlice] {
+    var row = Array(repeating: ValueSlice.undefined, count: columns.count)
+    var position = 0
+    for place in keyPlaces { row[place] = ValueSlice(verified: key, at: &position) }
+    return row
+  }
+
+  /// Chooses the row of the table with a key, whose values are bound from a parameter on, counted from 1.
+  func condition(from start: Int, in table: String? = nil) -> String {
+    if table == nil, let known = conditions[start] { return known }
+    let prefix = table.map { "\($0)." } ?? ""
+    let condition = keySQL.enumerated().map { "\(prefix)\($1) = ?\(start + $0)" }.joined(separator: " AND ")
+    if table == nil { conditions[start] = condition }
+    return condition
+  }
+
+  /// The same, by the bytes of the key: one that only compares equal is another row.
+  private func exactCondition(from start: Int) -> String {
+    let isSame = keySQL.enumerated().map { "\($1) IS ?\(start + $0) COLLATE BINARY" }
+    return ([condition(from: start)] + isSame).joined(separator: " AND ")
+  }
+
+  /// Binds a row's key.
+  ///
+  /// - Parameter start: The index of the first parameter, from 0.
+  func bindKey(
+    _ row: [ValueSlice], _ bytes: RawSpan, to statement: borrowing SQLiteStatement, from start: Int = 0
+  ) throws {
+    for (index, place) in keyPlaces.enumerated() { try statement.bind(row[place], in: bytes, at: start + index) }
+  }
+
+  /// Runs a statement about a row's key, and says whether it has a result.
+  func finds(
+    _ sql: String, _ row: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    let prepared = try connection.cached(sql)
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try bindKey(row, bytes, to: prepared.statement)
+    return try prepared.statement.step()
+  }
+}
+
+/// The tables of a diff, as they are known by keys here.
+final class KeyedTables {
+  private var tables: [TableName: KeyedTable] = [:]
+  /// The one that was asked for last, as a changeset names it: its changes stand together.
+  private var last: (header: ChangesetTable, table: KeyedTable?)?
+
+  /// - Throws: `SQLiteError`.
+  init(_ definitions: [TableDefinition], _ schema: SchemaReader) throws {
+    for definition in definitions {
+      let name = TableName(definition.name)
+      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
+      tables[name] = KeyedTable(definition, try schema.definition(of: entry))
+    }
+  }
+
+  /// Whether a condition holds for any of the tables.
+  func contains(where condition: (KeyedTable) throws -> Bool) rethrows -> Bool {
+    try tables.values.contains(where: condition)
+  }
+
+  subscript(name: TableName) -> KeyedTable? { tables[name] }
+
+  /// The table of a change.
+  func table(of header: ChangesetTable) -> KeyedTable? {
+    if let last, last.header == header { return last.table }
+    let found = tables[TableName(header.name)]
+    last = (header, found)
+    return found
+  }
+}
+
+extension KeyedTables {
+  /// The tables of a diff, and others as they are here.
+  ///
+  /// - Parameters:
+  ///   - names: The others. Those that the diff has, or that are not here, do not count.
+  ///   - definitions: The tables of the diff.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`.
+  static func withLocal(
+    _ names: [TableName], _ definitions: [TableDefinition], _ schema: SchemaReader
+  ) throws -> KeyedTables {
+    let known = Set(definitions.map { TableName($0.name) })
+    var all = definitions
+    for name in names where !known.contains(name) {
+      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
+      all.append(try schema.definition(of: entry))
+    }
+    return try KeyedTables(all, schema)
+  }
+}
+
+/// Keys of rows, in the format of changesets: in memory while they are few, in a TEMP table beyond.
+final class KeySet {
+  private static let memoryLimit = 1 << 15
+
+  private let sets: KeySets
+  private var keys: Set<[UInt8]> = []
+  /// What its keys in the TEMP table have for a number; nil while they are in memory.
+  private var number: Int64?
+
+  fileprivate init(_ sets: KeySets) { self.sets = sets }
+
+  /// Adds a key, unless it is there.
+  ///
+  /// - Throws: `SQLiteError`.
+  func insert(_ key: [UInt8]) throws {
+    if number == nil, keys.count < Self.memoryLimit {
+      keys.insert(key)
+    } else {
+      try store(key, number ?? moveToTable())
+    }
+  }
+
+  private func moveToTable() throws -> Int64 {
+    try sets.makeTable()
+    let next = try 1 + (sets.connection.cachedInteger("SELECT max(number) FROM \(sets.table)") ?? 0)
+    number = next
+    for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) { try store(key, next) }
+    keys = []
+    return next
+  }
+
+  private func store(_ key: [UInt8], _ number: Int64) throws {
+    let insertion = try sets.connection.cached("INSERT OR IGNORE INTO \(sets.table) VALUES (?1, ?2)")
+    try insertion.statement.bind(number, at: 0)
+    try insertion.statement.bind(key, at: 1)
+    try insertion.statement.run()
+  }
+
+  /// True if a key is there.
+  ///
+  /// - Throws: `SQLiteError`.
+  func contains(_ key: [UInt8]) throws -> Bool {
+    guard let number else { return keys.contains(key) }
+    let query = try sets.connection.cached("SELECT 1 FROM \(sets.table) WHERE number = ?1 AND key = ?2")
+    defer { query.statement.reset() }
+    try query.statement.bind(number, at: 0)
+    try query.statement.bind(key, at: 1)
+    return try query.statement.step()
+  }
+
+  /// Gives each key. None may be added meanwhile.
+  ///
+  /// - Throws: `SQLiteError`; what `body` throws.
+  func forEach(_ body: ([UInt8]) throws -> Void) throws {
+    guard let number else { return try keys.forEach(body) }
+    try sets.connection.forEachRow(of: "SELECT key FROM \(sets.table) WHERE number = \(number)") {
+      try body($0.blob(at: 0))
+    }
+  }
+}
+
+/// Makes sets of keys, and empties the TEMP table that they share.
+final class KeySets {
+  fileprivate let table: String
+  fileprivate let connection: SQLiteConnection
+  private var hasTable = false
+
+  /// - Parameter name: Tells apart what is needed at the same time.
+  init(_ name: String, on connection: borrowing SQLiteConnection) {
+    table = "temp.\(SQLiteConnection.temporaryPrefix)key_set_\(name)"
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  func make() -> KeySet { KeySet(self) }
+
+  fileprivate func makeTable() throws {
+    hasTable = true
+    let columns = "number INTEGER NOT NULL, key BLOB NOT NULL, PRIMARY KEY (number, key)"
+    try connection.execute("CREATE TABLE IF NOT EXISTS \(table)(\(columns)) WITHOUT ROWID")
+  }
+
+  /// Forgets the keys of all sets, none of which may be used any more.
+  ///
+  /// - Throws: `SQLiteError`.
+  func clear() throws {
+    guard hasTable else { return }
+    // A rollback may have taken the table away.
+    try makeTable()
+    try connection.execute("DELETE FROM \(table)")
+    hasTable = false
+  }
+}
+
+extension Dictionary where Value == KeySet {
+  /// Adds a key to the set of something.
+  ///
+  /// - Throws: `SQLiteError`.
+  mutating func insert(_ key: [UInt8], of name: Key, in sets: KeySets) throws {
+    let set = self[name] ?? sets.make()
+    self[name] = set
+    try set.insert(key)
+  }
+}

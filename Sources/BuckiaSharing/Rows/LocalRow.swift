@@ -1,0 +1,253 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A row as it is here, in the columns of a changeset.
+struct LocalRow {
+  /// Its values, in the format of changesets.
+  let values: [UInt8]
+  /// Where each of them stands.
+  let slices: [ValueSlice]
+  /// Its hash as that of a stream.
+  let hash: UInt64
+
+  /// Looks up the row with the key of another one.
+  ///
+  /// - Returns: nil where there is none, or the table does not have all columns.
+  /// - Throws: `SQLiteError`.
+  init?(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, on connection: borrowing SQLiteConnection) throws {
+    guard let query = table.rowQuery else { return nil }
+    let prepared = try connection.cached(query)
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try table.bindKey(row, bytes, to: prepared.statement)
+    guard try prepared.statement.step() else { return nil }
+    var writer = ChangesetWriter()
+    for column in table.columns.indices { writer.append(column: column, of: prepared.statement) }
+    values = writer.bytes
+    let read = values.withRawSpan { span in
+      var position = 0
+      let slices = table.columns.map { _ in ValueSlice(verified: span, at: &position) }
+      return (slices, StreamRowHash(slices, span, table.seeds).value)
+    }
+    (slices, hash) = read
+  }
+
+  /// True if its key is spelled like that of another row, which only compares equal where the key has a collating sequence.
+  func hasSameKey(as row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) -> Bool {
+    table.keyPlaces.allSatisfy { encoded($0) == bytes.array(row[$0].encoded) }
+  }
+
+  /// A value, as a changeset has it.
+  func encoded(_ place: Int) -> [UInt8] { Array(values[slices[place].encoded]) }
+
+  /// The columns outside of the key in which another row has other values.
+  func changedPlaces(_ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) -> [Int] {
+    row.indices.filter { !header.isKey($0) && encoded($0) != bytes.array(row[$0].encoded) }
+  }
+}
+
+/// An earlier version of a row, put together from later ones.
+///
+/// Only the hash of the version is known. It is the sum of the hashes of its values (``StreamRowHash``), and each value is one that a later
+/// version still has unless it has changed in all of them. So the values are found by trying.
+struct RecoveredRow {
+  /// The values in the columns of the changeset, in its format.
+  let values: [[UInt8]]
+
+  /// How many combinations are tried at most.
+  private static let limit = 1 << 16
+
+  /// Finds the version that both an incoming row and the one here come from, or which somebody has deleted.
+  ///
+  /// - Parameters:
+  ///   - version: Its hash.
+  ///   - row: The incoming row; nil for a deleted one.
+  ///   - here: The row as it is here.
+  ///   - sent: The row as it was sent last; nil where it was not.
+  /// - Returns: nil where a value has changed in all of them.
+  init?(_ version: UInt64, of row: [[UInt8]]?, _ table: KeyedTable, beside here: LocalRow, _ sent: PeerShadow.SentRow?)
+  {
+    var choices: [[[UInt8]]] = []
+    var hashes: [[UInt64]] = []
+    for place in table.columns.indices {
+      let mine = here.encoded(place)
+      // A column that was not sent is no part of the version.
+      if let sent, sent.values[place] == nil {
+        choices.append([mine])
+        hashes.append([0])
+        continue
+      }
+      var values: [[UInt8]] = []
+      for value in [sent?.values[place], mine, row?[place]] {
+        if let value, !values.contains(value) { values.append(value) }
+      }
+      var found = values.map { StreamRowHash(ofEncoded: $0, table.seeds[place]).value }
+      // A column that is NULL here may have come with another stream only: then it is no part of the version, either.
+      if here.slices[place].kind == .null, sent == nil {
+        values.append(mine)
+        found.append(0)
+      }
+      choices.append(values)
+      hashes.append(found)
+    }
+    var chosen = [Int](repeating: 0, count: choices.count)
+    var sum = hashes.reduce(sent?.otherColumns ?? 0) { $0 &+ $1[0] }
+    let open = choices.indices.filter { choices[$0].count > 1 }
+    var attempts = 0
+    // Counts through the combinations like an odometer.
+    while sum != version {
+      attempts += 1
+      guard attempts < Self.limit else { return nil }
+      var index = 0
+      while true {
+        guard index < open.count else { return nil }
+        let place = open[index]
+        sum &-= hashes[place][chosen[place]]
+        chosen[place] = (chosen[place] + 1) % choices[place].count
+        sum &+= hashes[place][chosen[place]]
+        if chosen[place] != 0 { break }
+        index += 1
+      }
+    }
+    values = choices.indices.map { choices[$0][chosen[$0]] }
+  }
+
+  /// The columns outside of the key in which another row has other values.
+  func changedPlaces(_ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) -> [Int] {
+    row.indices.filter { !header.isKey($0) && values[$0] != bytes.array(row[$0].encoded) }
+  }
+}
+
+extension ChangesetWriter {
+  /// Appends an UPDATE of some columns to the values of a row; nothing where there are none.
+  ///
+  /// - Parameter old: Writes the old value of a column of the key, or of one that is changed.
+  mutating func appendUpdate(
+    of changed: [Int], to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, isIndirect: Bool = false,
+    old: (Int, inout ChangesetWriter) -> Void
+  ) {
+    guard !changed.isEmpty else { return }
+    let isChanged = Set(changed)
+    beginChange(.update, isIndirect: isIndirect)
+    for place in row.indices {
+      if header.isKey(place) || isChanged.contains(place) { old(place, &self) } else { appendUndefined() }
+    }
+    for place in row.indices {
+      if isChanged.contains(place) { append(row[place], of: bytes) } else { appendUndefined() }
+    }
+  }
+
+  /// Appends an UPDATE of a row that is here to the values of another.
+  mutating func appendUpdate(of here: LocalRow, to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) {
+    here.values.withRawSpan { mine in
+      appendUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header) {
+        $1.append(here.slices[$0], of: mine)
+      }
+    }
+  }
+
+  /// Appends how a row differs from the one here that it is known to be, where it is not known what was there: where something is, it is a
+  /// conflict.
+  mutating func appendUpdate(
+    ofUnknown here: LocalRow, to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable
+  ) {
+    appendUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header) {
+      if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.appendNull() }
+    }
+  }
+
+  /// Appends the edit of a row that is gone here: a conflict.
+  mutating func appendUpdate(ofMissing row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) {
+    let places = row.indices.filter { !header.isKey($0) && row[$0].isDefined }
+    appendUpdate(of: places, to: row, bytes, header) {
+      if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.appendNull() }
+    }
+  }
+}
+
+/// A hash of a row as a stream has it: the sum of the hashes of its values, so it follows a change of one column without the others.
+///
+/// It tells whether a row has been edited here since it came. Nobody gains by values that collide: a row of their own would count as
+/// unedited.
+struct StreamRowHash {
+  /// What the hashes of a column's values start from.
+  struct Seed {
+    fileprivate let value: UInt64
+
+    /// FNV-1a over the name of the column, in lower case.
+    init(of column: String) {
+      var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+      for byte in ASCIIName.folded(column).utf8 { hash = (hash ^ UInt64(byte)) &* StreamRowHash.prime }
+      value = (hash ^ 0xff) &* StreamRowHash.prime
+    }
+  }
+
+  private(set) var value: UInt64 = 0
+
+  init(_ value: UInt64 = 0) { self.value = value }
+
+  /// The hash of a whole row.
+  ///
+  /// - Parameter seeds: Those of the columns.
+  init(_ row: [ValueSlice], _ bytes: RawSpan, _ seeds: [Seed]) {
+    for place in row.indices where row[place].isDefined { add(row[place], bytes, seeds[place]) }
+  }
+
+  /// The hash of one value.
+  ///
+  /// - Parameter value: The value in the format of changesets.
+  init(ofEncoded value: [UInt8], _ seed: Seed) {
+    self.value = value.withRawSpan { Self.hash(of: $0, seed) }
+  }
+
+  mutating func add(_ value: ValueSlice, _ bytes: RawSpan, _ seed: Seed) {
+    self.value &+= Self.hash(of: bytes.extracting(value.encoded), seed)
+  }
+
+  mutating func remove(_ value: ValueSlice, _ bytes: RawSpan, _ seed: Seed) {
+    self.value &-= Self.hash(of: bytes.extracting(value.encoded), seed)
+  }
+
+  /// The hash of a number, as that of its eight bytes, the lowest first.
+  static func hash(of number: UInt64, _ seed: Seed) -> UInt64 {
+    var hash = (seed.value ^ number) &* mix
+    hash ^= hash >> 32
+    hash = hash &* mix
+    hash ^= hash >> 32
+    hash = hash &* mix
+    return hash ^ (hash >> 32)
+  }
+
+  private static let prime: UInt64 = 0x0000_0100_0000_01b3
+
+  private static let mix: UInt64 = 0xd6e8_feb8_6659_fd93
+
+  /// Multiplies and folds the value as a changeset has it, eight bytes at a time, so that sums tell rows apart. What a changeset
+  /// begins a value with tells its length.
+  static func hash(of value: RawSpan, _ seed: Seed) -> UInt64 {
+    var hash = seed.value
+    value.withUnsafeBytes { bytes in
+      var offset = 0
+      while offset + 8 <= bytes.count {
+        hash = (hash ^ UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))) &* mix
+        hash ^= hash >> 32
+        offset += 8
+      }
+      var rest: UInt64 = 0
+      while offset < bytes.count {
+        rest = rest << 8 | UInt64(bytes[offset])
+        offset += 1
+      }
+      hash = (hash ^ rest) &* mix
+    }
+    hash ^= hash >> 32
+    hash = hash &* mix
+    return hash ^ (hash >> 32)
+  }
+}

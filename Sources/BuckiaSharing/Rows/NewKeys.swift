@@ -1,0 +1,131 @@
+import BuckiaLedger
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The keys that rows of a diff get because their own ones are taken.
+///
+/// They are counted up from the greatest key that is in use, below a limit: so the application's keys stay below it, too, and neither a row
+/// of a diff nor a name in it uses the keys up. Where the last one is in use, any key is taken that is free.
+final class NewKeys {
+  /// New keys are below it.
+  static let limit: Int64 = 1 << 62
+  /// Where keys are looked for that are not counted up: JavaScript has these integers.
+  private static let scattered: Int64 = 1 << 52
+
+  private let told: ToldKeys
+  private let hash: SipHash
+  private let connection: SQLiteConnection
+  private var last: [TableName: Int64] = [:]
+  private var attempts: UInt64 = 0
+
+  /// - Parameter seed: Bytes that the author of the diff cannot choose, such as a digest of it: the keys that are not counted up follow from
+  ///   them, and are the same each time.
+  init(_ told: ToldKeys, seed: [UInt8], on connection: borrowing SQLiteConnection) {
+    self.told = told
+    hash = SipHash(key: Array(seed.prefix(16)))
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  /// The next key.
+  ///
+  /// - Parameters:
+  ///   - table: The table.
+  ///   - others: Keys below ``limit`` that the diff has or names, looked up once.
+  ///   - isTaken: True for a key that a row has.
+  /// - Throws: `SQLiteError`; what the closures throw.
+  func next(
+    in table: KeyedTable, behind others: () throws -> [Int64], unless isTaken: (Int64) throws -> Bool
+  ) throws -> Int64 {
+    let last = try self.last[table.name] ?? others().reduce(greatest(of: table)) { max($0, $1) }
+    self.last[table.name] = last
+    if last < Self.limit - 1 {
+      self.last[table.name] = last + 1
+      return last + 1
+    }
+    while true {
+      attempts += 1
+      let key = hash.hash(Sum128(), attempts).low % UInt64(Self.scattered)
+      let candidate = Self.scattered + Int64(key)
+      if try !isTaken(candidate) { return candidate }
+    }
+  }
+
+  /// The greatest key below ``limit`` that is in use here.
+  private func greatest(of table: KeyedTable) throws -> Int64 {
+    let column = table.local.keySQL[0]
+    var sequence: Int64 = 0
+    if table.local.isAutoIncrement {
+      let query = "SELECT seq FROM main.sqlite_sequence WHERE name = ?1 COLLATE NOCASE"
+      try connection.forEachRow(ofCached: query, binding: [table.local.name]) { sequence = $0.integer(at: 0) }
+    }
+    let others = [
+      try connection.cachedInteger("SELECT max(\(column)) FROM \(table.sql) WHERE \(column) < \(Self.limit)"),
+      try RowNameEntry.greatest(below: Self.limit, in: table.name, on: connection),
+      try told.greatest(below: Self.limit, of: table),
+    ]
+    return others.reduce(max(0, sequence)) { max($0, $1 ?? 0) }
+  }
+}
+
+/// The keys of the rows that shares have told others of, as their shadows have them: also those of rows that are gone here, until the
+/// shares have told of that.
+final class ToldKeys {
+  private struct Shadow {
+    let name: String
+    let column: String
+    let greatest: Int64
+
+    var lookup: String { "SELECT 1 FROM \(name) WHERE \(column) = ?1" }
+  }
+
+  private let connection: SQLiteConnection
+  private var shadows: [TableName: [Shadow]] = [:]
+
+  init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
+
+  /// Whether others may call a row by an integer key because they got it from here.
+  ///
+  /// - Throws: `SQLiteError`.
+  func contain(_ key: Int64, of table: KeyedTable) throws -> Bool {
+    for shadow in try shadows(of: table) where key <= shadow.greatest {
+      if try table.withRow(forKey: key, { try table.finds(shadow.lookup, $0, $1, on: connection) }) { return true }
+    }
+    return false
+  }
+
+  /// True if others have got rows of a table.
+  ///
+  /// - Throws: `SQLiteError`.
+  func exist(of table: KeyedTable) throws -> Bool { try !shadows(of: table).isEmpty }
+
+  /// The greatest of a table below a limit; nil for none.
+  ///
+  /// - Throws: `SQLiteError`.
+  func greatest(below limit: Int64, of table: KeyedTable) throws -> Int64? {
+    try shadows(of: table).compactMap { shadow in
+      guard shadow.greatest >= limit else { return shadow.greatest }
+      return try connection.cachedInteger(
+        "SELECT max(\(shadow.column)) FROM \(shadow.name) WHERE \(shadow.column) < \(limit)")
+    }.max()
+  }
+
+  /// The shadows that have rows of a table.
+  private func shadows(of table: KeyedTable) throws -> [Shadow] {
+    if let known = shadows[table.name] { return known }
+    var found: [Shadow] = []
+    if table.local.primaryKey.count == 1 {
+      let column = table.local.columns[table.local.primaryKey[0]].name
+      let name = SQLText.identifier(column)
+      for entry in try ShadowEntry.all(ofRowsIn: table.name, on: connection) {
+        // The key may have been renamed since.
+        guard try entry.hasColumn(column, on: connection) else { continue }
+        let shadow = "main.\(entry.name.quoted)"
+        if let greatest = try connection.cachedInteger("SELECT max(\(name)) FROM \(shadow)") {
+          found.append(Shadow(name: shadow, column: name, greatest: greatest))
+        }
+      }
+    }
+    shadows[table.name] = found
+    return found
+  }
+}

@@ -1,0 +1,259 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaDiff
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What a share says of its rows that others have brought, so that its readers find those that they have already: which replicas these come
+/// from, which keys they have there, and which version was taken from there, where the row has changed since.
+package struct SentNames {
+  /// The tables whose rows have integer keys that this replica gives out itself.
+  package private(set) var ownKeys: [TableName] = []
+  /// What others call the rows.
+  package private(set) var naming = RowNaming()
+
+  /// Looks up the rows that a changeset changes, and those that they refer to.
+  ///
+  /// - Parameters:
+  ///   - changeset: The changes.
+  ///   - definitions: Its tables.
+  ///   - share: The share.
+  ///   - baseline: The rows that it deletes without having sent them.
+  ///   - contents: Its rows that only their content identifies.
+  ///   - scope: What is shared.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
+  package init(
+    in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry, _ baseline: Baseline,
+    _ contents: SentContents, _ scope: ShareScope, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws {
+    let connection = SQLiteConnection(sharing: connection)
+    naming.links = scope.keyLinks
+    let links = naming.links
+    let here = try schema.definitions(of: definitions.map { TableName($0.name) }, with: links)
+    let keyed = here.namesWithOwnKeys(links)
+    ownKeys = definitions.map { TableName($0.name) }.filter { keyed.contains($0) }
+    let columns = KeyColumns(here, keyed: keyed, links: links)
+    let tables = try KeyedTables(definitions, schema)
+    let names = RowNames(Vouchers(on: connection), on: connection)
+    var named: Set<TableName> = []
+    let parents = try KeyedTables(here, schema)
+    for name in Set(here.map { TableName($0.name) }) {
+      if let table = parents[name], try names.mayName(table) { named.insert(name) }
+    }
+    guard !named.isEmpty || !contents.isEmpty else { return }
+    let versions = TakenVersions(on: connection)
+    let readers =
+      try AcknowledgementEntry.all(of: share.number, on: connection).map(\.replica)
+      + ReplicaSigners.apart(readersOf: share.number, on: connection)
+    let layouts = Dictionary(
+      definitions.map { table in
+        let name = TableName(table.name)
+        let targets = columns.tables(in: name, columns: table.changesetColumns)
+        return (name, targets.map { target in target.flatMap { named.contains($0) ? $0 : nil } })
+      }, uniquingKeysWith: { first, _ in first })
+    var runs = NamedRuns()
+    // Rows of the diff are named where they are.
+    var changed: [TableName: [ClosedRange<Int64>]] = [:]
+    let referred = Set(layouts.values.joined().compactMap { $0 })
+    var references: [TableName: [Int64: [RowNames.Sent]]] = [:]
+    func called(
+      _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ name: TableName
+    ) throws -> ([RowNames.Sent], key: Int64?) {
+      let row = change.operation == .insert ? reader.new : reader.old
+      guard named.contains(name), let table = tables.table(of: header), table.hasKey(row) else { return ([], nil) }
+      let key = keyed.contains(name) ? table.integerKey(of: row, bytes) : nil
+      let isUnknown = change.operation == .delete && baseline.gone[name]?.contains(table.key(row, bytes)) == true
+      let found = try names.names(of: row, bytes, key: key, in: table, for: readers) { entry, brought in
+        switch change.operation {
+        case .insert: try versions.changed(since: entry, brought, row, bytes, of: table)
+        case .delete: try isUnknown ? versions.taken(from: entry, brought, table.key(row, bytes)) : nil
+        case .update: nil
+        }
+      }
+      if change.operation == .delete, key != nil {
+        // What is gone may give its key to another row.
+        try names.markDeleted(row, bytes, of: table, unlessHereOn: connection)
+      } else if let key, referred.contains(name) {
+        if let last = changed[name]?.last, last.upperBound < key, last.upperBound + 1 == key {
+          changed[name]?.removeLast()
+          changed[name]?.append(last.lowerBound...key)
+        } else {
+          changed[name, default: []].append(key...key)
+        }
+      }
+      return (found, key)
+    }
+    try Changesets.forEachChange(of: changeset) { change, reader, bytes in
+      guard let header = reader.table else { return }
+      let name = TableName(header.name)
+      let row = change.operation == .insert ? reader.new : reader.old
+      if let counts = try contents.counts(header, row, bytes) {
+        runs.add(counts)
+      } else {
+        let (found, key) = try called(change, reader, bytes, header, name)
+        runs.add(found, for: key)
+      }
+      guard let targets = layouts[name] else { return }
+      for values in [reader.old, reader.new] {
+        for (place, target) in targets.enumerated() where place < values.count && values[place].kind == .integer {
+          guard let target, tables[name].map({ target != name || !$0.keyPlaces.contains(place) }) ?? true else {
+            continue
+          }
+          let key = values[place].integer(in: bytes)
+          guard references[target]?[key] == nil, let parent = parents[target] else { continue }
+          references[target, default: [:]][key] = try parent.withRow(forKey: key) {
+            try names.names(of: $0, $1, key: key, in: parent, for: readers)
+          }
+        }
+      }
+    }
+    naming.runs = runs.finished
+    let changedKeys = changed.mapValues { KeyIntervals($0) }
+    naming.references = references.sorted { $0.key.text < $1.key.text }.flatMap { table, rows in
+      rows.filter { changedKeys[table]?.contains($0.key) != true }.sorted { $0.key < $1.key }.flatMap { key, names in
+        names.map { RowNaming.Reference(table: table, key: key, replica: $0.name.replica, name: $0.name.key) }
+      }
+    }
+  }
+}
+
+/// Gathers what neighbouring rows are called.
+private struct NamedRuns {
+  private struct Run {
+    var count: Int64 = 0
+    let shape: [Shape]
+    var keys: [[Int64]]
+    var versions: [[UInt64]]
+  }
+
+  /// A replica, whether it calls the rows otherwise than this database does, and whether they have changed since they came from there.
+  private struct Shape: Equatable {
+    let replica: [UInt8]
+    let isOther: Bool
+    let isChanged: Bool
+    var copies: CopyCounts.Count?
+  }
+
+  private var runs: [Run] = []
+  private var isNamed = false
+
+  /// Adds a row.
+  ///
+  /// - Parameters:
+  ///   - names: What it is called; empty where this database alone calls it anything.
+  ///   - key: Its integer key here; nil for a key that is the same everywhere.
+  mutating func add(_ names: [RowNames.Sent], for key: Int64?) {
+    if !names.isEmpty { isNamed = true }
+    let shape = names.map {
+      Shape(replica: $0.name.replica, isOther: key != nil && $0.name.key != key, isChanged: $0.version != nil)
+    }
+    if runs.last?.shape != shape {
+      runs.append(Run(shape: shape, keys: shape.map { _ in [] }, versions: shape.map { _ in [] }))
+    }
+    let last = runs.count - 1
+    runs[last].count += 1
+    for (place, name) in names.enumerated() {
+      if shape[place].isOther { runs[last].keys[place].append(name.name.key) }
+      if let version = name.version { runs[last].versions[place].append(version) }
+    }
+  }
+
+  /// Adds a row that only its content identifies.
+  mutating func add(_ counts: CopyCounts) {
+    isNamed = true
+    let origins = counts.byOrigin.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    let shape = origins.map { Shape(replica: $0.key, isOther: false, isChanged: false, copies: $0.value) }
+    if runs.last?.shape != shape {
+      runs.append(Run(shape: shape, keys: shape.map { _ in [] }, versions: shape.map { _ in [] }))
+    }
+    runs[runs.count - 1].count += 1
+  }
+
+  /// The runs; none where no row has a name.
+  var finished: [RowNaming.Run] {
+    guard isNamed else { return [] }
+    return runs.map { run in
+      RowNaming.Run(
+        count: run.count,
+        names: run.shape.indices.map {
+          RowNaming.Names(
+            replica: run.shape[$0].replica, keys: run.keys[$0], versions: run.versions[$0], copies: run.shape[$0].copies
+          )
+        })
+    }
+  }
+}
+
+/// The versions of rows that were last taken from the streams of others: their hashes, as these streams have sent them.
+final class TakenVersions {
+  /// What is looked up of a stream's rows of a table once.
+  private struct Stream {
+    /// The columns that the stream has, in lower case; nil where that is not known.
+    let columns: Set<String>?
+    let hasUntaken: Bool
+    let hasTranslated: Bool
+  }
+
+  /// Stands for the version of a row of which none was taken.
+  private static let none: UInt64 = 0
+
+  private let connection: SQLiteConnection
+  private var streams: [VouchEntry: Stream] = [:]
+
+  init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
+
+  private func stream(_ entry: VouchEntry) throws -> Stream {
+    if let known = streams[entry] { return known }
+    let state = try StateEntry.all(on: connection).first {
+      $0.owner == .sender(entry.sender) && $0.stream == entry.stream && $0.table == entry.table
+    }
+    let found = Stream(
+      columns: try state.map { Set(try TableState($0, at: connection.path).columns.map { ASCIIName.folded($0) }) },
+      hasUntaken: try UntakenRows(of: entry.number).exist(on: connection),
+      hasTranslated: try TranslatedRows(of: entry.number).exist(on: connection))
+    streams[entry] = found
+    return found
+  }
+
+  /// The version of a row that was taken from a stream last.
+  ///
+  /// - Parameters:
+  ///   - brought: What the stream has said of the row last.
+  ///   - key: The row's key here, in the format of changesets.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func taken(from entry: VouchEntry, _ brought: VouchedRow, _ key: [UInt8]) throws -> UInt64 {
+    let stream = try stream(entry)
+    let translated =
+      try stream.hasTranslated ? TranslatedRows(of: entry.number).hash(ofLocal: key, on: connection) : nil
+    switch try stream.hasUntaken ? UntakenRows(of: entry.number).version(of: key, on: connection) : nil {
+    case nil: return translated ?? brought.hash
+    case UntakenRows.Version.none?: return Self.none
+    // What was kept is the hash of the row here, which is another one where keys differ.
+    case .hash(let hash)?: return translated == nil ? hash : Self.none
+    }
+  }
+
+  /// The same where a row is another one now; nil where it is not.
+  ///
+  /// - Parameters:
+  ///   - row: The row as it is sent.
+  ///   - table: Its table, as it is sent.
+  /// - Throws: As ``taken(from:_:_:)``.
+  func changed(
+    since entry: VouchEntry, _ brought: VouchedRow, _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable
+  ) throws -> UInt64? {
+    let stream = try stream(entry)
+    var hash = StreamRowHash()
+    for (place, column) in table.columns.enumerated()
+    where row[place].isDefined && stream.columns?.contains(ASCIIName.folded(column)) ?? true {
+      hash.add(row[place], bytes, table.seeds[place])
+    }
+    if !stream.hasUntaken, hash.value == brought.hash { return nil }
+    let key = table.key(row, bytes)
+    let isTaken = try !stream.hasUntaken || UntakenRows(of: entry.number).version(of: key, on: connection) == nil
+    return try isTaken && hash.value == brought.hash ? nil : taken(from: entry, brought, key)
+  }
+}

@@ -1,0 +1,319 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Which changes of a share only pass on what others have done, or repeat what was shared with others: those keep the ids of the diffs that
+/// have said it first.
+///
+/// A value counts as passed on as long as it is what the diff of another has made it here, or what a diff of this database has said. What
+/// was edited here since, and what is not known any more, has the id of the share. A row that others have brought is as old as any where it is
+/// not known which diff has: that it is shared here for the first time does not make it later.
+package struct PassedOnChanges {
+  /// Where the changes come from, in their order.
+  package private(set) var runs: [OriginRun] = []
+  /// Whether any of them comes from another diff.
+  package private(set) var exist = false
+
+  /// How many runs there are at most: beyond, changes count as made here.
+  private static let runLimit = 100_000
+
+  /// Looks for them.
+  ///
+  /// - Parameters:
+  ///   - changeset: The changes that are sent.
+  ///   - definitions: Their tables.
+  ///   - withdrawals: Which of them withdraw rows.
+  ///   - id: The diff.
+  ///   - naming: What others call the rows: it says which of them others have brought.
+  ///   - goesBack: Whether the diff may reach those that the changes come from. Then it also says of tables without a clock where
+  ///     changes come from, as far as that is known.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
+  package init(
+    in changeset: TemporaryBuffer, of definitions: [TableDefinition],
+    withdrawals: [(count: Int64, isWithdrawal: Bool)], by id: KSUID, _ naming: [RowNaming.Run], goesBack: Bool,
+    _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws {
+    let tables = try KeyedTables(definitions, schema)
+    let hasShared = try ShareEntry.all(on: connection).contains { $0.sequence > 0 }
+    var sources: [TableName: Source] = [:]
+    for definition in definitions {
+      guard let table = tables[TableName(definition.name)] else { continue }
+      let stamps = try StampedRows(of: table.local, includingOwn: hasShared, on: connection)
+      if try stamps != nil || goesBack && RowClocks.number(of: table.local, on: connection) == nil {
+        sources[table.name] = Source(table, stamps)
+      }
+    }
+    guard !sources.isEmpty || !naming.isEmpty else { return }
+    let known =
+      sources.isEmpty
+      ? nil : (try TakenChanges(of: sources.values.map(\.table.local), on: connection), try SentValues(on: connection))
+    var withdrawn = WithdrawalRuns(withdrawals)
+    var naming = NameRuns(naming)
+    try Changesets.forEachChange(of: changeset) { change, reader, bytes in
+      var run = OriginRun(count: 1, diff: id, isWithdrawal: withdrawn.next())
+      let called = naming.next()
+      if !run.isWithdrawal, runs.count < Self.runLimit, let table = reader.table.flatMap({ tables.table(of: $0) }),
+        let found = try known.flatMap({ taken, sent in
+          try sources[table.name]?.origin(of: change, reader, bytes, taken, sent, id)
+        }) ?? Self.unknownOrigin(of: change, reader, table, called, id),
+        try !isKept(change, reader, bytes, table, on: connection)
+      {
+        run = found
+        exist = true
+      }
+      if let last = runs.indices.last, runs[last].diff == run.diff, runs[last].columns == run.columns,
+        runs[last].isWithdrawal == run.isWithdrawal
+      {
+        runs[last].count += 1
+      } else {
+        runs.append(run)
+      }
+    }
+  }
+
+  /// Where an INSERT comes from whose row others have brought, by a diff that is not known.
+  private static func unknownOrigin(
+    of change: Change, _ reader: ChangesetReader, _ table: KeyedTable, _ called: [NameRuns.Name], _ id: KSUID
+  ) -> OriginRun? {
+    guard change.operation == .insert, !called.isEmpty, called.allSatisfy({ $0.copies == nil }) else { return nil }
+    if called.contains(where: { $0.version == nil }) { return OriginRun(count: 1, diff: .minimum) }
+    let edited = reader.new.indices.filter { !table.keyPlaces.contains($0) }.map { ($0, id) }
+    return OriginRun(count: 1, diff: .minimum, columns: Dictionary(uniqueKeysWithValues: edited))
+  }
+
+  /// True if a row is sent again that another's diff was to delete: its INSERT is later than that.
+  private func isKept(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ table: KeyedTable,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard change.operation == .insert, table.hasKey(reader.new) else { return false }
+    return try KeptRows.contain(table.key(reader.new, bytes), of: table.name, on: connection)
+  }
+
+  /// A table, and what is known of where its rows come from.
+  private struct Source {
+    let table: KeyedTable
+    private let stamps: StampedRows?
+    private let columns: [String]
+
+    init(_ table: KeyedTable, _ stamps: StampedRows?) {
+      self.table = table
+      self.stamps = stamps
+      columns = table.columns.map { ASCIIName.folded($0) }
+    }
+
+    /// Where a change comes from; nil where all of it was done here.
+    func origin(
+      of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ taken: TakenChanges, _ sent: SentValues,
+      _ id: KSUID
+    ) throws -> OriginRun? {
+      let row = change.operation == .insert ? reader.new : reader.old
+      guard table.hasKey(row) else { return nil }
+      let key = table.key(row, bytes)
+      let stamped = try stamps?.row(key, isHere: change.operation != .delete)
+      let known = stamps == nil ? taken.diff(ofRow: key, in: table.name, isHere: change.operation != .delete) : nil
+      guard change.operation != .delete else {
+        return (known ?? stamped?.deletion?.diff).map { OriginRun(count: 1, diff: $0) }
+      }
+      // The key of an UPDATE is among its old values only.
+      let keyed = zip(reader.new, row).map { $0.isDefined ? $0 : $1 }
+      var columns: [Int: KSUID] = [:]
+      let places = reader.new.indices.filter { reader.new[$0].isDefined && !table.keyPlaces.contains($0) }
+      for place in places {
+        columns[place] = try setter(of: place, in: keyed, bytes, key, stamped, taken, sent)
+      }
+      if change.operation == .insert {
+        guard let insertion = known ?? stamped?.insertion?.diff else { return nil }
+        for place in places {
+          let setter = columns[place] ?? id
+          columns[place] = setter > insertion ? setter : nil
+        }
+        return OriginRun(count: 1, diff: insertion, columns: columns)
+      }
+      guard let first = columns.values.first else { return nil }
+      return columns.count == places.count && columns.values.allSatisfy { $0 == first }
+        ? OriginRun(count: 1, diff: first) : OriginRun(count: 1, diff: id, columns: columns)
+    }
+
+    /// The diff that has set a column of a row to what it is; nil where that is not known, or was done here.
+    private func setter(
+      of place: Int, in row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ stamped: StampedRows.Row?,
+      _ taken: TakenChanges, _ sent: SentValues
+    ) throws -> KSUID? {
+      let column = columns[place]
+      let diff = taken.diff(of: column, row[place], bytes, inRow: key, of: table.name)
+      guard stamps != nil else { return diff }
+      guard let setter = stamped?.columns[column] else { return nil }
+      let isAsSet = try setter.isOwn ? sent.hasSent(setter.diff, place, of: row, bytes, key, table) : diff != nil
+      return isAsSet ? setter.diff : nil
+    }
+  }
+}
+
+/// What the diffs of shares have said of rows, as far as the shadows of these shares still have it: who shares a row with several people one
+/// after the other says the same, and not something later each time.
+final class SentValues {
+  private let connection: SQLiteConnection
+  private let shares: [Int64: ShareEntry]
+  private var shadows: [Int64: PeerShadow] = [:]
+  private var sharesOfDiffs: [KSUID: Int64?] = [:]
+  /// The rows that were looked up last: most columns of a row were sent by one share.
+  private var last: (key: [UInt8], table: TableName, share: Int64, values: [[UInt8]?]?)?
+
+  /// - Throws: `SQLiteError`.
+  init(on connection: borrowing SQLiteConnection) throws {
+    self.connection = SQLiteConnection(sharing: connection)
+    shares = Dictionary(try ShareEntry.all(on: connection).map { ($0.number, $0) }) { first, _ in first }
+  }
+
+  /// Whether a diff was shared with a value, as far as is known: nothing else has been sent to the same people since.
+  ///
+  /// - Parameters:
+  ///   - place: The column of the row.
+  ///   - key: The row's key.
+  func hasSent(
+    _ diff: KSUID, _ place: Int, of row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
+  ) throws -> Bool {
+    try values(sentBy: diff, row, bytes, key, table)?[place] == bytes.array(row[place].encoded)
+  }
+
+  /// Whether a diff was shared with another value than a row has.
+  ///
+  /// - Parameters: As those of ``hasSent(_:_:of:_:_:_:)``.
+  func hasSentOther(
+    _ diff: KSUID, _ place: Int, of row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
+  ) throws -> Bool {
+    guard let value = try values(sentBy: diff, row, bytes, key, table)?[place], let number = try share(of: diff),
+      shadows[number]?.placesSentAsTheyAre(of: table).contains(place) == true
+    else { return false }
+    return value != bytes.array(row[place].encoded)
+  }
+
+  /// The values of a row as the share of a diff has them; nil where it has none, or is not known.
+  private func values(
+    sentBy diff: KSUID, _ row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
+  ) throws -> [[UInt8]?]? {
+    guard let number = try share(of: diff), let share = shares[number] else { return nil }
+    if let last, last.key == key, last.table == table.name, last.share == number { return last.values }
+    let shadow = try shadows[number] ?? PeerShadow(of: share, isBeforeSnapshot: true, on: connection)
+    shadows[number] = shadow
+    let values = try shadow.values(row, bytes, of: table)
+    last = (key, table.name, number, values)
+    return values
+  }
+
+  private func share(of diff: KSUID) throws -> Int64? {
+    if let known = sharesOfDiffs[diff] { return known }
+    let share = try OutboxEntry.share(of: diff, on: connection)
+    sharesOfDiffs[diff] = .some(share)
+    return share
+  }
+}
+
+/// What the diffs of others have made of rows here, as far as the ledger keeps it: what a row has since is told from that.
+final class TakenChanges {
+  private struct Row {
+    /// The diff that has inserted or deleted it; nil where that is not known.
+    var diff: KSUID?
+    /// True if it has deleted it.
+    var isDeletion = false
+    /// The hashes of values, and the diffs that have set them, by columns in lower case.
+    var values: [String: (hash: UInt64, diff: KSUID)] = [:]
+  }
+
+  private var rows: [TableName: [[UInt8]: Row]] = [:]
+  private var seeds: [String: StreamRowHash.Seed] = [:]
+
+  /// Reads it.
+  ///
+  /// - Parameter tables: The tables that count.
+  /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
+  init(of tables: [TableDefinition], on connection: borrowing SQLiteConnection) throws {
+    let tables = Dictionary(tables.map { (TableName($0.name), $0) }) { first, _ in first }
+    var reader = EffectReader()
+    for entry in try AppliedEffects.entries(on: connection) {
+      let parts = try reader.parts(of: entry.number, on: connection)
+      if parts.isEmpty, entry.hasWritten {
+        // Nobody knows which of the rows are as it has left them.
+        rows = [:]
+      }
+      for part in parts {
+        let columns = Dictionary(part.tables.map { (TableName($0.name), $0.columns) }) { first, _ in first }
+        try Changesets.forEachChange(of: TemporaryBuffer(part.changes)) { change, reader, bytes in
+          guard let header = reader.table else { return }
+          let name = TableName(header.name)
+          guard let table = tables[name], let columns = columns[name], columns.count == header.columnCount else {
+            return
+          }
+          try note(change, reader, bytes, table, name, columns.map { ASCIIName.folded($0) }, by: entry.diff)
+        }
+      }
+    }
+  }
+
+  private func note(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ table: TableDefinition, _ name: TableName,
+    _ columns: [String], by diff: KSUID?
+  ) throws {
+    let old = change.operation == .insert ? reader.new : reader.old
+    guard let key = Self.key(old, bytes, table, columns) else { return }
+    var row = change.operation == .update ? rows[name]?[key] ?? Row() : Row()
+    if change.operation != .update { (row.diff, row.isDeletion) = (diff, change.operation == .delete) }
+    if change.operation != .delete {
+      for (place, column) in columns.enumerated() where reader.new[place].isDefined {
+        row.values[column] = diff.map { (hash(reader.new[place], bytes, column), $0) }
+      }
+    }
+    rows[name, default: [:]][key] = row
+  }
+
+  private static func key(
+    _ row: [ValueSlice], _ bytes: RawSpan, _ table: TableDefinition, _ columns: [String]
+  ) -> [UInt8]? {
+    guard !table.isKeyedByRowID else { return nil }
+    var key: [UInt8] = []
+    for column in table.primaryKey {
+      guard let place = columns.firstIndex(of: ASCIIName.folded(table.columns[column].name)), row[place].isDefined
+      else { return nil }
+      key += bytes.array(row[place].encoded)
+    }
+    return key
+  }
+
+  private func hash(_ value: ValueSlice, _ bytes: RawSpan, _ column: String) -> UInt64 {
+    let seed = seeds[column] ?? StreamRowHash.Seed(of: column)
+    seeds[column] = seed
+    var hash = StreamRowHash()
+    hash.add(value, bytes, seed)
+    return hash.value
+  }
+
+  /// The diff that has inserted a row which is here, or deleted one that is not; nil where that was done here, or is not known.
+  func diff(ofRow key: [UInt8], in table: TableName, isHere: Bool) -> KSUID? {
+    rows[table]?[key].flatMap { $0.isDeletion == isHere ? nil : $0.diff }
+  }
+
+  /// The diff that has made a column what it is; nil where it was edited here since, or nothing is known.
+  ///
+  /// - Parameter value: What the column is.
+  func diff(of column: String, _ value: ValueSlice, _ bytes: RawSpan, inRow key: [UInt8], of table: TableName) -> KSUID?
+  {
+    guard let known = rows[table]?[key]?.values[column], known.hash == hash(value, bytes, column) else { return nil }
+    return known.diff
+  }
+
+  /// Whether a diff is known to have made a column something else than it is.
+  ///
+  /// - Parameters: As those of ``diff(of:_:_:inRow:of:)``.
+  func isOther(
+    than diff: KSUID, _ column: String, _ value: ValueSlice, _ bytes: RawSpan, inRow key: [UInt8],
+    of table: TableName
+  ) -> Bool {
+    guard let known = rows[table]?[key]?.values[column], known.diff == diff else { return false }
+    return known.hash != hash(value, bytes, column)
+  }
+}

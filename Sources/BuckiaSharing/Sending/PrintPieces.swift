@@ -1,0 +1,152 @@
+import BuckiaDiff
+import SQLiteFiles
+
+/// The prints of a table's leaves as the ledger keeps them: in pieces that end where a hash says so, so that a leaf more or less
+/// changes one piece and leaves the others.
+///
+/// A print has 24 bytes: the rowid of the leaf's first row and the two halves of the hash, big-endian. A hash of zeros is that of a leaf
+/// of which nothing is known.
+enum PrintPieces {
+  private static let printBytes = 24
+  /// A piece ends behind one hash of so many on average.
+  private static let usualCount: UInt64 = 64
+  private static let limit = 512
+
+  /// Divides prints into pieces.
+  static func pieces(of prints: [LeafPrint]) -> [Int64: [UInt8]] {
+    var pieces: [Int64: [UInt8]] = [:]
+    var first: Int64?
+    var bytes: [UInt8] = []
+    for print in prints {
+      let start = first ?? print.firstRowID
+      first = start
+      append(UInt64(bitPattern: print.firstRowID), to: &bytes)
+      append(print.hash.high, to: &bytes)
+      append(print.hash.low, to: &bytes)
+      if print.hash.low % usualCount == 0 || bytes.count >= limit * printBytes {
+        pieces[start] = bytes
+        first = nil
+        bytes = []
+      }
+    }
+    if let first { pieces[first] = bytes }
+    return pieces
+  }
+
+  private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+    withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  /// Puts pieces together again.
+  ///
+  /// - Returns: nil where they are not as they were made.
+  static func prints(in pieces: [Int64: [UInt8]]) -> [(firstRowID: Int64, hash: PageHash?)]? {
+    var prints: [(firstRowID: Int64, hash: PageHash?)] = []
+    for (first, bytes) in pieces.sorted(by: { $0.key < $1.key }) {
+      guard !bytes.isEmpty, bytes.count % printBytes == 0 else { return nil }
+      for place in stride(from: 0, to: bytes.count, by: printBytes) {
+        let (rowID, hash) = print(at: place, in: bytes)
+        guard place > 0 || rowID == first else { return nil }
+        if let last = prints.last, rowID <= last.firstRowID { return nil }
+        prints.append((rowID, hash))
+      }
+    }
+    return prints
+  }
+
+  private static func print(at place: Int, in bytes: [UInt8]) -> (Int64, PageHash?) {
+    func number(_ offset: Int) -> UInt64 {
+      bytes.withUnsafeBytes { UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: place + offset, as: UInt64.self)) }
+    }
+    let hash = PageHash(high: number(8), low: number(16))
+    return (Int64(bitPattern: number(0)), hash == PageHash(high: 0, low: 0) ? nil : hash)
+  }
+
+  /// Forgets the hashes of the leaves that rows are on, or would be.
+  ///
+  /// - Parameter keys: The keys of the rows.
+  static func forgetting(_ keys: Set<Int64>, in pieces: [Int64: [UInt8]]) -> [Int64: [UInt8]] {
+    guard let known = prints(in: pieces), !known.isEmpty else { return [:] }
+    var hashes = known.map(\.hash)
+    var leaf = 0
+    for key in keys.sorted() {
+      while leaf + 1 < known.count, known[leaf + 1].firstRowID <= key { leaf += 1 }
+      hashes[leaf] = nil
+    }
+    return self.pieces(
+      of: zip(known, hashes).map { LeafPrint(firstRowID: $0.firstRowID, hash: $1 ?? PageHash(high: 0, low: 0)) })
+  }
+}
+
+/// The prints of the leaves by which the rows of a table are found by their key, as the ledger keeps them: in pieces that end where a hash
+/// says so, as ``PrintPieces`` do.
+///
+/// A piece begins with the key that follows its last leaf. Each print has 16 bytes of hash, big-endian, and the first key of its leaf. Keys have
+/// their length in four bytes before them; an empty one is no key.
+enum KeyPrintPieces {
+  /// A piece ends behind one hash of so many on average.
+  private static let usualCount: UInt64 = 64
+  private static let limit = 512
+
+  /// Divides prints into pieces, by the first key of each.
+  static func pieces(of prints: [KeyPrint]) -> [[UInt8]: [UInt8]] {
+    var pieces: [[UInt8]: [UInt8]] = [:]
+    var start = 0
+    for (index, print) in prints.enumerated() {
+      let isLast = index + 1 == prints.count
+      guard isLast || print.hash.low % usualCount == 0 || index - start + 1 >= limit else { continue }
+      var bytes: [UInt8] = []
+      append(print.span.upper, to: &bytes)
+      for print in prints[start...index] {
+        withUnsafeBytes(of: (print.hash.high.bigEndian, print.hash.low.bigEndian)) { bytes.append(contentsOf: $0) }
+        append(print.span.lower, to: &bytes)
+      }
+      pieces[prints[start].span.lower ?? []] = bytes
+      start = index + 1
+    }
+    return pieces
+  }
+
+  private static func append(_ key: [UInt8]?, to bytes: inout [UInt8]) {
+    withUnsafeBytes(of: UInt32(key?.count ?? 0).bigEndian) { bytes.append(contentsOf: $0) }
+    bytes.append(contentsOf: key ?? [])
+  }
+
+  /// The prints of pieces, those of a piece in their order.
+  ///
+  /// - Returns: nil where they are not as they were made.
+  static func prints(in pieces: [[UInt8]: [UInt8]]) -> [KeyPrint]? {
+    var prints: [KeyPrint] = []
+    for (first, bytes) in pieces {
+      var rest = bytes[...]
+      guard let end = takeKey(from: &rest) else { return nil }
+      let start = prints.count
+      var starts: [(key: [UInt8], hash: PageHash)] = []
+      while !rest.isEmpty {
+        guard let high = takeNumber(8, from: &rest), let low = takeNumber(8, from: &rest),
+          let key = takeKey(from: &rest)
+        else { return nil }
+        starts.append((key, PageHash(high: high, low: low)))
+      }
+      for (index, (key, hash)) in starts.enumerated() {
+        let next = index + 1 < starts.count ? starts[index + 1].key : end
+        prints.append(
+          KeyPrint(span: KeySpan(from: key.isEmpty ? nil : key, to: next.isEmpty ? nil : next), hash: hash))
+      }
+      guard start < prints.count, prints[start].span.lower ?? [] == first else { return nil }
+    }
+    return prints
+  }
+
+  private static func takeNumber(_ count: Int, from bytes: inout ArraySlice<UInt8>) -> UInt64? {
+    guard bytes.count >= count else { return nil }
+    defer { bytes = bytes.dropFirst(count) }
+    return bytes.prefix(count).reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  private static func takeKey(from bytes: inout ArraySlice<UInt8>) -> [UInt8]? {
+    guard let count = takeNumber(4, from: &bytes), bytes.count >= count else { return nil }
+    defer { bytes = bytes.dropFirst(Int(count)) }
+    return Array(bytes.prefix(Int(count)))
+  }
+}

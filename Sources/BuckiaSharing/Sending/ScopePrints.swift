@@ -1,0 +1,334 @@
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteFiles
+import SQLiteSchemas
+
+/// What the pages of shared tables tell of where their rows may have changed since they were shared last.
+///
+/// The prints of a table's leaves are kept with its shadow. A leaf with the same print holds the same rows, and whether these are in the
+/// scope has not changed either, as long as that depends on each row alone. So only rows on other leaves are compared.
+/// `Schemas/ledger.md` says when this holds.
+package struct ScopePrints {
+  private struct Table {
+    let definition: TableDefinition
+    let basis: [UInt8]
+    let key: [UInt8]
+    /// What the leaves hold, by rowid; nil for a WITHOUT ROWID table.
+    let leaves: [LeafPrint]?
+    /// What the leaves hold by which rows are found by their key; nil where the key is the rowid, or cannot be followed.
+    let keys: (index: KeyIndex, prints: [KeyPrint])?
+    /// Whether the key is the rowid, so that leaves tell which keys may differ.
+    let isKeyedByInteger: Bool
+    /// The shadow whose prints were read, and these.
+    let known: (shadow: Int64, entry: PrintEntry)?
+
+    /// What the ledger keeps of it.
+    var pieces: [PrintEntry.Place: [UInt8]] {
+      var pieces: [PrintEntry.Place: [UInt8]] = [:]
+      for (first, prints) in PrintPieces.pieces(of: leaves ?? []) { pieces[.rowID(first)] = prints }
+      for (first, prints) in KeyPrintPieces.pieces(of: keys?.prints ?? []) { pieces[.key(first)] = prints }
+      return pieces
+    }
+  }
+
+  private var tables: [TableName: Table] = [:]
+
+  /// Reads the pages of the tables that a scope names.
+  ///
+  /// - Parameters:
+  ///   - share: The number of the share; nil where there is none yet.
+  ///   - key: The secret of the hashes of tables that have none yet: `PrintEntry.keyBytes` random bytes.
+  ///   - connection: One inside a write transaction that has not written anything yet.
+  /// - Throws: `SQLiteError`, `LedgerError`.
+  package init(
+    of scope: ShareScope, share: Int64?, newKey key: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws {
+    let candidates = scope.tables.filter(\.choosesByRowAlone)
+    guard !candidates.isEmpty, let pages = try CommittedPages(on: connection) else { return }
+    let schema = try SchemaReader(connection)
+    let shadows = try share.map { try ShadowEntry.all(of: $0, on: connection) } ?? []
+    for shared in candidates {
+      guard let entry = schema.entry(named: shared.name), entry.kind == .table else { continue }
+      let definition = try schema.definition(of: entry)
+      let shadow = shadows.first { $0.table == shared.name }?.number
+      let known = try shadow.flatMap { number in
+        try PrintEntry.read(of: number, on: connection).map { (shadow: number, entry: $0) }
+      }
+      let secret = known?.entry.key ?? key
+      let isKeyedByInteger = try definition.isKeyedByInteger(on: connection)
+      let index = isKeyedByInteger ? nil : try KeyIndex(of: definition, on: connection)
+      let (leaves, keyPrints) = try pages.prints(
+        of: definition.isWithoutRowID ? nil : shared.name, index, key: secret)
+      guard definition.isWithoutRowID ? keyPrints != nil : leaves != nil else { continue }
+      let keys = index.flatMap { index in keyPrints.map { (index: index, prints: $0) } }
+      let basis = "\(pages.pageSize)\n\(entry.sql)\n\(ShareScope(tables: [shared]).json)"
+      tables[shared.name] = Table(
+        definition: definition, basis: Array(basis.utf8), key: secret, leaves: leaves, keys: keys,
+        isKeyedByInteger: isKeyedByInteger, known: known)
+    }
+  }
+
+  /// The rows that may differ from a shadow; nothing of tables that have to be compared row by row.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func candidates(
+    for rows: ScopeRows, _ shadow: Shadow, on connection: borrowing SQLiteConnection
+  ) throws -> [TableName: CandidateRows] {
+    var candidates: [TableName: CandidateRows] = [:]
+    for (name, table) in tables where rows.choosesByRowAlone(name) {
+      guard let known = table.known, let entry = shadow.entry(of: name), known.shadow == entry.number,
+        known.entry.basis == table.basis
+      else { continue }
+      let older = PrintedState(known.entry.pieces)
+      candidates[name] = try Self.candidates(of: table, since: older, entry, on: connection)
+    }
+    return candidates
+  }
+
+  private static func candidates(
+    of table: Table, since older: PrintedState?, _ shadow: ShadowEntry, on connection: borrowing SQLiteConnection
+  ) throws -> CandidateRows? {
+    guard let older else { return nil }
+    let changed = table.leaves.map { KeyIntervals(from: older.leaves, to: $0) }
+    if table.isKeyedByInteger { return changed.map { $0.ranges.isEmpty ? .some(.none) : .within($0) } ?? nil }
+    if let changed, changed.ranges.isEmpty, older.changedKeys.isEmpty { return .some(.none) }
+    guard let (index, keys) = table.keys, !older.keys.isEmpty else { return nil }
+    guard let (before, now) = KeyPrint.differences(of: older.keys, keys) else { return nil }
+    if table.leaves == nil, before.isEmpty, now.isEmpty, older.changedKeys.isEmpty { return .some(.none) }
+    if let leaves = table.leaves {
+      let known = Set(older.leaves.compactMap(\.hash))
+      guard KeyPrint.isFew(leaves.count { !known.contains($0.hash) }, of: leaves.count) else { return nil }
+    }
+    let listed = try CandidateKeys(for: shadow.number, index, on: connection)
+    do {
+      let name = TableName(table.definition.name)
+      if let changed {
+        guard let rowID = table.definition.rowIDName else { return nil }
+        try listed.add(changed, by: rowID, of: name)
+      }
+      try listed.add(now, of: name)
+      try listed.add(before, of: shadow.name)
+      for key in older.changedKeys { try listed.add(key) }
+    } catch is ChangesetError {
+      // The ledger has what nobody has written: all rows are compared.
+      return nil
+    }
+    return .listed(in: listed.list)
+  }
+
+  /// Keeps the prints with a shadow that has been moved to the rows which are shared now, and removes those of an earlier state.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func write(for rows: ScopeRows, _ shadow: Shadow, on connection: borrowing SQLiteConnection) throws {
+    for name in shadow.tables {
+      guard let number = shadow.entry(of: name)?.number else { continue }
+      guard let table = tables[name], rows.choosesByRowAlone(name) else {
+        try PrintEntry.remove(of: number, on: connection)
+        continue
+      }
+      try CandidateKeys.remove(for: number, on: connection)
+      // A shadow that was made anew may have the number of the one before, whose prints are gone.
+      let known = try table.known?.shadow == number && PrintEntry.exists(of: number, on: connection) ? table.known : nil
+      try PrintEntry(basis: table.basis, key: table.key, pieces: table.pieces)
+        .write(of: number, over: known?.entry, on: connection)
+      if let left = try rows.leftOutKeys(of: table.definition, isKeyedByInteger: table.isKeyedByInteger) {
+        // They are looked at again, whether they change or what they refer to.
+        try Self.forget(left, of: number, on: connection)
+      }
+    }
+  }
+
+  // MARK: Rows that were changed in a shadow
+
+  /// The keys of rows that have been changed in a shadow without being shared.
+  struct ChangedKeys {
+    /// How many are remembered: with more rows that have changed, nothing is known of any.
+    private static let limit = 1 << 16
+
+    fileprivate private(set) var integers: Set<Int64> = []
+    fileprivate private(set) var others: Set<[UInt8]> = []
+
+    /// Adds the key of a row, where it is the rowid.
+    mutating func add(_ key: Int64) { if !areMany { integers.insert(key) } }
+
+    /// Adds the key of a row.
+    ///
+    /// - Parameter key: Its values, in the format of changesets.
+    mutating func add(_ key: [UInt8]) { if !areMany { others.insert(key) } }
+
+    /// Stops knowing them one by one: nothing is known of any row then.
+    mutating func addAll() { isAll = true }
+
+    private var isAll = false
+
+    fileprivate var areMany: Bool { isAll || integers.count + others.count > Self.limit }
+  }
+
+  /// Forgets what is known of leaves whose rows have been changed in a shadow without being shared, or keeps the keys of these.
+  ///
+  /// - Parameters:
+  ///   - keys: The keys of the rows.
+  ///   - shadow: The number of the shadow.
+  /// - Throws: `SQLiteError`.
+  static func forget(_ keys: ChangedKeys, of shadow: Int64, on connection: borrowing SQLiteConnection) throws {
+    guard let known = try PrintEntry.read(of: shadow, on: connection) else { return }
+    var pieces = known.pieces
+    if !keys.integers.isEmpty {
+      let leaves = PrintPieces.forgetting(keys.integers, in: PrintedState.leafPieces(of: pieces))
+      pieces = pieces.filter { if case .rowID = $0.key { false } else { true } }
+      for (first, prints) in leaves { pieces[.rowID(first)] = prints }
+    }
+    for key in keys.others { pieces[.changedKey(key)] = [] }
+    let isFollowed = keys.others.isEmpty || pieces.keys.contains { if case .key = $0 { true } else { false } }
+    guard isFollowed, !keys.areMany else { return try PrintEntry.remove(of: shadow, on: connection) }
+    try PrintEntry(basis: known.basis, key: known.key, pieces: pieces).write(of: shadow, over: known, on: connection)
+  }
+}
+
+/// The prints of a table as they were when its shadow was as it is.
+private struct PrintedState {
+  let leaves: [(firstRowID: Int64, hash: PageHash?)]
+  let keys: [KeyPrint]
+  let changedKeys: [[UInt8]]
+
+  /// - Returns: nil where the pieces are not as they were made.
+  init?(_ pieces: [PrintEntry.Place: [UInt8]]) {
+    var keyPieces: [[UInt8]: [UInt8]] = [:]
+    var changedKeys: [[UInt8]] = []
+    for (place, bytes) in pieces {
+      switch place {
+      case .rowID: break
+      case .key(let first): keyPieces[first] = bytes
+      case .changedKey(let key): changedKeys.append(key)
+      }
+    }
+    guard let leaves = PrintPieces.prints(in: Self.leafPieces(of: pieces)),
+      let keys = KeyPrintPieces.prints(in: keyPieces)
+    else { return nil }
+    self.leaves = leaves
+    self.keys = keys
+    self.changedKeys = changedKeys
+  }
+
+  static func leafPieces(of pieces: [PrintEntry.Place: [UInt8]]) -> [Int64: [UInt8]] {
+    var found: [Int64: [UInt8]] = [:]
+    for case (.rowID(let first), let bytes) in pieces { found[first] = bytes }
+    return found
+  }
+}
+
+extension SharedTable {
+  /// The beginning of parameters that comparing adds to a condition.
+  private static let reservedParameters = "buckia_"
+
+  /// Whether a row is shared depends, by all that the scope says of the table, on the row alone.
+  fileprivate var choosesByRowAlone: Bool {
+    guard parents.isEmpty else { return false }
+    return condition.map { RowExpression.dependsOnRowAlone($0, withoutParameters: Self.reservedParameters) } ?? true
+  }
+}
+
+extension TableDefinition {
+  /// Whether the key is the rowid under another name.
+  fileprivate func isKeyedByInteger(on connection: borrowing SQLiteConnection) throws -> Bool {
+    guard !isKeyedByRowID, !isWithoutRowID, primaryKey.count == 1 else { return false }
+    // Any other key has an index, that of `INTEGER PRIMARY KEY DESC`, too.
+    return try connection.integer(
+      "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'", binding: [name]) == nil
+  }
+}
+
+/// Lists the keys of the rows of a table that may differ from its shadow, in a TEMP table.
+final class CandidateKeys {
+  let list: KeyList
+  private let connection: SQLiteConnection
+  private let names: [String]
+
+  /// The name of the list for a shadow.
+  static func name(for shadow: Int64) -> String { "\(SQLiteConnection.temporaryPrefix)candidates_\(shadow)" }
+
+  /// Makes an empty list.
+  ///
+  /// - Throws: `SQLiteError`.
+  init(for shadow: Int64, _ index: KeyIndex, on connection: borrowing SQLiteConnection) throws {
+    list = KeyList(name: Self.name(for: shadow), columnCount: index.columns.count)
+    self.connection = SQLiteConnection(sharing: connection)
+    names = index.columns.map { SQLText.identifier($0) }
+    // What is one key in the table has to be one here.
+    let columns = zip(list.columns, index.collations).map { "\($0) COLLATE \(SQLText.identifier($1)) NOT NULL" }
+    try Self.remove(for: shadow, on: connection)
+    try connection.execute(
+      """
+      CREATE TABLE \(list.sql)(\(columns.joined(separator: ", ")), PRIMARY KEY (\(list.columns.joined(separator: ", ")))) \
+      WITHOUT ROWID
+      """)
+  }
+
+  /// Removes the list for a shadow.
+  ///
+  /// - Throws: `SQLiteError`.
+  static func remove(for shadow: Int64, on connection: borrowing SQLiteConnection) throws {
+    try connection.execute("DROP TABLE IF EXISTS temp.\(name(for: shadow))")
+  }
+
+  /// Adds the keys of rows by their rowids. Rows with NULL in the key are not added.
+  ///
+  /// - Parameter rowID: The name by which the rowid can be asked for.
+  /// - Throws: `SQLiteError`.
+  func add(_ rows: KeyIntervals, by rowID: String, of table: TableName) throws {
+    let adding = try connection.prepare("\(insertion(of: table)) WHERE \(rowID) BETWEEN ?1 AND ?2")
+    for range in rows.ranges {
+      try adding.bind(range.lowerBound, at: 0)
+      try adding.bind(range.upperBound, at: 1)
+      try adding.run()
+    }
+  }
+
+  /// Adds the keys of a table that are in spans.
+  ///
+  /// - Throws: `SQLiteError`; `ChangesetError` for a span whose keys are none.
+  func add(_ spans: [KeySpan], of table: TableName) throws {
+    for span in spans {
+      var terms: [String] = []
+      var bounds: [[UInt8]] = []
+      for (bound, comparison) in [(span.lower, ">="), (span.upper, "<")] {
+        guard let bound else { continue }
+        let parameters = names.indices.map { "?\(bounds.count * names.count + $0 + 1)" }.joined(separator: ", ")
+        terms.append("(\(names.joined(separator: ", "))) \(comparison) (\(parameters))")
+        bounds.append(bound)
+      }
+      let condition = terms.isEmpty ? "" : " WHERE \(terms.joined(separator: " AND "))"
+      try run(insertion(of: table) + condition, bounds)
+    }
+  }
+
+  /// Adds a key.
+  ///
+  /// - Parameter key: Its values, in the format of changesets.
+  /// - Throws: `SQLiteError`; `ChangesetError` where it is none.
+  func add(_ key: [UInt8]) throws {
+    try run(
+      "INSERT OR IGNORE INTO \(list.sql) VALUES (\(names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))", [key])
+  }
+
+  private func insertion(of table: TableName) -> String {
+    "INSERT OR IGNORE INTO \(list.sql) SELECT \(names.joined(separator: ", ")) FROM main.\(table.quoted)"
+  }
+
+  private func run(_ sql: String, _ keys: [[UInt8]]) throws {
+    let prepared = try connection.cached(sql)
+    defer { prepared.statement.clearBindings() }
+    for (index, key) in keys.enumerated() {
+      let bytes = key.span.bytes
+      var position = 0
+      for column in names.indices {
+        try prepared.statement.bind(
+          ValueSlice(reading: bytes, at: &position), in: bytes, at: index * names.count + column)
+      }
+    }
+    try prepared.statement.run()
+  }
+}

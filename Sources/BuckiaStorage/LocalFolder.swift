@@ -1,0 +1,280 @@
+import BuckiaBytes
+import Dispatch
+
+/// A folder of this machine as a storage: a disk, a stick, a network share, or what another program keeps in step with a server.
+///
+/// Files appear complete and safely on disk. Links are not followed. Conditions are checked under a lock that programs which use Buckia
+/// respect; other programs may write at the same moment. What other synchronizing programs have not finished, and hidden files, are not listed (``PartialFiles``).
+public struct LocalFolder: StorageProvider {
+  private let root: String
+
+  /// Takes a folder, which is made when something is first put into it.
+  public init(_ path: String) { root = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
+
+  /// The path of the folder.
+  public var name: String { root }
+
+  /// All but resuming uploads, which a folder has no need of.
+  public var capabilities: StorageCapabilities {
+    StorageCapabilities(
+      putsIfAbsent: true, putsIfVersion: true, readsRanges: true, moves: true, listsFromName: true,
+      transferLimit: 4)
+  }
+
+  private func file(_ path: RemotePath) -> String { "\(root)/\(path)" }
+
+  // MARK: Looking
+
+  /// Lists files, those in folders too. Links, hidden and unfinished files are left out.
+  public func list(_ request: ListRequest) async throws -> ListPage {
+    var page = try await all(in: request.folder).page
+    let start = try request.continuation.map { try RemotePath($0) } ?? request.after
+    if let start { page.objects.removeAll { $0.path <= start } }
+    if let limit = request.limit, limit > 0, page.objects.count > limit {
+      page.objects.removeLast(page.objects.count - limit)
+      page.continuation = page.objects.last?.path.text
+    }
+    return page
+  }
+
+  /// All files of a folder, and the paths of what a person may take for one: links, hidden and unfinished files, and those whose names no
+  /// storage takes. What systems keep beside files is not among them.
+  package func all(in folder: RemotePath?) async throws -> (page: ListPage, leftOut: [String]) {
+    var page = ListPage(objects: [])
+    var leftOut: [String] = []
+    var folders = [folder]
+    while let folder = folders.popLast() {
+      try Task.checkCancellation()
+      let found = try await BlockingWork.run { try entries(of: folder) }
+      for entry in found {
+        switch entry {
+        case .folder(let path): folders.append(path)
+        case .object(let object): page.objects.append(object)
+        case .leftOut(let path): leftOut.append(path)
+        case .unusable(let path):
+          page.unusableNames += 1
+          leftOut.append(path)
+        }
+      }
+    }
+    page.objects.sort { $0.path < $1.path }
+    return (page, leftOut.sorted())
+  }
+
+  private enum Entry {
+    case folder(RemotePath)
+    case object(StoredObject)
+    case leftOut(String)
+    case unusable(String)
+  }
+
+  /// What is in a folder itself, in no order.
+  private func entries(of folder: RemotePath?) throws -> [Entry] {
+    let directory = folder.map { file($0) } ?? root
+    let names = try Self.names(in: directory) ?? []
+    return names.filter { !PartialFiles.areSystems($0) }.compactMap { name -> Entry? in
+      let shown = folder.map { "\($0)/\(name)" } ?? name
+      if PartialFiles.include(name) { return .leftOut(shown) }
+      var status = FileStatus()
+      // What has gone meanwhile is not there.
+      guard lstat("\(directory)/\(name)", &status) == 0 else { return nil }
+      let isFolder = status.st_mode & S_IFMT == S_IFDIR
+      guard isFolder || status.st_mode & S_IFMT == S_IFREG else { return .leftOut(shown) }
+      do {
+        let path = try folder?.appending(name) ?? RemotePath(name)
+        return isFolder ? .folder(path) : .object(StoredObject(path, status))
+      } catch { return .unusable(shown) }
+    }
+  }
+
+  /// The names in a folder; nil when there is none.
+  private static func names(in folder: String) throws(StorageError) -> [String]? {
+    do throws(ByteStreamError) { return try FolderNames.all(in: folder) } catch {
+      if error.errno == ENOENT { return nil }
+      throw StorageError(.unreadable, error.description)
+    }
+  }
+
+  /// Looks a file up. A link or a folder is none.
+  public func stat(_ path: RemotePath) async throws -> StoredObject? {
+    try await BlockingWork.run { try look(at: path) }
+  }
+
+  private func look(at path: RemotePath) throws(StorageError) -> StoredObject? {
+    var status = FileStatus()
+    guard lstat(file(path), &status) == 0 else {
+      let number = errno
+      if number == ENOENT || number == ENOTDIR { return nil }
+      throw StorageError(.unreadable, String(cString: strerror(number)), path: path)
+    }
+    return status.st_mode & S_IFMT == S_IFREG ? StoredObject(path, status) : nil
+  }
+
+  // MARK: Reading
+
+  /// Opens a file. What changes while it is read ends with an error.
+  public func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload {
+    let (object, contents) = try await BlockingWork.run { () -> (StoredObject, StorageContents) in
+      guard let object = try look(at: path) else { throw StorageError.notFound(path) }
+      if let version = request.version, version != object.version { throw StorageError.changed(path) }
+      do throws(StorageError) { return (object, try StorageContents(file: file(path))) } catch {
+        throw error.about(path)
+      }
+    }
+    guard contents.byteCount == object.byteCount else { throw StorageError.changed(path) }
+    let start = min(max(0, request.offset), object.byteCount)
+    let end = request.count.map { min(start + max(0, $0), object.byteCount) } ?? object.byteCount
+    return StorageDownload(object: object, chunks: contents.chunks(in: start..<end))
+  }
+
+  // MARK: Writing
+
+  /// Writes a file beside its place, brings it to the disk, and gives it its name.
+  @discardableResult
+  public func put(
+    _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
+  ) async throws -> StoredObject {
+    do {
+      let opened = try await BlockingWork.run { () -> OpenOutput in
+        try makeFolders(around: path)
+        return OpenOutput(
+          output: try AtomicFileOutput(at: file(path), replacing: true, isPrivate: contents.isPrivate))
+      }
+      // One thread after the other uses it.
+      nonisolated(unsafe) let output = opened.output
+      var written: Int64 = 0
+      for try await chunk in contents.chunks() {
+        try await BlockingWork.run { try output.write(chunk) }
+        written += Int64(chunk.count)
+      }
+      guard written == contents.byteCount else {
+        throw StorageError(.sourceChanged, "\(written) of \(contents.byteCount) bytes could be read", path: path)
+      }
+      let count = written
+      return try await BlockingWork.run {
+        try whileLocked(condition != .none) {
+          try condition.require(of: look(at: path), at: path)
+          try output.publish()
+          return try look(at: path) ?? StoredObject(path: path, byteCount: count)
+        }
+      }
+    } catch let error as ByteStreamError {
+      throw StorageError(error).about(path)
+    }
+  }
+
+  /// Removes a file. Folders that are empty then stay.
+  public func delete(_ path: RemotePath) async throws {
+    try await BlockingWork.run {
+      guard unlink(file(path)) != 0 else { return }
+      let number = errno
+      guard number != ENOENT, number != ENOTDIR else { return }
+      throw StorageError(.unwritable, "it cannot be deleted: \(String(cString: strerror(number)))", path: path)
+    }
+  }
+
+  /// Renames a file.
+  public func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
+    try await BlockingWork.run {
+      try makeFolders(around: newPath)
+      try whileLocked(!isReplacing) {
+        guard try look(at: path) != nil else { throw StorageError.notFound(path) }
+        if !isReplacing, path != newPath, try look(at: newPath) != nil { throw StorageError.alreadyExists(newPath) }
+        guard rename(file(path), file(newPath)) == 0 else {
+          throw StorageError(
+            .unwritable, "it cannot be moved to \(newPath): \(String(cString: strerror(errno)))", path: path)
+        }
+      }
+    }
+  }
+
+  /// True if a folder lists a file of that path: no part of it is the name of a hidden or unfinished file.
+  package static func holds(_ path: String) -> Bool {
+    !path.utf8.split(separator: UInt8(ascii: "/")).contains { PartialFiles.include(String(Substring($0))) }
+  }
+
+  private func makeFolders(around path: RemotePath) throws(StorageError) {
+    if !Self.holds(path.text) {
+      throw StorageError(
+        .invalidName, "hidden and unfinished files have such names, so it would not be seen in a folder", path: path)
+    }
+    try Self.makeFolder(path.folder.map { file($0) } ?? root)
+  }
+
+  /// Makes a folder and those around it.
+  private static func makeFolder(_ folder: String) throws(StorageError) {
+    guard !folder.isEmpty, mkdir(folder, 0o777) != 0, errno != EEXIST else { return }
+    guard errno == ENOENT, let slash = folder.utf8.lastIndex(of: UInt8(ascii: "/")), slash > folder.startIndex else {
+      throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(String(cString: strerror(errno)))")
+    }
+    try makeFolder(String(folder[..<slash]))
+    guard mkdir(folder, 0o777) != 0, errno != EEXIST else { return }
+    throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(String(cString: strerror(errno)))")
+  }
+
+  /// Checks and acts while no other program that uses Buckia does.
+  private func whileLocked<Result>(_ isLocked: Bool, _ body: () throws -> Result) throws -> Result {
+    guard isLocked else { return try body() }
+    let lock: PosixFile
+    do { lock = try PosixFile(updating: "\(root)/\(PartialFiles.lockName)") } catch { throw StorageError(error) }
+    // Where files cannot be locked, the moment between check and act stays open.
+    _ = lock.lock()
+    return try withExtendedLifetime(lock) { try body() }
+  }
+}
+
+/// The system's `stat`, whose name the provider's own call hides.
+private typealias FileStatus = stat
+
+extension StoredObject {
+  fileprivate init(_ path: RemotePath, _ status: FileStatus) {
+    #if canImport(Darwin)
+      let modified = status.st_mtimespec
+    #else
+      let modified = status.st_mtim
+    #endif
+    let parts = [
+      UInt64(status.st_ino), UInt64(status.st_size), UInt64(modified.tv_sec), UInt64(modified.tv_nsec),
+    ]
+    self.init(
+      path: path, byteCount: Int64(status.st_size),
+      version: ObjectVersion("\"\(parts.map { String($0, radix: 36) }.joined(separator: "-"))\""),
+      modifiedAt: Int64(modified.tv_sec) * 1000 + Int64(modified.tv_nsec) / 1_000_000)
+  }
+}
+
+/// Files that programs keep while they are at work, which are no objects: unfinished downloads and uploads of synchronizing programs,
+/// locks, and what the system keeps beside files.
+///
+/// The names are those that the programs' documentation gives: Syncthing (`.syncthing.…`, `~syncthing~…`), Nextcloud and ownCloud (`….part`, `.~…`), browsers
+/// (`….crdownload`, `….download`), Dropbox and rclone (`.dropbox…`, `….partial`), iCloud (`.….icloud`), and Buckia's own `.buckia-…`.
+enum PartialFiles {
+  /// The file that is locked while a condition is checked.
+  static let lockName = ".buckia-lock"
+
+  private static let endings = [".part", ".partial", ".crdownload", ".download", ".tmp", ".!sync", ".filepart"]
+
+  /// True if a file of that name is no object.
+  static func include(_ name: String) -> Bool {
+    if name.hasPrefix(".") || name.hasPrefix("~syncthing~") || name.hasPrefix("~$") { return true }
+    let lowered = name.lowercased()
+    return endings.contains { lowered.hasSuffix($0) } || areSystems(name)
+  }
+
+  private static let systems = ["desktop.ini", "thumbs.db", ".ds_store", ".localized", ".stfolder", ".stignore"]
+
+  /// True if a program or a system keeps a file of that name for itself, and no person misses it elsewhere.
+  static func areSystems(_ name: String) -> Bool {
+    name.hasPrefix(".buckia-") || name.hasPrefix("._") || systems.contains(name.lowercased())
+  }
+}
+
+/// Runs what waits for the disk where it keeps no thread of the cooperative pool from others' work.
+package enum BlockingWork {
+  /// - Throws: What the work throws.
+  package static func run<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(with: Swift.Result { try work() }) }
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import Buckia
+import BuckiaStorage
+
+/// What a client works with: whose data, where it is here, and where it goes.
+public struct BuckiaConfiguration: Sendable {
+  /// The person's folder in the storage: one part of a path, such as `7f3a91`.
+  public var userID: String
+  /// The local database, with the home of the person: identity, contacts, and what was sent where.
+  public var database: DatabaseManager
+  /// Where the person's files are on this device.
+  public var folders: FolderStructureConfiguration
+  /// The storage.
+  public var storage: StorageAccount
+  /// Takes the place of the storage in a round in which that cannot be reached; nil for none.
+  public var fallback: StorageAccount?
+  /// Get what the storage gets, too: the backup and the media. One that cannot be reached is reported, and stops nothing.
+  public var mirrors: [StorageAccount] = []
+  /// Whether the person has several devices with this folder in the storage: then a diff stays in the inbound folder until all have applied it.
+  public var hasSeveralDevices = false
+  /// Where diffs for others go.
+  public var deliveries: [Delivery] = []
+
+  /// Diffs for one person.
+  public struct Delivery: Sendable {
+    /// The folder of this device in which `share` and `diff` leave files for them.
+    public var folder: String
+    /// Their folder in the storage.
+    public var userID: String
+    /// Their storage; nil for one's own.
+    public var storage: StorageAccount?
+
+    /// Describes a way.
+    public init(from folder: String, to userID: String, storage: StorageAccount? = nil) {
+      self.folder = folder
+      self.userID = userID
+      self.storage = storage
+    }
+  }
+
+  /// Describes what a client works with.
+  public init(
+    userID: String, database: DatabaseManager, folders: FolderStructureConfiguration, storage: StorageAccount
+  ) {
+    self.userID = userID
+    self.database = database
+    self.folders = folders
+    self.storage = storage
+  }
+}
+
+/// Which storage.
+public enum StorageProviderType: Sendable {
+  /// A folder of this machine.
+  case localFolder(String)
+  /// A bucket of a server that speaks S3's protocol: AWS, B2, R2, MinIO and others.
+  case s3(S3Configuration)
+  /// A folder of a WebDAV server, such as Nextcloud. Its credentials come from the authentication.
+  case webDAV(address: String)
+  /// A storage zone of Bunny.net. Its password comes from the authentication.
+  ///
+  /// The endpoint is for a zone at another address than that of its region.
+  case bunny(zone: String, region: BunnyConfiguration.Region, endpoint: String? = nil)
+  /// A provider of the app's own.
+  case custom(any StorageProvider)
+}
+
+/// Who asks a storage. Secrets are never printed.
+public enum AuthenticationConfiguration: Sendable, CustomStringConvertible, CustomReflectable {
+  /// Nobody in particular.
+  case none
+  /// A user's name and password, for WebDAV.
+  case password(user: String, password: String)
+  /// An access key and its secret, for S3.
+  case accessKey(S3Credentials)
+  /// The password of a storage zone, for Bunny.net.
+  case zonePassword(String)
+  /// A bearer token that is renewed before it expires, for WebDAV: of an OAuth server, say.
+  case bearer(TokenManager, TokenContext)
+
+  /// What kind of credentials.
+  public var description: String {
+    switch self {
+    case .none: "no credentials"
+    case .password(let user, _): "user \(user)"
+    case .accessKey(let credentials): credentials.description
+    case .zonePassword: "the password of a storage zone"
+    case .bearer(_, let context): "a bearer token for \(context)"
+    }
+  }
+
+  /// What `dump` shows: nothing secret.
+  public var customMirror: Mirror { Mirror(self, children: ["kind": description]) }
+}
+
+/// One storage, and how it is reached.
+public struct StorageAccount: Sendable {
+  /// Which storage.
+  public var type: StorageProviderType
+  /// Who asks.
+  public var authentication: AuthenticationConfiguration
+  /// How the server is reached.
+  public var http: HTTPSettings
+  /// What may be done with the storage from here, whatever the credentials would allow; nil for everything.
+  public var permissions: StoragePermissions?
+
+  /// Takes a storage.
+  public init(
+    _ type: StorageProviderType, authentication: AuthenticationConfiguration = .none,
+    http: HTTPSettings = HTTPSettings()
+  ) {
+    self.type = type
+    self.authentication = authentication
+    self.http = http
+  }
+
+  /// Makes what works on the storage. Nothing is sent yet.
+  ///
+  /// - Parameter transport: What brings requests to servers; nil for one of its own.
+  /// - Throws: `StorageError` with `invalidSetting` when the settings contradict each other.
+  public func provider(transport: (any HTTPTransport)? = nil) throws(StorageError) -> any StorageProvider {
+    let provider = try unrestricted(transport)
+    guard let permissions else { return provider }
+    return RestrictedStorage(provider, allowing: permissions)
+  }
+
+  private func unrestricted(_ transport: (any HTTPTransport)?) throws(StorageError) -> any StorageProvider {
+    func connection() throws(StorageError) -> any HTTPTransport {
+      if let transport { return transport }
+      return try AsyncHTTPTransport(http)
+    }
+    switch type {
+    case .localFolder(let path):
+      guard case .none = authentication else { throw mismatch("a folder of this machine takes no credentials") }
+      return LocalFolder(path)
+    case .custom(let provider): return provider
+    case .s3(let configuration):
+      guard case .accessKey(let credentials) = authentication else {
+        throw mismatch("a bucket wants an access key and its secret")
+      }
+      return try S3Bucket(
+        configuration, credentials: credentials, transport: connection(), retries: http.retries)
+    case .webDAV(let address):
+      var configuration = WebDAVConfiguration(address: address)
+      switch authentication {
+      case .none: break
+      case .password(let user, let password):
+        configuration.credentials = WebDAVCredentials(user: user, password: password)
+      case .bearer(let tokens, let context):
+        return try WebDAVFolder(
+          configuration, BearerAuthorization(tokens, for: context), transport: connection(), retries: http.retries)
+      default: throw mismatch("a WebDAV server wants a user's name and a password, or a bearer token")
+      }
+      return try WebDAVFolder(configuration, transport: connection(), retries: http.retries)
+    case .bunny(let zone, let region, let endpoint):
+      guard case .zonePassword(let password) = authentication else {
+        throw mismatch("a storage zone wants its password")
+      }
+      var configuration = BunnyConfiguration(zone: zone, region: region, accessKey: password)
+      if let endpoint { configuration.endpoint = endpoint }
+      return try BunnyStorage(configuration, transport: connection(), retries: http.retries)
+    }
+  }
+
+  private func mismatch(_ wish: String) -> StorageError {
+    StorageError(.invalidSetting, "\(wish), and the settings have \(authentication)")
+  }
+}
+
+/// How a round of sync works.
+public struct SyncOptions: Sendable {
+  /// How diffs are applied. Files stay or go as the round decides, whatever these say of it.
+  public var apply = ApplyOptions()
+  /// How many bytes of diffs that are not applied may lie on this device: who has sent them is known only when they are here. What does not fit
+  /// stays in the storage until there is room, or a person lets it through.
+  public var downloadBytes: Int64 = 4 << 30
+  /// The ids of diffs that a person lets through, however much they bring.
+  public var allowed: Set<KSUID> = []
+  /// Whether the database is backed up. What was applied is dropped from the inbound folder of the storage only behind a backup, or at
+  /// once where there is none.
+  public var backsUp = true
+  /// Whether original recordings are uploaded.
+  public var uploadsOriginals = true
+  /// Whether smaller versions are uploaded.
+  public var uploadsReworked = true
+  /// Only media whose path in its folder matches one of these patterns; empty for all. `*` stands for anything in a name, `**` across folders, `?`
+  /// for one character.
+  public var include: [String] = []
+  /// No media whose path matches one of these patterns.
+  public var exclude: [String] = []
+  /// Patterns of media that are fetched from the storage where they are missing here, of their paths in the person's folder: `reworked/**`. Empty for none.
+  public var fetches: [String] = []
+  /// True to fetch also what this device had before: else it counts as removed by a person.
+  public var fetchesRemoved = false
+  /// Whether media are deleted from the storage and its mirrors that this device has uploaded and that are gone here.
+  public var deletesOrphanedFiles = false
+  /// How many files are transferred at once; nil for as many as the storage stands.
+  public var concurrency: Int?
+  /// Whether it is only looked what would be done.
+  public var isDryRun = false
+  /// Whether the storage is looked through for what should be there, instead of believing what was noted when it was uploaded.
+  public var looksThroughStorage = false
+
+  /// Makes options with the defaults.
+  public init() {}
+}

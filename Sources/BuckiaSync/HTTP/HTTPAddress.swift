@@ -1,0 +1,154 @@
+import BuckiaStorage
+
+/// An absolute address of a server, as RFC 3986 writes them: `https://host:port/path?query`.
+public struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
+  /// Whether the connection is encrypted.
+  public var isSecure: Bool
+  /// The host's name or address, in lower case; an IPv6 address in brackets.
+  public var host: String
+  /// The port, if it is not the usual one.
+  public var port: Int?
+  /// The path, percent-encoded; it begins with a slash.
+  public var path: String
+  /// The query, percent-encoded, without the question mark; nil for none.
+  public var query: String?
+
+  /// Takes an address apart.
+  ///
+  /// - Throws: `StorageError` with `invalidSetting` when it is not one for HTTP, or holds a user's name or a fragment.
+  public init(_ text: String) throws(StorageError) {
+    func fault(_ reason: String) -> StorageError {
+      // The text is not repeated: there may be a password in it.
+      StorageError(.invalidSetting, "the address of the server is not in order: \(reason)")
+    }
+    let lowered = text.prefix(8).lowercased()
+    guard lowered.hasPrefix("http://") || lowered.hasPrefix("https://") else {
+      throw fault("it begins with neither https:// nor http://")
+    }
+    isSecure = lowered.hasPrefix("https://")
+    let rest = text.dropFirst(isSecure ? 8 : 7)
+    guard rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      throw fault("it has spaces or letters that need percent-encoding")
+    }
+    guard !rest.contains("#") else { throw fault("it has a fragment (#…)") }
+    let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+    let authority = rest[..<end]
+    guard !authority.contains("@") else { throw fault("it has a user's name or a password; give these separately") }
+    let hostEnd =
+      authority.hasPrefix("[")
+      ? authority.firstIndex(of: "]").map { authority.index(after: $0) } : authority.firstIndex(of: ":")
+    host = authority[..<(hostEnd ?? authority.endIndex)].lowercased()
+    guard !host.isEmpty else { throw fault("it names no host") }
+    let portText = hostEnd.map { authority[$0...].dropFirst() } ?? ""
+    if portText.isEmpty {
+      port = nil
+    } else {
+      guard let number = Int(portText), (1...65535).contains(number) else {
+        throw fault("the port is no number from 1 to 65535")
+      }
+      port = number == (isSecure ? 443 : 80) ? nil : number
+    }
+    let target = rest[end...]
+    let question = target.firstIndex(of: "?")
+    let written = String(target[..<(question ?? target.endIndex)])
+    path = written.isEmpty ? "/" : written
+    query = question.map { String(target[target.index(after: $0)...]) }
+  }
+
+  /// The host, with the port where it is not the usual one: what the field `Host` says.
+  public var authority: String { port.map { "\(host):\($0)" } ?? host }
+
+  /// Scheme, host and port.
+  public var origin: String { "\(isSecure ? "https" : "http")://\(authority)" }
+
+  /// The whole address, with its query.
+  public var description: String { origin + path + (query.map { "?\($0)" } ?? "") }
+
+  /// The address for errors: without the query, which may hold a token.
+  public var shown: String { origin + path }
+
+  /// The address of something below this one.
+  ///
+  /// - Parameter segments: The parts of the path, not encoded.
+  public func appending(_ segments: [String]) -> HTTPAddress {
+    var address = self
+    for segment in segments {
+      if !address.path.hasSuffix("/") { address.path += "/" }
+      address.path += PercentEncoding.encoded(segment)
+    }
+    return address
+  }
+
+  /// The address with a query.
+  ///
+  /// - Parameter items: Names and values, not encoded.
+  public func with(query items: [(String, String)]) -> HTTPAddress {
+    var address = self
+    address.query =
+      items.isEmpty
+      ? nil : items.map { "\(PercentEncoding.encoded($0))=\(PercentEncoding.encoded($1))" }.joined(separator: "&")
+    return address
+  }
+
+  /// What a server means by an address in `Location`, which may leave out the beginning (RFC 3986, section 5).
+  ///
+  /// - Throws: `StorageError`.
+  func resolving(_ reference: String) throws(StorageError) -> HTTPAddress {
+    if reference.hasPrefix("//") { return try HTTPAddress("\(isSecure ? "https" : "http"):\(reference)") }
+    if reference.hasPrefix("/") { return try HTTPAddress(origin + reference) }
+    if reference.contains("://") { return try HTTPAddress(reference) }
+    let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
+    return try HTTPAddress(origin + folder + reference)
+  }
+}
+
+/// Percent-encoding (RFC 3986, section 2.1).
+package enum PercentEncoding {
+  private static let digits = Array("0123456789ABCDEF".utf8)
+
+  /// The text with everything encoded but the unreserved characters: what a part of a path or of a query may hold without a doubt.
+  package static func encoded(_ text: String, keepingSlashes: Bool = false) -> String {
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+      if isUnreserved(byte) || keepingSlashes && byte == UInt8(ascii: "/") {
+        bytes.append(byte)
+      } else {
+        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The text without encoding; nil where a percent sign is followed by no two digits, or the bytes are no UTF-8.
+  package static func decoded(_ text: some StringProtocol) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard let high = rest.popFirst().flatMap(value), let low = rest.popFirst().flatMap(value) else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+      true
+    default: false
+    }
+  }
+
+  private static func value(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    default: nil
+    }
+  }
+}

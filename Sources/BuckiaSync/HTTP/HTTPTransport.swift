@@ -1,0 +1,181 @@
+import BuckiaBytes
+import BuckiaStorage
+
+/// What brings requests to servers. On Linux that is async-http-client (``AsyncHTTPTransport``); an app on Apple's systems can plug in one
+/// that uses URLSession, for transfers in the background.
+public protocol HTTPTransport: Sendable {
+  /// Sends a request once: no retries, no redirects, no credentials of its own.
+  ///
+  /// - Returns: The answer, as soon as its header has come.
+  /// - Throws: `StorageError` with `unreachable`, `interrupted`, `timedOut` or `untrustedServer`; `CancellationError`.
+  func send(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse
+}
+
+/// A request to a server, ready to be sent.
+public struct HTTPTransportRequest: Sendable {
+  /// The method, in capitals.
+  public var method: String
+  /// Where it goes.
+  public var url: HTTPAddress
+  /// The header fields, without `Host` and `Content-Length`, which the transport adds.
+  public var headers: HTTPHeaders
+  /// The bytes that go along.
+  public var body: Body
+
+  /// What goes along with a request.
+  public enum Body: Sendable {
+    /// Nothing, and no `Content-Length`.
+    case none
+    /// Bytes.
+    case bytes([UInt8])
+    /// Part of a file or of bytes, read while it is sent.
+    case contents(StorageContents, Range<Int64>)
+
+    /// How many bytes.
+    public var byteCount: Int64 {
+      switch self {
+      case .none: 0
+      case .bytes(let bytes): Int64(bytes.count)
+      case .contents(_, let range): Int64(range.count)
+      }
+    }
+  }
+
+  /// Makes a request.
+  public init(_ method: String, _ url: HTTPAddress, headers: HTTPHeaders = [:], body: Body = .none) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// What a server answers: the status and header fields at once, the bytes while they come.
+public struct HTTPTransportResponse: Sendable {
+  /// The status.
+  public var status: Int
+  /// The header fields.
+  public var headers: HTTPHeaders
+  /// The bytes. Whoever does not read them to the end closes the connection.
+  public var body: ByteChunks
+
+  /// Makes an answer.
+  public init(status: Int, headers: HTTPHeaders, body: ByteChunks) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// The header fields of a request or an answer, in their order. Names are compared without regard to case (RFC 9110, section 5.1).
+public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
+  /// The fields.
+  public private(set) var fields: [Field]
+
+  /// One field.
+  public struct Field: Sendable, Equatable {
+    /// Its name.
+    public let name: String
+    /// Its value.
+    public let value: String
+  }
+
+  /// No fields.
+  public init() { fields = [] }
+
+  /// Takes names and values.
+  public init(dictionaryLiteral elements: (String, String)...) {
+    fields = elements.map { Field(name: $0.0, value: $0.1) }
+  }
+
+  /// The value of the first field of that name. Setting it replaces all of them; nil removes them.
+  public subscript(name: String) -> String? {
+    get { fields.first { Self.isSame($0.name, name) }?.value }
+    set {
+      fields.removeAll { Self.isSame($0.name, name) }
+      if let newValue { add(name, newValue) }
+    }
+  }
+
+  /// Adds a field behind the others.
+  public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
+
+  private static func isSame(_ one: String, _ other: String) -> Bool { ASCIIName.matches(one, other) }
+
+}
+
+extension ObjectVersion {
+  /// What follows the tag where a server compresses its answers: Apache's modules, Jetty and others.
+  private static let encodings = ["--gzip", "-gzip", ";gzip", "-br"]
+
+  /// Takes an entity tag as servers really send it: without quotation marks in listings, as a weak one in its first second or where the answer is
+  /// compressed. All of these name one version.
+  init(entityTag text: String) {
+    var tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+    if tag.utf8.count > 1, tag.first == "\"", tag.last == "\"" { tag = tag.dropFirst().dropLast() }
+    for encoding in Self.encodings where tag.hasSuffix(encoding) {
+      tag = tag.dropLast(encoding.count)
+      break
+    }
+    self.init("\"\(tag)\"")
+  }
+}
+
+/// How servers are reached.
+public struct HTTPSettings: Sendable {
+  /// How long to wait for a connection, in seconds.
+  public var connectSeconds = 15.0
+  /// How long a server may say nothing in the middle of a request or an answer, in seconds.
+  public var idleSeconds = 60.0
+  /// Files with certificates in PEM format that are trusted beside the system's: those of an authority of one's own.
+  public var additionalAuthorities: [String] = []
+  /// SHA-256 digests of the server's public key (SubjectPublicKeyInfo) in hexadecimal, of which one must be that of the server's certificate; empty for
+  /// any certificate that the authorities vouch for. `openssl x509 -pubkey -noout | openssl pkey -pubin -outform der | sha256sum` prints it.
+  public var pinnedKeys: [String] = []
+  /// The proxy: that of the environment, unless it is said otherwise.
+  public var proxy = ProxyChoice.environment
+  /// How many bytes a second are sent and received together; nil for as many as there can be.
+  public var bytesPerSecond: Int64?
+  /// How often a request is repeated.
+  public var retries = RetryPolicy()
+
+  /// Makes settings with the defaults.
+  public init() {}
+}
+
+/// Which proxy is used.
+public enum ProxyChoice: Sendable, Equatable {
+  /// What `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy` say, in letters of either case.
+  case environment
+  /// None.
+  case none
+  /// This one, for all servers.
+  case server(host: String, port: Int)
+}
+
+/// How often and how soon a request is repeated that failed for no lasting reason.
+public struct RetryPolicy: Sendable, Equatable {
+  /// How often a request is sent at most.
+  public var attempts = 5
+  /// The pause before the first repetition, in milliseconds. It doubles each time, and a random half of it is left out, so that many clients
+  /// do not come back at once.
+  public var firstPause: Int64 = 200
+  /// The longest pause, in milliseconds. A server that wants to be left alone for longer ends the call with an error that says so.
+  public var longestPause: Int64 = 30_000
+
+  /// Makes a policy with the defaults.
+  public init() {}
+
+  /// The pause before a repetition.
+  ///
+  /// - Parameters:
+  ///   - attempt: Which one has failed, from 1.
+  ///   - wanted: What the server wants, in milliseconds.
+  ///   - random: From 0 up to 1.
+  /// - Returns: Milliseconds; nil when the server wants more than the longest pause.
+  func pause(after attempt: Int, wanted: Int64?, random: Double) -> Int64? {
+    if let wanted { return wanted <= longestPause ? max(0, wanted) : nil }
+    let full = min(longestPause, firstPause << min(max(0, attempt - 1), 20))
+    return full / 2 + Int64(Double(full / 2) * random)
+  }
+}

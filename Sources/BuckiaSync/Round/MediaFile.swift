@@ -1,0 +1,138 @@
+import BuckiaBytes
+import BuckiaStorage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A file of a folder of media, and the object that it is to be.
+struct MediaFile: Sendable {
+  let file: String
+  let path: RemotePath
+  /// In which state it is, as the file system tells.
+  let state: String
+  let byteCount: Int64
+
+  /// All files of a folder that take part, by name.
+  ///
+  /// - Parameters:
+  ///   - folder: The folder here. One that does not exist is empty.
+  ///   - target: Its folder in the storage.
+  ///   - filter: Which files take part.
+  /// - Returns: The files, and the paths in the folder of what is left out though the filter takes it: links, hidden and unfinished files, and
+  ///   those whose names no storage takes.
+  /// - Throws: `StorageError` when the folder cannot be read.
+  static func all(
+    in folder: String, to target: RemotePath, _ filter: PathFilter
+  ) async throws -> (files: [MediaFile], leftOut: [String]) {
+    let (page, names) = try await LocalFolder(folder).all(in: nil)
+    return try await BlockingWork.run {
+      var files: [MediaFile] = []
+      var leftOut = names.filter { filter.takes($0) }
+      for object in page.objects where filter.takes(object.path.text) {
+        let file = "\(folder)/\(object.path)"
+        do {
+          let path = try target.appending(object.path.text)
+          // What has gone meanwhile is not there.
+          guard let identity = try FileIdentity.current(at: file) else { continue }
+          files.append(MediaFile(file: file, path: path, state: identity.text, byteCount: object.byteCount))
+        } catch let error as ByteStreamError {
+          throw StorageError(error)
+        } catch let error as StorageError where error.code == .invalidName {
+          leftOut.append(object.path.text)
+        }
+      }
+      return (files, leftOut)
+    }
+  }
+}
+
+/// A pattern for paths: `*` stands for any number of characters in a name, `**` for any number across folders, `?` for one character of a name. A
+/// pattern without a slash is about the last name alone.
+struct PathPattern: Sendable, Equatable {
+  private enum Part: Equatable {
+    case character(UInt8)
+    case one
+    case some
+    case anything
+  }
+
+  private let parts: [Part]
+  private let isAboutName: Bool
+
+  init(_ text: String) {
+    var parts: [Part] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "*") where rest.first == UInt8(ascii: "*"):
+        rest = rest.drop { $0 == UInt8(ascii: "*") }
+        // `**/x` is `x` in any folder, and in none.
+        if parts.isEmpty, rest.first == UInt8(ascii: "/") { rest.removeFirst() }
+        parts.append(.anything)
+      case UInt8(ascii: "*"): parts.append(.some)
+      case UInt8(ascii: "?"): parts.append(.one)
+      default: parts.append(.character(byte))
+      }
+    }
+    self.parts = parts
+    isAboutName = !text.utf8.contains(UInt8(ascii: "/"))
+  }
+
+  /// Whether a path matches.
+  func matches(_ path: String) -> Bool {
+    let bytes = Array(path.utf8)
+    let name = isAboutName ? bytes.lastIndex(of: UInt8(ascii: "/")).map { Array(bytes[($0 + 1)...]) } ?? bytes : bytes
+    // Which places of the pattern can be reached after each byte: linear in both, whatever the pattern.
+    var states = closed([0])
+    for (index, byte) in name.enumerated() {
+      var next: Set<Int> = []
+      for state in states where state < parts.count {
+        switch parts[state] {
+        case .character(let wanted): if byte == wanted { next.insert(state + 1) }
+        // A character of several bytes ends with the last of them.
+        case .one:
+          if byte != UInt8(ascii: "/") {
+            let isInside = index + 1 < name.count && name[index + 1] & 0xC0 == 0x80
+            next.insert(isInside ? state : state + 1)
+          }
+        case .some: if byte != UInt8(ascii: "/") { next.insert(state) }
+        case .anything: next.insert(state)
+        }
+      }
+      states = closed(next)
+    }
+    return states.contains(parts.count)
+  }
+
+  /// The places, and those that nothing need be read for.
+  private func closed(_ states: Set<Int>) -> Set<Int> {
+    var found = states
+    for state in states {
+      var place = state
+      while place < parts.count, parts[place] == .some || parts[place] == .anything {
+        place += 1
+        found.insert(place)
+      }
+    }
+    return found
+  }
+}
+
+/// Which media take part.
+struct PathFilter: Sendable {
+  private let include: [PathPattern]
+  private let exclude: [PathPattern]
+
+  init(_ include: [String], except exclude: [String]) {
+    self.include = include.map { PathPattern($0) }
+    self.exclude = exclude.map { PathPattern($0) }
+  }
+
+  /// Whether a file takes part.
+  func takes(_ path: String) -> Bool {
+    (include.isEmpty || include.contains { $0.matches(path) }) && !exclude.contains { $0.matches(path) }
+  }
+}

@@ -1,0 +1,173 @@
+import BuckiaStorage
+import NIOConcurrencyHelpers
+
+/// What a WebDAV server has said of its files and folders: saves asking again whether a folder exists, and whether what is to be deleted is a
+/// file.
+final class WebDAVKnowledge: Sendable {
+  private struct State {
+    var folders: Set<RemotePath> = []
+    var hasRoot = false
+    var objects: Set<RemotePath> = []
+    var listings: [RemotePath: Listing] = [:]
+  }
+
+  /// What was in a folder when it had an entity tag.
+  struct Listing {
+    let tag: ObjectVersion
+    let entries: [WebDAVEntry]
+    let unusableNames: Int
+  }
+
+  /// How many files are remembered at most.
+  private static let limit = 200_000
+  /// How many folders are remembered with what is in them.
+  private static let listingLimit = 10_000
+
+  private let state = NIOLockedValueBox(State())
+
+  func note(_ entries: [WebDAVEntry], in folder: RemotePath?) {
+    noteFolder(folder)
+    for entry in entries { note(entry) }
+  }
+
+  func note(_ entry: WebDAVEntry) {
+    state.withLockedValue { state in
+      if entry.isFolder {
+        state.folders.insert(entry.path)
+        state.objects.remove(entry.path)
+      } else {
+        if state.objects.count >= Self.limit { state.objects = [] }
+        state.objects.insert(entry.path)
+      }
+    }
+  }
+
+  func noteFolder(_ folder: RemotePath?) {
+    state.withLockedValue { state in
+      if let folder { state.folders.insert(folder) }
+      state.hasRoot = true
+    }
+  }
+
+  func hasFolder(_ folder: RemotePath?) -> Bool {
+    state.withLockedValue { state in folder.map { state.folders.contains($0) } ?? state.hasRoot }
+  }
+
+  /// What was in a folder, if it has the same entity tag still.
+  func listing(of folder: RemotePath, tag: ObjectVersion?) -> Listing? {
+    state.withLockedValue { state in state.listings[folder].flatMap { $0.tag == tag ? $0 : nil } }
+  }
+
+  func note(_ listing: Listing, of folder: RemotePath) {
+    state.withLockedValue { state in
+      if state.listings.count >= Self.listingLimit { state.listings = [:] }
+      state.listings[folder] = listing
+    }
+  }
+
+  func hasObject(_ path: RemotePath) -> Bool { state.withLockedValue { $0.objects.contains(path) } }
+
+  func forget(_ path: RemotePath) {
+    state.withLockedValue { state in
+      _ = state.objects.remove(path)
+    }
+  }
+
+  func forgetFolders() { state.withLockedValue { $0 = State() } }
+}
+
+/// One file or folder that a WebDAV server describes.
+struct WebDAVEntry: Sendable, Equatable {
+  let object: StoredObject
+  let isFolder: Bool
+
+  var path: RemotePath { object.path }
+}
+
+/// What a WebDAV server says of files and folders: a `multistatus` document (RFC 4918, section 13).
+struct MultiStatus {
+  private(set) var entries: [WebDAVEntry] = []
+  /// Whether the entity tag of a folder changes with anything that changes in it, however deep: as ownCloud, Nextcloud and others have it
+  /// (<https://doc.owncloud.com/server/latest/developer_manual/webdav_api/>). They are told by the ids that they give to files.
+  private(set) var tagsCoverFolders = false
+  /// How many have names that are no ``RemotePath``.
+  private(set) var unusableNames = 0
+
+  /// The properties that are asked for.
+  static let wanted = """
+    <?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/><getetag/>\
+    <getlastmodified/><fileid xmlns="http://owncloud.org/ns"/></prop></propfind>
+    """
+  /// The properties of RFC 4331.
+  static let quota = """
+    <?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>
+    """
+
+  /// Reads an answer's document.
+  ///
+  /// - Parameter base: The address of the storage. What lies outside is not its business, and left out.
+  /// - Throws: `StorageError`.
+  init(_ document: XMLTree, below base: HTTPAddress) throws {
+    let prefix = Self.segments(base.path) ?? []
+    let items = document.all("response")
+    var foreign = 0
+    for item in items {
+      guard let reference = item.text(of: "href"), !Self.isFailure(item.text(of: "status")),
+        let properties = item.all("propstat").first(where: { !Self.isFailure($0.text(of: "status")) })?["prop"]
+      else { continue }
+      guard let segments = Self.segments(Self.path(of: reference)),
+        segments.prefix(prefix.count).elementsEqual(prefix, by: { $0.utf8.elementsEqual($1.utf8) })
+      else {
+        foreign += 1
+        continue
+      }
+      guard segments.count > prefix.count else { continue }
+      let path: RemotePath
+      do { path = try RemotePath(segments.dropFirst(prefix.count).joined(separator: "/")) } catch {
+        unusableNames += 1
+        continue
+      }
+      if properties["fileid"] != nil { tagsCoverFolders = true }
+      let isFolder = properties["resourcetype"]?["collection"] != nil
+      let byteCount = properties.text(of: "getcontentlength").flatMap { Int64($0) }
+      guard isFolder || byteCount.map({ $0 >= 0 }) == true else {
+        throw StorageError(.invalidAnswer, "the server does not say how large it is", path: path)
+      }
+      let object = StoredObject(
+        path: path, byteCount: byteCount ?? 0,
+        version: properties.text(of: "getetag").flatMap { $0.isEmpty ? nil : ObjectVersion(entityTag: $0) },
+        modifiedAt: properties.text(of: "getlastmodified").flatMap { HTTPDate.milliseconds($0) })
+      entries.append(WebDAVEntry(object: object, isFolder: isFolder))
+    }
+    // What was asked for is among the answers itself. If none is below the address, there is no knowing what is there.
+    guard foreign == 0 || foreign < items.count else {
+      throw StorageError(
+        .invalidAnswer,
+        "the server answers with other paths than it was asked for, such as \(items[0].text(of: "href") ?? ""): a proxy before it rewrites them; use an address of which the server knows the path"
+      )
+    }
+  }
+
+  /// Whether a status line, `HTTP/1.1 404 Not Found`, says that something is not there.
+  private static func isFailure(_ line: String?) -> Bool {
+    guard let code = line?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else { return false }
+    return !(200...299).contains(code)
+  }
+
+  /// The path of a reference, which some servers write with scheme and host.
+  private static func path(of reference: String) -> String {
+    guard let scheme = reference.range(of: "://") else { return reference }
+    let rest = reference[scheme.upperBound...]
+    return rest.firstIndex(of: "/").map { String(rest[$0...]) } ?? "/"
+  }
+
+  /// The parts of an encoded path, decoded; nil where they cannot be.
+  private static func segments(_ path: String) -> [String]? {
+    var segments: [String] = []
+    for part in path.split(separator: "/") {
+      guard let segment = PercentEncoding.decoded(part) else { return nil }
+      segments.append(segment)
+    }
+    return segments
+  }
+}

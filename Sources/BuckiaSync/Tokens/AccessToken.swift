@@ -1,0 +1,225 @@
+import BuckiaBytes
+import BuckiaStorage
+
+/// A token that says who asks, with its expiry and what gets the next one.
+public struct AccessToken: Sendable, Hashable {
+  /// The token itself.
+  public var value: SecretText
+  /// When it was given out, in milliseconds since 1970; nil when that is not known.
+  public var issued: Int64?
+  /// Until when it is good, in milliseconds since 1970; nil for no end.
+  public var expires: Int64?
+  /// What gets the next one; nil where something else does.
+  public var refreshToken: SecretText?
+  /// What the server lets it do, in the server's own words (OAuth calls them scopes).
+  public var scopes: [String]
+
+  /// Makes a token.
+  ///
+  /// - Parameters:
+  ///   - value: The token itself.
+  ///   - issued: When it was given out, in milliseconds since 1970.
+  ///   - expires: Until when it is good, in milliseconds since 1970.
+  ///   - refreshToken: What gets the next one.
+  ///   - scopes: What the server lets it do.
+  public init(
+    _ value: SecretText, issued: Int64? = nil, expires: Int64? = nil, refreshToken: SecretText? = nil,
+    scopes: [String] = []
+  ) {
+    self.value = value
+    self.issued = issued
+    self.expires = expires
+    self.refreshToken = refreshToken
+    self.scopes = scopes
+  }
+
+  /// Whether it is good at a time, in milliseconds since 1970.
+  public func isValid(at time: Int64) -> Bool { expires.map { time < $0 } ?? true }
+
+  /// When to get the next one, in milliseconds since 1970; nil for never.
+  ///
+  /// - Parameter margin: How long before its end, in milliseconds. A token that lives only a short time is used for at least three quarters
+  ///   of it.
+  func renewalTime(margin: Int64) -> Int64? {
+    guard let expires else { return nil }
+    // Whatever times somebody has stored, the differences fit.
+    func bounded(_ time: Int64) -> Int64 { min(max(time, 0), Int64(1) << 60) }
+    let end = bounded(expires)
+    let longest = bounded(margin)
+    guard let issued, bounded(issued) < end else { return end - longest }
+    return end - min(longest, (end - bounded(issued)) / 4)
+  }
+}
+
+// MARK: As it is stored
+
+extension AccessToken {
+  /// How large a stored token may be, in bytes.
+  static let byteLimit = 1 << 20
+
+  var document: JSONValue {
+    var object = JSONObject()
+    object.append("value", .string(value.value))
+    if let issued { object.append("issued", .integer(issued)) }
+    if let expires { object.append("expires", .integer(expires)) }
+    if let refreshToken { object.append("refreshToken", .string(refreshToken.value)) }
+    if !scopes.isEmpty { object.append("scopes", .array(scopes.map { .string($0) })) }
+    return .object(object)
+  }
+
+  /// Reads a stored token; nil when it is none.
+  init?(_ document: JSONValue) {
+    guard case .object(let object) = document, case .string(let value)? = object["value"] else { return nil }
+    self.init(SecretText(value))
+    let known = ["value", "issued", "expires", "refreshToken", "scopes"]
+    for member in object.members {
+      switch (member.name, member.value) {
+      case ("value", _): break
+      case ("issued", .integer(let time)): issued = time
+      case ("expires", .integer(let time)): expires = time
+      case ("refreshToken", .string(let text)): refreshToken = SecretText(text)
+      case ("scopes", .array(let items)):
+        for item in items {
+          guard case .string(let scope) = item else { return nil }
+          scopes.append(scope)
+        }
+      default:
+        // A member that a later version has added is left out; one of ours with another type is damage.
+        if known.contains(member.name) { return nil }
+      }
+    }
+  }
+
+  /// Reads one token from bytes.
+  static func stored(_ bytes: [UInt8], in place: String) throws(TokenError) -> AccessToken {
+    do {
+      if let token = AccessToken(try JSONParser.parse(bytes)) { return token }
+    } catch {
+      throw TokenError(.invalidStore, "\(place) holds something that is no token; sign in again", cause: error)
+    }
+    throw TokenError(.invalidStore, "\(place) holds something that is no token; sign in again")
+  }
+}
+
+/// Text that is not printed: a token, a password, a key.
+///
+/// Whatever prints or mirrors a value that holds one shows `hidden` in its place.
+public struct SecretText: Sendable, Hashable {
+  /// The secret itself.
+  public let value: String
+
+  /// Takes a secret.
+  public init(_ value: String) { self.value = value }
+
+  /// Whether it is empty.
+  public var isEmpty: Bool { value.isEmpty }
+}
+
+extension SecretText: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// Always the same word.
+  public var description: String { "hidden" }
+  /// Always the same word.
+  public var debugDescription: String { description }
+  /// Shows nothing.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Why there is no token, or why one was not accepted: what happened, and what to do.
+///
+/// What a server or the network does comes with the code and the sentence of the `StorageError` that is its ``cause``.
+public struct TokenError: Error, Sendable, CustomStringConvertible {
+  /// What kind of error. Each code is a word that stays. More may come.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    /// The word.
+    public let rawValue: String
+    /// Makes a code.
+    public init(rawValue: String) { self.rawValue = rawValue }
+  }
+
+  /// What kind of error.
+  public let code: Code
+  /// A sentence for people: what happened and what to do. It never holds a secret.
+  public let message: String
+  /// The error behind it, when there is one.
+  public let cause: (any Error)?
+
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of error.
+  ///   - message: A sentence for people, without a full stop.
+  ///   - cause: The error behind it.
+  public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    self.code = code
+    self.message = message
+    self.cause = cause
+  }
+
+  /// The sentence.
+  public var description: String { message }
+
+  /// The error of a server, of the network or of a setting.
+  init(_ error: StorageError) {
+    self.init(Code(rawValue: error.code.rawValue), error.description, cause: error)
+  }
+
+  /// A file of tokens could not be read or written.
+  init(_ error: ByteStreamError) { self.init(StorageError(error)) }
+
+  /// What a storage that uses the token throws.
+  package var storageError: StorageError {
+    if let error = cause as? StorageError { return error }
+    let isSetting = code == .invalidSetting
+    return StorageError(isSetting ? .invalidSetting : .unauthorized, message, cause: self)
+  }
+}
+
+extension TokenError.Code {
+  // MARK: Having a token
+
+  /// Nobody has signed in, or no token was stored.
+  public static let noToken = Self(rawValue: "no-token")
+  /// The token has expired, and nothing renews it.
+  public static let expired = Self(rawValue: "token-expired")
+  /// The place where tokens are kept cannot be used.
+  public static let storeUnavailable = Self(rawValue: "token-store-unavailable")
+  /// Others can read the file of tokens.
+  public static let notPrivate = Self(rawValue: "not-private")
+  /// What is stored is no token.
+  public static let invalidStore = Self(rawValue: "invalid-token-store")
+
+  // MARK: Signing in
+
+  /// The person, or the server, has refused the sign-in.
+  public static let accessDenied = Self(rawValue: "access-denied")
+  /// The sign-in was not finished in time.
+  public static let signInExpired = Self(rawValue: "sign-in-expired")
+  /// The sign-in has ended, or was withdrawn: a new one is needed.
+  public static let signInEnded = Self(rawValue: "sign-in-ended")
+  /// The server does not know this app, or does not let it sign in this way.
+  public static let unknownClient = Self(rawValue: "unknown-client")
+  /// What came back belongs to another sign-in.
+  public static let wrongState = Self(rawValue: "wrong-state")
+  /// No port of this computer could be opened for the browser's answer.
+  public static let noListener = Self(rawValue: "no-listener")
+
+  // MARK: Signed tokens
+
+  /// The text is no token, or is not signed by who it should be.
+  public static let invalidToken = Self(rawValue: "invalid-token")
+  /// The token does not hold yet; a clock may be wrong.
+  public static let notYetValid = Self(rawValue: "token-not-yet-valid")
+
+  // MARK: The rest
+
+  /// The permissions cannot be expressed by this kind of token.
+  public static let inexpressible = Self(rawValue: "inexpressible-permissions")
+  /// A setting is not in order.
+  public static let invalidSetting = Self(rawValue: "invalid-setting")
+  /// The server's answer is not as its protocol says.
+  public static let invalidAnswer = Self(rawValue: "invalid-answer")
+  /// The server cannot do this.
+  public static let unsupported = Self(rawValue: "unsupported-by-storage")
+  /// The server has a fault, or is overloaded.
+  public static let unavailable = Self(rawValue: "server-unavailable")
+}

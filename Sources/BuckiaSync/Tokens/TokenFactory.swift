@@ -1,0 +1,169 @@
+import BuckiaStorage
+
+/// Makes tokens for others, who get no more than the permissions say.
+///
+/// Each factory makes a kind of its own: ``BunnyTokenFactory`` and ``S3AddressFactory`` signed addresses, ``B2KeyFactory`` keys of Backblaze B2,
+/// ``SignedTokenFactory`` bearer tokens (JWT).
+public protocol TokenFactory: Sendable {
+  /// What it makes.
+  associatedtype Token: Sendable
+
+  /// Makes a token.
+  ///
+  /// - Throws: `TokenError` with `inexpressible` when this kind of token cannot say what the options want, `invalidSetting`, or what a
+  ///   server has to say.
+  func makeToken(_ options: AccessTokenOptions) async throws -> Token
+}
+
+/// What a new token is to allow, and for how long.
+public struct AccessTokenOptions: Sendable, Hashable {
+  /// What it allows. Not every kind of token can express everything: what cannot be expressed is refused, never widened.
+  public var permissions: StoragePermissions
+  /// For how long, in seconds.
+  public var validSeconds: Int64
+  /// For whom, as lists of tokens show it: letters, digits and hyphens for B2.
+  public var name: String
+
+  /// Describes a token.
+  ///
+  /// - Parameters:
+  ///   - permissions: What it allows.
+  ///   - validSeconds: For how long, in seconds.
+  ///   - name: For whom.
+  public init(_ permissions: StoragePermissions, validSeconds: Int64 = 3600, name: String = "buckia") {
+    self.permissions = permissions
+    self.validSeconds = validSeconds
+    self.name = name
+  }
+
+  /// When a token ends that begins now.
+  ///
+  /// - Parameter now: The present time in milliseconds since 1970.
+  /// - Throws: `TokenError` with `invalidSetting` for a time that is none.
+  func expiry(from now: Int64, limit: Int64) throws(TokenError) -> Int64 {
+    guard (1...limit).contains(validSeconds) else {
+      throw TokenError(.invalidSetting, "such a token is good for 1 to \(limit) seconds, not \(validSeconds)")
+    }
+    return now + validSeconds * 1000
+  }
+
+  /// The one rule, for tokens that can express no more.
+  ///
+  /// - Parameter kind: What errors call such tokens.
+  func onlyRule(of kind: String) throws(TokenError) -> StoragePermissions.Rule {
+    guard permissions.rules.count == 1, let rule = permissions.rules.first else {
+      throw TokenError(
+        .inexpressible,
+        "\(kind) allows the same in one place, and cannot say \"\(permissions)\"; make a token for each place")
+    }
+    return rule
+  }
+}
+
+/// An address with which somebody without credentials can do one thing, for a while.
+public struct SignedAddress: Sendable, Hashable {
+  /// The address. Whoever has it can do it.
+  public let address: SecretText
+  /// What it allows.
+  public let permissions: StoragePermissions
+  /// Until when, in milliseconds since 1970.
+  public let expires: Int64
+}
+
+/// Makes presigned addresses: with each, one thing can be done with one object of a bucket.
+public struct S3AddressFactory: TokenFactory {
+  private let bucket: S3Bucket
+  private let clock: TokenClock
+
+  /// Takes a bucket.
+  ///
+  /// - Parameters:
+  ///   - bucket: The bucket, with credentials that allow what the addresses are to allow.
+  ///   - clock: What time it is.
+  public init(_ bucket: S3Bucket, clock: TokenClock = .system) {
+    self.bucket = bucket
+    self.clock = clock
+  }
+
+  /// Makes the address of an object, for at most a week.
+  public func makeToken(_ options: AccessTokenOptions) throws -> SignedAddress {
+    let rule = try options.onlyRule(of: "a presigned address")
+    guard case .object(let path) = rule.place else {
+      throw TokenError(.inexpressible, "a presigned address is for one object, not for \(rule.place)")
+    }
+    let permission: PresignedPermission
+    switch rule.actions {
+    case .read: permission = .read
+    case .write: permission = .write
+    case .delete: permission = .delete
+    default:
+      throw TokenError(.inexpressible, "a presigned address allows one of read, write and delete, not: \(rule.actions)")
+    }
+    let expires = try options.expiry(from: clock.now(), limit: 604_800)
+    do throws(StorageError) {
+      let address = try bucket.presignedAddress(of: path, for: permission, seconds: Int(options.validSeconds))
+      return SignedAddress(address: SecretText(address), permissions: options.permissions, expires: expires)
+    } catch { throw TokenError(error) }
+  }
+}
+
+/// Makes addresses of Bunny.net's CDN with which a folder, or one object, can be read for a while:
+/// <https://docs.bunny.net/docs/cdn-token-authentication>.
+public struct BunnyTokenFactory: TokenFactory {
+  private let host: HTTPAddress
+  private let key: SecretText
+  private let clock: TokenClock
+  /// What else the tokens demand: an address, countries, web sites, a speed. Its expiry and path are those of each token.
+  public var rules: BunnyTokenRules
+
+  /// Names a pull zone.
+  ///
+  /// - Parameters:
+  ///   - address: The address of the zone, such as `https://example.b-cdn.net`.
+  ///   - key: The zone's key for token authentication.
+  ///   - clock: What time it is.
+  /// - Throws: `TokenError` with `invalidSetting`.
+  public init(address: String, key: SecretText, clock: TokenClock = .system) throws(TokenError) {
+    do throws(StorageError) { host = try HTTPAddress(address) } catch { throw TokenError(error) }
+    guard !key.isEmpty else {
+      throw TokenError(.invalidSetting, "the pull zone's key for token authentication is empty")
+    }
+    self.key = key
+    self.clock = clock
+    rules = BunnyTokenRules(expires: 0)
+  }
+
+  /// How long an address may be good, in seconds: some ten years, so that it has an end at all.
+  private static let secondsLimit: Int64 = 10 * 366 * 86_400
+
+  /// Makes the address of an object, or of a folder. The name of what is to be read in a folder goes before the question mark; with
+  /// ``BunnyTokenRules/isInPath``, to the end of the address.
+  public func makeToken(_ options: AccessTokenOptions) throws -> SignedAddress {
+    let rule = try options.onlyRule(of: "an address of Bunny.net")
+    guard rule.actions == .read else {
+      throw TokenError(
+        .inexpressible, "an address of Bunny.net's CDN allows to read and nothing else, not: \(rule.actions)")
+    }
+    let expires = try options.expiry(from: clock.now(), limit: Self.secondsLimit)
+    var rules = rules
+    rules.expires = expires / 1000
+    var address = host
+    switch rule.place {
+    case .everywhere:
+      address.path = "/"
+      rules.path = "/"
+    case .folder(let folder):
+      address = address.appending(folder.segments)
+      address.path += "/"
+      rules.path = "/\(folder)/"
+    case .object(let object):
+      address = address.appending(object.segments)
+      rules.path = nil
+    }
+    do throws(StorageError) {
+      return SignedAddress(
+        address: SecretText(try rules.signed(address.description, key: key.value)), permissions: options.permissions,
+        expires: expires / 1000 * 1000)
+    } catch { throw TokenError(error) }
+  }
+}

@@ -1,0 +1,360 @@
+import BuckiaStorage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Keeps tokens by what they are for, and always has a valid one: it renews each before it expires.
+///
+/// However many ask at once, one renewal is made and all of them get its result. When a renewal fails, the old token is used as long as it is
+/// good; ``problem(for:)`` says why it failed.
+///
+/// ```swift
+/// let tokens = TokenManager(store: try await SystemTokenStore(service: "com.example.notes", file: path))
+/// await tokens.setSources([signIn], for: .storage)
+/// let token = try await tokens.token(for: .storage)
+/// ```
+public actor TokenManager {
+  /// When tokens are renewed.
+  public struct Settings: Sendable, Equatable {
+    /// How long before its end a token is renewed, in milliseconds. One that lives only a short time is used for at least three quarters of it.
+    public var margin: Int64 = 5 * 60_000
+    /// How long to use an old token that is still good before a failed renewal is tried again, in milliseconds.
+    public var retryPause: Int64 = 30_000
+
+    /// Makes settings with the defaults.
+    public init() {}
+  }
+
+  /// What is known of one context.
+  private struct Entry {
+    var token: AccessToken?
+    var sources: [any TokenSource] = []
+    /// Whether the store was asked.
+    var isLoaded = false
+    var renewal: Renewal?
+    /// How many renewals there have been, for telling them apart.
+    var renewals = 0
+    /// When a token last came from a source, in milliseconds since 1970.
+    var renewedAt: Int64?
+    var failedAt: Int64?
+    var problem: TokenError?
+  }
+
+  private struct Renewal {
+    let number: Int
+    let task: Task<AccessToken, any Error>
+  }
+
+  private let store: any TokenStore
+  private let settings: Settings
+  private let clock: TokenClock
+  private var entries: [TokenContext: Entry] = [:]
+
+  /// How long after a renewal a refusal is taken for one of the token before it, in milliseconds: requests that were under way end one
+  /// after the other.
+  private static let lateRefusal: Int64 = 10_000
+
+  /// Makes a manager.
+  ///
+  /// - Parameters:
+  ///   - store: Where tokens are kept.
+  ///   - settings: When they are renewed.
+  ///   - clock: What time it is.
+  public init(store: any TokenStore, settings: Settings = Settings(), clock: TokenClock = .system) {
+    self.store = store
+    var settings = settings
+    settings.retryPause = min(max(0, settings.retryPause), 86_400_000)
+    self.settings = settings
+    self.clock = clock
+  }
+
+  /// Says what renews the tokens of a context.
+  ///
+  /// - Parameter sources: The first is asked first, the others where those before them fail.
+  public func setSources(_ sources: [any TokenSource], for context: TokenContext) {
+    entries[context, default: Entry()].sources = sources
+  }
+
+  /// Stores a token: that of a sign-in, or one that somebody has handed over.
+  ///
+  /// - Throws: `TokenError` when it cannot be stored; it is used all the same until the program ends.
+  public func save(_ token: AccessToken, for context: TokenContext) async throws {
+    keep(token, for: context)
+    try await store.save(token, for: context)
+  }
+
+  /// Forgets the token of a context, here and in the store.
+  ///
+  /// - Throws: `TokenError` when the store cannot be changed.
+  public func remove(_ context: TokenContext) async throws {
+    let old = entries[context] ?? Entry()
+    old.renewal?.task.cancel()
+    var entry = Entry()
+    entry.sources = old.sources
+    entry.renewals = old.renewals
+    entry.isLoaded = true
+    entries[context] = entry
+    try await store.remove(context)
+  }
+
+  /// Why the last renewal failed, when it did and the token before it is still in use; or why the new token could not be stored.
+  public func problem(for context: TokenContext) -> TokenError? { entries[context]?.problem }
+
+  // MARK: Having a valid token
+
+  /// A token that is good now.
+  ///
+  /// - Throws: `TokenError`: `noToken` when there is none, `expired` when nothing renews it, or why it could not be renewed.
+  public func token(for context: TokenContext) async throws -> AccessToken {
+    let token = try await loaded(context)
+    let now = clock.now()
+    if let token, token.renewalTime(margin: settings.margin).map({ now < $0 }) ?? true { return token }
+    let entry = entries[context] ?? Entry()
+    let usable = token.flatMap { $0.isValid(at: now) ? $0 : nil }
+    if let usable, entry.renewal == nil {
+      if entry.sources.isEmpty { return usable }
+      if let failedAt = entry.failedAt, now < failedAt + settings.retryPause { return usable }
+    }
+    do { return try await renewed(context) } catch {
+      guard let usable, usable.isValid(at: clock.now()), !(error is CancellationError) else { throw error }
+      return usable
+    }
+  }
+
+  /// Gets another token, because a server has refused one.
+  ///
+  /// - Parameters:
+  ///   - refused: The token that was refused. When the present one is another already, that is returned.
+  ///   - context: What it is for.
+  /// - Throws: `TokenError`, as ``token(for:)``.
+  public func token(after refused: AccessToken, for context: TokenContext) async throws -> AccessToken {
+    if let token = try await loaded(context), token.value != refused.value { return token }
+    return try await renewed(context)
+  }
+
+  /// Whether there is another token, after a server has refused one that is not known any more.
+  func hasAnother(for context: TokenContext) async throws -> Bool {
+    let before = try await loaded(context)
+    if let renewedAt = entries[context]?.renewedAt, clock.now() < renewedAt + Self.lateRefusal { return true }
+    if entries[context]?.sources.isEmpty ?? true { return false }
+    return try await renewed(context).value != before?.value
+  }
+
+  private func loaded(_ context: TokenContext) async throws -> AccessToken? {
+    if let entry = entries[context], entry.isLoaded { return entry.token }
+    let found = try await store.token(for: context)
+    var entry = entries[context] ?? Entry()
+    // Somebody may have saved one meanwhile.
+    if !entry.isLoaded {
+      entry.token = found
+      entry.isLoaded = true
+      entries[context] = entry
+    }
+    return entry.token
+  }
+
+  private func keep(_ token: AccessToken, for context: TokenContext) {
+    var entry = entries[context] ?? Entry()
+    entry.token = token
+    entry.isLoaded = true
+    entry.failedAt = nil
+    entry.problem = nil
+    // A token that is saved meanwhile is newer than what a renewal under way brings.
+    entry.renewal = nil
+    entries[context] = entry
+  }
+
+  // MARK: Renewing
+
+  /// Joins the renewal that is under way, or starts one. It goes on if the caller is cancelled: a server that has given out a new refresh token
+  /// takes the old one no more.
+  private func renewed(_ context: TokenContext) async throws -> AccessToken {
+    if let renewal = entries[context]?.renewal { return try await renewal.task.joined() }
+    var entry = entries[context] ?? Entry()
+    entry.renewals += 1
+    let number = entry.renewals
+    let task = Task { try await self.renew(context, number) }
+    entry.renewal = Renewal(number: number, task: task)
+    entries[context] = entry
+    return try await task.joined()
+  }
+
+  private func renew(_ context: TokenContext, _ number: Int) async throws -> AccessToken {
+    do {
+      let lock = try await (store as? any RenewalLocking)?.renewalLock()
+      defer { withExtendedLifetime(lock) {} }
+      let old = entries[context]?.token
+      let token: AccessToken
+      if let stored = try await store.token(for: context), stored.value != old?.value, isFresh(stored) {
+        // Another program has renewed it.
+        token = stored
+      } else {
+        token = try await obtained(context, replacing: old)
+      }
+      guard entries[context]?.renewal?.number == number else {
+        return entries[context]?.token ?? token
+      }
+      keep(token, for: context)
+      entries[context]?.renewedAt = clock.now()
+      do { try await store.save(token, for: context) } catch let error as TokenError {
+        // The old one may be void now, so the new one is used as long as the program runs.
+        entries[context]?.problem = error
+      }
+      return token
+    } catch {
+      if entries[context]?.renewal?.number == number {
+        entries[context]?.renewal = nil
+        entries[context]?.failedAt = clock.now()
+        entries[context]?.problem = error as? TokenError
+      }
+      throw error
+    }
+  }
+
+  private func isFresh(_ token: AccessToken) -> Bool {
+    token.renewalTime(margin: settings.margin).map { clock.now() < $0 } ?? true
+  }
+
+  /// What the first source gives that does not fail.
+  private func obtained(_ context: TokenContext, replacing old: AccessToken?) async throws -> AccessToken {
+    var failures: [any Error] = []
+    for source in entries[context]?.sources ?? [] {
+      do {
+        let token = try await source.token(replacing: old)
+        guard token.isValid(at: clock.now()) else {
+          throw TokenError(
+            .expired, "the new token for \(context) has expired already; the clock of this device may be wrong")
+        }
+        return token
+      } catch let error where !(error is CancellationError) {
+        failures.append(error)
+      }
+    }
+    guard let first = failures.first else {
+      guard old != nil else {
+        throw TokenError(.noToken, "there is no token for \(context); sign in, or store one")
+      }
+      throw TokenError(.expired, "the token for \(context) is good no more, and nothing renews it; sign in again")
+    }
+    let said = failures.map { "\($0)" }.joined(separator: "; the next way failed, too: ")
+    throw TokenError((first as? TokenError)?.code ?? .unavailable, said, cause: (first as? TokenError)?.cause ?? first)
+  }
+}
+
+extension Task where Failure == any Error {
+  /// What the task brings. Whoever is cancelled waits no longer; the task goes on.
+  fileprivate func joined() async throws -> Success {
+    let (values, continuation) = AsyncThrowingStream.makeStream(of: Success.self)
+    Task<Void, Never> {
+      do {
+        continuation.yield(try await value)
+        continuation.finish()
+      } catch { continuation.finish(throwing: error) }
+    }
+    for try await value in values { return value }
+    // The type, not the function of a task that has this name.
+    throw _Concurrency.CancellationError()
+  }
+}
+
+/// What a token is for: one's own storage, the inbound folder of somebody, or what an app names.
+public struct TokenContext: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  /// The context as it is stored.
+  public let rawValue: String
+
+  /// Takes a context of one's own.
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// One's own storage.
+  public static let storage = Self(rawValue: "storage")
+  /// The storage that is used where one's own does not answer.
+  public static let fallbackStorage = Self(rawValue: "fallback-storage")
+
+  /// The inbound folder of somebody.
+  ///
+  /// - Parameter name: Their name among one's contacts.
+  public static func inbound(of name: String) -> Self { Self(rawValue: "inbound of \(name)") }
+
+  /// The context as it is stored.
+  public var description: String { rawValue }
+}
+
+/// Gives new tokens: refreshes the old one, asks a server for another, or signs one itself.
+public protocol TokenSource: Sendable {
+  /// Gets a new token.
+  ///
+  /// - Parameter old: The token that it replaces; nil when there was none.
+  /// - Throws: `TokenError`; `CancellationError`.
+  func token(replacing old: AccessToken?) async throws -> AccessToken
+}
+
+/// A source that is a function.
+public struct FunctionTokenSource: TokenSource {
+  private let body: @Sendable (AccessToken?) async throws -> AccessToken
+
+  /// Takes a function that gets a new token for an old one.
+  public init(_ body: @escaping @Sendable (AccessToken?) async throws -> AccessToken) { self.body = body }
+
+  /// Asks the function.
+  public func token(replacing old: AccessToken?) async throws -> AccessToken { try await body(old) }
+}
+
+/// What time it is, and how to wait: the system's, or that of a test.
+public struct TokenClock: Sendable {
+  /// The present time in milliseconds since 1970.
+  public var now: @Sendable () -> Int64
+  /// Waits so many milliseconds.
+  public var sleep: @Sendable (Int64) async throws -> Void
+
+  /// Takes another time.
+  public init(now: @escaping @Sendable () -> Int64, sleep: @escaping @Sendable (Int64) async throws -> Void) {
+    self.now = now
+    self.sleep = sleep
+  }
+
+  /// The system's clock.
+  public static let system = Self(
+    now: { Int64(Date().timeIntervalSince1970 * 1000) },
+    sleep: { try await Task.sleep(for: .milliseconds($0)) })
+}
+
+/// Says who asks with a token in the header (RFC 6750, section 2.1). A token that the server refuses is renewed once.
+package struct BearerAuthorization: RequestAuthorization {
+  private let tokens: TokenManager
+  private let context: TokenContext
+
+  /// - Parameters:
+  ///   - tokens: What has the token.
+  ///   - context: What it is for.
+  package init(_ tokens: TokenManager, for context: TokenContext) {
+    self.tokens = tokens
+    self.context = context
+  }
+
+  package func authorize(_ request: inout HTTPTransportRequest) async throws {
+    do {
+      let token = try await tokens.token(for: context)
+      guard HTTPFieldText.isSafe(token.value.value) else {
+        throw TokenError(
+          .invalidToken, "the token for \(context) has characters that no header can carry; store it anew")
+      }
+      request.headers["Authorization"] = "Bearer \(token.value.value)"
+    } catch let error as TokenError { throw error.storageError }
+  }
+
+  package func renew(
+    after error: StorageError, _ response: HTTPTransportResponse, isFirst: Bool
+  ) async throws -> Bool {
+    guard isFirst, response.status == 401 else { return false }
+    do { return try await tokens.hasAnother(for: context) } catch let error as TokenError { throw error.storageError }
+  }
+}
+
+/// What a header field may carry.
+enum HTTPFieldText {
+  /// Whether text is visible ASCII: anything else could end the line and begin another field.
+  static func isSafe(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
+}

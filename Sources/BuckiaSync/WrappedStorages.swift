@@ -1,0 +1,169 @@
+import BuckiaBytes
+import BuckiaStorage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A folder of this machine that is told from what is at its place while its volume is not mounted: by a file in it, `.buckia-storage`, whose
+/// contents the index has.
+///
+/// The file is made with the first object. From then on a folder without it, or with another one, is not reached until a person says that it is meant.
+struct MarkedFolder: StorageProvider {
+  static let markerName = ".buckia-storage"
+
+  private let inner: any StorageProvider
+  private let path: String
+  private let index: SyncIndex
+
+  init(_ folder: any StorageProvider, at path: String, _ index: SyncIndex) {
+    inner = folder
+    self.path = path
+    self.index = index
+  }
+
+  private var setting: String { "marker \(path)" }
+  private var marker: String { "\(path)/\(Self.markerName)" }
+
+  /// What the file says; nil where there is none.
+  private func found() -> String? {
+    FileManager.default.contents(atPath: marker).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Makes sure that the folder is what it was.
+  ///
+  /// - Parameter isWritten: True if something is about to be put into the folder, which makes the marker of a new folder.
+  private func require(toWrite isWritten: Bool = false) async throws {
+    let known = try await index.setting(setting)
+    let found = found()
+    if found != nil, found == known { return }
+    guard let known else {
+      if let found { return try await index.set(setting, to: found) }
+      if isWritten { try await adopt() }
+      return
+    }
+    throw StorageError(
+      .unreachable,
+      "\(path) is not the folder that was synced with before: \(found == nil ? "its file \(Self.markerName) is missing" : "another storage is there") (\(known.prefix(8))). Connect the volume; or if the folder was emptied, exchanged or moved on purpose, say so: buckia sync --adopt-folders"
+    )
+  }
+
+  /// Takes the folder in its present state.
+  func adopt() async throws {
+    if let found = found() { return try await index.set(setting, to: found) }
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    guard FileManager.default.fileExists(atPath: parent) else {
+      throw StorageError(
+        .unreachable, "\(parent) does not exist, so \(path) was not made there; connect the volume, or make the folder")
+    }
+    do {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+      let output = try AtomicFileOutput(at: marker, replacing: false)
+      try output.write(Array("\(UUID().uuidString.lowercased())\n".utf8))
+      try output.publish()
+    } catch let error as ByteStreamError where error.code == .alreadyExists {
+      // Another process was faster.
+    } catch { throw StorageError(.unwritable, "\(path) cannot be made: \(error)", cause: error) }
+    try await index.set(setting, to: found())
+  }
+
+  // MARK: As a storage
+
+  var name: String { inner.name }
+  var capabilities: StorageCapabilities { inner.capabilities }
+
+  func list(_ request: ListRequest) async throws -> ListPage {
+    try await require()
+    return try await inner.list(request)
+  }
+
+  func stat(_ path: RemotePath) async throws -> StoredObject? {
+    try await require()
+    return try await inner.stat(path)
+  }
+
+  func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload {
+    try await require()
+    return try await inner.get(path, request)
+  }
+
+  func put(_ contents: StorageContents, to path: RemotePath, _ condition: PutCondition) async throws -> StoredObject {
+    try await require(toWrite: true)
+    return try await inner.put(contents, to: path, condition)
+  }
+
+  func delete(_ path: RemotePath) async throws {
+    try await require()
+    try await inner.delete(path)
+  }
+
+  func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
+    try await require(toWrite: true)
+    try await inner.move(path, to: newPath, replacing: isReplacing)
+  }
+}
+
+/// A storage that is tried out before it first has to keep a condition, because many servers ignore conditions and say that all is well.
+///
+/// What was found is kept in the index. Where a condition is not kept, the object is looked up first, as ``StorageProvider/putChecked(_:to:_:)``
+/// does it.
+struct ProbedStorage: StorageProvider {
+  private let inner: any StorageProvider
+  private let index: SyncIndex
+
+  /// - Parameters:
+  ///   - storage: The storage.
+  ///   - index: Keeps what was found.
+  init(_ storage: any StorageProvider, _ index: SyncIndex) {
+    inner = storage
+    self.index = index
+  }
+
+  var name: String { inner.name }
+  var capabilities: StorageCapabilities { inner.capabilities }
+
+  func list(_ request: ListRequest) async throws -> ListPage { try await inner.list(request) }
+  func stat(_ path: RemotePath) async throws -> StoredObject? { try await inner.stat(path) }
+  func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload {
+    try await inner.get(path, request)
+  }
+  func delete(_ path: RemotePath) async throws { try await inner.delete(path) }
+  func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
+    try await inner.move(path, to: newPath, replacing: isReplacing)
+  }
+
+  func put(_ contents: StorageContents, to path: RemotePath, _ condition: PutCondition) async throws -> StoredObject {
+    guard try await keeps(condition, in: path.folder) else {
+      return try await inner.putLookingFirst(contents, to: path, condition)
+    }
+    return try await inner.put(contents, to: path, condition)
+  }
+
+  /// Whether the storage keeps a condition, and not only says so.
+  private func keeps(_ condition: PutCondition, in folder: RemotePath?) async throws -> Bool {
+    if condition == .none { return true }
+    guard capabilities.keeps(condition) else { return false }
+    let setting = "capabilities \(name)"
+    if let known = try await index.setting(setting).flatMap({ Self.read($0) }) { return known.keeps(condition) }
+    let found = try await tried(in: folder)
+    try await index.set(setting, to: String(decoding: JSONEncoder().encode(found), as: UTF8.self))
+    return found.keeps(condition)
+  }
+
+  /// What was found before; nil where another version has written it: it is tried out anew.
+  private static func read(_ text: String) -> StorageCapabilities? {
+    do { return try JSONDecoder().decode(StorageCapabilities.self, from: Data(text.utf8)) } catch { return nil }
+  }
+
+  private func tried(in folder: RemotePath?) async throws -> StorageCapabilities {
+    do { return try await StorageProbe.run(on: inner, in: folder) } catch let error as StorageError
+      where [.forbidden, .unsupported].contains(error.code)
+    {
+      // Who may write there need not be allowed to read or delete. What the storage says of itself has to do.
+      return capabilities
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import BuckiaBytes
+
+/// A parsed CREATE VIRTUAL TABLE statement. See <https://sqlite.org/lang_createvtab.html>.
+package struct VirtualTableDefinition: Sendable {
+  /// The name of the module, as written.
+  package let module: String
+  /// The arguments of the module, as written.
+  package let arguments: [String]
+
+  /// Parses a statement.
+  ///
+  /// - Parameter sql: The statement from `sqlite_schema`.
+  /// - Returns: nil when the text is not a CREATE VIRTUAL TABLE statement.
+  package init?(parsing sql: String) {
+    let tokens = SQLTokens(sql)
+    var index = 0
+    for keyword in ["create", "virtual", "table"] {
+      guard tokens.isWord(keyword, at: index) else { return nil }
+      index += 1
+    }
+    if tokens.isWord("if", at: index), tokens.isWord("not", at: index + 1) { index += 3 }
+    guard tokens.name(at: index) != nil else { return nil }
+    index += 1
+    if tokens.isMark(".", at: index) { index += 2 }
+    guard tokens.isWord("using", at: index), let module = tokens.name(at: index + 1) else { return nil }
+    self.module = module
+    index += 2
+    guard tokens.isMark("(", at: index) else {
+      arguments = []
+      return
+    }
+    let end = tokens.closing(index)
+    var arguments: [String] = []
+    var start = index + 1
+    var place = start
+    while place < end {
+      if tokens.isMark("(", at: place) { place = tokens.closing(place) }
+      if tokens.isMark(",", at: place) {
+        arguments.append(tokens.text(of: start..<place))
+        start = place + 1
+      }
+      place += 1
+    }
+    if start < end { arguments.append(tokens.text(of: start..<end)) }
+    self.arguments = arguments
+  }
+
+  /// The unquoted value of an argument of the form `name = value`, as full-text tables have them; nil when there is none.
+  /// See <https://sqlite.org/fts3.html#fts4_options>.
+  ///
+  /// - Parameter name: The name in lower case.
+  package func option(_ name: String) -> String? {
+    for argument in arguments {
+      let tokens = SQLTokens(argument)
+      guard tokens.isWord(name, at: 0), tokens.isMark("=", at: 1) else { continue }
+      if tokens.count == 3, let value = tokens.name(at: 2) { return value }
+      return tokens.text(of: 2..<max(2, tokens.count))
+    }
+    return nil
+  }
+}
+
+extension TableDefinition {
+  /// How the table's module contradicts the rest of its definition; nil when it does not. Always nil for an ordinary table.
+  package var moduleContradiction: String? {
+    guard let module else { return nil }
+    let isPlain =
+      !isWithoutRowID && !isStrict && !isAutoIncrement && generated.isEmpty && unique.isEmpty && foreignKeys.isEmpty
+      && columns.allSatisfy { $0.defaultValue == nil && $0.collation.utf8.elementsEqual("BINARY".utf8) }
+    guard isPlain else { return "a virtual table has no constraints, defaults or options of an ordinary one" }
+    switch module {
+    case .spatial(let index):
+      guard SpatialIndex.coordinateCounts.contains(index.coordinates) else {
+        return "an R-tree has two to ten coordinates, in pairs"
+      }
+      let auxiliary = columns.count - 1 - index.coordinates
+      guard (0...SpatialIndex.auxiliaryLimit).contains(auxiliary) else {
+        return "an R-tree has a key, its coordinates, and at most \(SpatialIndex.auxiliaryLimit) other columns"
+      }
+      guard primaryKey == [0], columns[0].declaredType.utf8.elementsEqual("INTEGER".utf8) else {
+        return "the key of an R-tree is its first column, an INTEGER"
+      }
+      let type = index.kind == .real ? "REAL" : "INT"
+      guard columns[1...index.coordinates].allSatisfy({ $0.declaredType.utf8.elementsEqual(type.utf8) }) else {
+        return "the coordinates of the module \(module.name) are \(type)"
+      }
+      guard columns.indices.allSatisfy({ columns[$0].isNotNull == ($0 == 0) }) else {
+        return "the key of an R-tree is NOT NULL, and nothing else in it"
+      }
+    case .fullText(let index):
+      guard primaryKey.isEmpty, columns.allSatisfy({ $0.declaredType.isEmpty && !$0.isNotNull }) else {
+        return "a full-text table has neither a key nor types"
+      }
+      guard zip(index.unindexed, index.unindexed.dropFirst()).allSatisfy(<),
+        index.unindexed.allSatisfy(columns.indices.contains)
+      else { return "the UNINDEXED columns of a full-text table are places of columns, in order" }
+      return index.options?.refusal
+    }
+    return nil
+  }
+
+  /// Why a diff may not create this virtual table, besides the rules for all tables; nil when it may.
+  var moduleCreationRefusal: String? {
+    guard let module else { return nil }
+    if let contradiction = moduleContradiction { return contradiction }
+    for suffix in module.shadowSuffixes {
+      // Shadow tables must not have reserved names either.
+      if let refusal = TableName(name + suffix).refusal { return "its table \"\(name)\(suffix)\": \(refusal)" }
+    }
+    guard case .fullText(let index) = module else { return nil }
+    if index.options == nil { return "its tokenizer or an option is known to its author's program only" }
+    let hidden = columns.first { ASCIIName.matches($0.name, "rank") || ASCIIName.matches($0.name, name) }
+    return hidden.map { "column \"\($0.name)\": full-text tables have one of that name already" }
+  }
+}

@@ -1,0 +1,41 @@
+import SQLiteChangesets
+import SQLiteConnections
+
+extension ChangesetValue {
+  /// Copies a value of a row; text that is not valid UTF-8 is repaired.
+  package init(_ row: borrowing SQLiteStatement, at column: Int) {
+    switch row.storageClass(at: column) {
+    case .null: self = .null
+    case .integer: self = .integer(row.integer(at: column))
+    case .real: self = .real(row.real(at: column))
+    case .text: self = .text(row.text(at: column) ?? "")
+    case .blob: self = .blob(row.blob(at: column))
+    }
+  }
+}
+
+extension SQLiteStatement {
+  /// Binds a value to a parameter.
+  package func bind(_ value: ChangesetValue, at index: Int) throws(SQLiteError) {
+    switch value {
+    case .null: try bindNull(at: index)
+    case .integer(let number): try bind(number, at: index)
+    case .real(let number): try bind(number, at: index)
+    case .text(let text): try bind(text, at: index)
+    case .blob(let bytes): try bind(bytes, at: index)
+    }
+  }
+}
+
+extension ChangesetWriter {
+  /// Adds the value of a result column, byte for byte.
+  package mutating func append(column index: Int, of row: borrowing SQLiteStatement) {
+    switch row.storageClass(at: index) {
+    case .null: appendNull()
+    case .integer: append(integer: row.integer(at: index))
+    case .real: append(real: row.real(at: index))
+    case .text: append(.text, row.textBytes(at: index))
+    case .blob: append(.blob, row.blobBytes(at: index))
+    }
+  }
+}
