@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaCommand
+@testable import BuckiaCommand
 import Foundation
 import TestSupport
 import Testing

@@ -22,7 +22,12 @@ extension KnownReplica {
   private static let noEntry = String(repeating: "-", count: entryDigits)
   private static let noDiff = String(repeating: "-", count: KSUID.textLength)
 
-  var line: String { "\(incarnation) \(Self.text(of: progress)) \(Self.escaped(path))\n" }
+  var line: String {
+    "\(incarnation) \(Self.text(of: progress))" + String(decoding: Self.lineEnd(of: path), as: UTF8.self)
+  }
+
+  /// How the lines of all replicas at a path end.
+  static func lineEnd(of path: String) -> [UInt8] { Array(" \(escaped(path))\n".utf8) }
 
   /// Reads a line; nil when it is damaged.
   init?(line: [UInt8]) {
@@ -98,15 +103,16 @@ extension BuckiaHome {
   // MARK: Looking
 
   /// What is known of a replica; nil for nothing that can be read.
-  func known(_ replica: ReplicaID) -> KnownReplica? {
+  func known(_ replica: ReplicaID) -> KnownReplica? { line(of: replica).flatMap { KnownReplica(line: $0) } }
+
+  private func line(of replica: ReplicaID) -> [UInt8]? {
     do {
       let file = try PosixFile(reading: file(of: replica))
       // A path has no more than a few thousand bytes, each of which can be escaped by three.
       guard file.initialByteCount < 1 << 16 else { return nil }
-      return KnownReplica(
-        line: try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount)) { buffer, count in
-          count = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
-        })
+      return try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount)) { buffer, count in
+        count = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
+      }
     } catch {
       // There is none, or it cannot be read: then nothing is known of it, and a new incarnation is the safe answer.
       return nil
@@ -115,9 +121,11 @@ extension BuckiaHome {
 
   /// Whether a database with a replica has been seen at a path.
   func knowsReplica(at path: String) -> Bool {
-    replicas().contains { replica in
-      guard let known = known(replica) else { return false }
-      return known.progress != nil && known.path == path
+    let end = KnownReplica.lineEnd(of: path)
+    return replicas().contains { replica in
+      // Only the line that ends as it should is worth reading.
+      guard let line = line(of: replica), line.suffix(end.count).elementsEqual(end) else { return false }
+      return KnownReplica(line: line)?.progress != nil
     }
   }
 

@@ -1,7 +1,7 @@
 /// What a browser asks for, once it is clear that it may.
-package struct PageRequest: Sendable {
+struct PageRequest: Sendable {
   /// What is to be done.
-  package enum Method: Sendable {
+  enum Method: Sendable {
     /// Something is wanted, and nothing is changed.
     case get
     /// Something is to be changed.
@@ -9,41 +9,41 @@ package struct PageRequest: Sendable {
   }
 
   /// What is to be done.
-  package let method: Method
+  let method: Method
   /// The parts of the path behind the token, of letters, digits and `-._` each; none for the first page.
-  package let path: [String]
+  let path: [String]
   /// The query of the address.
-  package let query: FormFields
+  let query: FormFields
   /// The fields of the form that was sent; none where nothing is to be changed.
-  package internal(set) var form = FormFields()
+  internal(set) var form = FormFields()
   /// The version that the browser has already, as it stands in the header; nil where it has none.
-  package let knownVersion: String?
+  let knownVersion: String?
 }
 
 /// The fields of a form or of the query of an address, in their order: `name=value&…`, see
 /// [the URL standard](https://url.spec.whatwg.org/#application/x-www-form-urlencoded).
-package struct FormFields: Equatable, Sendable {
+struct FormFields: Equatable, Sendable {
   /// A field.
-  package struct Field: Equatable, Sendable {
-    package let name: String
-    package let value: String
+  struct Field: Equatable, Sendable {
+    let name: String
+    let value: String
   }
 
   /// The fields.
-  package private(set) var fields: [Field] = []
+  private(set) var fields: [Field] = []
 
   /// No fields.
-  package init() {}
+  init() {}
 
   /// Fields of one's own.
-  package init(_ fields: [(name: String, value: String)]) {
+  init(_ fields: [(name: String, value: String)]) {
     self.fields = fields.map { Field(name: $0.name, value: $0.value) }
   }
 
   /// Reads fields.
   ///
   /// - Returns: nil where a percent sign does not begin a byte, or the bytes are not UTF-8.
-  package init?(parsing bytes: some Collection<UInt8>) {
+  init?(parsing bytes: some Collection<UInt8>) {
     for pair in bytes.split(separator: UInt8(ascii: "&")) {
       let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
       guard let name = Self.decoded(parts[0]), let value = parts.count > 1 ? Self.decoded(parts[1]) : "" else {
@@ -54,12 +54,12 @@ package struct FormFields: Equatable, Sendable {
   }
 
   /// The value of the first field of a name; nil where there is none.
-  package subscript(name: String) -> String? {
+  subscript(name: String) -> String? {
     fields.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
   /// The fields as they stand in an address: ASCII that no attribute of a page has to escape but for `&`.
-  package var encoded: String {
+  var encoded: String {
     fields.map { "\(Self.encoded($0.name))=\(Self.encoded($0.value))" }.joined(separator: "&")
   }
 
@@ -104,9 +104,9 @@ package struct FormFields: Equatable, Sendable {
 }
 
 /// What a browser gets.
-package struct PageResponse: Sendable {
+struct PageResponse: Sendable {
   /// How it went.
-  package enum Status: Int, Sendable {
+  enum Status: Int, Sendable {
     case ok = 200
     /// It is done; what came of it is at another address.
     case seeOther = 303
@@ -125,15 +125,15 @@ package struct PageResponse: Sendable {
   }
 
   /// How it went.
-  package let status: Status
+  let status: Status
   /// What the body is.
-  package let mediaType: String
+  let mediaType: String
   /// What the browser may do with it.
-  package let policy: String
+  let policy: String
   /// Further header fields.
-  package let headers: [(name: String, value: String)]
+  let headers: [(name: String, value: String)]
   /// The body.
-  package let body: [UInt8]
+  let body: [UInt8]
 
   /// What may be done with something that is no page: nothing.
   private static let noPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -144,7 +144,7 @@ package struct PageResponse: Sendable {
   ///   - policy: What the browser may do with it; nil for nothing.
   ///   - headers: Further header fields.
   ///   - body: The body.
-  package init(
+  init(
     _ status: Status, mediaType: String = "text/plain; charset=utf-8", policy: String? = nil,
     headers: [(name: String, value: String)] = [], body: [UInt8] = []
   ) {
@@ -156,12 +156,12 @@ package struct PageResponse: Sendable {
   }
 
   /// A line of text.
-  package static func text(_ status: Status, _ text: String) -> PageResponse {
+  static func text(_ status: Status, _ text: String) -> PageResponse {
     PageResponse(status, body: Array("\(text)\n".utf8))
   }
 
   /// Sends the browser on to another page, where a reload does nothing twice.
-  package static func redirect(to path: String) -> PageResponse {
+  static func redirect(to path: String) -> PageResponse {
     PageResponse(.seeOther, headers: [("Location", path)])
   }
 

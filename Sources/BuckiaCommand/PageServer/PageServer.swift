@@ -16,15 +16,15 @@ import NIOPosix
 ///
 /// Requests that name another host, or that a page of another site has sent, are refused: with a name that leads to this
 /// computer, or with a form, a web site could ask for anything otherwise.
-package final class PageServer: Sendable {
+final class PageServer: Sendable {
   private let channel: any Channel
   private let token: PageToken
 
   /// The port.
-  package let port: Int
+  let port: Int
 
   /// The address of the first page.
-  package var address: String { "http://127.0.0.1:\(port)/\(token.text)/" }
+  var address: String { "http://127.0.0.1:\(port)/\(token.text)/" }
 
   /// Opens the port, and answers from then on.
   ///
@@ -35,7 +35,7 @@ package final class PageServer: Sendable {
   ///   - respond: Answers a request. It may take its time, and is called in one thread for what changes something, and in
   ///     another one for everything else.
   /// - Throws: `PageServerError` when the port cannot be opened.
-  package init(
+  init(
     port: Int, token: PageToken, limits: ServerLimits = ServerLimits(),
     respond: @escaping @Sendable (PageRequest) -> PageResponse
   ) throws(PageServerError) {
@@ -73,29 +73,29 @@ package final class PageServer: Sendable {
   /// Waits until the port is closed.
   ///
   /// - Throws: What has closed it.
-  package func waitUntilClosed() throws { try channel.closeFuture.wait() }
+  func waitUntilClosed() throws { try channel.closeFuture.wait() }
 
   /// Closes the port. Connections that are there end by themselves.
-  package func close() { channel.close(promise: nil) }
+  func close() { channel.close(promise: nil) }
 
   deinit { channel.close(promise: nil) }
 }
 
 /// Why a server could not be started.
-package struct PageServerError: Error, CustomStringConvertible {
+struct PageServerError: Error, CustomStringConvertible {
   /// What happened, and what to do.
-  package let description: String
+  let description: String
 }
 
 /// The part of an address that only those know who are to come in: 160 random bits, as 40 hexadecimal digits.
-package struct PageToken: Sendable {
+struct PageToken: Sendable {
   /// The digits, as they stand in addresses.
-  package let text: String
+  let text: String
 
   private static let byteCount = 20
 
   /// Makes a token of the system's random numbers.
-  package init() {
+  init() {
     var generator = SystemRandomNumberGenerator()
     text = HexText.lowercase((0..<Self.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
   }
@@ -110,20 +110,20 @@ package struct PageToken: Sendable {
 }
 
 /// How much of a server anybody may take up.
-package struct ServerLimits: Sendable {
+struct ServerLimits: Sendable {
   /// How many bytes the address and the header fields of a request may have.
-  package var headBytes = 16 << 10
+  var headBytes = 16 << 10
   /// How many bytes a form may have.
-  package var bodyBytes = 4 << 20
+  var bodyBytes = 4 << 20
   /// How many connections there may be at once. A further one takes the place of the oldest one without an accepted request, or is closed
   /// where there is none.
-  package var connections = 32
+  var connections = 32
   /// How long a connection may take for a request, and for taking the answer to it, in milliseconds. One that asks for
   /// nothing is closed after that.
-  package var milliseconds: Int64 = 60_000
+  var milliseconds: Int64 = 60_000
 
   /// The limits for one person's browsers.
-  package init() {}
+  init() {}
 }
 
 /// The connections that are open, up to a limit.

@@ -13,29 +13,29 @@ import SQLiteSchemas
 ///
 /// Control and bidirectional characters are shown as the command shows them, by their numbers. Values of attributes have to stand in double
 /// quotes, and elements have to be closed: the result is HTML and XML alike.
-package struct Markup: ExpressibleByStringInterpolation, Sendable {
-  package typealias StringLiteralType = StaticString
+struct Markup: ExpressibleByStringInterpolation, Sendable {
+  typealias StringLiteralType = StaticString
 
   /// The bytes, in UTF-8.
-  package private(set) var utf8: [UInt8]
+  private(set) var utf8: [UInt8]
 
   /// Markup that is written down in the source.
-  package init(stringLiteral value: StaticString) { utf8 = value.withUTF8Buffer { Array($0) } }
+  init(stringLiteral value: StaticString) { utf8 = value.withUTF8Buffer { Array($0) } }
 
   /// Markup with text in it.
-  package init(stringInterpolation: StringInterpolation) { utf8 = stringInterpolation.utf8 }
+  init(stringInterpolation: StringInterpolation) { utf8 = stringInterpolation.utf8 }
 
   /// Nothing but text.
-  package init(text: some StringProtocol) {
+  init(text: some StringProtocol) {
     utf8 = []
     Self.append(text, to: &utf8)
   }
 
   /// Text of several lines: each line end is shown, and breaks the line.
-  package init(lines text: some StringProtocol) { self.init(lines: text, endedBy: #"\n<br />"#) }
+  init(lines text: some StringProtocol) { self.init(lines: text, endedBy: #"\n<br />"#) }
 
   /// Text of several lines for an element in which they stay lines.
-  package init(preformatted text: some StringProtocol) { self.init(lines: text, endedBy: "\n") }
+  init(preformatted text: some StringProtocol) { self.init(lines: text, endedBy: "\n") }
 
   private init(lines text: some StringProtocol, endedBy lineEnd: StaticString) {
     utf8 = []
@@ -50,32 +50,32 @@ package struct Markup: ExpressibleByStringInterpolation, Sendable {
   init(verbatim text: String) { utf8 = Array(text.utf8) }
 
   /// Adds markup at the end.
-  package static func += (left: inout Markup, right: Markup) { left.utf8.append(contentsOf: right.utf8) }
+  static func += (left: inout Markup, right: Markup) { left.utf8.append(contentsOf: right.utf8) }
 
   /// Markup while it is put together.
-  package struct StringInterpolation: StringInterpolationProtocol {
-    package typealias StringLiteralType = StaticString
+  struct StringInterpolation: StringInterpolationProtocol {
+    typealias StringLiteralType = StaticString
 
     fileprivate var utf8: [UInt8] = []
 
-    package init(literalCapacity: Int, interpolationCount: Int) {
+    init(literalCapacity: Int, interpolationCount: Int) {
       utf8.reserveCapacity(literalCapacity + 16 * interpolationCount)
     }
 
-    package mutating func appendLiteral(_ literal: StaticString) {
+    mutating func appendLiteral(_ literal: StaticString) {
       literal.withUTF8Buffer { utf8.append(contentsOf: $0) }
     }
 
     /// Puts text in.
-    package mutating func appendInterpolation(_ text: some StringProtocol) { Markup.append(text, to: &utf8) }
+    mutating func appendInterpolation(_ text: some StringProtocol) { Markup.append(text, to: &utf8) }
 
     /// Puts a number in.
-    package mutating func appendInterpolation(_ number: some BinaryInteger) {
+    mutating func appendInterpolation(_ number: some BinaryInteger) {
       utf8.append(contentsOf: String(number).utf8)
     }
 
     /// Puts markup in.
-    package mutating func appendInterpolation(_ markup: Markup) { utf8.append(contentsOf: markup.utf8) }
+    mutating func appendInterpolation(_ markup: Markup) { utf8.append(contentsOf: markup.utf8) }
   }
 
   // MARK: Escaping
@@ -105,22 +105,22 @@ package struct Markup: ExpressibleByStringInterpolation, Sendable {
 }
 
 /// Writes a page while its contents are being read: it is never held whole.
-package final class PageWriter {
+final class PageWriter {
   private let output: (UnsafeRawBufferPointer) throws -> Void
   private var pending: [UInt8] = []
   /// How many bytes are gathered before they are handed on.
   private static let pieceBytes = 64 << 10
 
   /// How many bytes have been written.
-  package private(set) var byteCount: Int64 = 0
+  private(set) var byteCount: Int64 = 0
 
   /// - Parameter output: Takes the bytes, piece by piece.
-  package init(_ output: @escaping (UnsafeRawBufferPointer) throws -> Void) { self.output = output }
+  init(_ output: @escaping (UnsafeRawBufferPointer) throws -> Void) { self.output = output }
 
   /// Writes markup.
   ///
   /// - Throws: What the output throws.
-  package func write(_ markup: Markup) throws {
+  func write(_ markup: Markup) throws {
     byteCount += Int64(markup.utf8.count)
     pending.append(contentsOf: markup.utf8)
     if pending.count >= Self.pieceBytes { try flush() }
@@ -129,14 +129,14 @@ package final class PageWriter {
   /// Hands on everything that was written.
   ///
   /// - Throws: What the output throws.
-  package func flush() throws {
+  func flush() throws {
     try pending.withUnsafeBytes { try output($0) }
     pending.removeAll(keepingCapacity: true)
   }
 }
 
 /// Where a page goes.
-package enum PageTarget {
+enum PageTarget {
   /// Into a file, which appears complete or not at all.
   ///
   /// - Parameter isPrivate: True if only its owner may read it.
@@ -150,7 +150,7 @@ package enum PageTarget {
   /// - Returns: How many bytes there are.
   /// - Throws: What `body` throws; `ByteStreamError`, with the code `alreadyExists` where a file has the name and may not be replaced;
   ///   what the closure of a stream throws.
-  package func write(_ body: (PageWriter) throws -> Void) throws -> Int64 {
+  func write(_ body: (PageWriter) throws -> Void) throws -> Int64 {
     switch self {
     case .file(let path, let isReplacing, let isPrivate):
       let file = try AtomicFileOutput(at: path, replacing: isReplacing, followingLinks: true, isPrivate: isPrivate)

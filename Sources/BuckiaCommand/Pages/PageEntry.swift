@@ -5,44 +5,44 @@
 #endif
 
 /// A change or a conflict on a page: what it is about, and its row column by column, with the versions side by side.
-package struct PageEntry: Sendable {
+struct PageEntry: Sendable {
   /// What has happened, which decides about colours.
-  package enum State: String, Sendable {
+  enum State: String, Sendable {
     case inserted, updated, deleted
     /// A conflict that waits for somebody to decide about it, and one that does not.
     case open, resolved
   }
 
   /// A column, and its value in each version.
-  package struct Row: Sendable {
+  struct Row: Sendable {
     /// The name.
-    package let column: String
+    let column: String
     /// The values, in the order of the versions.
-    package let values: [PageValue]
+    let values: [PageValue]
 
     /// - Parameters:
     ///   - column: The name.
     ///   - values: The values, in the order of the versions.
-    package init(_ column: String, _ values: [PageValue]) {
+    init(_ column: String, _ values: [PageValue]) {
       self.column = column
       self.values = values
     }
   }
 
   /// Its number on the page, by which links find it.
-  package let number: Int64
+  let number: Int64
   /// What has happened.
-  package let state: State
+  let state: State
   /// What has happened, in words.
-  package let label: String
+  let label: String
   /// The row's key.
-  package let key: String
+  let key: String
   /// What else there is to say, a sentence each.
-  package let notes: [String]
+  let notes: [String]
   /// The columns.
-  package let rows: [Row]
+  let rows: [Row]
   /// What can be done about it; nil for nothing.
-  package var actions: Markup?
+  var actions: Markup?
 
   /// - Parameters:
   ///   - number: Its number on the page.
@@ -51,7 +51,7 @@ package struct PageEntry: Sendable {
   ///   - key: The row's key.
   ///   - notes: What else there is to say.
   ///   - rows: The columns.
-  package init(number: Int64, _ state: State, label: String, key: String, notes: [String] = [], rows: [Row]) {
+  init(number: Int64, _ state: State, label: String, key: String, notes: [String] = [], rows: [Row]) {
     self.number = number
     self.state = state
     self.label = label
@@ -163,7 +163,7 @@ extension PageImage {
 }
 
 /// Writes the changes of one table, or its conflicts, as a section of a page. What is far down is folded.
-package struct EntryList {
+struct EntryList {
   private let page: PageWriter
   /// What the versions of a row are called.
   private let versions: [String]
@@ -183,7 +183,7 @@ package struct EntryList {
   ///   - versions: What the versions of a row are called.
   ///   - page: The page.
   /// - Throws: What the page's output throws.
-  package init(
+  init(
     _ table: String, id: String, remark: String, versions: [String], on page: PageWriter
   ) throws {
     self.page = page
@@ -202,7 +202,7 @@ package struct EntryList {
   ///
   /// - Parameter isReachedByTab: Whether the Tab key stops here: at the first entry of the page.
   /// - Throws: What the page's output throws.
-  package mutating func add(_ entry: PageEntry, isReachedByTab: Bool) throws {
+  mutating func add(_ entry: PageEntry, isReachedByTab: Bool) throws {
     if isAtEdge {
       try endTable()
       if count > 0 {
@@ -218,7 +218,7 @@ package struct EntryList {
   ///
   /// - Parameter rest: What is to be said of entries that are not on the page; nil where there are none.
   /// - Throws: What the page's output throws.
-  package mutating func end(rest: String? = nil) throws {
+  mutating func end(rest: String? = nil) throws {
     try endTable()
     if let rest { try page.write("<p class=\"rest\">\(rest)</p>\n") }
     try page.write("</section>\n")

@@ -7,21 +7,21 @@ import Crypto
 #endif
 
 /// What stands around the contents of a page: its policy, style and script, its heading, what can be searched, and the list of its tables.
-package struct PageFrame: Sendable {
+struct PageFrame: Sendable {
   /// A line of the list of tables.
-  package struct Table: Sendable {
+  struct Table: Sendable {
     /// The table.
-    package let name: String
+    let name: String
     /// The id of its section; nil where there is none.
-    package let id: String?
+    let id: String?
     /// The numbers, one for each heading.
-    package let counts: [String]
+    let counts: [String]
 
     /// - Parameters:
     ///   - name: The table.
     ///   - id: The id of its section.
     ///   - counts: The numbers, one for each heading.
-    package init(_ name: String, id: String?, counts: [String]) {
+    init(_ name: String, id: String?, counts: [String]) {
       self.name = name
       self.id = id
       self.counts = counts
@@ -29,19 +29,19 @@ package struct PageFrame: Sendable {
   }
 
   /// What the page is about: its title and heading.
-  package let title: String
+  let title: String
   /// What is known of it, by name.
-  package let facts: [(name: String, value: String)]
+  let facts: [(name: String, value: String)]
   /// What the entries are, in the plural.
-  package let noun: String
+  let noun: String
   /// The headings of the numbers in the list of tables.
-  package let counts: [String]
+  let counts: [String]
   /// The list of tables.
-  package let tables: [Table]
+  let tables: [Table]
   /// What is to be said of tables that are not listed; nil where all are.
-  package let rest: String?
+  let rest: String?
   /// What a page of a server has besides; nil for a page that is a file.
-  package var site: PageSite?
+  var site: PageSite?
 
   /// - Parameters:
   ///   - title: What the page is about.
@@ -50,7 +50,7 @@ package struct PageFrame: Sendable {
   ///   - counts: The headings of the numbers in the list of tables.
   ///   - tables: The list of tables.
   ///   - rest: What is to be said of tables that are not listed.
-  package init(
+  init(
     title: String, facts: [(name: String, value: String)], noun: String, counts: [String], tables: [Table],
     rest: String? = nil
   ) {
@@ -66,7 +66,7 @@ package struct PageFrame: Sendable {
   ///
   /// - Parameter contents: Writes what is inside, sections with headings of the second level.
   /// - Throws: What the page's output and `contents` throw.
-  package func write(on page: PageWriter, contents: () throws -> Void) throws {
+  func write(on page: PageWriter, contents: () throws -> Void) throws {
     try page.write(head)
     try page.write(heading)
     try page.write(tools)
@@ -174,21 +174,21 @@ package struct PageFrame: Sendable {
 
 /// What a page of a server has besides: links to the other pages, what has just happened, and where its script asks
 /// whether anything has changed.
-package struct PageSite: Sendable {
+struct PageSite: Sendable {
   /// Another page of the server.
-  package struct Link: Sendable {
+  struct Link: Sendable {
     /// What it is called.
-    package let name: String
+    let name: String
     /// Where it is.
-    package let path: String
+    let path: String
     /// Whether it is this page, or what this page belongs to.
-    package let isCurrent: Bool
+    let isCurrent: Bool
 
     /// - Parameters:
     ///   - name: What it is called.
     ///   - path: Where it is.
     ///   - isCurrent: Whether it is this page, or what this page belongs to.
-    package init(_ name: String, path: String, isCurrent: Bool) {
+    init(_ name: String, path: String, isCurrent: Bool) {
       self.name = name
       self.path = path
       self.isCurrent = isCurrent
@@ -196,20 +196,20 @@ package struct PageSite: Sendable {
   }
 
   /// The pages.
-  package let pages: [Link]
+  let pages: [Link]
   /// What has just happened; nil for nothing.
-  package let message: PageMessage?
+  let message: PageMessage?
   /// Where the version of what the page shows is found.
-  package let statePath: String
+  let statePath: String
   /// The version that the page shows.
-  package let version: String
+  let version: String
 
   /// - Parameters:
   ///   - pages: The pages.
   ///   - message: What has just happened.
   ///   - statePath: Where the version of what the page shows is found.
   ///   - version: The version that the page shows.
-  package init(pages: [Link], message: PageMessage?, statePath: String, version: String) {
+  init(pages: [Link], message: PageMessage?, statePath: String, version: String) {
     self.pages = pages
     self.message = message
     self.statePath = statePath
@@ -217,7 +217,7 @@ package struct PageSite: Sendable {
   }
 
   /// The policy for the header of the answer.
-  package static let policy = ContentSecurityPolicy.served(style: style, script: script)
+  static let policy = ContentSecurityPolicy.served(style: style, script: script)
 
   static let style = "\(PageStyle.text)\n\(SiteStyle.text)"
   static let script = "\(PageScript.text)\n\(SiteScript.text)"
@@ -246,24 +246,24 @@ package struct PageSite: Sendable {
 }
 
 /// What has come of something that was done on a page of a server.
-package struct PageMessage: Sendable {
+struct PageMessage: Sendable {
   /// How it went.
-  package enum Tone: String, Sendable {
+  enum Tone: String, Sendable {
     case good, bad
   }
 
   /// How it went.
-  package let tone: Tone
+  let tone: Tone
   /// What has happened, a sentence each.
-  package let lines: [String]
+  let lines: [String]
   /// Where more is found; nil for nowhere.
-  package let link: (name: String, path: String)?
+  let link: (name: String, path: String)?
 
   /// - Parameters:
   ///   - tone: How it went.
   ///   - lines: What has happened, a sentence each.
   ///   - link: Where more is found.
-  package init(_ tone: Tone, _ lines: [String], link: (name: String, path: String)? = nil) {
+  init(_ tone: Tone, _ lines: [String], link: (name: String, path: String)? = nil) {
     self.tone = tone
     self.lines = lines
     self.link = link
@@ -285,13 +285,13 @@ package struct PageMessage: Sendable {
 ///
 /// The page has no address of its own, so the policy stands in the page, before everything that it is about. It follows
 /// [CSP Level 3](https://www.w3.org/TR/CSP3/): scripts and styles are allowed by the SHA-256 of their bytes, images as bytes in the page.
-package enum ContentSecurityPolicy {
+enum ContentSecurityPolicy {
   /// The policy of a page with this style and this script.
   ///
   /// - Parameters:
   ///   - style: What stands between `<style>` and `</style>`.
   ///   - script: What stands between `<script>` and `</script>`.
-  package static func text(style: String, script: String) -> String {
+  static func text(style: String, script: String) -> String {
     policy(style: style, script: script, formAction: "'none'")
   }
 
@@ -301,7 +301,7 @@ package enum ContentSecurityPolicy {
   /// - Parameters:
   ///   - style: What stands between `<style>` and `</style>`.
   ///   - script: What stands between `<script>` and `</script>`.
-  package static func served(style: String, script: String) -> String {
+  static func served(style: String, script: String) -> String {
     policy(style: style, script: script, formAction: "'self'") + "; connect-src 'self'; frame-ancestors 'none'"
   }
 

@@ -1,9 +1,9 @@
 /// What a page can do besides being read: searching, and going from change to change by the keyboard. Without it everything can still be read.
 ///
 /// It makes no markup of text, and the page's policy would not let it.
-package enum PageScript {
+enum PageScript {
   /// The script, as it stands between `<script>` and `</script>`.
-  package static let text = #"""
+  static let text = #"""
     /*<![CDATA[*/
     "use strict";
     (() => {

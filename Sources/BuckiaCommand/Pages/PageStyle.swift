@@ -1,7 +1,7 @@
 /// How a page looks: on a light and on a dark screen, on a narrow one, and on paper.
-package enum PageStyle {
+enum PageStyle {
   /// The style sheet, as it stands between `<style>` and `</style>`.
-  package static let text = #"""
+  static let text = #"""
     /*<![CDATA[*/
     :root { color-scheme: light dark; \#(PagePalette.light.css) }
     @media (prefers-color-scheme: dark) { :root { \#(PagePalette.dark.css) } }
@@ -102,19 +102,19 @@ package enum PageStyle {
 ///
 /// Every colour of text has a contrast of at least 4.5 to 1 against every background that it stands on, as level AA of
 /// [WCAG 2.2](https://www.w3.org/TR/WCAG22/#contrast-minimum) wants it; a test computes it.
-package struct PagePalette: Sendable {
+struct PagePalette: Sendable {
   /// A colour, as a number of six hexadecimal digits.
-  package typealias Color = UInt32
+  typealias Color = UInt32
 
   /// The colours of text, by name.
-  package let texts: [(name: String, color: Color)]
+  let texts: [(name: String, color: Color)]
   /// What text stands on, by name.
-  package let backgrounds: [(name: String, color: Color)]
+  let backgrounds: [(name: String, color: Color)]
   /// Of lines and of the mark around what has the keyboard's focus.
-  package let lines: [(name: String, color: Color)]
+  let lines: [(name: String, color: Color)]
 
   /// For a light screen, and for paper.
-  package static let light = PagePalette(
+  static let light = PagePalette(
     texts: [
       ("text", 0x1B1F24), ("faint", 0x515963), ("link", 0x0A4FA3), ("inserted", 0x0F5B26), ("updated", 0x724700),
       ("deleted", 0x9B1226),
@@ -123,7 +123,7 @@ package struct PagePalette: Sendable {
     lines: [("line", 0x858E99), ("focus", 0x0A4FA3)])
 
   /// For a dark screen.
-  package static let dark = PagePalette(
+  static let dark = PagePalette(
     texts: [
       ("text", 0xE8EDF2), ("faint", 0xAEB7C1), ("link", 0x8CC4FF), ("inserted", 0x66D97F), ("updated", 0xE8BC57),
       ("deleted", 0xFF9C94),

@@ -106,43 +106,43 @@ extension ChangesetValue {
 }
 
 /// A value as a page shows it.
-package struct PageValue: Sendable {
+struct PageValue: Sendable {
   /// What kind of value it is, which decides how it looks.
-  package enum Kind: String, Sendable {
+  enum Kind: String, Sendable {
     case null, number, text, blob
     /// There is no value: the row is not there, or nothing is said of the column.
     case absent
   }
 
   /// The kind.
-  package let kind: Kind
+  let kind: Kind
   /// The value for people. Of a text its lines are shown as lines.
-  package let text: String
+  let text: String
   /// What is not shown of it: its whole size.
-  package var note: String?
+  var note: String?
   /// The image that its bytes are.
-  package var image: PageImage?
+  var image: PageImage?
 
   /// - Parameters:
   ///   - kind: The kind.
   ///   - text: The value for people.
-  package init(_ kind: Kind, _ text: String) {
+  init(_ kind: Kind, _ text: String) {
     self.kind = kind
     self.text = text
   }
 }
 
 /// An image on a page, or why it is not shown.
-package struct PageImage: Sendable {
+struct PageImage: Sendable {
   /// What it is, for those who cannot see it.
-  package let description: String
+  let description: String
   /// The image; nil where it would make the page too large.
-  package let shown: EmbeddedImage?
+  let shown: EmbeddedImage?
 
   /// - Parameters:
   ///   - description: What it is.
   ///   - shown: The image; nil where it would make the page too large.
-  package init(_ description: String, _ shown: EmbeddedImage?) {
+  init(_ description: String, _ shown: EmbeddedImage?) {
     self.description = description
     self.shown = shown
   }
@@ -152,26 +152,26 @@ package struct PageImage: Sendable {
 ///
 /// What it is, its bytes say. SVG is none of these formats: it is a document that can hold scripts and links. A few bytes can stand for more pixels than a
 /// browser has memory for, so an image says how large it is before it is put into a page.
-package struct EmbeddedImage: Equatable, Sendable {
+struct EmbeddedImage: Equatable, Sendable {
   /// A format.
-  package enum Format: String, CaseIterable, Sendable {
+  enum Format: String, CaseIterable, Sendable {
     case png = "PNG"
     case jpeg = "JPEG"
     case gif = "GIF"
     case webp = "WebP"
 
     /// Its media type.
-    package var mediaType: String { "image/\(rawValue.lowercased())" }
+    var mediaType: String { "image/\(rawValue.lowercased())" }
   }
 
   /// The format.
-  package let format: Format
+  let format: Format
   /// The width in pixels.
-  package let width: Int
+  let width: Int
   /// The height in pixels.
-  package let height: Int
+  let height: Int
   /// The file.
-  package let bytes: [UInt8]
+  let bytes: [UInt8]
 
   /// How many pixels an image may have, some hundred megabytes once it is decoded.
   private static let pixelLimit = 40_000_000
@@ -179,7 +179,7 @@ package struct EmbeddedImage: Equatable, Sendable {
   /// Recognises an image by its bytes.
   ///
   /// - Returns: nil where the bytes are no image, do not say how large it is, or where it has too many pixels.
-  package init?(_ bytes: [UInt8]) {
+  init?(_ bytes: [UInt8]) {
     guard let (format, size) = Self.header(of: ImageHeader(bytes)), let size else { return nil }
     guard size.width > 0, size.height > 0, size.width <= Self.pixelLimit / size.height else { return nil }
     self.format = format

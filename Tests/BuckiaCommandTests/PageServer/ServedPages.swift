@@ -1,4 +1,4 @@
-import BuckiaCommand
+@testable import BuckiaCommand
 import TestSupport
 import Testing
 

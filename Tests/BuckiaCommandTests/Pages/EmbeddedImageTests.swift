@@ -1,4 +1,4 @@
-import BuckiaCommand
+@testable import BuckiaCommand
 import Testing
 
 @Suite("Images in values")

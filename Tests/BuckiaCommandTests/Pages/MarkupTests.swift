@@ -1,4 +1,4 @@
-import BuckiaCommand
+@testable import BuckiaCommand
 import SQLiteSchemas
 import TestSupport
 import Testing

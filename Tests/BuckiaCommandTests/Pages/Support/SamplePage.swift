@@ -1,4 +1,4 @@
-import BuckiaCommand
+@testable import BuckiaCommand
 import Testing
 
 /// Pages for tests: one table with entries that are given.
