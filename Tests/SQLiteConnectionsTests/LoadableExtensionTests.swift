@@ -68,22 +68,36 @@ struct LoadableExtensionTests {
     return object
   }
 
+  private static func files(of module: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: "\(sources)/\(module)").sorted().map {
+      "\(sources)/\(module)/\($0)"
+    }
+  }
+
   /// Compiles the module as a shared library, as a package does, but with no library to link.
   private static func build(in folder: TemporaryFolder) throws -> String {
     let map = """
       module CBuckiaSQLite { umbrella header "\(sources)/CBuckiaSQLite/include/CBuckiaSQLite.h" export * }
       """
-    let files = try FileManager.default.contentsOfDirectory(atPath: "\(sources)/SQLiteConnections").sorted()
     let library = folder.file("extension.so")
+    let bytes = folder.file("bytes.o")
+    let common = ["-package-name", "buckia", "-swift-version", "6", "-parse-as-library"]
+    // Under other names, because the tests themselves contain modules of these names.
     _ = try Toolchain.run(
       "swiftc",
-      [
-        // Under another name, because the tests themselves contain a module SQLiteConnections.
-        "-module-name", "SQLiteExtension", "-package-name", "buckia", "-swift-version", "6", "-parse-as-library",
+      common + [
+        "-module-name", "ExtensionBytes", "-emit-module", "-emit-module-path",
+        folder.file("ExtensionBytes.swiftmodule"),
+        "-whole-module-optimization", "-c", "-o", bytes,
+      ] + files(of: "BuckiaBytes"))
+    _ = try Toolchain.run(
+      "swiftc",
+      common + [
+        "-module-name", "SQLiteExtension", "-module-alias", "BuckiaBytes=ExtensionBytes", "-I", folder.path,
         "-Xcc", "-fmodule-map-file=\(folder.write(Array(map.utf8), to: "module.modulemap"))", "-emit-library",
         "-Xlinker", "--no-undefined", "-o", library, folder.write(Array(entryPoint.utf8), to: "EntryPoint.swift"),
-        compileC(in: folder, isLinked: false),
-      ] + files.map { "\(sources)/SQLiteConnections/\($0)" })
+        compileC(in: folder, isLinked: false), bytes,
+      ] + files(of: "SQLiteConnections"))
     return library
   }
 }

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 extension ApplyReport {
   /// The report as `--json` has it.
   ///

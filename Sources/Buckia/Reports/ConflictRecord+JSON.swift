@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 extension ConflictRecord {
   /// The record as `--json` has it.
   package var json: JSONValue {

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 extension ShareReport {
   /// The report as `--json` has it.
   package var json: JSONValue {

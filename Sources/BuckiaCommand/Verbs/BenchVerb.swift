@@ -1,3 +1,4 @@
+import BuckiaBytes
 import ArgumentParser
 import Buckia
 import BuckiaBenchmarks
