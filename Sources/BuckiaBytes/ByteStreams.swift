@@ -39,6 +39,20 @@ extension ByteInput {
     }
     return filled
   }
+
+  /// Reads all bytes that follow; nil when they are more than a limit.
+  ///
+  /// - Throws: What `read` throws.
+  package func contents(limit: Int) throws -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: min(limit + 1, 1 << 16))
+    while bytes.count <= limit {
+      let count = try buffer.withUnsafeMutableBytes { try readFully(into: $0) }
+      bytes += buffer[..<count]
+      if count < buffer.count { return bytes.count <= limit ? bytes : nil }
+    }
+    return nil
+  }
 }
 
 /// Where bytes are written, one piece after the other: a file, memory, a socket, or another output that gets something

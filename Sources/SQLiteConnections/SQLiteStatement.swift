@@ -344,9 +344,10 @@ extension SQLiteConnection {
   /// The first column of the first row of a cached statement, as an integer; nil when there is no row or it is NULL.
   ///
   /// - Throws: `SQLiteError`, as `cached`.
-  package func cachedInteger(_ sql: String) throws(SQLiteError) -> Int64? {
+  package func cachedInteger(_ sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Int64? {
     let query = try cached(sql)
     defer { query.statement.reset() }
+    for (index, value) in values.enumerated() { try query.statement.bind(value, at: index) }
     guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
     return query.statement.integer(at: 0)
   }
@@ -372,11 +373,45 @@ extension SQLiteConnection {
     try statement.run()
   }
 
+  /// Runs a cached query for its first row, with values for its parameters.
+  ///
+  /// - Returns: What `row` makes of it; nil when there is no row.
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func first<Value>(
+    ofCached sql: String, _ values: (any SQLiteBindable)?..., row: (borrowing SQLiteStatement) throws -> Value
+  ) throws -> Value? {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    for (index, value) in values.enumerated() { try query.statement.bind(value, at: index) }
+    return try query.statement.step() ? row(query.statement) : nil
+  }
+
+  /// True if a cached query has a row.
+  ///
+  /// - Throws: `SQLiteError`, as `cached`, and when the query fails.
+  package func hasRow(cached sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Bool {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    for (index, value) in values.enumerated() { try query.statement.bind(value, at: index) }
+    return try query.statement.step()
+  }
+
+  /// Runs a query and returns what `row` makes of each row.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func rows<Value>(
+    of sql: String, _ values: (any SQLiteBindable)?..., row: (borrowing SQLiteStatement) throws -> Value
+  ) throws -> [Value] {
+    var found: [Value] = []
+    try forEachRow(of: sql, binding: values) { found.append(try row($0)) }
+    return found
+  }
+
   /// Runs a query and passes each row to `row`.
   ///
   /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
   package func forEachRow(
-    of sql: String, binding values: [String] = [], _ row: (borrowing SQLiteStatement) throws -> Void
+    of sql: String, binding values: [(any SQLiteBindable)?] = [], _ row: (borrowing SQLiteStatement) throws -> Void
   ) throws {
     let statement = try prepare(sql)
     for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
@@ -387,7 +422,8 @@ extension SQLiteConnection {
   ///
   /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
   package func forEachRow(
-    ofCached sql: String, binding values: [String] = [], _ row: (borrowing SQLiteStatement) throws -> Void
+    ofCached sql: String, binding values: [(any SQLiteBindable)?] = [],
+    _ row: (borrowing SQLiteStatement) throws -> Void
   ) throws {
     let query = try cached(sql)
     defer { query.statement.reset() }
@@ -396,7 +432,7 @@ extension SQLiteConnection {
   }
 
   /// The first column of the first row as an integer; nil when there is no row or it is NULL.
-  package func integer(_ sql: String, binding values: [String] = []) throws(SQLiteError) -> Int64? {
+  package func integer(_ sql: String, binding values: [(any SQLiteBindable)?] = []) throws(SQLiteError) -> Int64? {
     let statement = try prepare(sql)
     for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
     guard try statement.step(), !statement.isNull(at: 0) else { return nil }
@@ -404,7 +440,7 @@ extension SQLiteConnection {
   }
 
   /// The first column of the first row as text; nil when there is no row or it is NULL.
-  package func text(_ sql: String, binding values: [String] = []) throws(SQLiteError) -> String? {
+  package func text(_ sql: String, binding values: [(any SQLiteBindable)?] = []) throws(SQLiteError) -> String? {
     let statement = try prepare(sql)
     for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
     guard try statement.step() else { return nil }

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import Crypto
 import Foundation
 import NIOConcurrencyHelpers

@@ -77,7 +77,9 @@ struct IncomingDatabase {
     }
     let toMine = try known.renames(to: mine, besides: options.renames)
     for entry in theirs.entries where entry.kind == .table && !Replicability.isOwn(entry.name) {
-      guard let before = try known.table(entry.name), let here = try mine.table(entry.name) else { continue }
+      guard let before = try known.table(named: entry.name), let here = try mine.table(named: entry.name) else {
+        continue
+      }
       let table = try theirs.definition(of: entry)
       if !here.hasSameKey(as: before), !here.hasSameKey(as: table) { compared.keys[entry.name] = here }
       for (place, column) in table.columns.enumerated() {
@@ -96,7 +98,7 @@ struct IncomingDatabase {
     // Where the rows cannot be told apart by the key that the other side has now, those here still have the old one.
     let unpaired = found.skipped.filter { $0.reason.code == .keyDiffers && compared.keys[TableName($0.name)] == nil }
     if !unpaired.isEmpty {
-      for item in unpaired { compared.keys[TableName(item.name)] = try mine.table(TableName(item.name)) }
+      for item in unpaired { compared.keys[TableName(item.name)] = try mine.table(named: TableName(item.name)) }
       found = try DatabaseComparison.run(from: older, to: source, options: compared, progress: progress)
     }
     difference = found
@@ -107,12 +109,6 @@ struct IncomingDatabase {
 }
 
 extension SchemaReader {
-  /// The definition of an ordinary table; nil where there is none of the name.
-  fileprivate func table(_ name: TableName) throws -> TableDefinition? {
-    guard let entry = entry(named: name), entry.kind == .table else { return nil }
-    return try definition(of: entry)
-  }
-
   /// The columns that have another name in a later state of the database: those declared that do, and those that the definitions show.
   func renames(to newer: SchemaReader, besides declared: [ColumnRename]) throws -> [ColumnRename] {
     func has(_ schema: SchemaReader, _ table: TableName, _ column: String) throws -> Bool {

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import BuckiaStorage
 
 #if canImport(FoundationEssentials)

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import AsyncHTTPClient
 import BuckiaStorage
 import NIOConcurrencyHelpers

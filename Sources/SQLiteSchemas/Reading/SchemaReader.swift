@@ -80,6 +80,14 @@ package final class SchemaReader {
     names.compactMap { places[$0] }.sorted().map { entries[$0] }
   }
 
+  /// The definition of an ordinary table; nil where there is none of the name.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  package func table(named name: TableName) throws -> TableDefinition? {
+    guard let entry = entry(named: name), entry.kind == .table else { return nil }
+    return try definition(of: entry)
+  }
+
   /// The definition of a table that has rows of its own.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.

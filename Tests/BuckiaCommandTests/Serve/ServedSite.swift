@@ -1,3 +1,4 @@
+import BuckiaBytes
 import Foundation
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import BuckiaStorage
 
 /// Signs people in at an OpenID Connect server, such as Okta, Keycloak or Google, and renews and withdraws their tokens.

@@ -1,3 +1,4 @@
+import BuckiaBytes
 import BuckiaSync
 import BuckiaStorage
 import NIOConcurrencyHelpers
