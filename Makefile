@@ -81,8 +81,8 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@mkdir -p .build
 	@# A warning is printed only when its file is compiled: the files are touched, so that the next build says it again.
 	@$(SWIFT) build --build-tests $(TRAITS) $(FLAGS) 2>&1 | tee .build/build.log | grep -vE '^\[[0-9]+/[0-9]+\] ' || test $${PIPESTATUS[0]} -eq 0
-	@if grep -E '^($(CURDIR)/)?(Sources|Tests)/.*: warning: ' .build/build.log; then \
-	  grep -hoE '^[^:]*(Sources|Tests)/[^:]*\.swift' .build/build.log | sort -u | xargs touch; \
+	@if grep -E '^($(CURDIR)/)?(Sources|Tests|Benchmarks)/.*: warning: ' .build/build.log; then \
+	  grep -hoE '^[^:]*(Sources|Tests|Benchmarks)/[^:]*\.swift' .build/build.log | sort -u | xargs touch; \
 	  echo 'The build has warnings; see above.' >&2; exit 1; \
 	fi
 	@$(call say,preparing the servers that storages are tested against)
@@ -237,7 +237,7 @@ bench-hosts: bench-tools library extension
 
 lint: ## checks the format of all sources
 	@$(call say,checking the format)
-	@$(SWIFT) format lint --strict -r Sources Tests Package.swift
+	@$(SWIFT) format lint --strict -r Sources Tests Benchmarks Package.swift
 
 dependencies:
 	@command -v $(SWIFT) >/dev/null || { \

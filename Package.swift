@@ -1,9 +1,10 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Each folder under Sources/ is one target. Dependencies only point down this list: the
-// `SQLite…` targets know SQLite and nothing of Buckia, BuckiaApply, BuckiaDiff and everything below
-// them need no Foundation, and whoever imports `Buckia` links no networking.
+// Each folder under Sources/ is one target; what measures and demonstrates is under Benchmarks/. That is no package of its own: it
+// would see nothing of the engine but its public interface, and build all of it once more. Dependencies only point down this list:
+// the `SQLite…` targets know SQLite and nothing of diff files; BuckiaApply, BuckiaDiff and everything below them need no
+// Foundation; and whoever imports `Buckia` links no networking.
 let package = Package(
   name: "buckia",
   platforms: [.macOS(.v14), .iOS(.v17)],
@@ -51,7 +52,8 @@ let package = Package(
       ]),
 
     // What `make demo` runs: creates the sample databases and runs the command line on them.
-    .executableTarget(name: "BuckiaDemo", dependencies: ["BuckiaBytes", "SQLiteConnections"]),
+    .executableTarget(
+      name: "BuckiaDemo", dependencies: ["BuckiaBytes", "SQLiteConnections"], path: "Benchmarks/BuckiaDemo"),
 
     // What `make bench` runs: all comparisons, other programs and memory among them, and the report.
     .executableTarget(
@@ -60,7 +62,8 @@ let package = Package(
         "Buckia", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaSync", "SQLiteChangesets",
         "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ]),
+      ],
+      path: "Benchmarks/BuckiaBenchmarkSuite"),
 
     // Workloads, the implementations to compare on them, and their timing. Shared by the suite and `buckia bench`.
     .target(
@@ -68,7 +71,8 @@ let package = Package(
       dependencies: [
         "Buckia", "BuckiaApply", "BuckiaBytes", "BuckiaDiff", "BuckiaFormat", "BuckiaLedger", "SQLiteChangesets",
         "SQLiteConnections", "SQLiteSchemas",
-      ]),
+      ],
+      path: "Benchmarks/BuckiaBenchmarks"),
 
     // Replicas that exchange diffs in memory, for tests of apps and our own.
     .target(
