@@ -36,8 +36,10 @@ BUILT_LIBRARY := libBuckiaC.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
 # What `make library` and `make extension` call what they make.
 COLLECTED_LIBRARY := libbuckia$(suffix $(BUILT_LIBRARY))
 BUILT_EXTENSION := .build/extension/buckia$(suffix $(BUILT_LIBRARY))
-# With this trait GRDB is fetched, and BuckiaGRDB built and tested. The demo and the documentation share the build of the tests.
-TRAITS := --traits default,GRDB
+# With these traits the packages are fetched that the command line, BuckiaSync and BuckiaGRDB need. The demo and the documentation share
+# the build of the tests.
+TRAITS := --traits default,Command,GRDB
+COMMAND := --traits default,Command
 # How `make docs` calls the documentation compiler and describes the platform to it.
 DOCC ?= $(if $(filter Darwin,$(shell uname -s)),xcrun docc,docc)
 TRIPLE := $(shell $(SWIFT) -print-target-info 2>/dev/null | sed -n 's/.*"unversionedTriple": "\(.*\)".*/\1/p')
@@ -70,7 +72,7 @@ help: ## shows this list
 
 build: dependencies ## builds the command line, optimised: .build/release/buckia
 	@$(call say,building (a first build takes a few minutes))
-	@$(SWIFT) build -c release --product buckia $(STATIC) $(STRIPPED) $(FLAGS)
+	@$(SWIFT) build -c release --product buckia $(COMMAND) $(STATIC) $(STRIPPED) $(FLAGS)
 	@echo "The command is $$($(SWIFT) build -c release --show-bin-path)/buckia"
 
 test soak: PACKAGES += $(TEST_PACKAGES)
@@ -97,7 +99,7 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	  Tests/PythonTests/check "$$products/$(BUILT_LIBRARY)" "$$products/buckia"
 
 # In a release build the cases take a third of the time. The tests need the internals: hence a build of its own.
-soak: RELEASE := -c release -Xswiftc -enable-testing --scratch-path .build/soak $(FLAGS)
+soak: RELEASE := -c release $(TRAITS) -Xswiftc -enable-testing --scratch-path .build/soak $(FLAGS)
 soak: dependencies ## tries many random cases of applying, comparing and exchanging (SEEDS=100000 FROM=0)
 	@$(call say,building (a first build takes several minutes))
 	@$(SWIFT) build -q --build-tests $(RELEASE)
@@ -211,8 +213,8 @@ bench-quick: ## the same at a tenth of the size; its figures only tell that all 
 
 bench-tools: dependencies
 	@$(call say,building (a first build takes several minutes))
-	@$(SWIFT) build -q -c release --product buckia $(STATIC) $(FLAGS)
-	@$(SWIFT) build -q -c release --product BuckiaBenchmarkSuite $(STATIC) $(FLAGS)
+	@$(SWIFT) build -q -c release --product buckia $(COMMAND) $(STATIC) $(FLAGS)
+	@$(SWIFT) build -q -c release --product BuckiaBenchmarkSuite $(COMMAND) $(STATIC) $(FLAGS)
 	@# An incomplete virtual environment is removed: its absence tells the benchmarks to skip Python.
 	@if [ ! -e '$(PEERS)/complete' ] || [ Benchmarks/Peers/requirements.txt -nt '$(PEERS)/complete' ]; then \
 	  rm -rf '$(PEERS)'; \

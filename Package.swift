@@ -5,6 +5,12 @@ import PackageDescription
 // would see nothing of the engine but its public interface, and build all of it once more. Dependencies only point down this list:
 // the `SQLite…` targets know SQLite and nothing of diff files; BuckiaApply, BuckiaDiff and everything below them need no
 // Foundation; and whoever imports `Buckia` links no networking.
+//
+// An app that imports only `Buckia` fetches swift-crypto, and what that needs. What other products use is fetched with their traits.
+let grdb = TargetDependencyCondition.when(traits: ["GRDB"])
+let sync = TargetDependencyCondition.when(traits: ["Sync"])
+let command = TargetDependencyCondition.when(traits: ["Command"])
+
 let package = Package(
   name: "buckia",
   platforms: [.macOS(.v14), .iOS(.v17)],
@@ -23,7 +29,9 @@ let package = Package(
   traits: [
     .default(enabledTraits: ["LinkedSQLite"]),
     .trait(name: "LinkedSQLite", description: "Link SQLite. A loadable extension uses its host's copy instead."),
-    .trait(name: "GRDB", description: "Build BuckiaGRDB. Without it GRDB is not even fetched."),
+    .trait(name: "GRDB", description: "Build BuckiaGRDB."),
+    .trait(name: "Sync", description: "Build BuckiaSync."),
+    .trait(name: "Command", description: "Build the command line.", enabledTraits: ["Sync"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -42,13 +50,13 @@ let package = Package(
       dependencies: [
         "Buckia", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaSync", "SQLiteConnections",
         "SQLiteSchemas",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
         .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "Yams", package: "Yams"),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: sync),
+        .product(name: "NIOCore", package: "swift-nio", condition: sync),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: sync),
+        .product(name: "NIOPosix", package: "swift-nio", condition: sync),
+        .product(name: "Yams", package: "Yams", condition: command),
       ]),
 
     // What `make demo` runs: creates the sample databases and runs the command line on them.
@@ -61,7 +69,7 @@ let package = Package(
       dependencies: [
         "Buckia", "BuckiaBenchmarks", "BuckiaBytes", "BuckiaFormat", "BuckiaSync", "SQLiteChangesets",
         "SQLiteConnections", "SQLiteSchemas",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
       ],
       path: "Benchmarks/BuckiaBenchmarkSuite"),
 
@@ -85,7 +93,7 @@ let package = Package(
     // Buckia's calls on connections of GRDB's. Empty without the trait, like all that depends on it.
     .target(
       name: "BuckiaGRDB",
-      dependencies: ["Buckia", .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"]))]),
+      dependencies: ["Buckia", .product(name: "GRDB", package: "GRDB.swift", condition: grdb)]),
 
     // SQL functions for any SQLite, which loads them. Only the entry point is visible: the host may have the same Swift code.
     .target(
@@ -108,14 +116,14 @@ let package = Package(
       name: "BuckiaSync",
       dependencies: [
         "Buckia", "BuckiaBytes", "BuckiaFormat", "BuckiaStorage", "SQLiteConnections",
-        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: sync),
         .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "JWTKit", package: "jwt-kit"),
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "JWTKit", package: "jwt-kit", condition: sync),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: sync),
+        .product(name: "NIOCore", package: "swift-nio", condition: sync),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: sync),
+        .product(name: "NIOPosix", package: "swift-nio", condition: sync),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: sync),
       ]),
 
     // What a storage is, and a folder as one. No network.
@@ -198,9 +206,11 @@ let package = Package(
       dependencies: [
         "BuckiaSync", "TestSupport",
         .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: sync),
+        .product(name: "NIOCore", package: "swift-nio", condition: sync),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: sync),
+        .product(name: "NIOPosix", package: "swift-nio", condition: sync),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: sync),
       ],
       path: "Tests/ServerTestSupport"),
     .testTarget(name: "BuckiaBytesTests", dependencies: ["BuckiaBytes", "TestSupport"]),
@@ -219,10 +229,10 @@ let package = Package(
       dependencies: [
         "BuckiaBytes", "BuckiaStorage", "BuckiaSync", "ServerTestSupport", "SQLiteConnections", "TestSupport",
         .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "JWTKit", package: "jwt-kit"),
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "JWTKit", package: "jwt-kit", condition: sync),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: sync),
+        .product(name: "NIOCore", package: "swift-nio", condition: sync),
+        .product(name: "NIOPosix", package: "swift-nio", condition: sync),
       ]),
     .testTarget(name: "BuckiaSharingTests", dependencies: ["BuckiaSharing", "ReplicationTestSupport", "TestSupport"]),
     .testTarget(name: "BuckiaDiffTests", dependencies: ["BuckiaDiff", "ReplicationTestSupport", "TestSupport"]),
@@ -240,7 +250,8 @@ let package = Package(
       dependencies: [
         "BuckiaCommand", "Buckia", "FacadeLinkageProbe", "ServerTestSupport", "SQLiteConnections", "SQLiteSchemas",
         "TestSupport",
-        .product(name: "Crypto", package: "swift-crypto"), .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: sync),
       ]),
     // A program in C that loads the extension, with any copy of SQLite.
     .executableTarget(name: "ExtensionHost", path: "Tests/ExtensionHost"),
@@ -250,21 +261,21 @@ let package = Package(
     .executableTarget(
       name: "GRDBNotes",
       dependencies: [
-        "Buckia", "BuckiaGRDB", .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"])),
+        "Buckia", "BuckiaGRDB", .product(name: "GRDB", package: "GRDB.swift", condition: grdb),
       ],
       path: "Tests/GRDBNotes"),
     .testTarget(
       name: "BuckiaGRDBTests",
       dependencies: [
         "Buckia", "BuckiaGRDB", "GRDBNotes", "TestSupport",
-        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"])),
+        .product(name: "GRDB", package: "GRDB.swift", condition: grdb),
       ]),
     // The documentation's code samples. `import Buckia` must be enough for them, or that of another product.
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
         "Buckia", "BuckiaGRDB", "BuckiaSimulator", "BuckiaSync", "TestSupport",
-        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"])),
+        .product(name: "GRDB", package: "GRDB.swift", condition: grdb),
       ]),
   ],
   swiftLanguageModes: [.v6]

@@ -1,3 +1,7 @@
+#if !Command
+  #error("The command line is built with the trait Command: make build, or swift build --traits default,Command")
+#endif
+
 import BuckiaBytes
 import ArgumentParser
 import Buckia
