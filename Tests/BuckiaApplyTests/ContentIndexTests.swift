@@ -147,7 +147,7 @@ import Testing
     "The same rows are found with an index of the contents and without, whatever triggers write",
     arguments: Seeds.shards)
   func sameRows(shard: Int) throws {
-    try Seeds.tryEach(1_200, shard: shard) { seed in
+    try Seeds.tryEach(400, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
       let scenario = Scenario(&random)
       let searched = try Self.state(scenario, .search)

@@ -11,7 +11,7 @@ import Testing
   @Test("Applying does what SQLite's own apply does: the same rows, refusals and questions", arguments: Seeds.shards)
   func sameAsStock(_ shard: Int) throws {
     var tally = Tally()
-    try Seeds.tryEach(4_000, shard: shard) { seed in
+    try Seeds.tryEach(1_600, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
       guard !scenario.changes.isEmpty, try !scenario.hasUpdateOfNothing() else { throw Seeds.Unsuitable() }
       guard let stock = try scenario.stock() else { throw Seeds.Unsuitable() }
@@ -59,7 +59,7 @@ import Testing
 
   @Test("How many bytes of the changes are in memory at once makes no difference", arguments: Seeds.shards)
   func windows(_ shard: Int) throws {
-    try Seeds.tryEach(800, shard: shard) { seed in
+    try Seeds.tryEach(300, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
       guard !scenario.changes.isEmpty else { throw Seeds.Unsuitable() }
       let whole = try scenario.engine()
@@ -75,7 +75,7 @@ import Testing
 
   @Test("Whether indexes are dropped while changes are applied makes no difference", arguments: Seeds.shards)
   func indexes(_ shard: Int) throws {
-    try Seeds.tryEach(1_200, shard: shard) { seed in
+    try Seeds.tryEach(400, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
       guard !scenario.changes.isEmpty else { throw Seeds.Unsuitable() }
       let keeping = try scenario.engine(indexes: .keep)
@@ -98,7 +98,7 @@ import Testing
   @Test("Not asking about equal edits changes nothing but the number of conflicts", arguments: Seeds.shards)
   func equalEdits(_ shard: Int) throws {
     let policies: [ConflictPolicy] = [.keepLocal, .takeIncoming, .abort]
-    try Seeds.tryEach(600, shard: shard) { seed in
+    try Seeds.tryEach(240, shard: shard) { seed in
       let policy = policies[Int(seed / 4 % 3)]
       let scenario = try ApplyScenario(seed: seed, answers: .policy(policy))
       guard !scenario.changes.isEmpty else { throw Seeds.Unsuitable() }

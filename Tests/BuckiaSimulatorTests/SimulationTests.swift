@@ -32,7 +32,7 @@ struct SimulationTests {
   func promisesHold(schema: SchemaZoo.Schema) throws {
     for kind in Self.replicas.indices {
       do {
-        let seeds = SchemaZoo.seeds(1_600, of: schema).filter {
+        let seeds = SchemaZoo.seeds(640, of: schema).filter {
           $0 / UInt64(SchemaZoo.all.count) % UInt64(Self.replicas.count) == kind
         }
         try Self.simulation(of: schema, kind).run(seeds: seeds)
@@ -56,7 +56,7 @@ struct SimulationTests {
     for count in [2, 3] {
       var simulation = Simulation(schema: schema.sql, replicas: count, conflicts: .latest)
       simulation.length = 8
-      do { try simulation.run(seeds: SchemaZoo.seeds(240, of: schema)) } catch let failure as SimulationFailure {
+      do { try simulation.run(seeds: SchemaZoo.seeds(120, of: schema)) } catch let failure as SimulationFailure {
         Issue.record("\(Seeds.replay(failure.seed)): \(failure)")
       }
     }
