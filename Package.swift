@@ -308,7 +308,8 @@ for target in package.targets where target.name == "Buckia" {
 if Context.environment["BUCKIA_OPTIMIZED_TESTS"] != nil {
   // Of the modules above the engine too little time is spent in their own code for what it takes to optimise them.
   let tried: Set = [
-    "BuckiaApply", "BuckiaBytes", "BuckiaDiff", "BuckiaFormat", "BuckiaLedger", "ReplicationTestSupport",
+    "BuckiaApply", "BuckiaBytes", "BuckiaDiff", "BuckiaFormat", "BuckiaLedger", "BuckiaSharing",
+    "ReplicationTestSupport",
     "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas",
   ]
   for target in package.targets where tried.contains(target.name) {
