@@ -142,11 +142,6 @@ private struct JSONWriter {
   let escapesUnsafe: Bool
   var bytes: [UInt8] = []
 
-  init(indents: Bool, escapesUnsafe: Bool) {
-    self.indents = indents
-    self.escapesUnsafe = escapesUnsafe
-  }
-
   mutating func append(_ value: JSONValue, level: Int) {
     switch value {
     case .null: write("null")

@@ -15,7 +15,7 @@ extension SQLiteConnection {
   ///
   /// - Throws: `SQLiteError`.
   func giveBack() throws {
-    cache.statements = [:]
+    handle.statements = [:]
     if handle.hasByteCollation { removeByteCollation() }
     if Self.loans.end(handle.pointer) == 0 { try dropTemporaryObjects() }
   }

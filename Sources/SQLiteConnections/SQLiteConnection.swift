@@ -24,7 +24,6 @@ package struct SQLiteConnection: ~Copyable {
   }
 
   let handle: SQLiteHandle
-  let cache: StatementCache
   let isOwned: Bool
 
   /// The file's path as it was given, for messages; `:memory:` for a database in memory.
@@ -54,7 +53,8 @@ package struct SQLiteConnection: ~Copyable {
     case .immutable:
       flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
       // Without the empty authority, a path that begins with two slashes would name one.
-      name = "file:\(path.hasPrefix("/") ? "//" : "")\(Self.percentEncoded(path))?immutable=1"
+      let location = PercentEncoding.encoded(path, keepingSlashes: true)
+      name = "file:\(path.hasPrefix("/") ? "//" : "")\(location)?immutable=1"
     case .readWrite: flags |= SQLITE_OPEN_READWRITE
     case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
     }
@@ -72,27 +72,24 @@ package struct SQLiteConnection: ~Copyable {
     }
     routines.busy_timeout(pointer, busyTimeout)
     self.handle = handle
-    cache = StatementCache()
     isOwned = true
   }
 
   private init(borrowing pointer: OpaquePointer, of library: SQLiteLibrary) {
     let path = library.routines.db_filename(pointer, "main").map { String(cString: $0) } ?? ""
     handle = SQLiteHandle(pointer, of: library, path: path, isBorrowed: true)
-    cache = StatementCache()
     isOwned = false
   }
 
   /// Shares the handle and the kept statements of another connection, which must outlive this one and closes it.
   package init(sharing other: borrowing SQLiteConnection) {
     handle = other.handle
-    cache = other.cache
     isOwned = false
   }
 
   deinit {
     guard isOwned else { return }
-    cache.statements = [:]
+    handle.statements = [:]
     handle.routines.close_v2(handle.pointer)
   }
 
@@ -120,20 +117,6 @@ package struct SQLiteConnection: ~Copyable {
 
   /// A file name that SQLite takes literally: a relative path that begins with "file:" would be a URI.
   static func plainName(_ path: String) -> String { path.hasPrefix("file:") ? "./\(path)" : path }
-
-  private static func percentEncoded(_ path: String) -> String {
-    var encoded = ""
-    for byte in path.utf8 {
-      switch byte {
-      case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2f, 0x2d, 0x2e, 0x5f:
-        encoded.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        let digits = Array("0123456789ABCDEF")
-        encoded += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
-      }
-    }
-    return encoded
-  }
 
   /// Passes SQLite's message about the last call that failed to `body`, as UTF-8. It is valid until the next call.
   package func withLastMessage<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
@@ -295,6 +278,8 @@ final class SQLiteHandle {
   let isBorrowed: Bool
   /// A Boolean value that indicates whether a collating sequence of ours was added.
   var hasByteCollation = false
+  /// The statements that the connection keeps, by their text. They hold this handle: whoever ends the connection lets go of them.
+  var statements: [String: PreparedStatement] = [:]
 
   init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String, isBorrowed: Bool = false) {
     self.pointer = pointer

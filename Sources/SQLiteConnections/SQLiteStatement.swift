@@ -335,9 +335,9 @@ extension SQLiteConnection {
   ///
   /// - Throws: `SQLiteError` when the text is not a valid statement here.
   package func cached(_ sql: String) throws(SQLiteError) -> PreparedStatement {
-    if let known = cache.statements[sql] { return known }
+    if let known = handle.statements[sql] { return known }
     let made = PreparedStatement(try prepare(sql, isPersistent: true))
-    cache.statements[sql] = made
+    handle.statements[sql] = made
     return made
   }
 
@@ -446,11 +446,6 @@ extension SQLiteConnection {
     guard try statement.step() else { return nil }
     return statement.text(at: 0)
   }
-}
-
-/// The statements that a connection keeps, by their text.
-final class StatementCache {
-  var statements: [String: PreparedStatement] = [:]
 }
 
 /// A statement that several can refer to, and that collections can hold.

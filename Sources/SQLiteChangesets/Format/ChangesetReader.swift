@@ -387,16 +387,6 @@ extension RawSpan {
 
   /// Compares byte by byte, a prefix before what continues it: negative, zero or positive.
   package func byteOrder(against other: RawSpan) -> Int {
-    withUnsafeBytes { mine in
-      other.withUnsafeBytes { theirs in
-        let common = Swift.min(mine.count, theirs.count)
-        // Sound: both buffers hold at least `common` bytes; empty ones may have no address and are not touched.
-        if common > 0, let one = mine.baseAddress, let two = theirs.baseAddress {
-          let order = memcmp(one, two, common)
-          if order != 0 { return Int(order) }
-        }
-        return mine.count - theirs.count
-      }
-    }
+    withUnsafeBytes { mine in other.withUnsafeBytes { mine.byteOrder(against: $0) } }
   }
 }
