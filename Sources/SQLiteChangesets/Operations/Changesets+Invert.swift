@@ -32,9 +32,8 @@ extension Changesets {
       previous = number
       if !reversal.holds(number) {
         if !keepsOrder(table),
-          let parts = try OperationParts(
-            ChangeSorter(table, sections: sections[number], of: changeset, limits: limits, poll: poll), of: table,
-            .equalKeysUnlessReplaced, like: changeset, poll: poll)
+          let parts = try ChangeSorter(table, sections: sections[number], of: changeset, limits: limits, poll: poll)
+            .parts(of: table, .equalKeysUnlessReplaced, like: changeset, poll: poll)
         {
           for part in [parts.inserts, parts.updates, parts.deletes] {
             try invert(part, of: table, into: output, poll: poll)

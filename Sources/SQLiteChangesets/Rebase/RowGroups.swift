@@ -30,14 +30,12 @@ struct TableChanges {
 struct RowGroups {
   /// The key, the side, the place of the change, and the change.
   private static let record = ChangesetTable(name: "", keyFlags: [1, 0, 0, 0])
-  private static let writeBytes = 64 << 10
   private static let localSide: Int64 = 1
 
   private let table: ChangesetTable
   private let rules: RebaseTable?
   private let limits: ChangeSorter.Limits
-  private let wrapped: TemporaryBuffer
-  private var writer = ChangesetWriter()
+  private var wrapped: SpooledChanges
   private var key: [UInt8] = []
 
   /// Wraps the changes.
@@ -56,11 +54,11 @@ struct RowGroups {
     self.table = table
     self.rules = rules
     self.limits = limits
-    wrapped = local.changeset.makeEmpty()
+    wrapped = SpooledChanges(in: local.changeset.makeEmpty())
     // Those of a key come in the order in which they are written here.
     if let incoming { try wrap(incoming, side: 0, poll: poll) }
     try wrap(local, side: Self.localSide, poll: poll)
-    try flush(atLeast: 1)
+    try wrapped.flush()
   }
 
   private mutating func wrap(_ changes: TableChanges, side: Int64, poll: () throws -> Void) throws {
@@ -75,12 +73,12 @@ struct RowGroups {
           while let next = stretches.next(in: bytes) {
             place += 1
             setKey(of: next, endingAt: stretches.changeEnd, place, side, layout, in: bytes)
-            writer.beginChange(.insert)
-            writer.append(blob: key)
-            writer.append(integer: side)
-            writer.append(integer: place)
-            bytes.extracting(next.start..<stretches.changeEnd).withUnsafeBytes { writer.append(.blob, $0) }
-            try flush(atLeast: Self.writeBytes)
+            wrapped.writer.beginChange(.insert)
+            wrapped.writer.append(blob: key)
+            wrapped.writer.append(integer: side)
+            wrapped.writer.append(integer: place)
+            bytes.extracting(next.start..<stretches.changeEnd).withUnsafeBytes { wrapped.writer.append(.blob, $0) }
+            try wrapped.endChange()
           }
         }
       }
@@ -105,18 +103,12 @@ struct RowGroups {
     }
   }
 
-  private mutating func flush(atLeast limit: Int) throws(ByteStreamError) {
-    guard writer.count >= limit else { return }
-    try wrapped.write(writer.bytes)
-    writer.removeAll()
-  }
-
   /// Gives the changes of one row after the other to `body`, in the order of their keys.
   ///
   /// - Throws: `ByteStreamError` when a temporary file cannot be read or written; whatever `poll` and `body` throw.
   func forEach(poll: () throws -> Void, _ body: (RowGroup, RawSpan) throws -> Void) throws {
     var sorter = try ChangeSorter(
-      Self.record, sections: [0..<wrapped.count], of: wrapped, limits: limits, poll: poll)
+      Self.record, sections: [0..<wrapped.buffer.count], of: wrapped.buffer, limits: limits, poll: poll)
     var reader = ChangesetReader(at: 0, in: table)
     while try sorter.advance() {
       try poll()

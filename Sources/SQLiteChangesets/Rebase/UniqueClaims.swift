@@ -4,7 +4,6 @@ import BuckiaBytes
 struct UniqueClaims {
   /// The constraint and its values, the row's key, and which sides have set them.
   private static let record = ChangesetTable(name: "", keyFlags: [1, 0, 0])
-  private static let writeBytes = 64 << 10
 
   private struct Sides: OptionSet {
     let rawValue: Int64
@@ -21,8 +20,7 @@ struct UniqueClaims {
   private(set) var losers: [[UInt8]: Set<Int>] = [:]
   private let rules: RebaseTable
   private let limits: ChangeSorter.Limits
-  private let buffer: TemporaryBuffer
-  private var writer = ChangesetWriter()
+  private var records: SpooledChanges
   /// For each constraint, which sides have set columns of it.
   private var active: [Sides]
   /// The rows that share values, and nobody can say which of them is to give way: by key, the constraints.
@@ -31,7 +29,7 @@ struct UniqueClaims {
   init(_ rules: RebaseTable, like source: TemporaryBuffer, limits: ChangeSorter.Limits) {
     self.rules = rules
     self.limits = limits
-    buffer = source.makeEmpty()
+    records = SpooledChanges(in: source.makeEmpty())
     active = Array(repeating: [], count: rules.unique.count)
   }
 
@@ -42,11 +40,11 @@ struct UniqueClaims {
       let sides = Self.sides(of: row, columns, in: bytes)
       active[constraint].formUnion(sides)
       guard let tuple = tuple(of: merged, columns, in: bytes) else { continue }
-      writer.beginChange(.insert)
-      writer.append(blob: withUnsafeBytes(of: UInt32(constraint).bigEndian) { Array($0) } + tuple)
-      writer.append(blob: row.key)
-      writer.append(integer: sides.rawValue)
-      try flush(atLeast: Self.writeBytes)
+      records.writer.beginChange(.insert)
+      records.writer.append(blob: withUnsafeBytes(of: UInt32(constraint).bigEndian) { Array($0) } + tuple)
+      records.writer.append(blob: row.key)
+      records.writer.append(integer: sides.rawValue)
+      try records.endChange()
     }
   }
 
@@ -69,8 +67,7 @@ struct UniqueClaims {
 
   /// Looks which rows share values, and decides who of them gives way.
   mutating func settle(_ policy: RebasePolicy, poll: () throws -> Void) throws {
-    try flush(atLeast: 1)
-    var sorter = try ChangeSorter(Self.record, sections: [0..<buffer.count], of: buffer, limits: limits, poll: poll)
+    var sorter = try records.sorted(as: Self.record, limits: limits, poll: poll)
     while try sorter.advance() {
       try poll()
       sorter.bytes.withRawSpan { bytes in
@@ -120,12 +117,6 @@ struct UniqueClaims {
       else { return nil }
       return columns
     }
-  }
-
-  private mutating func flush(atLeast limit: Int) throws(ByteStreamError) {
-    guard writer.count >= limit else { return }
-    try buffer.write(writer.bytes)
-    writer.removeAll()
   }
 }
 
