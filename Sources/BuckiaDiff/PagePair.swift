@@ -16,7 +16,7 @@ final class PagePair {
   private let progress: ProgressReporter
   /// Where the trees of both databases begin; read when the first table asks.
   private lazy var roots = Result {
-    (older: try RootPages(older.source.connection), newer: try RootPages(newer.source.connection))
+    (older: try rootPages(older.source.connection), newer: try rootPages(newer.source.connection))
   }
 
   /// - Parameters:

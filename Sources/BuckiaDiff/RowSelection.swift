@@ -135,22 +135,13 @@ extension RowSelection {
   package func copyRows(
     of table: TableDefinition, into target: TableName, on connection: borrowing SQLiteConnection
   ) throws {
-    let chosen = try applied(to: table)
-    let literals = try rewrittenLiterals(in: chosen)
-    let names = chosen.columns.map { SQLText.identifier($0.name) }
-    let results = names.indices.map { literals[$0] ?? names[$0] }
-    let condition = conditionSQL.map { " WHERE \($0)" } ?? ""
-    let copy = try connection.prepare(
-      """
-      INSERT INTO main.\(target.quoted)(\(names.joined(separator: ", "))) SELECT \(results.joined(separator: ", ")) \
-      FROM main.\(SQLText.identifier(table.name))\(condition)
-      """)
+    let names = try applied(to: table).columns.map(\.name)
+    let columns = names.map(SQLText.identifier).joined(separator: ", ")
+    let copy = try connection.prepare("INSERT INTO main.\(target.quoted)(\(columns)) \(query(of: names, in: table))")
     try bindParameters(to: copy)
     try copy.run()
   }
-}
 
-extension RowSelection {
   /// Gives the selected rows of a table, as they travel.
   ///
   /// - Parameters:
@@ -162,16 +153,20 @@ extension RowSelection {
     of table: TableDefinition, _ columns: [String], on connection: borrowing SQLiteConnection,
     _ body: (borrowing SQLiteStatement) throws -> Void
   ) throws {
+    let rows = try connection.prepare(query(of: columns, in: table))
+    try bindParameters(to: rows)
+    while try rows.step() { try body(rows) }
+  }
+
+  /// The query for columns of the selected rows, as they travel.
+  private func query(of columns: [String], in table: TableDefinition) throws -> String {
     let chosen = try applied(to: table)
     let literals = try rewrittenLiterals(in: chosen)
     let results = columns.map { name in
       chosen.column(named: name).flatMap { literals[$0] } ?? SQLText.identifier(name)
     }
     let condition = conditionSQL.map { " WHERE \($0)" } ?? ""
-    let query = try connection.prepare(
-      "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))\(condition)")
-    try bindParameters(to: query)
-    while try query.step() { try body(query) }
+    return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))\(condition)"
   }
 }
 
@@ -220,9 +215,7 @@ extension RowSelection {
     let table = TableDefinition(name: "rewritten", columns: [plain], isStrict: isStrict)
     try scratch.execute(table.createStatement(siblings: []))
     try scratch.execute("INSERT INTO rewritten VALUES (\(value.literal))")
-    var stored = ChangesetValue.null
-    try scratch.forEachRow(of: "SELECT value FROM rewritten") { stored = ChangesetValue($0, at: 0) }
-    return stored.literal
+    return try scratch.first(ofCached: "SELECT value FROM rewritten") { ChangesetValue($0, at: 0) }?.literal ?? "NULL"
   }
 }
 

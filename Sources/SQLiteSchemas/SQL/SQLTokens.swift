@@ -154,6 +154,20 @@ extension SQLTokens {
     }
   }
 
+  /// True if the token at an index exists and is one of some keywords, given in lower case.
+  func isAnyWord(_ keywords: [String], at index: Int) -> Bool { keywords.contains { isWord($0, at: index) } }
+
+  /// True if a character is one of the tokens.
+  func contains(_ mark: Unicode.Scalar) -> Bool { tokens.indices.contains { isMark(mark, at: $0) } }
+
+  /// The bytes of a token.
+  func bytes(at index: Int) -> ArraySlice<UInt8> { bytes[tokens[index].range] }
+
+  /// True if both have the same tokens, whatever the white space and the comments between them.
+  func isEqual(to other: SQLTokens) -> Bool {
+    count == other.count && tokens.indices.allSatisfy { bytes(at: $0) == other.bytes(at: $0) }
+  }
+
   /// Whether the token at an index exists and is a character.
   func isMark(_ mark: Unicode.Scalar, at index: Int) -> Bool {
     guard tokens.indices.contains(index), tokens[index].kind == .mark else { return false }

@@ -230,7 +230,7 @@ extension SQLTokens {
         index = closing(index) + 1
         continue
       }
-      let isClause = ["where", "from", "returning", "order", "limit"].contains { isWord($0, at: index) }
+      let isClause = isAnyWord(["where", "from", "returning", "order", "limit"], at: index)
       if isClause || isMark(",", at: index) { break }
       index += 1
     }
@@ -240,7 +240,7 @@ extension SQLTokens {
   /// True if an expression gives the present time.
   fileprivate func isTime(_ range: Range<Int>) -> Bool {
     range.contains { index in
-      ["current_timestamp", "current_date", "current_time"].contains { isWord($0, at: index) }
+      isAnyWord(["current_timestamp", "current_date", "current_time"], at: index)
         || isMark("(", at: index - 1) && name(at: index).map { ASCIIName.matches($0, "now") } == true
         || isMark(",", at: index - 1) && name(at: index).map { ASCIIName.matches($0, "now") } == true
     }
@@ -251,7 +251,7 @@ extension SQLTokens {
     let reads = range.contains { name(at: $0).map { ASCIIName.matches($0, column) } ?? false }
     let computes = range.contains { isMark("+", at: $0) || isMark("-", at: $0) }
     let counts = range.contains { index in
-      ["count", "sum", "total"].contains { isWord($0, at: index) } && isMark("(", at: index + 1)
+      isAnyWord(["count", "sum", "total"], at: index) && isMark("(", at: index + 1)
     }
     return (reads && computes) || counts
   }
