@@ -103,9 +103,7 @@ extension JSONValue {
     case .object: "an object"
     }
   }
-}
 
-extension JSONValue {
   /// The document in its canonical form: no white space, members in their order, only what must be escaped escaped.
   ///
   /// This is the form of every document of a diff file. A `real` that is no number is written as

@@ -58,7 +58,7 @@ package struct CommittedPages {
 
   private static func leafPrints(_ pages: DatabasePages, _ root: Int, _ key: [UInt8]) throws -> [LeafPrint]? {
     do {
-      let prints = try LeafPrints.read(pages, root: root, key: key)
+      let prints = try pages.leafPrints(root: root, key: key)
       return prints.isEmpty ? nil : prints
     } catch is DatabaseFileError {
       // SQLite says what is wrong when it reads the rows, if it minds.
@@ -72,7 +72,7 @@ package struct CommittedPages {
     var found: [(first: [UInt8]?, hash: PageHash)] = []
     var hasNull = false
     do {
-      try LeafPrints.readEntries(pages, root: index.root, key: key) { first, page, hash in
+      try pages.forEachEntryPrint(root: index.root, key: key) { first, page, hash in
         guard let first else { return found.append((nil, hash)) }
         try record.read(first, page: page)
         let key = self.key(in: record, of: index)
@@ -95,7 +95,7 @@ package struct CommittedPages {
   private static func key(in record: RecordReader, of index: KeyIndex) -> [UInt8]? {
     var writer = ChangesetWriter()
     for column in index.columns.indices {
-      guard let value = record.value(at: column).map(RowValue.init), !value.isNull else { return nil }
+      guard let value = record.value(at: column), !value.isNull else { return nil }
       value.append(to: &writer)
     }
     return writer.bytes

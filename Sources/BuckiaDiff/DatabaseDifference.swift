@@ -106,9 +106,7 @@ extension DatabaseDifference {
     return DatabaseDifference(
       changeset: changes, tables: left, skipped: skipped, fallbacks: fallbacks, author: author)
   }
-}
 
-extension DatabaseDifference {
   /// The difference without some of its deletions.
   ///
   /// - Parameter runs: Neighbouring changes, in the order of the changeset, and whether they are left out.

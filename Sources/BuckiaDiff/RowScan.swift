@@ -96,9 +96,7 @@ struct RowScan: RowValues, ~Copyable {
     if let surrogates, surrogates.present.contains(column) { surrogates.written.insert(column) }
     value(column).append(to: &writer)
   }
-}
 
-extension RowScan {
   /// Which rows of a table.
   enum Part {
     /// Those that their key identifies, in its order.

@@ -35,9 +35,7 @@ public struct RowSelection: Equatable, Sendable {
     self.parameters = parameters
     self.omittedColumns = omittedColumns
   }
-}
 
-extension RowSelection {
   func omits(_ column: String) -> Bool { omittedColumns.contains { ASCIIName.matches($0, column) } }
 
   /// A table without the columns that are left out.
@@ -123,9 +121,7 @@ extension RowSelection {
       try query.bind(parameters[String(name.dropFirst())] ?? .null, at: index)
     }
   }
-}
 
-extension RowSelection {
   /// Copies the selected rows of a table, as they travel, into another table of the database.
   ///
   /// - Parameters:
@@ -168,9 +164,7 @@ extension RowSelection {
     let condition = conditionSQL.map { " WHERE \($0)" } ?? ""
     return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))\(condition)"
   }
-}
 
-extension RowSelection {
   /// Makes sure that the columns of a table can be left out and rewritten as the selection says.
   ///
   /// - Throws: `ReplicationError` with `invalidSelection`; `SQLiteError`.

@@ -5,13 +5,9 @@ import SQLiteFiles
 import SQLiteSchemas
 
 /// One value of a row, borrowed from where the row is: it is good until that is left.
-enum RowValue {
-  case null
-  case integer(Int64)
-  case real(Double)
-  case text(UnsafeRawBufferPointer)
-  case blob(UnsafeRawBufferPointer)
+typealias RowValue = RecordReader.Value
 
+extension RowValue {
   /// Whether both have the same storage class and the same bytes: 1 and 1.0 differ, as do `a` and `A`.
   @inline(__always)
   func isIdentical(to other: RowValue) -> Bool {
@@ -74,19 +70,6 @@ extension SQLiteStatement {
     case .real: .real(real(at: index))
     case .text: .text(textBytes(at: index))
     case .blob: .blob(blobBytes(at: index))
-    }
-  }
-}
-
-extension RowValue {
-  /// A value of a record.
-  init(_ value: RecordReader.Value) {
-    switch value {
-    case .null: self = .null
-    case .integer(let value): self = .integer(value)
-    case .real(let value): self = .real(value)
-    case .text(let bytes): self = .text(bytes)
-    case .blob(let bytes): self = .blob(bytes)
     }
   }
 }

@@ -175,11 +175,14 @@ package struct SQLiteConnection: ~Copyable {
   /// Whether a deferred foreign key is violated at this moment of the open transaction.
   ///
   /// See [`SQLITE_DBSTATUS_DEFERRED_FKS`](https://sqlite.org/c3ref/c_dbstatus_options.html).
-  package var hasDeferredForeignKeyViolations: Bool {
+  package var hasDeferredForeignKeyViolations: Bool { status(SQLITE_DBSTATUS_DEFERRED_FKS) != 0 }
+
+  /// The present value of a counter.
+  func status(_ counter: Int32) -> Int {
     var current: Int32 = 0
     var highest: Int32 = 0
-    handle.routines.db_status(handle.pointer, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest)
-    return current != 0
+    handle.routines.db_status(handle.pointer, counter, &current, &highest)
+    return Int(current)
   }
 
   /// The version of the linked SQLite, such as `3.40.1`; `none` in a build that links none.
@@ -221,14 +224,7 @@ package struct SQLiteConnection: ~Copyable {
   /// Unlike the pragmas of these names, it works inside a transaction. Both settings are as before afterwards.
   /// See <https://sqlite.org/c3ref/c_dbconfig_defensive.html> and <https://sqlite.org/lang_altertable.html#otheralter>.
   package func withPlainTableRenames<Result>(_ body: () throws -> Result) throws -> Result {
-    let enforced = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: -1)
-    let wasLegacy = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: -1)
-    _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: 0)
-    _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: 1)
-    return try cleaningUp(after: body) {
-      _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: wasLegacy ? 1 : 0)
-      _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
-    }
+    try with(SQLITE_DBCONFIG_ENABLE_FKEY, false) { try with(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, true, body) }
   }
 
   /// Makes functions and virtual tables named in the schema of an untrusted file harmless:
@@ -241,9 +237,14 @@ package struct SQLiteConnection: ~Copyable {
   ///
   /// Otherwise it takes a name that it does not know for text (<https://sqlite.org/quirks.html#dblquote>).
   package func withoutDoubleQuotedText<Result>(_ body: () throws -> Result) throws -> Result {
-    let isAllowed = try flag(SQLITE_DBCONFIG_DQS_DML, set: -1)
-    _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: 0)
-    return try cleaningUp(after: body) { _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: isAllowed ? 1 : 0) }
+    try with(SQLITE_DBCONFIG_DQS_DML, false, body)
+  }
+
+  /// Runs `body` while a setting has a value.
+  private func with<Result>(_ option: Int32, _ value: Bool, _ body: () throws -> Result) throws -> Result {
+    let before = try flag(option, set: -1)
+    _ = try flag(option, set: value ? 1 : 0)
+    return try cleaningUp(after: body) { _ = try flag(option, set: before ? 1 : 0) }
   }
 
   private func flag(_ option: Int32, set value: Int32) throws(SQLiteError) -> Bool {
@@ -355,9 +356,7 @@ extension SQLiteConnection {
     try connection.distrustSchema()
     return connection
   }
-}
 
-extension SQLiteConnection {
   /// Copies a consistent state of the database into a new file, also while others have it open.
   ///
   /// This is [SQLite's backup](https://sqlite.org/c3ref/backup_finish.html), which reads through the connection. A copy of

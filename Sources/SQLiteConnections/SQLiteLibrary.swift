@@ -144,9 +144,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
     }
     return false
   }
-}
 
-extension SQLiteLibrary {
   /// Takes the copy of the program that has loaded this code as an extension: it becomes ``standard``, also where another is linked,
   /// so that all databases are opened with it.
   ///

@@ -66,9 +66,7 @@ public enum Changesets {
     try body(output)
     return try output.allBytes()
   }
-}
 
-extension Changesets {
   /// Gives each change of a changeset to `body`, in order, wherever the changeset is stored.
   ///
   /// - Parameters:
@@ -122,9 +120,7 @@ extension Changesets {
       try output.write(bytes.extracting(change.range))
     }
   }
-}
 
-extension Changesets {
   /// Sorts a changeset or patchset of any size in bounded memory; see ``sorted(_:)``.
   ///
   /// - Parameters:

@@ -19,6 +19,8 @@ struct UniqueClaims {
   /// The rows that have to give way, by key, with the columns that they lose.
   private(set) var losers: [[UInt8]: Set<Int>] = [:]
   private let rules: RebaseTable
+  /// For each constraint the collating sequences of its columns.
+  private let collations: [[RebaseTable.Collation]]
   private let limits: ChangeSorter.Limits
   private var records: SpooledChanges
   /// For each constraint, which sides have set columns of it.
@@ -28,6 +30,7 @@ struct UniqueClaims {
 
   init(_ rules: RebaseTable, like source: TemporaryBuffer, limits: ChangeSorter.Limits) {
     self.rules = rules
+    collations = rules.unique.map { $0.map(rules.collation) }
     self.limits = limits
     records = SpooledChanges(in: source.makeEmpty())
     active = Array(repeating: [], count: rules.unique.count)
@@ -39,7 +42,7 @@ struct UniqueClaims {
     for (constraint, columns) in rules.unique.enumerated() {
       let sides = Self.sides(of: row, columns, in: bytes)
       active[constraint].formUnion(sides)
-      guard let tuple = tuple(of: merged, columns, in: bytes) else { continue }
+      guard let tuple = merged.comparable(columns, collations[constraint], in: bytes) else { continue }
       records.writer.beginChange(.insert)
       records.writer.append(blob: withUnsafeBytes(of: UInt32(constraint).bigEndian) { Array($0) } + tuple)
       records.writer.append(blob: row.key)
@@ -53,16 +56,6 @@ struct UniqueClaims {
     if row.merge.isSet(columns, by: .keepLocal, in: bytes) { sides.insert(.local) }
     if row.merge.isSet(columns, by: .takeIncoming, in: bytes) { sides.insert(.incoming) }
     return sides
-  }
-
-  /// The values of a constraint; nil where one is not known, or NULL, which equals nothing.
-  private func tuple(of row: [ValueSlice], _ columns: [Int], in bytes: RawSpan) -> [UInt8]? {
-    var tuple: [UInt8] = []
-    for column in columns {
-      guard row.indices.contains(column), row[column].isDefined, row[column].kind != .null else { return nil }
-      row[column].appendComparable(rules.collation(of: column), in: bytes, to: &tuple)
-    }
-    return tuple
   }
 
   /// Looks which rows share values, and decides who of them gives way.
@@ -156,7 +149,7 @@ struct LostRows {
   mutating func add(_ row: [ValueSlice], of table: String, _ rules: RebaseTable?, in bytes: RawSpan) {
     let name = Self.folded(table)
     for target in values.keys where target.table == name {
-      guard let tuple = tuple(of: row, target.columns, target, in: bytes) else { continue }
+      guard let tuple = row.comparable(target.columns, collations[target] ?? [], in: bytes) else { continue }
       if values[target, default: []].insert(tuple).inserted { count += 1 }
     }
   }
@@ -164,19 +157,22 @@ struct LostRows {
   /// Whether a row refers to one that is left out.
   func contains(_ row: [ValueSlice], _ reference: RebaseTable.Reference, in bytes: RawSpan) -> Bool {
     let target = Target(table: Self.folded(reference.parent), columns: reference.parentColumns)
-    guard let lost = values[target], !lost.isEmpty, let tuple = tuple(of: row, reference.columns, target, in: bytes)
+    guard let lost = values[target], !lost.isEmpty,
+      let tuple = row.comparable(reference.columns, collations[target] ?? [], in: bytes)
     else { return false }
     return lost.contains(tuple)
   }
+}
 
-  /// The values of some columns as the parent compares them; nil where one is NULL or not known.
-  private func tuple(
-    of row: [ValueSlice], _ columns: [Int], _ target: Target, in bytes: RawSpan
+extension [ValueSlice] {
+  /// The values of some columns of a row as collating sequences compare them; nil where one is not known, or NULL, which equals nothing.
+  fileprivate func comparable(
+    _ columns: [Int], _ collations: [RebaseTable.Collation], in bytes: RawSpan
   ) -> [UInt8]? {
     var tuple: [UInt8] = []
-    for (column, collation) in zip(columns, collations[target] ?? []) {
-      guard row.indices.contains(column), row[column].isDefined, row[column].kind != .null else { return nil }
-      row[column].appendComparable(collation, in: bytes, to: &tuple)
+    for (column, collation) in zip(columns, collations) {
+      guard indices.contains(column), self[column].isDefined, self[column].kind != .null else { return nil }
+      self[column].appendComparable(collation, in: bytes, to: &tuple)
     }
     return tuple
   }

@@ -144,9 +144,7 @@ extension ColumnDefinition {
     if !hasKnownCollation { return "only its author's program knows the collating sequence \(collation)" }
     return nil
   }
-}
 
-extension ColumnDefinition {
   /// The keywords that cannot be part of a type name. SQLite allows the other ones as names.
   /// See <https://sqlite.org/lang_keywords.html>.
   private static let reservedWords: Set<String> = [

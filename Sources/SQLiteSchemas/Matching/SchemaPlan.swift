@@ -161,9 +161,7 @@ package struct SchemaPlan: Sendable {
     matches[TableName(table.name)] = TableMatch(
       local: table, columns: Array(table.changesetColumns.indices), checkedValues: [])
   }
-}
 
-extension SchemaPlan {
   /// Plans for a raw changeset, which has no definitions: columns are matched by position, and the key must be the same. There may
   /// be more columns here, behind the others.
   ///

@@ -298,22 +298,20 @@ extension SchemaReader {
     switch step {
     case .createTable(let table, _):
       guard table.module == nil else { return false }
-      try addEntry(
+      let name = TableName(table.name)
+      let sql = try createStatement(of: name)
+      places[name] = entries.count
+      entries.append(
         SchemaEntry(
-          name: TableName(table.name), kind: .table, isWithoutRowID: table.isWithoutRowID, isStrict: table.isStrict,
-          sql: createStatement(of: TableName(table.name)), isNameRepaired: false))
+          name: name, kind: .table, isWithoutRowID: table.isWithoutRowID, isStrict: table.isStrict, sql: sql,
+          isNameRepaired: false))
+      definitions?.forget(name)
     case .addColumn(let column, let table):
       guard let place = places[table] else { return false }
       entries[place].sql = try createStatement(of: table)
       addColumn(column.added, to: entries[place].name)
     }
     return true
-  }
-
-  private func addEntry(_ entry: SchemaEntry) throws {
-    places[entry.name] = entries.count
-    entries.append(entry)
-    definitions?.forget(entry.name)
   }
 
   /// The statement that SQLite has for a table. That of a new one is found at once: it is the last.

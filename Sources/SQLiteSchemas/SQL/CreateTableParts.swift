@@ -103,9 +103,7 @@ package struct CreateTableParts {
     range.count == other.count
       && zip(range, other).allSatisfy { self.tokens.bytes(at: $0).elementsEqual(tokens.bytes(at: $1)) }
   }
-}
 
-extension CreateTableParts {
   /// The expressions of all CHECK clauses in order, each as a list of tokens without comments and white space.
   ///
   /// CHECK expressions are not replicated. But where they differ, one database can refuse rows of the other, so a diff

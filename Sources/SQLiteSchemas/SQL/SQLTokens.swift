@@ -129,9 +129,7 @@ struct SQLTokens {
     isDigit(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
       || byte == UInt8(ascii: "$") || byte >= 0x80
   }
-}
 
-extension SQLTokens {
   var count: Int { tokens.count }
 
   /// The text of a token.

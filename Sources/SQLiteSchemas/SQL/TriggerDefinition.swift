@@ -187,9 +187,7 @@ extension TriggerDefinition.Statement {
     self.hasConflictClause = hasConflictClause
     references = SQLReferences(in: tokens, range)
   }
-}
 
-extension TriggerDefinition.Statement {
   /// The columns that the statement sets to a count: from their own value (`SET n = n + 1`), or from what other rows hold
   /// (`SET n = (SELECT count(*) …)`).
   package var countedColumns: [String] { columns { $0.isCount(of: $1, $2) } }
