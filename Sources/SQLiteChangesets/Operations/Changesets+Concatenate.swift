@@ -64,30 +64,21 @@ private struct RowFolding {
   ) throws -> ChangeSorter {
     var wrapped = SpooledChanges(in: changeset.makeEmpty())
     let layout = KeyLayout(table)
-    var stretches = ChangeStretches(0..<0, of: table, in: ChangesetWindow(changeset))
-    for section in sections {
-      stretches.begin(section)
-      while try stretches.advance() {
-        try poll()
-        try stretches.window.withBytes { bytes in
-          while let next = stretches.next(in: bytes) {
-            let count = Int64(wrapped.count)
-            wrapped.writer.beginChange(.insert)
-            let values = layout.values(of: next.start, in: bytes)
-            wrapped.writer.append(values[0], of: bytes)
-            key.removeAll(keepingCapacity: true)
-            for value in values {
-              bytes.extracting(value.encoded).withUnsafeBytes { key.append(contentsOf: $0) }
-              // NULL equals nothing: the row has no other change.
-              if value.kind == .null { withUnsafeBytes(of: count) { key.append(contentsOf: $0) } }
-            }
-            wrapped.writer.append(blob: key)
-            wrapped.writer.append(integer: count)
-            bytes.extracting(next.start..<stretches.changeEnd).withUnsafeBytes { wrapped.writer.append(.blob, $0) }
-            try wrapped.endChange()
-          }
-        }
+    try changeset.forEachChange(in: sections, of: table, poll: poll) { next, end, bytes in
+      let count = Int64(wrapped.count)
+      wrapped.writer.beginChange(.insert)
+      let values = layout.values(of: next.start, in: bytes)
+      wrapped.writer.append(values[0], of: bytes)
+      key.removeAll(keepingCapacity: true)
+      for value in values {
+        bytes.extracting(value.encoded).withUnsafeBytes { key.append(contentsOf: $0) }
+        // NULL equals nothing: the row has no other change.
+        if value.kind == .null { withUnsafeBytes(of: count) { key.append(contentsOf: $0) } }
       }
+      wrapped.writer.append(blob: key)
+      wrapped.writer.append(integer: count)
+      bytes.extracting(next.start..<end).withUnsafeBytes { wrapped.writer.append(.blob, $0) }
+      try wrapped.endChange()
     }
     return try wrapped.sorted(as: Self.keyed, limits: limits, poll: poll)
   }

@@ -146,21 +146,13 @@ struct KeyRemapping {
       try output.write(table.header)
       var reader = ChangesetReader(at: 0, in: table.table)
       var writer = ChangesetWriter()
-      var stretches = ChangeStretches(0..<0, of: table.table, in: ChangesetWindow(table.local.changeset))
-      for section in table.local.sections {
-        stretches.begin(section)
-        while try stretches.advance() {
-          try poll()
-          try stretches.window.withBytes { bytes in
-            while let place = stretches.next(in: bytes) {
-              writer.removeAll()
-              reader.move(to: place.start)
-              guard let change = try RowChange(next: &reader, in: bytes) else { continue }
-              write(change, of: number, to: &writer, bytes)
-              try output.write(writer.bytes)
-            }
-          }
-        }
+      let local = table.local
+      try local.changeset.forEachChange(in: local.sections, of: table.table, poll: poll) { place, _, bytes in
+        writer.removeAll()
+        reader.move(to: place.start)
+        guard let change = try RowChange(next: &reader, in: bytes) else { return }
+        write(change, of: number, to: &writer, bytes)
+        try output.write(writer.bytes)
       }
     }
   }

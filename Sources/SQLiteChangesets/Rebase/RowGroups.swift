@@ -64,24 +64,15 @@ struct RowGroups {
   private mutating func wrap(_ changes: TableChanges, side: Int64, poll: () throws -> Void) throws {
     var place: Int64 = 0
     let layout = KeyLayout(table)
-    var stretches = ChangeStretches(0..<0, of: table, in: ChangesetWindow(changes.changeset))
-    for section in changes.sections {
-      stretches.begin(section)
-      while try stretches.advance() {
-        try poll()
-        try stretches.window.withBytes { bytes in
-          while let next = stretches.next(in: bytes) {
-            place += 1
-            setKey(of: next, endingAt: stretches.changeEnd, place, side, layout, in: bytes)
-            wrapped.writer.beginChange(.insert)
-            wrapped.writer.append(blob: key)
-            wrapped.writer.append(integer: side)
-            wrapped.writer.append(integer: place)
-            bytes.extracting(next.start..<stretches.changeEnd).withUnsafeBytes { wrapped.writer.append(.blob, $0) }
-            try wrapped.endChange()
-          }
-        }
-      }
+    try changes.changeset.forEachChange(in: changes.sections, of: table, poll: poll) { next, end, bytes in
+      place += 1
+      setKey(of: next, endingAt: end, place, side, layout, in: bytes)
+      wrapped.writer.beginChange(.insert)
+      wrapped.writer.append(blob: key)
+      wrapped.writer.append(integer: side)
+      wrapped.writer.append(integer: place)
+      bytes.extracting(next.start..<end).withUnsafeBytes { wrapped.writer.append(.blob, $0) }
+      try wrapped.endChange()
     }
   }
 

@@ -35,7 +35,7 @@ package struct SchemaRehearsal: Sendable {
   ) throws {
     self.statements = statements
     policy = StatementPolicy(of: statements, allowing: functions)
-    if let reason = ViewNesting(statements).refusal { throw Self.refusal(reason) }
+    if let reason = ViewNesting(statements).refusal { throw ReplicationError(.refusedDefinition, reason) }
     let connection = try SQLiteConnection(opening: ":memory:", as: .create, with: library)
     // What only the author's program has is known by its name here.
     try connection.readThroughUnknownCollations()
@@ -73,8 +73,6 @@ package struct SchemaRehearsal: Sendable {
     statements.reduce(into: Set()) { $0.formUnion(SQLReferences(of: $1.sql).functions) }
       .filter { !$0.isEmpty && $0.utf8.count < 256 }
   }
-
-  private static func refusal(_ reason: String) -> ReplicationError { ReplicationError(.refusedDefinition, reason) }
 
   private func refusal(_ statement: SchemaStatement, _ reason: String) -> ReplicationError {
     ReplicationError(
