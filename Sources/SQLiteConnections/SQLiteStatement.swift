@@ -52,9 +52,8 @@ package struct SQLiteStatement: ~Copyable {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
     case let code:
-      let failure = error(code)
-      routines.reset(statement)
-      throw failure
+      defer { routines.reset(statement) }
+      throw error(code)
     }
   }
 
@@ -71,20 +70,13 @@ package struct SQLiteStatement: ~Copyable {
   /// - Returns: nil when it ran to its end; the reason when a constraint, a type or a size prevented that.
   /// - Throws: `SQLiteError` for everything else; the statement has been reset then, too.
   package func attempt() throws(SQLiteError) -> SQLiteRefusal? {
+    defer { routines.reset(statement) }
     var code = routines.step(statement)
     while code == SQLITE_ROW { code = routines.step(statement) }
-    guard code != SQLITE_DONE else {
-      routines.reset(statement)
-      return nil
-    }
+    guard code != SQLITE_DONE else { return nil }
     // Not every connection has extended result codes switched on.
-    if let refusal = SQLiteRefusal(routines.extended_errcode(handle.pointer)) {
-      routines.reset(statement)
-      return refusal
-    }
-    let failure = error(code)
-    routines.reset(statement)
-    throw failure
+    if let refusal = SQLiteRefusal(routines.extended_errcode(handle.pointer)) { return refusal }
+    throw error(code)
   }
 
   /// SQLite's message about the refusal that ``attempt()`` has just returned.

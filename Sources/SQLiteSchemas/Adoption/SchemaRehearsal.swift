@@ -235,12 +235,8 @@ struct StatementPolicy: Sendable {
 
   /// Why the arguments of a virtual table are refused; nil when they are fine. Options such as `content` name tables in quotes.
   static func refusal(ofArguments table: VirtualTableDefinition) -> String? {
-    for argument in table.arguments {
-      for name in SQLReferences(of: argument).names {
-        if !name.text.isEmpty, let reason = name.refusal { return reason }
-      }
-    }
-    return nil
+    let names = table.arguments.lazy.flatMap { SQLReferences(of: $0).names }
+    return names.filter { !$0.text.isEmpty }.compactMap(\.refusal).first
   }
 }
 

@@ -145,12 +145,7 @@ package struct SchemaPlan: Sendable {
     }
     steps.append(.createTable(table, siblings: siblings))
     notes.append(SchemaNote(.create, table.name, nil, "\(table.columns.count) columns"))
-    for column in table.generated {
-      notes.append(
-        SchemaNote(
-          .leaveOut, table.name, column.name,
-          "a generated column is computed from its expression, which does not travel"))
-    }
+    notes += table.generated.map { SchemaNote(leavingOut: $0, of: table) }
     for key in table.foreignKeys where !siblings.contains(TableName(key.parent)) {
       notes.append(
         SchemaNote(
@@ -276,6 +271,12 @@ public struct SchemaNote: Equatable, Sendable, CustomStringConvertible {
     self.table = table
     self.column = column
     self.detail = detail
+  }
+
+  /// A generated column is not made.
+  init(leavingOut column: GeneratedColumn, of table: TableDefinition) {
+    self.init(
+      .leaveOut, table.name, column.name, "a generated column is computed from its expression, which does not travel")
   }
 
   /// A line for people.

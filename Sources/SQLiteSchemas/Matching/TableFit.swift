@@ -231,10 +231,7 @@ struct TableFit {
     where localNames[column.name] == nil
       && !existing.generated.contains(where: { ASCIIName.matches($0.name, column.name) })
     {
-      notes.append(
-        SchemaNote(
-          .leaveOut, incoming.name, column.name,
-          "a generated column is computed from its expression, which does not travel"))
+      notes.append(SchemaNote(leavingOut: column, of: incoming))
     }
     guard mode == .additive else { return }
     let added = Set(
