@@ -128,11 +128,9 @@ extension DifferenceBuilder {
     }
     return left
   }
-}
 
-/// Names what is different between two schemas and does not travel: dropped tables, clauses of tables, views, triggers and
-/// indexes.
-extension DifferenceBuilder {
+  // MARK: What is different between two schemas and does not travel
+
   /// Names the tables that are in the older database only.
   mutating func reportDroppedTables() {
     for entry in older.schema.entries

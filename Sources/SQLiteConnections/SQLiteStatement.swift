@@ -1,3 +1,4 @@
+import BuckiaBytes
 import CBuckiaSQLite
 
 /// The storage class of a value. See <https://sqlite.org/datatype3.html>.
@@ -438,18 +439,7 @@ extension SQLiteConnection {
     guard try statement.step() else { return nil }
     return statement.text(at: 0)
   }
-}
 
-/// A statement that several can refer to, and that collections can hold.
-package final class PreparedStatement {
-  /// The statement.
-  package let statement: SQLiteStatement
-
-  /// Takes a statement.
-  package init(_ statement: consuming SQLiteStatement) { self.statement = statement }
-}
-
-extension SQLiteConnection {
   /// How many of SQLite's virtual-machine instructions run between two polls: some milliseconds.
   private static let instructionsPerPoll: Int32 = 100_000
 
@@ -497,4 +487,13 @@ extension SQLiteConnection {
       return 1
     }
   }
+}
+
+/// A statement that several can refer to, and that collections can hold.
+package final class PreparedStatement {
+  /// The statement.
+  package let statement: SQLiteStatement
+
+  /// Takes a statement.
+  package init(_ statement: consuming SQLiteStatement) { self.statement = statement }
 }

@@ -74,6 +74,18 @@ extension DatabasePages {
       opening = nil
     }
   }
+
+  /// Whether a page is read from the database file, and not from the log.
+  fileprivate func isInFile(_ page: Int) -> Bool { log?.offset(ofPage: page) == nil }
+
+  /// Reads pages that follow each other: one, or several that are in the database file.
+  fileprivate func read(_ count: Int, from first: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
+    guard count > 1 else { return try read(first, into: buffer) }
+    let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * header.pageSize)])
+    guard try file.read(into: wanted, at: Int64(first - 1) * Int64(header.pageSize)) == wanted.count else {
+      throw DatabaseFileError(.truncated, page: first, "the file ends inside the page")
+    }
+  }
 }
 
 /// Reads the leaves of a b-tree in order, many pages at a time where they stand together.
@@ -204,20 +216,6 @@ final class LeafReader {
       next = Int(bytes.number32(at: 0))
     }
     return hash
-  }
-}
-
-extension DatabasePages {
-  /// Whether a page is read from the database file, and not from the log.
-  fileprivate func isInFile(_ page: Int) -> Bool { log?.offset(ofPage: page) == nil }
-
-  /// Reads pages that follow each other: one, or several that are in the database file.
-  fileprivate func read(_ count: Int, from first: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
-    guard count > 1 else { return try read(first, into: buffer) }
-    let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * header.pageSize)])
-    guard try file.read(into: wanted, at: Int64(first - 1) * Int64(header.pageSize)) == wanted.count else {
-      throw DatabaseFileError(.truncated, page: first, "the file ends inside the page")
-    }
   }
 }
 

@@ -69,20 +69,7 @@ package struct SchemaStatement: Hashable, Sendable {
     hasher.combine(name)
     hasher.combine(Array(sql.utf8))
   }
-}
 
-extension SQLTokens {
-  /// The comments between a token and the one before it, without white space; those at the end for the count of tokens.
-  fileprivate func comments(before index: Int) -> some Sequence<UInt8> {
-    let start = index == 0 ? 0 : tokens[index - 1].range.upperBound
-    let end = index == count ? bytes.count : tokens[index].range.lowerBound
-    return bytes[start..<end].lazy.filter { !Self.whiteSpace.contains($0) }
-  }
-
-  private static var whiteSpace: [UInt8] { [0x20, 0x09, 0x0a, 0x0c, 0x0d] }
-}
-
-extension SchemaStatement {
   /// The longest statement, in bytes: SQLite's own default limit (<https://sqlite.org/limits.html#max_sql_length>).
   package static let byteLimit = 1_000_000
 
@@ -238,4 +225,15 @@ extension SchemaStatement {
     }
     return nil
   }
+}
+
+extension SQLTokens {
+  /// The comments between a token and the one before it, without white space; those at the end for the count of tokens.
+  fileprivate func comments(before index: Int) -> some Sequence<UInt8> {
+    let start = index == 0 ? 0 : tokens[index - 1].range.upperBound
+    let end = index == count ? bytes.count : tokens[index].range.lowerBound
+    return bytes[start..<end].lazy.filter { !Self.whiteSpace.contains($0) }
+  }
+
+  private static var whiteSpace: [UInt8] { [0x20, 0x09, 0x0a, 0x0c, 0x0d] }
 }
