@@ -17,12 +17,8 @@ struct RowGroup {
   var incoming: [SidedChange] = []
 }
 
-/// The changes of one table in a changeset.
-struct TableChanges {
-  let changeset: TemporaryBuffer
-  /// The bytes of its sections.
-  let sections: [Range<Int>]
-}
+/// The changes of one table in a changeset: the bytes of its sections.
+typealias TableChanges = (changeset: TemporaryBuffer, sections: [Range<Int>])
 
 /// The local and incoming changes of a table, brought together by key.
 ///
@@ -165,14 +161,14 @@ struct RebaseSides {
       }
       tables.append(
         Table(
-          table: entry.table, header: entry.header, local: TableChanges(changeset: mine, sections: sections),
-          incoming: place.map { TableChanges(changeset: theirs, sections: theirSections[$0]) }))
+          table: entry.table, header: entry.header, local: (mine, sections),
+          incoming: place.map { (theirs, theirSections[$0]) }))
     }
     for (place, entry) in theirSummary.tables.enumerated() where !isPaired[place] {
       tables.append(
         Table(
-          table: entry.table, header: entry.header, local: TableChanges(changeset: mine, sections: []),
-          incoming: TableChanges(changeset: theirs, sections: theirSections[place])))
+          table: entry.table, header: entry.header, local: (mine, []),
+          incoming: (theirs, theirSections[place])))
     }
     self.tables = tables
   }

@@ -11,10 +11,8 @@ struct UniqueClaims {
     static let incoming = Sides(rawValue: 2)
   }
 
-  private struct Claim {
-    let key: [UInt8]
-    let sides: Sides
-  }
+  /// The key of a row, and the sides that have set the values.
+  private typealias Claim = (key: [UInt8], sides: Sides)
 
   /// The rows that have to give way, by key, with the columns that they lose.
   private(set) var losers: [[UInt8]: Set<Int>] = [:]
@@ -75,7 +73,7 @@ struct UniqueClaims {
             decide(claims, on: tuple, policy)
             (tuple, claims) = (next, [])
           }
-          claims.append(Claim(key: key, sides: sides))
+          claims.append((key, sides))
         }
         decide(claims, on: tuple, policy)
       }

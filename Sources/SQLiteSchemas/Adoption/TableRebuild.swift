@@ -74,16 +74,11 @@ struct TableRebuild: Sendable {
     if try attempt(statement.sql, dependents, counter, on: connection) == nil { return nil }
     let sql = relaxedDefinition.createStatement(siblings: [])
     if let failure = try attempt(sql, dependents.withoutIndexes, nil, on: connection) { throw failure }
-    return Rest(indexes: dependents.indexes, counter: counter)
+    return (dependents.indexes, counter)
   }
 
-  /// What is left to do for a table whose rows did not fit yet.
-  struct Rest {
-    /// What the table's indexes are made with.
-    var indexes: [SchemaStatement]
-    /// The counter of AUTOINCREMENT.
-    fileprivate let counter: Int64?
-  }
+  /// What is left to do for a table whose rows did not fit yet: what its indexes are made with, and the counter of AUTOINCREMENT.
+  typealias Rest = (indexes: [SchemaStatement], counter: Int64?)
 
   /// Gives a table that ``run(on:)`` has left without constraints those of its author.
   ///
