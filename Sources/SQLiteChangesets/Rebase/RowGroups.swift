@@ -1,13 +1,7 @@
 import BuckiaBytes
 
-/// A change of a row as one side has it.
-struct SidedChange {
-  let change: RowChange
-  /// Where its bytes are.
-  let range: Range<Int>
-  /// Its place among the changes of its side.
-  let place: Int64
-}
+/// A change of a row as one side has it, where its bytes are, and its place among the changes of the side.
+typealias SidedChange = (change: RowChange, range: Range<Int>, place: Int64)
 
 /// All changes of one row: local and incoming ones, of one key or of keys that compare equal.
 struct RowGroup {
@@ -114,7 +108,7 @@ struct RowGroups {
             if let group { try body(group, bytes) }
             group = RowGroup(key: bytes.array(key))
           }
-          let sided = SidedChange(change: change, range: range, place: place)
+          let sided = (change: change, range: range, place: place)
           if side == Self.localSide { group?.local.append(sided) } else { group?.incoming.append(sided) }
         }
         if let group { try body(group, bytes) }

@@ -23,25 +23,20 @@ struct SQLTokens {
     case broken
   }
 
-  struct Token {
-    let kind: Kind
-    /// The range of the bytes, quotes included.
-    let range: Range<Int>
-  }
-
   let bytes: [UInt8]
-  let tokens: [Token]
+  /// The kind of each token, and the range of its bytes, quotes included.
+  let tokens: [(kind: Kind, range: Range<Int>)]
 
   init(_ sql: String) { self.init(Array(sql.utf8)) }
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
-    var tokens: [Token] = []
+    var tokens: [(kind: Kind, range: Range<Int>)] = []
     var index = 0
     while index < bytes.count {
       let start = index
       let kind = Self.take(bytes, &index)
-      if let kind { tokens.append(Token(kind: kind, range: start..<index)) }
+      if let kind { tokens.append((kind, start..<index)) }
     }
     self.tokens = tokens
   }
