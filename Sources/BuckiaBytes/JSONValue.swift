@@ -103,9 +103,7 @@ extension JSONValue {
     case .object: "an object"
     }
   }
-}
 
-extension JSONValue {
   /// The document in its canonical form: no white space, members in their order, only what must be escaped escaped.
   ///
   /// This is the form of every document of a diff file. A `real` that is no number is written as
@@ -141,11 +139,6 @@ private struct JSONWriter {
   let indents: Bool
   let escapesUnsafe: Bool
   var bytes: [UInt8] = []
-
-  init(indents: Bool, escapesUnsafe: Bool) {
-    self.indents = indents
-    self.escapesUnsafe = escapesUnsafe
-  }
 
   mutating func append(_ value: JSONValue, level: Int) {
     switch value {

@@ -24,7 +24,9 @@ package enum PercentEncoding {
         bytes.append(byte)
         continue
       }
-      guard let high = rest.popFirst().flatMap(value), let low = rest.popFirst().flatMap(value) else { return nil }
+      guard let high = rest.popFirst().flatMap(HexText.value), let low = rest.popFirst().flatMap(HexText.value) else {
+        return nil
+      }
       bytes.append(high << 4 | low)
     }
     return String(validating: bytes, as: UTF8.self)
@@ -36,15 +38,6 @@ package enum PercentEncoding {
       UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
       true
     default: false
-    }
-  }
-
-  private static func value(of digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    default: nil
     }
   }
 }

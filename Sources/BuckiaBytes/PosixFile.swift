@@ -273,6 +273,20 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     if fsync(directory) == 0 || errno == EINVAL || errno == ENOTSUP { return 0 }
     return errno
   }
+
+  /// The path that a symbolic link leads to, from link to link, even if no file is there; any other path unchanged.
+  package static func target(ofLink path: String) -> String {
+    var path = path
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+    for _ in 0..<40 {
+      let count = readlink(path, &buffer, buffer.count - 1)
+      guard count > 0 else { return path }
+      let target = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+      path = target.utf8.first == UInt8(ascii: "/") ? target : slash.map { "\(path[...$0])\(target)" } ?? target
+    }
+    return path
+  }
 }
 
 // Inside the class the system's functions are hidden by its own methods of these names.
@@ -287,22 +301,6 @@ private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPoi
 
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
   write(descriptor, bytes.baseAddress, bytes.count)
-}
-
-extension PosixFile {
-  /// The path that a symbolic link leads to, from link to link, even if no file is there; any other path unchanged.
-  package static func target(ofLink path: String) -> String {
-    var path = path
-    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-    for _ in 0..<40 {
-      let count = readlink(path, &buffer, buffer.count - 1)
-      guard count > 0 else { return path }
-      let target = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-      let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-      path = target.utf8.first == UInt8(ascii: "/") ? target : slash.map { "\(path[...$0])\(target)" } ?? target
-    }
-    return path
-  }
 }
 
 /// Which file it is, and in which state: by this, two looks at one name tell whether they met the same file.

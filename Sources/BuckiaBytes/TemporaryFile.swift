@@ -14,6 +14,8 @@ package final class TemporaryFile {
   private static let prefix = ".buckia-"
   private static let suffix = ".tmp"
   private static let lockSuffix = "-lock"
+  /// The folders in which this process has looked for files of killed ones: listing a large folder for each new file takes long.
+  private static let cleanedFolders = Guarded<Set<String>>([])
 
   /// Makes an empty file, and the first time in a folder deletes those that killed processes have left there.
   ///
@@ -42,7 +44,7 @@ package final class TemporaryFile {
         throw ByteStreamError(.unwritable, "its temporary files are deleted by another process", path: shownPath)
       }
     }
-    if CleanedFolders.shared.isFirst(folder) { Self.deleteAbandoned(in: folder) }
+    if Self.cleanedFolders.withLock({ $0.insert(folder).inserted }) { Self.deleteAbandoned(in: folder) }
   }
 
   deinit { if !hasMoved { unlink(path) } }
@@ -97,25 +99,6 @@ package final class TemporaryFile {
         if isLock { deleteDatabase(String(path.dropLast(lockSuffix.count))) } else { unlink(path) }
       } catch { continue }
     }
-  }
-}
-
-/// The folders in which this process has looked for files of killed ones: listing a large folder for each new file takes long.
-///
-/// `@unchecked Sendable`: the mutex guards the set.
-private final class CleanedFolders: @unchecked Sendable {
-  static let shared = CleanedFolders()
-  // It lives at a fixed address for as long as the process.
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private var folders: Set<String> = []
-
-  private init() { pthread_mutex_init(mutex, nil) }
-
-  /// True if the process has not looked there yet.
-  func isFirst(_ folder: String) -> Bool {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    return folders.insert(folder).inserted
   }
 }
 

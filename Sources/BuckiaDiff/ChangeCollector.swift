@@ -4,26 +4,10 @@ import SQLiteSchemas
 
 /// Gathers the changes of one table by operation, so that its DELETEs are written before its UPDATEs before its INSERTs.
 final class ChangeCollector {
-  private struct Section {
-    var writer = ChangesetWriter()
-    let spool = TemporaryBuffer()
-    var count = 0
-
-    mutating func endChange() throws {
-      count += 1
-      if writer.count >= 1 << 20 { try flush() }
-    }
-
-    mutating func flush() throws {
-      try spool.write(writer.bytes)
-      writer.removeAll()
-    }
-  }
-
   private let encoder: ChangeEncoder
-  private var deletes = Section()
-  private var updates = Section()
-  private var inserts = Section()
+  private var deletes = SpooledChanges.ofTable
+  private var updates = SpooledChanges.ofTable
+  private var inserts = SpooledChanges.ofTable
 
   var deleted: Int { deletes.count }
   var updated: Int { updates.count }
@@ -50,7 +34,7 @@ final class ChangeCollector {
   }
 
   private func add(_ operation: ChangeOperation, _ body: (inout ChangesetWriter) throws -> Void) throws {
-    func add(to section: inout Section) throws {
+    func add(to section: inout SpooledChanges) throws {
       section.writer.beginChange(operation)
       try body(&section.writer)
       try section.endChange()
@@ -68,14 +52,19 @@ final class ChangeCollector {
     var header = ChangesetWriter()
     header.beginTable(table)
     try output.write(header.bytes)
-    func append(_ section: inout Section) throws {
+    func append(_ section: inout SpooledChanges) throws {
       try section.flush()
-      try output.write(contentsOf: section.spool)
+      try output.write(contentsOf: section.buffer)
     }
     try append(&deletes)
     try append(&updates)
     try append(&inserts)
   }
+}
+
+extension SpooledChanges {
+  /// No changes of a table yet. They are written by the MiB.
+  fileprivate static var ofTable: SpooledChanges { SpooledChanges(in: TemporaryBuffer(), gathering: 1 << 20) }
 }
 
 /// Encodes the changes of one table: a DELETE or an INSERT with all values of a row, an UPDATE with the key and with what
@@ -144,10 +133,7 @@ final class ChangeEncoder {
 final class ChangePairing {
   private let header: ChangesetTable
   private let encoder: ChangeEncoder
-  private let spool = TemporaryBuffer()
-  private var writer = ChangesetWriter()
-
-  private static let flushLimit = 1 << 20
+  private var spool = SpooledChanges.ofTable
 
   init(of table: TableDefinition) {
     header = ChangesetTable(name: table.name, keyFlags: table.keyFlags)
@@ -156,31 +142,24 @@ final class ChangePairing {
 
   /// Takes a row that is in one database, or seems to be: DELETE for one of the older database, INSERT for one of the newer.
   func add<Row: RowValues & ~Copyable>(_ operation: ChangeOperation, _ row: borrowing Row) throws {
-    writer.beginChange(operation)
-    try encoder.append(row, to: &writer)
-    try flush(atLeast: Self.flushLimit)
+    spool.writer.beginChange(operation)
+    try encoder.append(row, to: &spool.writer)
+    try spool.endChange()
   }
 
   /// Takes two rows of one key.
   func addUpdate<Row: RowValues & ~Copyable>(from old: borrowing Row, to new: borrowing Row) throws {
     guard try encoder.compare(old, new) else { return }
-    writer.beginChange(.update)
-    try encoder.appendUpdate(from: old, to: new, in: &writer)
-    try flush(atLeast: Self.flushLimit)
-  }
-
-  private func flush(atLeast limit: Int) throws {
-    guard writer.count >= limit else { return }
-    try spool.write(writer.bytes)
-    writer.removeAll()
+    spool.writer.beginChange(.update)
+    try encoder.appendUpdate(from: old, to: new, in: &spool.writer)
+    try spool.endChange()
   }
 
   /// Hands everything on.
   func finish(into changes: ChangeCollector, _ progress: ProgressReporter) throws {
-    try flush(atLeast: 1)
-    guard !spool.isEmpty else { return }
+    guard spool.count > 0 else { return }
     var counter = RowCounter(progress)
-    var sorter = try ChangeSorter(header, sections: [0..<spool.count], of: spool)
+    var sorter = try spool.sorted(as: header)
     while try sorter.advance() {
       try sorter.bytes.withUnsafeBytes { try pair(&sorter, in: $0, into: changes, &counter) }
     }

@@ -9,7 +9,7 @@ import SQLiteSchemas
 /// writes anything.
 package struct CommittedPages {
   private let pages: DatabasePages
-  private let roots: RootPages
+  private let roots: [TableName: Int]
 
   /// - Parameter connection: One inside a write transaction that has not written anything yet.
   /// - Returns: nil where the pages cannot be read.
@@ -22,7 +22,7 @@ package struct CommittedPages {
     } catch is DatabaseFileError {
       return nil
     }
-    roots = try RootPages(connection)
+    roots = try rootPages(connection)
   }
 
   /// How many bytes a page has.
@@ -58,7 +58,7 @@ package struct CommittedPages {
 
   private static func leafPrints(_ pages: DatabasePages, _ root: Int, _ key: [UInt8]) throws -> [LeafPrint]? {
     do {
-      let prints = try LeafPrints.read(pages, root: root, key: key)
+      let prints = try pages.leafPrints(root: root, key: key)
       return prints.isEmpty ? nil : prints
     } catch is DatabaseFileError {
       // SQLite says what is wrong when it reads the rows, if it minds.
@@ -72,7 +72,7 @@ package struct CommittedPages {
     var found: [(first: [UInt8]?, hash: PageHash)] = []
     var hasNull = false
     do {
-      try LeafPrints.readEntries(pages, root: index.root, key: key) { first, page, hash in
+      try pages.forEachEntryPrint(root: index.root, key: key) { first, page, hash in
         guard let first else { return found.append((nil, hash)) }
         try record.read(first, page: page)
         let key = self.key(in: record, of: index)
@@ -95,27 +95,23 @@ package struct CommittedPages {
   private static func key(in record: RecordReader, of index: KeyIndex) -> [UInt8]? {
     var writer = ChangesetWriter()
     for column in index.columns.indices {
-      guard let value = record.value(at: column).map(RowValue.init), !value.isNull else { return nil }
+      guard let value = record.value(at: column), !value.isNull else { return nil }
       value.append(to: &writer)
     }
     return writer.bytes
   }
 }
 
-/// Where the tree of each table of a database begins.
-struct RootPages {
-  private var pages: [TableName: Int] = [:]
-
-  /// Reads `sqlite_schema` once: it has no index, and a database may have ten thousand tables.
-  init(_ connection: borrowing SQLiteConnection) throws {
-    try connection.forEachRow(of: "SELECT name, rootpage FROM main.sqlite_schema WHERE type = 'table'") { row in
-      let page = Int(row.integer(at: 1))
-      if page > 0 { pages[TableName(row.text(at: 0) ?? "")] = page }
-    }
+/// The page at which the tree of each table of a database begins; none for a table that has no tree.
+///
+/// Reads `sqlite_schema` once: it has no index, and a database may have ten thousand tables.
+func rootPages(_ connection: borrowing SQLiteConnection) throws -> [TableName: Int] {
+  var pages: [TableName: Int] = [:]
+  try connection.forEachRow(of: "SELECT name, rootpage FROM main.sqlite_schema WHERE type = 'table'") { row in
+    let page = Int(row.integer(at: 1))
+    if page > 0 { pages[TableName(row.text(at: 0) ?? "")] = page }
   }
-
-  /// The first page of a table; nil for one that has no tree.
-  subscript(_ table: TableName) -> Int? { pages[table] }
+  return pages
 }
 
 /// The b-tree in which SQLite finds the rows of a table by their primary key: an index, or the WITHOUT ROWID table itself.
@@ -136,10 +132,12 @@ package struct KeyIndex {
     var collations: [String] = []
     var root = 0
     var isDescending = false
+    // A WITHOUT ROWID table has an index in name only.
+    let owner = table.isWithoutRowID ? "?1" : "i.name"
     try connection.forEachRow(
       of: """
         SELECT x.name, x.coll, x."desc", s.rootpage FROM pragma_index_list(?1, 'main') AS i \
-        JOIN pragma_index_xinfo(i.name, 'main') AS x LEFT JOIN main.sqlite_schema AS s ON s.name = \(Self.owner(of: table)) \
+        JOIN pragma_index_xinfo(i.name, 'main') AS x LEFT JOIN main.sqlite_schema AS s ON s.name = \(owner) \
         WHERE i.origin = 'pk' AND x.key ORDER BY x.seqno
         """, binding: [table.name]
     ) { row in
@@ -154,9 +152,6 @@ package struct KeyIndex {
     self.collations = collations
     self.root = root
   }
-
-  /// A WITHOUT ROWID table has an index in name only.
-  private static func owner(of table: TableDefinition) -> String { table.isWithoutRowID ? "?1" : "i.name" }
 }
 
 /// The keys from one on, up to another.

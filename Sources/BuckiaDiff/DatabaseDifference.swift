@@ -20,6 +20,13 @@ package struct TableDifference: Sendable {
   package let newColumns: [String]
   /// Columns that have another name in the older database.
   package let renames: [ColumnRename]
+
+  /// The same with other numbers.
+  fileprivate func counting(inserted: Int, updated: Int, deleted: Int) -> TableDifference {
+    TableDifference(
+      definition: definition, inserted: inserted, updated: updated, deleted: deleted, method: method, isNew: isNew,
+      newColumns: newColumns, renames: renames)
+  }
 }
 
 /// The difference of two databases: what turns the older into the newer.
@@ -38,10 +45,9 @@ package struct DatabaseDifference {
 
   /// Whether there is nothing to ship.
   package var isEmpty: Bool { tables.isEmpty && author == nil }
-}
 
-/// A difference from a snapshot, beside an earlier one from the same snapshot that was sent.
-extension DatabaseDifference {
+  // MARK: Beside an earlier difference from the same snapshot, which was sent
+
   /// How many rows have changed.
   package var changeCount: Int { tables.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted } }
 
@@ -106,9 +112,7 @@ extension DatabaseDifference {
     return DatabaseDifference(
       changeset: changes, tables: left, skipped: skipped, fallbacks: fallbacks, author: author)
   }
-}
 
-extension DatabaseDifference {
   /// The difference without some of its deletions.
   ///
   /// - Parameter runs: Neighbouring changes, in the order of the changeset, and whether they are left out.
@@ -135,14 +139,5 @@ extension DatabaseDifference {
     }
     return DatabaseDifference(
       changeset: changes, tables: tables, skipped: skipped, fallbacks: fallbacks, author: author)
-  }
-}
-
-extension TableDifference {
-  /// The same with other numbers.
-  fileprivate func counting(inserted: Int, updated: Int, deleted: Int) -> TableDifference {
-    TableDifference(
-      definition: definition, inserted: inserted, updated: updated, deleted: deleted, method: method, isNew: isNew,
-      newColumns: newColumns, renames: renames)
   }
 }

@@ -5,9 +5,9 @@ import SQLiteSchemas
 
 /// Compares two snapshots table by table, and gathers the result.
 struct DifferenceBuilder {
-  private let older: DatabaseSnapshot
-  private let newer: DatabaseSnapshot
-  private let options: DiffOptions
+  let older: DatabaseSnapshot
+  let newer: DatabaseSnapshot
+  let options: DiffOptions
   private let progress: ProgressReporter
   /// The pages of both; nil when another method was asked for.
   private let pages: PagePair?
@@ -17,12 +17,12 @@ struct DifferenceBuilder {
   private let collation: String
 
   private let changeset = TemporaryBuffer()
-  private var tables: [TableDifference] = []
+  private(set) var tables: [TableDifference] = []
   private var skipped: [SkippedItem] = []
   private var fallbacks: [SkippedItem] = []
   private var newTableCount = 0
-  private var documents = DocumentSizeBudget()
-  private var author: AuthorSchema?
+  var documents = DocumentSizeBudget()
+  var author: AuthorSchema?
 
   /// - Parameters:
   ///   - older: The database to start from.
@@ -58,7 +58,7 @@ struct DifferenceBuilder {
     DatabaseDifference(changeset: changeset, tables: tables, skipped: skipped, fallbacks: fallbacks, author: author)
   }
 
-  private mutating func skip(_ name: String, _ code: SkipReason.Code, _ arguments: String...) {
+  mutating func skip(_ name: String, _ code: SkipReason.Code, _ arguments: String...) {
     skipped.append(SkippedItem(name: name, reason: SkipReason(code, arguments)))
   }
 
@@ -168,8 +168,8 @@ struct DifferenceBuilder {
   /// Names the settings of a full-text table that differ: they do not travel.
   private mutating func skipFullTextSettings(of pair: TablePair) throws {
     let table = pair.definition
-    guard let settings = try FullTextSettings.read(of: table, on: newer.source.connection),
-      let known = try pair.older == nil ? [] : FullTextSettings.read(of: table, on: older.source.connection),
+    guard let settings = try table.fullTextSettings(on: newer.source.connection),
+      let known = try pair.older == nil ? [] : table.fullTextSettings(on: older.source.connection),
       !settings.elementsEqual(known, by: ==)
     else { return }
     skipped.append(
@@ -238,29 +238,17 @@ struct DifferenceBuilder {
   // MARK: What does not travel
 
   /// Whether two whole databases are compared, so that others may adopt the schema of the newer one.
-  private var isWhole: Bool {
+  var isWhole: Bool {
     !options.isRaw && options.tables == nil && options.excludedTables.isEmpty && options.selections.isEmpty
       && older.source.selectedTables.isEmpty && newer.source.selectedTables.isEmpty
   }
 
-  /// Adds the newer schema as SQL, for those who adopt it: where whole databases are compared and their schemas differ.
-  mutating func addAuthorSchema() throws {
-    guard isWhole, let comparison = try SchemaComparison(older.schema, newer.schema, renames: options.renames) else {
-      return
-    }
-    skipped += comparison.skipped
-    guard let found = comparison.author else { return }
-    if documents.reserve(found) { author = found } else { skip("sqlite_schema", .statementsTooLong) }
-  }
-
   /// Names what is different and is not in the changeset.
   mutating func reportUntransferredObjects() throws {
-    var objects = UntransferredObjects()
-    objects.addDroppedTables(older.schema, newer.schema, of: options)
-    objects.addClauses(of: tables, older.schema, newer.schema)
-    try objects.addCollations(of: tables, on: newer.source.connection)
-    if options.tables == nil { try objects.addObjects(older, newer) }
-    skipped += objects.skipped
+    reportDroppedTables()
+    reportClauses()
+    try reportCollations()
+    if options.tables == nil { try reportObjects() }
   }
 }
 

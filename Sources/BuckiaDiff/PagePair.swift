@@ -16,7 +16,7 @@ final class PagePair {
   private let progress: ProgressReporter
   /// Where the trees of both databases begin; read when the first table asks.
   private lazy var roots = Result {
-    (older: try RootPages(older.source.connection), newer: try RootPages(newer.source.connection))
+    (older: try rootPages(older.source.connection), newer: try rootPages(newer.source.connection))
   }
 
   /// - Parameters:
@@ -115,9 +115,7 @@ final class PagePair {
     guard case .compared(let comparison) = state else { return false }
     return try comparison.older.isStale() || comparison.newer.isStale()
   }
-}
 
-extension PagePair {
   /// Whether a virtual table holds the same rows in both databases, as the pages of its shadow tables tell: then it need
   /// not be read. Most are the same, and a large one takes as long as all the rest.
   ///

@@ -35,8 +35,8 @@ struct RowMerge {
   /// Writes the difference into the collector.
   mutating func run(older: DatabaseSnapshot, newer: DatabaseSnapshot) throws {
     if candidates == .some(.none) { return }
-    guard let new = try query(.keyed, of: pair.newer)?.scan(newer) else { return }
-    if let table = pair.older, let old = try query(.keyed, of: table)?.scan(older) {
+    guard let new = try scan(.keyed, of: pair.newer, in: newer) else { return }
+    if let table = pair.older, let old = try scan(.keyed, of: table, in: older) {
       if case .within(let intervals) = candidates {
         for range in intervals.ranges {
           try old.restart(within: range)
@@ -59,8 +59,11 @@ struct RowMerge {
     try compareRowsWithNullKey(older, newer)
   }
 
-  private func query(_ part: RowQuery.Part, of table: SourceTable) throws -> RowQuery? {
-    try RowQuery(part, of: table, in: pair, collation: collation, among: part == .keyed ? candidates : nil)
+  private func scan(
+    _ part: RowScan.Part, of table: SourceTable, in snapshot: DatabaseSnapshot
+  ) throws -> RowScan? {
+    try RowScan(
+      part, of: table, in: snapshot, pair, collation: collation, among: part == .keyed ? candidates : nil)
   }
 
   private func merge(_ old: borrowing RowScan, _ new: borrowing RowScan) throws {
@@ -102,10 +105,10 @@ struct RowMerge {
 
   private mutating func compareRowsWithNullKey(_ older: DatabaseSnapshot, _ newer: DatabaseSnapshot) throws {
     var rows = RowMultiset(of: pair.definition)
-    if let table = pair.older, let scan = try query(.nullKey, of: table)?.scan(older) {
+    if let table = pair.older, let scan = try scan(.nullKey, of: table, in: older) {
       try countRows(of: scan, .delete, in: &rows)
     }
-    if let scan = try query(.nullKey, of: pair.newer)?.scan(newer) { try countRows(of: scan, .insert, in: &rows) }
+    if let scan = try scan(.nullKey, of: pair.newer, in: newer) { try countRows(of: scan, .insert, in: &rows) }
     try rows.write(into: changes)
   }
 

@@ -40,16 +40,10 @@ struct RowScan: RowValues, ~Copyable {
     let statement = try connection.prepare("SELECT \(first.joined(separator: ", ")) \(source)")
     try selection?.bindParameters(to: statement)
     if let rest { try selection?.bindParameters(to: rest.statement) }
-    self.init(statement, rest, width: first.count, isUTF16 ? Surrogates() : nil)
-  }
-
-  private init(
-    _ statement: consuming SQLiteStatement, _ rest: PreparedStatement?, width: Int, _ surrogates: Surrogates?
-  ) {
     self.statement = statement
     self.rest = rest
-    self.width = width
-    self.surrogates = surrogates
+    width = first.count
+    surrogates = isUTF16 ? Surrogates() : nil
   }
 
   /// The columns with text that is not valid UTF-16 and was written into changes as SQLite converts it.
@@ -102,11 +96,8 @@ struct RowScan: RowValues, ~Copyable {
     if let surrogates, surrogates.present.contains(column) { surrogates.written.insert(column) }
     value(column).append(to: &writer)
   }
-}
 
-/// The query for the rows of one table, by the columns of the changeset.
-struct RowQuery {
-  /// Which rows.
+  /// Which rows of a table.
   enum Part {
     /// Those that their key identifies, in its order.
     case keyed
@@ -114,18 +105,17 @@ struct RowQuery {
     case nullKey
   }
 
-  private let results: [String]
-  private let source: String
-  private let selection: RowSelection?
-
+  /// Begins to read rows of one table, by the columns of the changeset.
+  ///
   /// - Parameters:
+  ///   - table: The table in the source of the snapshot.
   ///   - pair: The table in both sources.
-  ///   - table: The one of the two that is queried.
   ///   - collation: By what text is ordered.
   ///   - candidates: The rows that the scan gives. If they are in intervals, it has to be restricted to one of these.
   /// - Returns: nil where there are no such rows.
   init?(
-    _ part: Part, of table: SourceTable, in pair: TablePair, collation: String, among candidates: CandidateRows? = nil
+    _ part: Part, of table: SourceTable, in snapshot: DatabaseSnapshot, _ pair: TablePair, collation: String,
+    among candidates: CandidateRows?
   ) throws {
     let hasNullKey = table.stored.hasNullKeySQL
     if part == .nullKey, hasNullKey == nil { return nil }
@@ -163,16 +153,11 @@ struct RowQuery {
       }
     case .nullKey: terms += hasNullKey.map { ["(\($0))"] } ?? []
     }
-    self.results = results
-    source =
+    let source =
       "FROM \(listed)main.\(SQLText.identifier(table.storedName))"
       + (terms.isEmpty ? "" : " WHERE \(terms.joined(separator: " AND "))")
       + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
-    selection = table.selection
-  }
-
-  /// Begins to read the rows.
-  func scan(_ snapshot: DatabaseSnapshot) throws -> RowScan {
-    try RowScan(results, source, binding: selection, isUTF16: snapshot.isUTF16, on: snapshot.source.connection)
+    try self.init(
+      results, source, binding: table.selection, isUTF16: snapshot.isUTF16, on: snapshot.source.connection)
   }
 }

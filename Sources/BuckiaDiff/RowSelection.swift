@@ -35,9 +35,7 @@ public struct RowSelection: Equatable, Sendable {
     self.parameters = parameters
     self.omittedColumns = omittedColumns
   }
-}
 
-extension RowSelection {
   func omits(_ column: String) -> Bool { omittedColumns.contains { ASCIIName.matches($0, column) } }
 
   /// A table without the columns that are left out.
@@ -123,9 +121,7 @@ extension RowSelection {
       try query.bind(parameters[String(name.dropFirst())] ?? .null, at: index)
     }
   }
-}
 
-extension RowSelection {
   /// Copies the selected rows of a table, as they travel, into another table of the database.
   ///
   /// - Parameters:
@@ -135,22 +131,13 @@ extension RowSelection {
   package func copyRows(
     of table: TableDefinition, into target: TableName, on connection: borrowing SQLiteConnection
   ) throws {
-    let chosen = try applied(to: table)
-    let literals = try rewrittenLiterals(in: chosen)
-    let names = chosen.columns.map { SQLText.identifier($0.name) }
-    let results = names.indices.map { literals[$0] ?? names[$0] }
-    let condition = conditionSQL.map { " WHERE \($0)" } ?? ""
-    let copy = try connection.prepare(
-      """
-      INSERT INTO main.\(target.quoted)(\(names.joined(separator: ", "))) SELECT \(results.joined(separator: ", ")) \
-      FROM main.\(SQLText.identifier(table.name))\(condition)
-      """)
+    let names = try applied(to: table).columns.map(\.name)
+    let columns = names.map(SQLText.identifier).joined(separator: ", ")
+    let copy = try connection.prepare("INSERT INTO main.\(target.quoted)(\(columns)) \(query(of: names, in: table))")
     try bindParameters(to: copy)
     try copy.run()
   }
-}
 
-extension RowSelection {
   /// Gives the selected rows of a table, as they travel.
   ///
   /// - Parameters:
@@ -162,20 +149,22 @@ extension RowSelection {
     of table: TableDefinition, _ columns: [String], on connection: borrowing SQLiteConnection,
     _ body: (borrowing SQLiteStatement) throws -> Void
   ) throws {
+    let rows = try connection.prepare(query(of: columns, in: table))
+    try bindParameters(to: rows)
+    while try rows.step() { try body(rows) }
+  }
+
+  /// The query for columns of the selected rows, as they travel.
+  private func query(of columns: [String], in table: TableDefinition) throws -> String {
     let chosen = try applied(to: table)
     let literals = try rewrittenLiterals(in: chosen)
     let results = columns.map { name in
       chosen.column(named: name).flatMap { literals[$0] } ?? SQLText.identifier(name)
     }
     let condition = conditionSQL.map { " WHERE \($0)" } ?? ""
-    let query = try connection.prepare(
-      "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))\(condition)")
-    try bindParameters(to: query)
-    while try query.step() { try body(query) }
+    return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))\(condition)"
   }
-}
 
-extension RowSelection {
   /// Makes sure that the columns of a table can be left out and rewritten as the selection says.
   ///
   /// - Throws: `ReplicationError` with `invalidSelection`; `SQLiteError`.
@@ -220,9 +209,7 @@ extension RowSelection {
     let table = TableDefinition(name: "rewritten", columns: [plain], isStrict: isStrict)
     try scratch.execute(table.createStatement(siblings: []))
     try scratch.execute("INSERT INTO rewritten VALUES (\(value.literal))")
-    var stored = ChangesetValue.null
-    try scratch.forEachRow(of: "SELECT value FROM rewritten") { stored = ChangesetValue($0, at: 0) }
-    return stored.literal
+    return try scratch.first(ofCached: "SELECT value FROM rewritten") { ChangesetValue($0, at: 0) }?.literal ?? "NULL"
   }
 }
 

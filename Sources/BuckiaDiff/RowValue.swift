@@ -5,13 +5,9 @@ import SQLiteFiles
 import SQLiteSchemas
 
 /// One value of a row, borrowed from where the row is: it is good until that is left.
-enum RowValue {
-  case null
-  case integer(Int64)
-  case real(Double)
-  case text(UnsafeRawBufferPointer)
-  case blob(UnsafeRawBufferPointer)
+typealias RowValue = RecordReader.Value
 
+extension RowValue {
   /// Whether both have the same storage class and the same bytes: 1 and 1.0 differ, as do `a` and `A`.
   @inline(__always)
   func isIdentical(to other: RowValue) -> Bool {
@@ -78,19 +74,6 @@ extension SQLiteStatement {
   }
 }
 
-extension RowValue {
-  /// A value of a record.
-  init(_ value: RecordReader.Value) {
-    switch value {
-    case .null: self = .null
-    case .integer(let value): self = .integer(value)
-    case .real(let value): self = .real(value)
-    case .text(let bytes): self = .text(bytes)
-    case .blob(let bytes): self = .blob(bytes)
-    }
-  }
-}
-
 extension ValueSlice {
   /// The value that lies here; NULL where there is none.
   func value(in bytes: UnsafeRawBufferPointer) -> RowValue {
@@ -119,26 +102,16 @@ extension RowValues where Self: ~Copyable {
 
 /// How one column of the key orders the rows of a WITHOUT ROWID table.
 struct KeyPartOrder: Equatable {
-  /// SQLite's own collating sequences: <https://sqlite.org/datatype3.html#collating_sequences>.
-  enum Collation {
-    case binary, noCase, rightTrim
-  }
-
   /// The column, among those of the changeset.
   let column: Int
-  let collation: Collation
+  let collation: BuiltInCollation
   let isDescending: Bool
 
   /// - Returns: nil where the order is not known.
   init?(column: Int?, collation: String, isDescending: Bool) {
-    guard let column else { return nil }
-    switch ASCIIName.uppercased(collation) {
-    case "BINARY": self.collation = .binary
-    case "NOCASE": self.collation = .noCase
-    case "RTRIM": self.collation = .rightTrim
-    default: return nil
-    }
+    guard let column, let collation = BuiltInCollation(named: collation) else { return nil }
     self.column = column
+    self.collation = collation
     self.isDescending = isDescending
   }
 
@@ -150,7 +123,7 @@ struct KeyPartOrder: Equatable {
     var order: Int
     if collation != .binary, case .text(let mine) = one, case .text(let theirs) = other {
       order =
-        collation == .noCase ? Self.noCase(mine, theirs) : Self.trimmed(mine).byteOrder(against: Self.trimmed(theirs))
+        collation == .nocase ? Self.noCase(mine, theirs) : Self.trimmed(mine).byteOrder(against: Self.trimmed(theirs))
     } else {
       order = one.order(against: other)
     }

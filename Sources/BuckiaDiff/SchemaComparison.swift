@@ -3,16 +3,15 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// The schemas of two databases as SQL: what those need to know who adopt the newer one.
-struct SchemaComparison {
-  /// The newer schema; nil where it cannot travel.
-  private(set) var author: AuthorSchema?
-  private(set) var skipped: [SkippedItem] = []
-
-  /// - Returns: nil when both are the same, as far as receivers could make them.
-  init?(_ older: SchemaReader, _ newer: SchemaReader, renames: [ColumnRename] = []) throws {
+extension DifferenceBuilder {
+  /// Adds the newer schema as SQL, for those who adopt it: where whole databases are compared and their schemas differ, as far as receivers
+  /// could make them.
+  mutating func addAuthorSchema() throws {
+    guard isWhole else { return }
+    let (older, newer) = (older.schema, newer.schema)
     let (newest, oldest) = (try newer.statements(), try older.statements())
     // Mostly so, and then there is nothing to be checked.
-    if newest == oldest { return nil }
+    if newest == oldest { return }
     let (statements, refused) = Self.withoutRefused(newest)
     let (before, _) = Self.withoutRefused(oldest)
     let present = Dictionary(statements.map { ($0.identity, $0) }) { first, _ in first }
@@ -21,7 +20,7 @@ struct SchemaComparison {
     let isDifferent = try replaced.contains { statement in
       try present[statement.identity].map { try !Self.comesToTheSame(statement, $0, older, newer) } ?? true
     }
-    guard isDifferent || !statements.allSatisfy({ known.contains($0.identity) }) else { return nil }
+    guard isDifferent || !statements.allSatisfy({ known.contains($0.identity) }) else { return }
     for item in refused { skip(item.name, .statementRefused, item.reason) }
 
     guard let statements = try leavingOutRefused(statements, on: newer) else { return }
@@ -37,16 +36,18 @@ struct SchemaComparison {
       }
       guard entry.kind == .table, other.kind == .table else { return AuthorSchema.Replaced(statement) }
       let lost = try older.valuesLost(
-        in: newer.definition(of: other), since: older.definition(of: entry), ColumnRenames(renames))
+        in: newer.definition(of: other), since: older.definition(of: entry), ColumnRenames(options.renames))
       return AuthorSchema.Replaced(statement, content: lost?.content)
     }
     guard try leavingOutRefused(gone.filter { $0.kind == .table }, on: older) != nil else { return }
     let found = AuthorSchema(statements: statements, replaced: entries)
-    if let reason = found.refusal { skip("sqlite_schema", .statementsRefused, reason) } else { author = found }
-  }
-
-  private mutating func skip(_ name: String, _ code: SkipReason.Code, _ reason: String) {
-    skipped.append(SkippedItem(name: name, reason: SkipReason(code, reason)))
+    if let reason = found.refusal {
+      skip("sqlite_schema", .statementsRefused, reason)
+    } else if documents.reserve(found) {
+      author = found
+    } else {
+      skip("sqlite_schema", .statementsTooLong)
+    }
   }
 
   /// Whether two statements of one table differ in their wording only: a table that a diff has made here is worded otherwise.
@@ -63,8 +64,8 @@ struct SchemaComparison {
       !table.generated.isEmpty || table.columns.contains(where: \.hasExpressionDefault)
     }
     return !hasExpressions && table.isIdentical(to: otherTable)
-      && CheckConstraints.expressions(in: statement.sql) == CheckConstraints.expressions(in: other.sql)
-      && ConflictClauses.occur(in: statement.sql) == ConflictClauses.occur(in: other.sql)
+      && CreateTableParts.checks(in: statement.sql) == CreateTableParts.checks(in: other.sql)
+      && CreateTableParts.hasConflictClause(in: statement.sql) == CreateTableParts.hasConflictClause(in: other.sql)
   }
 
   /// The statements without those that no receiver would run, and without what names them.
@@ -127,20 +128,13 @@ struct SchemaComparison {
     }
     return left
   }
-}
 
-/// Names what is different between two schemas and does not travel: dropped tables, clauses of tables, views, triggers and
-/// indexes.
-struct UntransferredObjects {
-  private(set) var skipped: [SkippedItem] = []
-
-  private mutating func skip(_ name: String, _ code: SkipReason.Code, _ arguments: String...) {
-    skipped.append(SkippedItem(name: name, reason: SkipReason(code, arguments)))
-  }
+  // MARK: What is different between two schemas and does not travel
 
   /// Names the tables that are in the older database only.
-  mutating func addDroppedTables(_ older: SchemaReader, _ newer: borrowing SchemaReader, of options: DiffOptions) {
-    for entry in older.entries where options.includes(entry.name) && newer.entry(named: entry.name) == nil {
+  mutating func reportDroppedTables() {
+    for entry in older.schema.entries
+    where options.includes(entry.name) && newer.schema.entry(named: entry.name) == nil {
       switch entry.kind {
       case .table, .virtual(_, .own):
         if Replicability.refusal(of: entry) == nil { skip(entry.name.text, .tableDropped) }
@@ -152,17 +146,17 @@ struct UntransferredObjects {
   }
 
   /// Names new CHECK and ON CONFLICT clauses of the tables that have changed, and foreign keys of new tables to old ones.
-  mutating func addClauses(of tables: [TableDifference], _ older: SchemaReader, _ newer: borrowing SchemaReader) {
+  mutating func reportClauses() {
     let created = Set(tables.filter(\.isNew).map { TableName($0.definition.name) })
     for table in tables where table.definition.module == nil {
       let name = TableName(table.definition.name)
-      let sql = newer.entry(named: name)?.sql ?? ""
-      let olderSQL = table.isNew ? "" : older.entry(named: name)?.sql ?? ""
-      if CheckConstraints.expressions(in: sql) != CheckConstraints.expressions(in: olderSQL) {
+      let sql = newer.schema.entry(named: name)?.sql ?? ""
+      let olderSQL = table.isNew ? "" : older.schema.entry(named: name)?.sql ?? ""
+      if CreateTableParts.checks(in: sql) != CreateTableParts.checks(in: olderSQL) {
         skip(name.text, table.isNew ? .newCheck : .changedCheck)
       }
       guard table.isNew else { continue }
-      if ConflictClauses.occur(in: sql) { skip(name.text, .conflictClause) }
+      if CreateTableParts.hasConflictClause(in: sql) { skip(name.text, .conflictClause) }
       for key in table.definition.foreignKeys where !created.contains(TableName(key.parent)) {
         skip(name.text, .foreignKeyToOldTable, key.parent)
       }
@@ -170,14 +164,14 @@ struct UntransferredObjects {
   }
 
   /// Names keys and UNIQUE constraints of new tables that compare a column by another collation than its declared one.
-  mutating func addCollations(of tables: [TableDifference], on newer: borrowing SQLiteConnection) throws {
+  mutating func reportCollations() throws {
     let query = """
       SELECT i.origin, x.name, x.coll FROM pragma_index_list(?1, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
       WHERE i.origin IN ('pk', 'u') AND x.key ORDER BY i.seq DESC, x.seqno
       """
     for table in tables where table.isNew && table.definition.module == nil {
       let definition = table.definition
-      try newer.forEachRow(of: query, binding: [definition.name]) { row in
+      try newer.source.connection.forEachRow(of: query, binding: [definition.name]) { row in
         guard let place = definition.column(named: row.text(at: 1) ?? "") else { return }
         let column = definition.columns[place]
         let collation = row.text(at: 2) ?? ""
@@ -190,7 +184,7 @@ struct UntransferredObjects {
   /// Names indexes, triggers and views that are new, have changed or were dropped.
   ///
   /// What went along with its table is not named beside that, and what belongs to our own tables is not the user's.
-  mutating func addObjects(_ older: DatabaseSnapshot, _ newer: DatabaseSnapshot) throws {
+  mutating func reportObjects() throws {
     let known = try Self.objects(of: older.source.connection)
     let present = try Self.objects(of: newer.source.connection)
     let knownSQL = Dictionary(known.map { ($0.key, $0.sql) }) { first, _ in first }
@@ -205,32 +199,21 @@ struct UntransferredObjects {
     }
   }
 
-  /// An index, a trigger or a view.
-  private struct Object {
-    let type: String
-    let name: String
-    /// The table of an index or a trigger; a view itself.
-    let table: TableName
-    let sql: [UInt8]
-    /// Type and name as bytes: names that Swift takes for equal can be those of two objects.
-    let key: [UInt8]
-  }
-
-  private static func objects(of connection: borrowing SQLiteConnection) throws -> [Object] {
+  /// The indexes, triggers and views of a database: `table` is that of an index or a trigger, and a view itself; `key` are type and name as
+  /// bytes, since names that Swift takes for equal can be those of two objects.
+  private static func objects(
+    of connection: borrowing SQLiteConnection
+  ) throws -> [(type: String, name: String, table: TableName, sql: [UInt8], key: [UInt8])] {
     let query = """
       SELECT type, name, tbl_name, sql FROM main.sqlite_schema
       WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL ORDER BY type, name
       """
-    var objects: [Object] = []
-    try connection.forEachRow(of: query) { row in
-      let table = TableName(row.text(at: 2) ?? "")
-      guard !Replicability.isOwn(table) else { return }
-      objects.append(
-        Object(
-          type: row.text(at: 0) ?? "", name: row.text(at: 1) ?? "", table: table, sql: Array(row.textBytes(at: 3)),
-          key: Array(row.textBytes(at: 0)) + [0] + Array(row.textBytes(at: 1))))
-    }
-    return objects
+    return try connection.rows(of: query) { row in
+      (
+        row.text(at: 0) ?? "", row.text(at: 1) ?? "", TableName(row.text(at: 2) ?? ""), Array(row.textBytes(at: 3)),
+        Array(row.textBytes(at: 0)) + [0] + Array(row.textBytes(at: 1))
+      )
+    }.filter { !Replicability.isOwn($0.table) }
   }
 }
 

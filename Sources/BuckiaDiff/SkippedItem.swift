@@ -48,9 +48,7 @@ public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
 
   /// A sentence for people.
   public var description: String { code.sentence.filled(with: arguments) }
-}
 
-extension SkipReason {
   /// The kinds of reasons that are told apart. More may come.
   public enum Code: String, Sendable, CaseIterable {
     // Tables.

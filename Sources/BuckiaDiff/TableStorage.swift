@@ -12,8 +12,9 @@ struct TableStorage {
   let fields: [Int?]
   /// For each column of the changeset whether it has REAL affinity: SQLite stores 2.0 as the integer 2 there.
   let isReal: [Bool]
-  /// For each column of the changeset what it has in rows that were written before it was added; nil for the rowid.
-  let defaults: [AddedColumnDefault?]
+  /// For each column of the changeset what it has in rows that were written before it was added: a literal, in a column of this affinity.
+  /// Nil where only SQLite can compute it, and for the rowid, which all rows have.
+  let defaults: [(sql: String, affinity: Affinity)?]
   /// The order of the rows of a WITHOUT ROWID table; nil where they have rowids, or where a collating sequence is the
   /// application's own.
   let order: [KeyPartOrder]?
@@ -27,7 +28,7 @@ struct TableStorage {
   ///
   /// - Parameter table: The table, maybe without some of its columns.
   /// - Returns: nil when that cannot be told.
-  init?(_ table: TableDefinition, _ roots: RootPages, on connection: borrowing SQLiteConnection) throws {
+  init?(_ table: TableDefinition, _ roots: [TableName: Int], on connection: borrowing SQLiteConnection) throws {
     var layout = ColumnLayout()
     try layout.readColumns(of: table, on: connection)
     guard layout.places.count == table.columns.count, let root = roots[TableName(table.name)] else { return nil }
@@ -42,12 +43,25 @@ struct TableStorage {
     isReal = (table.isKeyedByRowID ? [false] : []) + table.columns.indices.map { table.affinity(at: $0) == .real }
     defaults =
       (table.isKeyedByRowID ? [nil] : [])
-      + table.columns.indices.map {
-        AddedColumnDefault(table.columns[$0], writtenAs: layout.defaults[$0], affinity: table.affinity(at: $0))
+      + table.columns.indices.map { place in
+        Self.literal(of: table.columns[place], writtenAs: layout.defaults[place])
+          .map { ($0, table.affinity(at: place)) }
       }
     order = hasOrder ? layout.key.filter(\.isCompared).compactMap(\.order) : nil
     fieldLimit = (self.fields.compactMap { $0 }.max() ?? -1) + 1
     signature = layout.signature
+  }
+
+  /// The default of a column as it is written in the CREATE TABLE statement. Its spelling matters: in a TEXT column `1e3` is the text
+  /// '1e3' and `1E3` the text '1E3'.
+  ///
+  /// - Parameter sql: The default as `PRAGMA table_info` shows it, without the parentheses around it; nil where there is none.
+  /// - Returns: nil where only SQLite can compute it.
+  private static func literal(of column: ColumnDefinition, writtenAs sql: String?) -> String? {
+    guard let sql else { return "NULL" }
+    guard !column.hasExpressionDefault, let literal = column.defaultValue, !literal.isTimeDependent else { return nil }
+    // A bare word, which SQLite takes for text, cannot stand in parentheses.
+    return LiteralDefault(parsing: sql) == nil ? literal.sql : sql
   }
 }
 
@@ -115,29 +129,6 @@ private struct ColumnLayout {
   }
 }
 
-/// What a column has in rows that were written before it was added.
-enum AddedColumnDefault {
-  /// A literal, as it is written in the CREATE TABLE statement, in a column of this affinity. Its spelling matters: in a
-  /// TEXT column `1e3` is the text '1e3' and `1E3` the text '1E3'.
-  case literal(String, Affinity)
-  /// Only SQLite can compute it.
-  case computed
-
-  /// - Parameter sql: The default as `PRAGMA table_info` shows it, without the parentheses around it; nil where there is none.
-  init(_ column: ColumnDefinition, writtenAs sql: String?, affinity: Affinity) {
-    guard let sql else {
-      self = .literal("NULL", affinity)
-      return
-    }
-    guard !column.hasExpressionDefault, let literal = column.defaultValue, !literal.isTimeDependent else {
-      self = .computed
-      return
-    }
-    // A bare word, which SQLite takes for text, cannot stand in parentheses.
-    self = .literal(LiteralDefault(parsing: sql) == nil ? literal.sql : sql, affinity)
-  }
-}
-
 /// The values that columns have in rows which were written before the columns were added: SQLite does not write those rows
 /// again, it reads the default instead (<https://sqlite.org/lang_altertable.html#alter_table_add_column>).
 final class AddedColumnDefaults {
@@ -154,8 +145,8 @@ final class AddedColumnDefaults {
 
   func value(_ column: Int) throws -> RowValue {
     if let value = known[column] { return value }
-    guard case .literal(let sql, let affinity)? = table.defaults[column] else { throw Unknown() }
-    let value = try Self.read(sql, affinity) { copy($0) }
+    guard let written = table.defaults[column] else { throw Unknown() }
+    let value = try Self.read(written.sql, written.affinity) { copy($0) }
     known[column] = value
     return value
   }

@@ -153,7 +153,7 @@ struct RandomValues {
 
   /// - Parameter sql: The statement that made the table.
   init(for sql: String) {
-    literals = CheckConstraints.expressions(in: sql).flatMap { $0 }.compactMap { token in
+    literals = CreateTableParts.checks(in: sql).flatMap { $0 }.compactMap { token in
       if token.hasPrefix("'"), token.hasSuffix("'"), token.count > 1 {
         return .text(String(token.dropFirst().dropLast()).replacing("''", with: "'"))
       }

@@ -74,13 +74,13 @@ extension SQLiteConnection {
     guard isOwned else {
       throw SQLiteError(code: SQLITE_MISUSE, message: "an authorizer belongs to its connection's owner", path: path)
     }
-    let box = AuthorizerBox(judge)
+    let box = CallbackBox(judge)
     let code = handle.routines.set_authorizer(
       handle.pointer,
       { context, code, first, second, schema, cause in
         guard let context else { return SQLITE_DENY }
         let action = SQLiteAction(code, first, second, schema, cause)
-        return Unmanaged<AuthorizerBox>.fromOpaque(context).takeUnretainedValue().judge(action)
+        return Unmanaged<CallbackBox<(SQLiteAction) -> Bool>>.fromOpaque(context).takeUnretainedValue().value(action)
           ? SQLITE_OK : SQLITE_DENY
       }, Unmanaged.passUnretained(box).toOpaque())
     try handle.check(code)
@@ -90,10 +90,4 @@ extension SQLiteConnection {
     }
     return try body(self)
   }
-}
-
-/// Holds what SQLite calls back.
-private final class AuthorizerBox {
-  let judge: (SQLiteAction) -> Bool
-  init(_ judge: @escaping (SQLiteAction) -> Bool) { self.judge = judge }
 }

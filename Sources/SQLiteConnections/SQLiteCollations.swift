@@ -83,18 +83,6 @@ private func trimmed(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
   UnsafeRawBufferPointer(rebasing: text.prefix(text.lastIndex { $0 != 0x20 }.map { $0 + 1 } ?? 0))
 }
 
-extension UnsafeRawBufferPointer {
-  /// Compares byte by byte; a prefix comes before anything longer. The result is negative, zero or positive.
-  package func byteOrder(against other: UnsafeRawBufferPointer) -> Int {
-    let common = Swift.min(count, other.count)
-    if common > 0, let mine = baseAddress, let theirs = other.baseAddress {
-      let order = memcmp(mine, theirs, common)
-      if order != 0 { return Int(order) }
-    }
-    return count - other.count
-  }
-}
-
 /// What a program adds to each connection that it opens: the functions and collating sequences of the app that made the
 /// database, without which SQLite can neither read nor write what uses them.
 ///

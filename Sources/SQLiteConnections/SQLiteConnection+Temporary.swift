@@ -15,7 +15,7 @@ extension SQLiteConnection {
   ///
   /// - Throws: `SQLiteError`.
   func giveBack() throws {
-    cache.statements = [:]
+    handle.statements = [:]
     if handle.hasByteCollation { removeByteCollation() }
     if Self.loans.end(handle.pointer) == 0 { try dropTemporaryObjects() }
   }
@@ -64,18 +64,11 @@ extension SQLiteConnection {
   /// A Boolean value that indicates whether the connection has used the schema `temp` so far. SQLite makes it when it is first asked for,
   /// and does not let its storage be chosen any more inside a transaction.
   private var hasTemporarySchema: Bool { handle.routines.db_readonly(handle.pointer, "temp") >= 0 }
-}
 
-extension SQLiteConnection {
   /// How many bytes the page caches of the connection take up.
   ///
   /// See [`SQLITE_DBSTATUS_CACHE_USED`](https://sqlite.org/c3ref/c_dbstatus_options.html).
-  package var cacheBytes: Int {
-    var current: Int32 = 0
-    var highest: Int32 = 0
-    handle.routines.db_status(handle.pointer, SQLITE_DBSTATUS_CACHE_USED, &current, &highest)
-    return Int(current)
-  }
+  package var cacheBytes: Int { status(SQLITE_DBSTATUS_CACHE_USED) }
 
   /// Writes the changed pages in the page cache to the database file or its WAL, so that they no longer fill the cache.
   ///

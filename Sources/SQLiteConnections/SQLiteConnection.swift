@@ -24,7 +24,6 @@ package struct SQLiteConnection: ~Copyable {
   }
 
   let handle: SQLiteHandle
-  let cache: StatementCache
   let isOwned: Bool
 
   /// The file's path as it was given, for messages; `:memory:` for a database in memory.
@@ -54,7 +53,8 @@ package struct SQLiteConnection: ~Copyable {
     case .immutable:
       flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
       // Without the empty authority, a path that begins with two slashes would name one.
-      name = "file:\(path.hasPrefix("/") ? "//" : "")\(Self.percentEncoded(path))?immutable=1"
+      let location = PercentEncoding.encoded(path, keepingSlashes: true)
+      name = "file:\(path.hasPrefix("/") ? "//" : "")\(location)?immutable=1"
     case .readWrite: flags |= SQLITE_OPEN_READWRITE
     case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
     }
@@ -72,27 +72,24 @@ package struct SQLiteConnection: ~Copyable {
     }
     routines.busy_timeout(pointer, busyTimeout)
     self.handle = handle
-    cache = StatementCache()
     isOwned = true
   }
 
   private init(borrowing pointer: OpaquePointer, of library: SQLiteLibrary) {
     let path = library.routines.db_filename(pointer, "main").map { String(cString: $0) } ?? ""
     handle = SQLiteHandle(pointer, of: library, path: path, isBorrowed: true)
-    cache = StatementCache()
     isOwned = false
   }
 
   /// Shares the handle and the kept statements of another connection, which must outlive this one and closes it.
   package init(sharing other: borrowing SQLiteConnection) {
     handle = other.handle
-    cache = other.cache
     isOwned = false
   }
 
   deinit {
     guard isOwned else { return }
-    cache.statements = [:]
+    handle.statements = [:]
     handle.routines.close_v2(handle.pointer)
   }
 
@@ -120,20 +117,6 @@ package struct SQLiteConnection: ~Copyable {
 
   /// A file name that SQLite takes literally: a relative path that begins with "file:" would be a URI.
   static func plainName(_ path: String) -> String { path.hasPrefix("file:") ? "./\(path)" : path }
-
-  private static func percentEncoded(_ path: String) -> String {
-    var encoded = ""
-    for byte in path.utf8 {
-      switch byte {
-      case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2f, 0x2d, 0x2e, 0x5f:
-        encoded.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        let digits = Array("0123456789ABCDEF")
-        encoded += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
-      }
-    }
-    return encoded
-  }
 
   /// Passes SQLite's message about the last call that failed to `body`, as UTF-8. It is valid until the next call.
   package func withLastMessage<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
@@ -192,11 +175,14 @@ package struct SQLiteConnection: ~Copyable {
   /// Whether a deferred foreign key is violated at this moment of the open transaction.
   ///
   /// See [`SQLITE_DBSTATUS_DEFERRED_FKS`](https://sqlite.org/c3ref/c_dbstatus_options.html).
-  package var hasDeferredForeignKeyViolations: Bool {
+  package var hasDeferredForeignKeyViolations: Bool { status(SQLITE_DBSTATUS_DEFERRED_FKS) != 0 }
+
+  /// The present value of a counter.
+  func status(_ counter: Int32) -> Int {
     var current: Int32 = 0
     var highest: Int32 = 0
-    handle.routines.db_status(handle.pointer, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest)
-    return current != 0
+    handle.routines.db_status(handle.pointer, counter, &current, &highest)
+    return Int(current)
   }
 
   /// The version of the linked SQLite, such as `3.40.1`; `none` in a build that links none.
@@ -238,14 +224,7 @@ package struct SQLiteConnection: ~Copyable {
   /// Unlike the pragmas of these names, it works inside a transaction. Both settings are as before afterwards.
   /// See <https://sqlite.org/c3ref/c_dbconfig_defensive.html> and <https://sqlite.org/lang_altertable.html#otheralter>.
   package func withPlainTableRenames<Result>(_ body: () throws -> Result) throws -> Result {
-    let enforced = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: -1)
-    let wasLegacy = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: -1)
-    _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: 0)
-    _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: 1)
-    return try cleaningUp(after: body) {
-      _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: wasLegacy ? 1 : 0)
-      _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
-    }
+    try with(SQLITE_DBCONFIG_ENABLE_FKEY, false) { try with(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, true, body) }
   }
 
   /// Makes functions and virtual tables named in the schema of an untrusted file harmless:
@@ -258,9 +237,14 @@ package struct SQLiteConnection: ~Copyable {
   ///
   /// Otherwise it takes a name that it does not know for text (<https://sqlite.org/quirks.html#dblquote>).
   package func withoutDoubleQuotedText<Result>(_ body: () throws -> Result) throws -> Result {
-    let isAllowed = try flag(SQLITE_DBCONFIG_DQS_DML, set: -1)
-    _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: 0)
-    return try cleaningUp(after: body) { _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: isAllowed ? 1 : 0) }
+    try with(SQLITE_DBCONFIG_DQS_DML, false, body)
+  }
+
+  /// Runs `body` while a setting has a value.
+  private func with<Result>(_ option: Int32, _ value: Bool, _ body: () throws -> Result) throws -> Result {
+    let before = try flag(option, set: -1)
+    _ = try flag(option, set: value ? 1 : 0)
+    return try cleaningUp(after: body) { _ = try flag(option, set: before ? 1 : 0) }
   }
 
   private func flag(_ option: Int32, set value: Int32) throws(SQLiteError) -> Bool {
@@ -295,6 +279,8 @@ final class SQLiteHandle {
   let isBorrowed: Bool
   /// A Boolean value that indicates whether a collating sequence of ours was added.
   var hasByteCollation = false
+  /// The statements that the connection keeps, by their text. They hold this handle: whoever ends the connection lets go of them.
+  var statements: [String: PreparedStatement] = [:]
 
   init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String, isBorrowed: Bool = false) {
     self.pointer = pointer
@@ -370,9 +356,7 @@ extension SQLiteConnection {
     try connection.distrustSchema()
     return connection
   }
-}
 
-extension SQLiteConnection {
   /// Copies a consistent state of the database into a new file, also while others have it open.
   ///
   /// This is [SQLite's backup](https://sqlite.org/c3ref/backup_finish.html), which reads through the connection. A copy of

@@ -35,7 +35,7 @@ package struct SQLiteFunctions: ~Copyable {
     let count = Int32(argumentCount ?? -1)
     let new = SQLiteFunctionBody(body)
     let code = Self.create(name, count, isDeterministic ? SQLITE_DETERMINISTIC : 0, on: handle, new)
-    if code & 0xff == SQLITE_BUSY, let kept = KeptFunctions.shared.reuse(keptName(name, count), for: body) {
+    if code & 0xff == SQLITE_BUSY, let kept = KeptFunctions.reuse(keptName(name, count), for: body) {
       added.append((name, count, kept))
       return
     }
@@ -45,18 +45,6 @@ package struct SQLiteFunctions: ~Copyable {
 
   private func keptName(_ name: String, _ argumentCount: Int32) -> KeptFunctions.Name {
     KeptFunctions.Name(connection: handle.pointer, name: name, argumentCount: argumentCount)
-  }
-
-  /// Adds a scalar function without arguments that stays until the connection is closed.
-  ///
-  /// The schema may use it, also where it is not trusted: it tells nothing and does nothing that could do harm
-  /// ([`SQLITE_INNOCUOUS`](https://sqlite.org/c3ref/c_deterministic.html)).
-  ///
-  /// - Returns: SQLite's result code: busy when there is a function of that name already and a statement is running.
-  static func addInnocuous(
-    _ name: String, on handle: SQLiteHandle, _ body: @escaping () -> SQLiteFunctionResult
-  ) -> Int32 {
-    create(name, 0, SQLITE_INNOCUOUS, on: handle, SQLiteFunctionBody { _ in body() })
   }
 
   /// Adds a function. SQLite releases the body when it removes the function, and at once when it cannot be added.
@@ -109,7 +97,7 @@ package struct SQLiteFunctions: ~Copyable {
     added.compactMap { name, count, body in
       let code = handle.routines.create_function_v2(handle.pointer, name, count, SQLITE_UTF8, nil, nil, nil)
       guard code != SQLITE_OK else { return nil }
-      KeptFunctions.shared.note(body, as: keptName(name, count))
+      KeptFunctions.note(body, as: keptName(name, count))
       return name
     }
   }
@@ -184,7 +172,7 @@ final class SQLiteFunctionBody {
 
   init(_ call: @escaping Call) { self.call = call }
 
-  deinit { if let keptName { KeptFunctions.shared.forget(keptName, ObjectIdentifier(self)) } }
+  deinit { if let keptName { KeptFunctions.forget(keptName, ObjectIdentifier(self)) } }
 }
 
 /// The arguments of one call of a function, valid while it runs.
@@ -303,10 +291,8 @@ package struct SQLiteFunctionFailure: Error, CustomStringConvertible {
 /// SQLite does not replace such a function while any statement runs either, and an extension is never called but by a statement.
 /// So a new function of the same name takes the place inside of the kept one.
 ///
-/// `@unchecked Sendable`: the mutex guards the dictionary. A body is only changed on the thread that uses its connection.
-final class KeptFunctions: @unchecked Sendable {
-  static let shared = KeptFunctions()
-
+/// A body is only changed on the thread that uses its connection.
+enum KeptFunctions {
   struct Name: Hashable {
     let connection: OpaquePointer
     let name: String
@@ -318,37 +304,27 @@ final class KeptFunctions: @unchecked Sendable {
     weak var body: SQLiteFunctionBody?
   }
 
-  // It lives as long as the process.
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private var kept: [Name: Kept] = [:]
-
-  private init() { pthread_mutex_init(mutex, nil) }
-
-  private func locked<Result>(_ body: () -> Result) -> Result {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    return body()
-  }
+  private static let kept = Guarded<[Name: Kept]>([:])
 
   /// Notes that SQLite has kept a function.
-  func note(_ body: SQLiteFunctionBody, as name: Name) {
+  static func note(_ body: SQLiteFunctionBody, as name: Name) {
     body.keptName = name
-    locked { kept[name] = Kept(identity: ObjectIdentifier(body), body: body) }
+    kept.withLock { $0[name] = Kept(identity: ObjectIdentifier(body), body: body) }
   }
 
   /// Gives a kept function what it does from now on.
   ///
   /// - Returns: It; nil when no function of that name was kept.
-  func reuse(_ name: Name, for call: @escaping SQLiteFunctionBody.Call) -> SQLiteFunctionBody? {
-    guard let body = locked({ kept[name]?.body }) else { return nil }
+  static func reuse(_ name: Name, for call: @escaping SQLiteFunctionBody.Call) -> SQLiteFunctionBody? {
+    guard let body = kept.withLock({ $0[name]?.body }) else { return nil }
     body.call = call
     return body
   }
 
   /// Notes that SQLite releases a function. One of the same name that was noted since stays: a connection can be opened at the
   /// address of one that was closed.
-  func forget(_ name: Name, _ identity: ObjectIdentifier) {
-    locked { if kept[name]?.identity == identity { kept[name] = nil } }
+  static func forget(_ name: Name, _ identity: ObjectIdentifier) {
+    kept.withLock { if $0[name]?.identity == identity { $0[name] = nil } }
   }
 }
 
@@ -377,9 +353,10 @@ package final class SQLiteStateFunction: Sendable {
   package func add(to connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
     guard !isThere(on: connection) else { return false }
     let pointer = connection.handle.pointer
-    let code = SQLiteFunctions.addInnocuous(name, on: connection.handle) { [counts] in
-      .integer(counts[pointer] == 0 ? 0 : 1)
-    }
+    // The schema may use it, also where it is not trusted: it tells nothing and does nothing that could do harm
+    // (https://sqlite.org/c3ref/c_deterministic.html).
+    let body = SQLiteFunctionBody { [counts] _ in .integer(counts[pointer] == 0 ? 0 : 1) }
+    let code = SQLiteFunctions.create(name, 0, SQLITE_INNOCUOUS, on: connection.handle, body)
     // It is there after all, and a statement is running: an authorizer of the app's may have kept it from being seen.
     if code & 0xff == SQLITE_BUSY { return false }
     try connection.handle.check(code)
@@ -412,41 +389,26 @@ package final class SQLiteStateFunction: Sendable {
 
 /// How often something goes on at the moment on each connection of the process.
 ///
-/// `@unchecked Sendable`: the mutex guards the counts.
-final class ConnectionCounts: @unchecked Sendable {
-  // It lives at a fixed address until deinit.
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  /// The counts above 0. On a connection that is closed all has ended before.
-  private var counts: [OpaquePointer: Int] = [:]
-
-  init() { pthread_mutex_init(mutex, nil) }
-
-  deinit {
-    pthread_mutex_destroy(mutex)
-    mutex.deallocate()
-  }
+/// On a connection that is closed all has ended before.
+struct ConnectionCounts: Sendable {
+  /// The counts above 0.
+  private let counts = Guarded<[OpaquePointer: Int]>([:])
 
   /// The count of a connection.
-  subscript(_ connection: OpaquePointer) -> Int { locked { counts[connection, default: 0] } }
+  subscript(_ connection: OpaquePointer) -> Int { counts.withLock { $0[connection, default: 0] } }
 
   /// Adds one to the count of a connection.
-  func begin(_ connection: OpaquePointer) { locked { counts[connection, default: 0] += 1 } }
+  func begin(_ connection: OpaquePointer) { counts.withLock { $0[connection, default: 0] += 1 } }
 
   /// Takes one from the count of a connection.
   ///
   /// - Returns: What is left of it.
   @discardableResult
   func end(_ connection: OpaquePointer) -> Int {
-    locked {
+    counts.withLock { counts in
       let left = max(0, counts[connection, default: 0] - 1)
       counts[connection] = left > 0 ? left : nil
       return left
     }
-  }
-
-  private func locked<Value>(_ body: () -> Value) -> Value {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    return body()
   }
 }

@@ -65,10 +65,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
     try self.init(table: nil, resolver: resolve)
   }
 
-  private final class Resolver {
-    let resolve: (String) -> UnsafeMutableRawPointer?
-    init(_ resolve: @escaping (String) -> UnsafeMutableRawPointer?) { self.resolve = resolve }
-  }
+  private typealias Resolver = CallbackBox<(String) -> UnsafeMutableRawPointer?>
 
   private init(
     table: UnsafePointer<sqlite3_api_routines>?, resolver: ((String) -> UnsafeMutableRawPointer?)?
@@ -81,16 +78,22 @@ package struct SQLiteLibrary: Equatable, Sendable {
         { context, symbol in
           // Sound: the context is the box that is kept alive around the call.
           guard let context else { return nil }
-          return Unmanaged<Resolver>.fromOpaque(context).takeUnretainedValue().resolve(String(cString: symbol))
+          return Unmanaged<Resolver>.fromOpaque(context).takeUnretainedValue().value(String(cString: symbol))
         }, Unmanaged.passUnretained(box).toOpaque(), &detail)
     }
+    guard number >= 0 else { throw Self.error(number, detail) }
+    self.number = number
+  }
+
+  /// What a negative result of the table's functions means.
+  private static func error(_ code: Int32, _ detail: UnsafePointer<CChar>?) -> SQLiteError {
     let text = detail.map { String(cString: $0) } ?? ""
-    switch number {
-    case 0...: self.number = number
-    case BUCKIA_TOO_OLD: throw SQLiteError(fault: .tooOld(version: text))
-    case BUCKIA_INCOMPLETE: throw SQLiteError(fault: .missing(function: text))
-    case BUCKIA_TOO_MANY: throw SQLiteError(fault: .tooMany)
-    default: throw SQLiteError(code: SQLITE_NOMEM, message: "out of memory")
+    return switch code {
+    case BUCKIA_TOO_OLD: SQLiteError(fault: .tooOld(version: text))
+    case BUCKIA_INCOMPLETE: SQLiteError(fault: .missing(function: text))
+    case BUCKIA_TOO_MANY: SQLiteError(fault: .tooMany)
+    case BUCKIA_OTHER_HOST: SQLiteError(fault: .otherHost)
+    default: SQLiteError(code: SQLITE_NOMEM, message: "out of memory")
     }
   }
 
@@ -141,9 +144,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
     }
     return false
   }
-}
 
-extension SQLiteLibrary {
   /// Takes the copy of the program that has loaded this code as an extension: it becomes ``standard``, also where another is linked,
   /// so that all databases are opened with it.
   ///
@@ -152,14 +153,8 @@ extension SQLiteLibrary {
   package init(host routines: UnsafeRawPointer) throws(SQLiteError) {
     var detail: UnsafePointer<CChar>?
     let code = buckia_add_host(routines.assumingMemoryBound(to: sqlite3_api_routines.self), &detail)
-    let text = detail.map { String(cString: $0) } ?? ""
-    switch code {
-    case 0: try self.init(routines: routines)
-    case BUCKIA_TOO_OLD: throw SQLiteError(fault: .tooOld(version: text))
-    case BUCKIA_INCOMPLETE: throw SQLiteError(fault: .missing(function: text))
-    case BUCKIA_OTHER_HOST: throw SQLiteError(fault: .otherHost)
-    default: throw SQLiteError(code: SQLITE_NOMEM, message: "out of memory")
-    }
+    guard code == 0 else { throw Self.error(code, detail) }
+    try self.init(routines: routines)
   }
 }
 
@@ -199,6 +194,13 @@ package enum SQLiteExtension {
       return SQLITE_ERROR
     }
   }
+}
+
+/// Keeps something alive at an address that C hands back to a callback.
+final class CallbackBox<Value> {
+  var value: Value
+
+  init(_ value: Value) { self.value = value }
 }
 
 extension SQLiteRoutines {

@@ -54,24 +54,22 @@ package struct SQLiteSession: ~Copyable {
     try bytes { routines.session_patchset_strm(session, $0, $1) }
   }
 
-  private final class Output { var bytes: [UInt8] = [] }
-
   private func bytes(
     _ produce: (@convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?, Int32) -> Int32, UnsafeMutableRawPointer)
       -> Int32
   ) throws(SQLiteError) -> [UInt8] {
-    let output = Output()
+    let output = CallbackBox<[UInt8]>([])
     let code = withExtendedLifetime(output) {
       produce(
         { context, data, count in
           // Sound: the context is the box that is kept alive around the call.
           guard let context else { return SQLITE_MISUSE }
-          let output = Unmanaged<Output>.fromOpaque(context).takeUnretainedValue()
-          output.bytes.append(contentsOf: UnsafeRawBufferPointer(start: data, count: Int(count)))
+          let output = Unmanaged<CallbackBox<[UInt8]>>.fromOpaque(context).takeUnretainedValue()
+          output.value.append(contentsOf: UnsafeRawBufferPointer(start: data, count: Int(count)))
           return SQLITE_OK
         }, Unmanaged.passUnretained(output).toOpaque())
     }
     try handle.check(code)
-    return output.bytes
+    return output.value
   }
 }

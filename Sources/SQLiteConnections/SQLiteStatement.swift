@@ -1,3 +1,4 @@
+import BuckiaBytes
 import CBuckiaSQLite
 
 /// The storage class of a value. See <https://sqlite.org/datatype3.html>.
@@ -52,9 +53,8 @@ package struct SQLiteStatement: ~Copyable {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
     case let code:
-      let failure = error(code)
-      routines.reset(statement)
-      throw failure
+      defer { routines.reset(statement) }
+      throw error(code)
     }
   }
 
@@ -71,20 +71,13 @@ package struct SQLiteStatement: ~Copyable {
   /// - Returns: nil when it ran to its end; the reason when a constraint, a type or a size prevented that.
   /// - Throws: `SQLiteError` for everything else; the statement has been reset then, too.
   package func attempt() throws(SQLiteError) -> SQLiteRefusal? {
+    defer { routines.reset(statement) }
     var code = routines.step(statement)
     while code == SQLITE_ROW { code = routines.step(statement) }
-    guard code != SQLITE_DONE else {
-      routines.reset(statement)
-      return nil
-    }
+    guard code != SQLITE_DONE else { return nil }
     // Not every connection has extended result codes switched on.
-    if let refusal = SQLiteRefusal(routines.extended_errcode(handle.pointer)) {
-      routines.reset(statement)
-      return refusal
-    }
-    let failure = error(code)
-    routines.reset(statement)
-    throw failure
+    if let refusal = SQLiteRefusal(routines.extended_errcode(handle.pointer)) { return refusal }
+    throw error(code)
   }
 
   /// SQLite's message about the refusal that ``attempt()`` has just returned.
@@ -335,9 +328,9 @@ extension SQLiteConnection {
   ///
   /// - Throws: `SQLiteError` when the text is not a valid statement here.
   package func cached(_ sql: String) throws(SQLiteError) -> PreparedStatement {
-    if let known = cache.statements[sql] { return known }
+    if let known = handle.statements[sql] { return known }
     let made = PreparedStatement(try prepare(sql, isPersistent: true))
-    cache.statements[sql] = made
+    handle.statements[sql] = made
     return made
   }
 
@@ -446,23 +439,7 @@ extension SQLiteConnection {
     guard try statement.step() else { return nil }
     return statement.text(at: 0)
   }
-}
 
-/// The statements that a connection keeps, by their text.
-final class StatementCache {
-  var statements: [String: PreparedStatement] = [:]
-}
-
-/// A statement that several can refer to, and that collections can hold.
-package final class PreparedStatement {
-  /// The statement.
-  package let statement: SQLiteStatement
-
-  /// Takes a statement.
-  package init(_ statement: consuming SQLiteStatement) { self.statement = statement }
-}
-
-extension SQLiteConnection {
   /// How many of SQLite's virtual-machine instructions run between two polls: some milliseconds.
   private static let instructionsPerPoll: Int32 = 100_000
 
@@ -510,4 +487,13 @@ extension SQLiteConnection {
       return 1
     }
   }
+}
+
+/// A statement that several can refer to, and that collections can hold.
+package final class PreparedStatement {
+  /// The statement.
+  package let statement: SQLiteStatement
+
+  /// Takes a statement.
+  package init(_ statement: consuming SQLiteStatement) { self.statement = statement }
 }

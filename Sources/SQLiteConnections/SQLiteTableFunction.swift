@@ -64,9 +64,7 @@ package struct SQLiteTableFunction {
     let all = columns.map { "\"\($0)\"" } + parameters.map { "\"\($0)\" HIDDEN" }
     return "CREATE TABLE x(\(all.joined(separator: ", ")))"
   }
-}
 
-extension SQLiteTableFunction {
   /// Adds the function to a connection.
   ///
   /// - Returns: SQLite's result code.

@@ -16,19 +16,15 @@ public final class BTreeCursor {
   /// The deepest b-tree that is read; SQLite's own limit.
   static let depthLimit = 20
 
-  private struct Level {
-    let page: BTreePage
-    /// Where to continue: twice the index of the next child or, if odd, of the cell after that child.
-    var next: Int
-  }
-
   private let pages: DatabasePages
   private let isTable: Bool
   private let usableSize: Int
   private let filter: EqualLeafFilter?
   /// The pages visited so far; nil with a filter, because the pages have been checked when it was made.
   private let visited: PageBitmap?
-  private var levels: [Level] = []
+  /// The pages down to the current one, and where to continue on each: twice the index of the next child or, if odd, of the cell after
+  /// that child.
+  private var levels: [(page: BTreePage, next: Int)] = []
   private var buffers: [PageBuffer] = []
   private var cell = BTreePage.Cell()
   private var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -133,7 +129,7 @@ public final class BTreeCursor {
     guard found.kind.isTable == isTable else {
       throw DatabaseFileError(.badPage, page: number, "the page is that of \(isTable ? "an index" : "a rowid table")")
     }
-    levels.append(Level(page: found, next: 0))
+    levels.append((found, 0))
     if found.kind.isLeaf {
       leafNext = 0
       leafCount = found.cellCount

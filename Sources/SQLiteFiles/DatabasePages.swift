@@ -305,9 +305,7 @@ public struct DatabaseFileError: Error, Equatable, Sendable, CustomStringConvert
 
   /// The message, after the page number when there is one.
   public var description: String { page.map { "page \($0): \(message)" } ?? message }
-}
 
-extension DatabaseFileError {
   static func visitedTwice(_ page: Int) -> DatabaseFileError {
     DatabaseFileError(.cycle, page: page, "two pointers lead to this page")
   }

@@ -13,18 +13,16 @@ package struct LeafPrint: Hashable, Sendable {
   }
 }
 
-/// Reads the prints of b-trees.
-package enum LeafPrints {
+extension DatabasePages {
   /// The prints of a rowid table, in the order of the rowids.
   ///
   /// - Parameters:
-  ///   - pages: The database.
   ///   - root: The root page of the table.
   ///   - key: The secret of the hash: ``PageHasher/keyBytes`` bytes.
   /// - Returns: None for a table of a single page.
   /// - Throws: `DatabaseFileError` for damage; what the sources throw.
-  package static func read(_ pages: DatabasePages, root: Int, key: [UInt8]) throws -> [LeafPrint] {
-    let reader = LeafReader(pages, isTable: true, key: key)
+  package func leafPrints(root: Int, key: [UInt8]) throws -> [LeafPrint] {
+    let reader = LeafReader(self, isTable: true, key: key)
     var found: [LeafPrint] = []
     var last: Int64?
     try reader.forEachLeaf(from: root) { page, bytes in
@@ -49,17 +47,16 @@ package enum LeafPrints {
   /// Entries stand between leaves, too: such a one belongs to the leaf behind it.
   ///
   /// - Parameters:
-  ///   - pages: The database.
   ///   - root: The root page of the b-tree.
   ///   - key: The secret of the hash: ``PageHasher/keyBytes`` bytes.
   ///   - print: Gets the beginning of the record of the first entry, as far as it is stored without overflow; none of the first
   ///     leaf, which stands for all below it, too; and a keyed hash of the entries. It is not called for a b-tree of a single page.
   /// - Throws: `DatabaseFileError` for damage; what the sources and the callback throw.
-  package static func readEntries(
-    _ pages: DatabasePages, root: Int, key: [UInt8],
+  package func forEachEntryPrint(
+    root: Int, key: [UInt8],
     _ print: (_ first: UnsafeRawBufferPointer?, _ page: Int, _ hash: PageHash) throws -> Void
   ) throws {
-    let reader = LeafReader(pages, isTable: false, key: key)
+    let reader = LeafReader(self, isTable: false, key: key)
     // The bytes of the page above stay where they are while the leaf behind the entry is read.
     var opening: (record: UnsafeRawBufferPointer, hash: PageHash)?
     try reader.forEachLeaf(from: root) { page, index in
@@ -75,6 +72,18 @@ package enum LeafPrints {
       }
       try print(opening?.record, page.number, hash)
       opening = nil
+    }
+  }
+
+  /// Whether a page is read from the database file, and not from the log.
+  fileprivate func isInFile(_ page: Int) -> Bool { log?.offset(ofPage: page) == nil }
+
+  /// Reads pages that follow each other: one, or several that are in the database file.
+  fileprivate func read(_ count: Int, from first: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
+    guard count > 1 else { return try read(first, into: buffer) }
+    let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * header.pageSize)])
+    guard try file.read(into: wanted, at: Int64(first - 1) * Int64(header.pageSize)) == wanted.count else {
+      throw DatabaseFileError(.truncated, page: first, "the file ends inside the page")
     }
   }
 }
@@ -111,30 +120,17 @@ final class LeafReader {
   /// Calls back with each leaf, and in the b-tree of an index with each entry between two leaves. A b-tree of one page has none.
   ///
   /// - Parameters:
-  ///   - root: The first page of the b-tree.
+  ///   - root: The first page of the b-tree, or of a part of it.
+  ///   - depth: How deep the part is in the b-tree.
   ///   - separator: Gets the page of an entry between leaves, and its place there.
   ///   - leaf: Gets a leaf, and all its bytes.
   /// - Throws: `DatabaseFileError` for damage; what the sources and the callbacks throw.
   func forEachLeaf(
-    from root: Int, separator: (BTreePage, Int) throws -> Void = { _, _ in },
+    from root: Int, depth: Int = 0, separator: (BTreePage, Int) throws -> Void = { _, _ in },
     leaf: (BTreePage, UnsafeRawBufferPointer) throws -> Void
   ) throws {
-    try visit(root, depth: 0, separator, leaf)
-  }
-
-  private func claim(_ number: Int) throws(DatabaseFileError) {
-    guard number >= 1, number <= pages.pageCount else {
-      throw DatabaseFileError(.badPage, page: number, "a b-tree leads to this page, which does not exist")
-    }
-    guard visited.insert(number) else { throw DatabaseFileError.visitedTwice(number) }
-  }
-
-  private func visit(
-    _ number: Int, depth: Int, _ separator: (BTreePage, Int) throws -> Void,
-    _ leaf: (BTreePage, UnsafeRawBufferPointer) throws -> Void
-  ) throws {
-    try claim(number)
-    guard let page = try read(number, depth: depth) else { return }
+    try claim(root)
+    guard let page = try read(root, depth: depth) else { return }
     let children = try (0...page.cellCount).map { try page.child($0) }
     /// Between the children of a table's page there are only rowids.
     func separate(_ child: Int) throws { if !isTable, child > 0 { try separator(page, child - 1) } }
@@ -146,9 +142,16 @@ final class LeafReader {
       visited.remove(children[0])
       for (index, child) in children.enumerated() {
         try separate(index)
-        try visit(child, depth: depth + 1, separator, leaf)
+        try forEachLeaf(from: child, depth: depth + 1, separator: separator, leaf: leaf)
       }
     }
+  }
+
+  private func claim(_ number: Int) throws(DatabaseFileError) {
+    guard number >= 1, number <= pages.pageCount else {
+      throw DatabaseFileError(.badPage, page: number, "a b-tree leads to this page, which does not exist")
+    }
+    guard visited.insert(number) else { throw DatabaseFileError.visitedTwice(number) }
   }
 
   /// Reads a page of the b-tree.
@@ -213,20 +216,6 @@ final class LeafReader {
       next = Int(bytes.number32(at: 0))
     }
     return hash
-  }
-}
-
-extension DatabasePages {
-  /// Whether a page is read from the database file, and not from the log.
-  fileprivate func isInFile(_ page: Int) -> Bool { log?.offset(ofPage: page) == nil }
-
-  /// Reads pages that follow each other: one, or several that are in the database file.
-  fileprivate func read(_ count: Int, from first: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
-    guard count > 1 else { return try read(first, into: buffer) }
-    let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * header.pageSize)])
-    guard try file.read(into: wanted, at: Int64(first - 1) * Int64(header.pageSize)) == wanted.count else {
-      throw DatabaseFileError(.truncated, page: first, "the file ends inside the page")
-    }
   }
 }
 

@@ -134,13 +134,12 @@ final class PageDifferences: @unchecked Sendable {
     if !differing.contains(page) { return UInt8(word >> 24) }
     return UInt8(truncatingIfNeeded: side == .older ? word >> 8 : word)
   }
-}
 
-/// Overflow chains. See <https://sqlite.org/fileformat2.html#cell_payload_overflow_pages>.
-///
-/// Nothing marks a page as an overflow page: it starts with the number of the next one. So a page counts as one when
-/// nothing shows that it is something else.
-extension PageDifferences {
+  // MARK: Overflow chains
+
+  // See https://sqlite.org/fileformat2.html#cell_payload_overflow_pages. Nothing marks a page as an overflow page: it starts with the
+  // number of the next one. So a page counts as one when nothing shows that it is something else.
+
   /// From this page number on the first byte of the number can be that of a b-tree page type.
   private static let ambiguousPageNumber = 0x0200_0000
 

@@ -27,9 +27,7 @@ public struct Remark: Equatable, Sendable, CustomStringConvertible {
   package static func undoNotKept(limit: Int) -> Remark {
     Remark(.undoNotKept, limit < 1 << 20 ? "\(limit) bytes" : "\(limit >> 20) MiB")
   }
-}
 
-extension Remark {
   /// The kinds of remarks that are told apart. More may come.
   public enum Code: String, Sendable, CaseIterable {
     // Databases.

@@ -28,9 +28,8 @@ import Testing
   private func prints(_ bytes: [UInt8]? = nil, key: [UInt8] = key) throws -> [Print] {
     let record = RecordReader(limit: 1)
     var found: [Print] = []
-    try LeafPrints.readEntries(
-      DatabasePages(MemoryBytes(bytes ?? fileBytes(path))), root: BTreeCursorTests.root(of: "t", in: path), key: key
-    ) { first, page, hash in
+    let pages = try DatabasePages(MemoryBytes(bytes ?? fileBytes(path)))
+    try pages.forEachEntryPrint(root: BTreeCursorTests.root(of: "t", in: path), key: key) { first, page, hash in
       var text: [UInt8]?
       if let first {
         try record.read(first, page: page)

@@ -21,8 +21,8 @@ import Testing
   }
 
   private func prints(_ bytes: [UInt8]? = nil, key: [UInt8] = key) throws -> [LeafPrint] {
-    try LeafPrints.read(
-      DatabasePages(MemoryBytes(bytes ?? fileBytes(path))), root: BTreeCursorTests.root(of: "t", in: path), key: key)
+    try DatabasePages(MemoryBytes(bytes ?? fileBytes(path)))
+      .leafPrints(root: BTreeCursorTests.root(of: "t", in: path), key: key)
   }
 
   /// The leaves that are not in both.
@@ -90,8 +90,7 @@ import Testing
     let now = try Set(prints())
     #expect(now.subtracting(before).count == 2)
     let file = try MemoryBytes(fileBytes(copy))
-    let unlogged = try LeafPrints.read(
-      DatabasePages(file), root: BTreeCursorTests.root(of: "t", in: copy), key: Self.key)
+    let unlogged = try DatabasePages(file).leafPrints(root: BTreeCursorTests.root(of: "t", in: copy), key: Self.key)
     #expect(Set(unlogged) == before)
   }
 
@@ -103,7 +102,7 @@ import Testing
       var random = SeededGenerator(seed: seed)
       let bytes = whole.damaged(pageSize: Self.pageSize, &random)
       do {
-        let found = try LeafPrints.read(DatabasePages(MemoryBytes(bytes)), root: root, key: Self.key)
+        let found = try DatabasePages(MemoryBytes(bytes)).leafPrints(root: root, key: Self.key)
         #expect(zip(found, found.dropFirst()).allSatisfy { $0.firstRowID < $1.firstRowID }, "\(Seeds.replay(seed))")
       } catch is DatabaseFileError {}
     }

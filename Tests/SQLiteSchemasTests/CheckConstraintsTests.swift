@@ -14,12 +14,12 @@ import Testing
 
   @Test("All CHECK clauses are found, and nothing else", arguments: examples)
   func count(_ example: (sql: String, count: Int)) {
-    #expect(CheckConstraints.expressions(in: example.sql).count == example.count)
+    #expect(CreateTableParts.checks(in: example.sql).count == example.count)
   }
 
   @Test("White space, comments and the case of words make no difference, quoted text does")
   func comparison() {
-    func checks(_ sql: String) -> [[String]] { CheckConstraints.expressions(in: sql) }
+    func checks(_ sql: String) -> [[String]] { CreateTableParts.checks(in: sql) }
     let plain = checks("CREATE TABLE t(a CHECK (a > 1 AND b <> 'X'))")
     #expect(plain == checks("create table T (a check( A>1 /* so */ and b<>'X' ) -- end\n, c)"))
     #expect(plain != checks("CREATE TABLE t(a CHECK (a > 1 AND b <> 'x'))"))
@@ -30,19 +30,19 @@ import Testing
   @Test("A constraint is found by its name")
   func named() {
     let sql = "CREATE TABLE t(a CONSTRAINT n NOT NULL CONSTRAINT \"c c\" CHECK (a > (1)), CONSTRAINT d CHECK (a < 9))"
-    #expect(CheckConstraints.expression(named: "c c", in: sql) == "a > (1)")
-    #expect(CheckConstraints.expression(named: "d", in: sql) == "a < 9")
-    #expect(CheckConstraints.expression(named: "n", in: sql) == nil)
-    #expect(CheckConstraints.expression(named: "d", in: "CREATE TABLE t(a CONSTRAINT d CHECK (a") == nil)
+    #expect(CreateTableParts.check(named: "c c", in: sql) == "a > (1)")
+    #expect(CreateTableParts.check(named: "d", in: sql) == "a < 9")
+    #expect(CreateTableParts.check(named: "n", in: sql) == nil)
+    #expect(CreateTableParts.check(named: "d", in: "CREATE TABLE t(a CONSTRAINT d CHECK (a") == nil)
   }
 
   @Test("Any text can be parsed")
   func hostile() {
     let whole = "CREATE TABLE t(a CHECK (a <> 'it''s') /* c */ -- d\n, \"e\"\"f\" CHECK (`g` > [h]))"
     for end in whole.indices {
-      _ = CheckConstraints.expressions(in: String(whole[..<end]))
-      _ = CheckConstraints.expressions(in: String(whole[end...]))
+      _ = CreateTableParts.checks(in: String(whole[..<end]))
+      _ = CreateTableParts.checks(in: String(whole[end...]))
     }
-    #expect(CheckConstraints.expressions(in: "CHECK (" + String(repeating: "(", count: 10_000)).count == 1)
+    #expect(CreateTableParts.checks(in: "CHECK (" + String(repeating: "(", count: 10_000)).count == 1)
   }
 }

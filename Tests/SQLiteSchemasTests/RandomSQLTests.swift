@@ -17,8 +17,8 @@ import Testing
   ///
   /// - Returns: How many of the parsers accept it.
   private static func parse(_ sql: String) -> Int {
-    var accepted = CheckConstraints.expressions(in: sql).count
-    if ConflictClauses.occur(in: sql) { accepted += 1 }
+    var accepted = CreateTableParts.checks(in: sql).count
+    if CreateTableParts.hasConflictClause(in: sql) { accepted += 1 }
     if SQLReferences(of: sql).raises { accepted += 1 }
     if let trigger = TriggerDefinition(parsing: sql) { accepted += trigger.statements.count }
     if let table = VirtualTableDefinition(parsing: sql) {

@@ -4,7 +4,7 @@ import Testing
 /// Which expressions are known to depend on a row alone.
 @Suite struct RowExpressionTests {
   private func isLocal(_ expression: String) -> Bool {
-    RowExpression.dependsOnRowAlone(expression, withoutParameters: "buckia_")
+    SQLReferences.areRowAlone(in: expression, withoutParameters: "buckia_")
   }
 
   @Test(arguments: [

@@ -123,10 +123,11 @@ import Testing
 
   @Test("An ON CONFLICT clause is found, quoted text and comments are not one")
   func conflictClauses() {
-    #expect(ConflictClauses.occur(in: "CREATE TABLE t(a UNIQUE ON /* x */ conflict REPLACE)"))
-    #expect(!ConflictClauses.occur(in: "CREATE TABLE t(a REFERENCES b ON DELETE CASCADE, \"on\" \"conflict\")"))
-    #expect(!ConflictClauses.occur(in: "CREATE TABLE t(a DEFAULT 'ON CONFLICT' /* ON CONFLICT */)"))
-    #expect(!ConflictClauses.occur(in: ""))
+    #expect(CreateTableParts.hasConflictClause(in: "CREATE TABLE t(a UNIQUE ON /* x */ conflict REPLACE)"))
+    #expect(
+      !CreateTableParts.hasConflictClause(in: "CREATE TABLE t(a REFERENCES b ON DELETE CASCADE, \"on\" \"conflict\")"))
+    #expect(!CreateTableParts.hasConflictClause(in: "CREATE TABLE t(a DEFAULT 'ON CONFLICT' /* ON CONFLICT */)"))
+    #expect(!CreateTableParts.hasConflictClause(in: ""))
   }
 }
 

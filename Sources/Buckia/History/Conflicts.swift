@@ -300,7 +300,7 @@ final class ViolatedConstraints {
   private func nameCheck(of table: String, _ constraint: inout ViolatedConstraint) throws {
     let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     guard let told = constraint.expression, let sql = try connection.text(query, binding: [table]) else { return }
-    guard let expression = CheckConstraints.expression(named: told, in: sql) else { return }
+    guard let expression = CreateTableParts.check(named: told, in: sql) else { return }
     constraint.name = told
     constraint.expression = expression
   }

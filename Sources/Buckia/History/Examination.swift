@@ -58,13 +58,13 @@ extension DoctorReport {
       DoctorReport.Table(name: table.name, key: table.isKeyedByRowID ? "rowid" : key.joined(separator: ", ")))
     if table.isKeyedByRowID, table.module == nil { warnings.append(Remark(.noPrimaryKey, table.name)) }
     if let refusal = table.creationRefusal { warnings.append(Remark(.notCreatable, table.name, refusal)) }
-    if let settings = try FullTextSettings.read(of: table, on: connection), !settings.isEmpty {
+    if let settings = try table.fullTextSettings(on: connection), !settings.isEmpty {
       warnings.append(Remark(.fullTextSettings, table.name, settings.map(\.name).joined(separator: ", ")))
     }
     if table.module != nil { return }
     lookAtColumns(of: table)
-    if !CheckConstraints.expressions(in: sql).isEmpty { warnings.append(Remark(.checkConstraints, table.name)) }
-    if ConflictClauses.occur(in: sql) { warnings.append(Remark(.conflictClauses, table.name)) }
+    if !CreateTableParts.checks(in: sql).isEmpty { warnings.append(Remark(.checkConstraints, table.name)) }
+    if CreateTableParts.hasConflictClause(in: sql) { warnings.append(Remark(.conflictClauses, table.name)) }
     try lookAtIndexes(of: table, on: connection)
     try lookForNullKeys(in: table, on: connection)
     if !table.foreignKeys.isEmpty { lookForViolations(in: table, on: connection) }

@@ -380,7 +380,7 @@ extension TableStatements {
   ) throws -> String {
     let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     guard let sql = try known ?? connection.text(query, binding: [table.text]) else { return "OR ABORT " }
-    return ConflictClauses.occur(in: sql) ? "OR ABORT " : ""
+    return CreateTableParts.hasConflictClause(in: sql) ? "OR ABORT " : ""
   }
 }
 
@@ -406,6 +406,6 @@ extension TableStatements {
     if try connection.integer(query, binding: [table.name]) != nil { return true }
     let creation = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     let sql = if let known { known } else { try connection.text(creation, binding: [table.name]) ?? "" }
-    return !CheckConstraints.expressions(in: sql).isEmpty
+    return !CreateTableParts.checks(in: sql).isEmpty
   }
 }

@@ -227,7 +227,7 @@ extension SharedTable {
   /// Whether a row is shared depends, by all that the scope says of the table, on the row alone.
   fileprivate var choosesByRowAlone: Bool {
     guard parents.isEmpty else { return false }
-    return condition.map { RowExpression.dependsOnRowAlone($0, withoutParameters: Self.reservedParameters) } ?? true
+    return condition.map { SQLReferences.areRowAlone(in: $0, withoutParameters: Self.reservedParameters) } ?? true
   }
 }
 

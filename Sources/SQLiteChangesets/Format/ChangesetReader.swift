@@ -52,6 +52,72 @@ public struct ValueSlice: Equatable, Sendable {
     guard kind == other.kind, count == other.count else { return false }
     return bytes.extracting(payloadRange).isEqual(to: otherBytes.extracting(other.payloadRange))
   }
+
+  /// Reads a value from bytes that a `ChangesetReader` has walked over without an error.
+  ///
+  /// Bytes that are no value are read as "undefined", one byte long.
+  @inlinable
+  package init(verified bytes: RawSpan, at position: inout Int) {
+    let start = position
+    var payload = start + 1
+    var count = 0
+    let kind: ValueKind
+    switch bytes.byte(at: start) {
+    case 1:
+      kind = .integer
+      count = 8
+    case 2:
+      kind = .real
+      count = 8
+    case 3:
+      kind = .text
+      count = ValueSlice.verifiedLength(in: bytes, at: &payload)
+    case 4:
+      kind = .blob
+      count = ValueSlice.verifiedLength(in: bytes, at: &payload)
+    case 5: kind = .null
+    default: kind = .undefined
+    }
+    position = payload + count
+    self.init(kind: kind, start: start, payload: payload, count: count)
+  }
+
+  /// The length in front of text and blobs: a varint of at most five bytes, since lengths stay below 2^31.
+  @inlinable
+  static func verifiedLength(in bytes: RawSpan, at position: inout Int) -> Int {
+    var length = 0
+    for _ in 0..<9 {
+      let byte = bytes.byte(at: position)
+      position += 1
+      length = length << 7 | Int(byte & 0x7f)
+      if byte < 0x80 { break }
+    }
+    return length
+  }
+
+  /// Reads the value that stands at `position` and moves on behind it.
+  ///
+  /// - Throws: `ChangesetError` when no whole value stands there.
+  package init(reading bytes: RawSpan, at position: inout Int) throws(ChangesetError) {
+    let start = position
+    guard start >= 0, start < bytes.byteCount else { throw ChangesetError(.truncated, offset: start) }
+    guard let kind = ValueKind(rawValue: bytes.byte(at: start)) else {
+      throw ChangesetError(.unknownValueKind, offset: start)
+    }
+    var cursor = start + 1
+    let count: Int
+    switch kind {
+    case .undefined, .null: count = 0
+    case .integer, .real: count = 8
+    case .text, .blob:
+      let length = try readVarint(at: &cursor, in: bytes)
+      guard length <= UInt64(ChangesetLimits.valueBytes) else { throw ChangesetError(.badLength, offset: start) }
+      count = Int(length)
+    }
+    guard bytes.byteCount - cursor >= count else { throw ChangesetError(.truncated, offset: start) }
+    position = cursor + count
+    self.init(kind: kind, start: start, payload: cursor, count: count)
+  }
 }
 
 /// The fixed part of a change: what it does and where it stands.
@@ -259,74 +325,6 @@ public struct ChangesetReader: Sendable {
   }
 }
 
-extension ValueSlice {
-  /// Reads a value from bytes that a `ChangesetReader` has walked over without an error.
-  ///
-  /// Bytes that are no value are read as "undefined", one byte long.
-  @inlinable
-  package init(verified bytes: RawSpan, at position: inout Int) {
-    let start = position
-    var payload = start + 1
-    var count = 0
-    let kind: ValueKind
-    switch bytes.byte(at: start) {
-    case 1:
-      kind = .integer
-      count = 8
-    case 2:
-      kind = .real
-      count = 8
-    case 3:
-      kind = .text
-      count = ValueSlice.verifiedLength(in: bytes, at: &payload)
-    case 4:
-      kind = .blob
-      count = ValueSlice.verifiedLength(in: bytes, at: &payload)
-    case 5: kind = .null
-    default: kind = .undefined
-    }
-    position = payload + count
-    self.init(kind: kind, start: start, payload: payload, count: count)
-  }
-
-  /// The length in front of text and blobs: a varint of at most five bytes, since lengths stay below 2^31.
-  @inlinable
-  static func verifiedLength(in bytes: RawSpan, at position: inout Int) -> Int {
-    var length = 0
-    for _ in 0..<9 {
-      let byte = bytes.byte(at: position)
-      position += 1
-      length = length << 7 | Int(byte & 0x7f)
-      if byte < 0x80 { break }
-    }
-    return length
-  }
-
-  /// Reads the value that stands at `position` and moves on behind it.
-  ///
-  /// - Throws: `ChangesetError` when no whole value stands there.
-  package init(reading bytes: RawSpan, at position: inout Int) throws(ChangesetError) {
-    let start = position
-    guard start >= 0, start < bytes.byteCount else { throw ChangesetError(.truncated, offset: start) }
-    guard let kind = ValueKind(rawValue: bytes.byte(at: start)) else {
-      throw ChangesetError(.unknownValueKind, offset: start)
-    }
-    var cursor = start + 1
-    let count: Int
-    switch kind {
-    case .undefined, .null: count = 0
-    case .integer, .real: count = 8
-    case .text, .blob:
-      let length = try readVarint(at: &cursor, in: bytes)
-      guard length <= UInt64(ChangesetLimits.valueBytes) else { throw ChangesetError(.badLength, offset: start) }
-      count = Int(length)
-    }
-    guard bytes.byteCount - cursor >= count else { throw ChangesetError(.truncated, offset: start) }
-    position = cursor + count
-    self.init(kind: kind, start: start, payload: cursor, count: count)
-  }
-}
-
 /// Reads SQLite's variable-length integer: up to nine bytes, seven bits in each of the first eight.
 ///
 /// See <https://sqlite.org/fileformat2.html#varint>.
@@ -387,16 +385,6 @@ extension RawSpan {
 
   /// Compares byte by byte, a prefix before what continues it: negative, zero or positive.
   package func byteOrder(against other: RawSpan) -> Int {
-    withUnsafeBytes { mine in
-      other.withUnsafeBytes { theirs in
-        let common = Swift.min(mine.count, theirs.count)
-        // Sound: both buffers hold at least `common` bytes; empty ones may have no address and are not touched.
-        if common > 0, let one = mine.baseAddress, let two = theirs.baseAddress {
-          let order = memcmp(one, two, common)
-          if order != 0 { return Int(order) }
-        }
-        return mine.count - theirs.count
-      }
-    }
+    withUnsafeBytes { mine in other.withUnsafeBytes { mine.byteOrder(against: $0) } }
   }
 }

@@ -48,13 +48,8 @@ extension ChangesetValue: CustomStringConvertible {
     case .real(let number): number.isNaN ? "NULL" : number < 0 ? "-9e999" : "9e999"
     case .text(let text):
       "'\(text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
-    case .blob(let bytes): "x'\(Self.hexadecimal(bytes))'"
+    case .blob(let bytes): "x'\(HexText.lowercase(bytes))'"
     }
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 }
 

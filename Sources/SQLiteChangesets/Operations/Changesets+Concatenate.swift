@@ -43,12 +43,9 @@ extension Changesets {
 private struct RowFolding {
   /// The first value of the key, which sorts fast, the bytes of all of it, the place of the change, and the change.
   private static let keyed = ChangesetTable(name: "", keyFlags: [1, 2, 0, 0])
-  /// How many bytes are gathered before they are written.
-  private static let writeBytes = 64 << 10
 
   private let table: ChangesetTable
   private let limits: ChangeSorter.Limits
-  private var writer = ChangesetWriter()
   private var reader: ChangesetReader
   /// The row that is being folded: its key, the place of its first change, and the one change, empty when nothing is left.
   private var key: [UInt8] = []
@@ -65,36 +62,25 @@ private struct RowFolding {
   mutating func sortByKey(
     _ sections: [Range<Int>], of changeset: TemporaryBuffer, poll: () throws -> Void
   ) throws -> ChangeSorter {
-    let wrapped = changeset.makeEmpty()
+    var wrapped = SpooledChanges(in: changeset.makeEmpty())
     let layout = KeyLayout(table)
-    var count: Int64 = 0
-    var stretches = ChangeStretches(0..<0, of: table, in: ChangesetWindow(changeset))
-    for section in sections {
-      stretches.begin(section)
-      while try stretches.advance() {
-        try poll()
-        try stretches.window.withBytes { bytes in
-          while let next = stretches.next(in: bytes) {
-            writer.beginChange(.insert)
-            let values = layout.values(of: next.start, in: bytes)
-            writer.append(values[0], of: bytes)
-            key.removeAll(keepingCapacity: true)
-            for value in values {
-              bytes.extracting(value.encoded).withUnsafeBytes { key.append(contentsOf: $0) }
-              // NULL equals nothing: the row has no other change.
-              if value.kind == .null { withUnsafeBytes(of: count) { key.append(contentsOf: $0) } }
-            }
-            writer.append(blob: key)
-            writer.append(integer: count)
-            bytes.extracting(next.start..<stretches.changeEnd).withUnsafeBytes { writer.append(.blob, $0) }
-            count += 1
-            try flush(into: wrapped, atLeast: Self.writeBytes)
-          }
-        }
+    try changeset.forEachChange(in: sections, of: table, poll: poll) { next, end, bytes in
+      let count = Int64(wrapped.count)
+      wrapped.writer.beginChange(.insert)
+      let values = layout.values(of: next.start, in: bytes)
+      wrapped.writer.append(values[0], of: bytes)
+      key.removeAll(keepingCapacity: true)
+      for value in values {
+        bytes.extracting(value.encoded).withUnsafeBytes { key.append(contentsOf: $0) }
+        // NULL equals nothing: the row has no other change.
+        if value.kind == .null { withUnsafeBytes(of: count) { key.append(contentsOf: $0) } }
       }
+      wrapped.writer.append(blob: key)
+      wrapped.writer.append(integer: count)
+      bytes.extracting(next.start..<end).withUnsafeBytes { wrapped.writer.append(.blob, $0) }
+      try wrapped.endChange()
     }
-    try flush(into: wrapped, atLeast: 1)
-    return try ChangeSorter(Self.keyed, sections: [0..<wrapped.count], of: wrapped, limits: limits, poll: poll)
+    return try wrapped.sorted(as: Self.keyed, limits: limits, poll: poll)
   }
 
   /// Folds the changes of each row.
@@ -143,12 +129,6 @@ private struct RowFolding {
     guard !change.isEmpty else { return }
     try output.add(change, at: place)
     change.removeAll(keepingCapacity: true)
-  }
-
-  private mutating func flush(into output: TemporaryBuffer, atLeast limit: Int) throws(ByteStreamError) {
-    guard writer.count >= limit else { return }
-    try output.write(writer.bytes)
-    writer.removeAll()
   }
 
   private static func copy(_ bytes: RawSpan, into array: inout [UInt8]) {

@@ -32,9 +32,8 @@ extension Changesets {
       previous = number
       if !reversal.holds(number) {
         if !keepsOrder(table),
-          let parts = try OperationParts(
-            ChangeSorter(table, sections: sections[number], of: changeset, limits: limits, poll: poll), of: table,
-            .equalKeysUnlessReplaced, like: changeset, poll: poll)
+          let parts = try ChangeSorter(table, sections: sections[number], of: changeset, limits: limits, poll: poll)
+            .parts(of: table, .equalKeysUnlessReplaced, like: changeset, poll: poll)
         {
           for part in [parts.inserts, parts.updates, parts.deletes] {
             try invert(part, of: table, into: output, poll: poll)
@@ -55,14 +54,8 @@ extension Changesets {
     _ changes: TemporaryBuffer, of table: ChangesetTable, into output: TemporaryBuffer, poll: () throws -> Void
   ) throws {
     var inverter = ChangeInverter(table)
-    var stretches = ChangeStretches(0..<changes.count, of: table, in: ChangesetWindow(changes))
-    while try stretches.advance() {
-      try poll()
-      try stretches.window.withBytes { bytes in
-        while let change = stretches.next(in: bytes) {
-          try inverter.write(change, endingAt: stretches.changeEnd, in: bytes, to: output)
-        }
-      }
+    try changes.forEachChange(in: [0..<changes.count], of: table, poll: poll) { change, end, bytes in
+      try inverter.write(change, endingAt: end, in: bytes, to: output)
     }
     try inverter.flush(to: output)
   }

@@ -24,23 +24,17 @@ extension Changesets {
     for (number, table) in summary.tables.enumerated() {
       try changed.write(table.header)
       var inserts = ChangesetWriter()
-      for section in summary.sectionsByTable[number] {
-        guard table.updated > 0, deleted.has(table.table) else {
-          try changeset.forEachPiece(section) { try changed.write($0) }
-          continue
-        }
-        var stretches = ChangeStretches(section, of: table.table, in: ChangesetWindow(changeset))
-        while try stretches.advance() {
-          try stretches.window.withBytes { bytes in
-            while let change = stretches.next(in: bytes) {
-              if change.operation == .update, let row = deleted.row(updatedBy: change, of: table.table, in: bytes) {
-                inserts.append(encoded: row)
-                counts[table.table.name, default: 0] += 1
-              } else {
-                try changed.write(bytes.extracting(change.start..<stretches.changeEnd))
-              }
-            }
-          }
+      let sections = summary.sectionsByTable[number]
+      guard table.updated > 0, deleted.has(table.table) else {
+        for section in sections { try changeset.forEachPiece(section) { try changed.write($0) } }
+        continue
+      }
+      try changeset.forEachChange(in: sections, of: table.table) { change, end, bytes in
+        if change.operation == .update, let row = deleted.row(updatedBy: change, of: table.table, in: bytes) {
+          inserts.append(encoded: row)
+          counts[table.table.name, default: 0] += 1
+        } else {
+          try changed.write(bytes.extracting(change.start..<end))
         }
       }
       try changed.write(inserts.bytes)
@@ -66,17 +60,10 @@ private struct DeletedRows {
     let summary = try ChangesetSummary.of(changeset)
     for (number, table) in summary.tables.enumerated() where table.deleted > 0 && table.table.format == .changeset {
       var found = Table(columnCount: table.table.columnCount)
-      for section in summary.sectionsByTable[number] {
-        var stretches = ChangeStretches(section, of: table.table, in: ChangesetWindow(changeset))
-        while try stretches.advance() {
-          stretches.window.withBytes { bytes in
-            while let change = stretches.next(in: bytes) {
-              guard change.operation == .delete else { continue }
-              let key = Self.key(at: change.values, of: table.table, in: bytes)
-              found.rows[key] = bytes.array(change.values..<stretches.changeEnd)
-            }
-          }
-        }
+      let sections = summary.sectionsByTable[number]
+      try changeset.forEachChange(in: sections, of: table.table) { change, end, bytes in
+        guard change.operation == .delete else { return }
+        found.rows[Self.key(at: change.values, of: table.table, in: bytes)] = bytes.array(change.values..<end)
       }
       tables[table.table.name] = found
     }

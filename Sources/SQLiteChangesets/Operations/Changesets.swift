@@ -66,9 +66,7 @@ public enum Changesets {
     try body(output)
     return try output.allBytes()
   }
-}
 
-extension Changesets {
   /// Gives each change of a changeset to `body`, in order, wherever the changeset is stored.
   ///
   /// - Parameters:
@@ -122,9 +120,7 @@ extension Changesets {
       try output.write(bytes.extracting(change.range))
     }
   }
-}
 
-extension Changesets {
   /// Sorts a changeset or patchset of any size in bounded memory; see ``sorted(_:)``.
   ///
   /// - Parameters:
@@ -144,9 +140,8 @@ extension Changesets {
     var tablesInAuthorOrder: [ChangesetTable] = []
     for (table, sections) in zip(summary.tables, summary.sectionsByTable) {
       try output.write(table.header)
-      let parts = try OperationParts(
-        ChangeSorter(table.table, sections: sections, of: changeset, limits: limits, poll: poll), of: table.table,
-        .equalKeys, like: changeset, poll: poll)
+      let parts = try ChangeSorter(table.table, sections: sections, of: changeset, limits: limits, poll: poll)
+        .parts(of: table.table, .equalKeys, like: changeset, poll: poll)
       if let parts {
         for part in [parts.deletes, parts.updates, parts.inserts] { try output.write(contentsOf: part) }
       } else {
@@ -170,62 +165,62 @@ extension Changesets {
   package static func changesEachRowOnce(
     _ table: ChangesetTable, sections: [Range<Int>], of changeset: TemporaryBuffer
   ) throws -> Bool {
-    var sorter = try ChangeSorter(table, sections: sections, of: changeset)
-    var rows = SingleChanges(of: table, .equalKeysUnlessReplaced)
-    while try sorter.advance() {
-      rows.beginStretch()
-      let areSingle = sorter.bytes.withRawSpan { bytes in
-        while let change = sorter.next(in: bytes) {
-          guard rows.admits(change, in: bytes) else { return false }
-        }
-        return true
-      }
-      guard areSingle else { return false }
-    }
-    return true
+    try ChangeSorter(table, sections: sections, of: changeset)
+      .forEachSingle(of: table, .equalKeysUnlessReplaced) { _, _ in }
   }
 }
 
-/// The changes of one table by operation, each part in key order.
-struct OperationParts {
-  let deletes: TemporaryBuffer
-  let updates: TemporaryBuffer
-  let inserts: TemporaryBuffer
+extension ChangeSorter {
+  /// The changes of the table by operation, each part in key order.
+  typealias Parts = (deletes: TemporaryBuffer, updates: TemporaryBuffer, inserts: TemporaryBuffer)
 
-  /// Divides sorted changes; nil when some of them may depend on each other, so that their order must stay.
+  /// Divides the changes; nil when some of them may depend on each other, so that their order must stay.
   ///
   /// - Parameters:
-  ///   - sorter: The changes.
   ///   - rule: Which changes may depend on each other.
   ///   - source: The parts are kept as this buffer is.
   ///   - poll: Is called every few thousand changes. May throw to stop.
   /// - Throws: `ByteStreamError` when a temporary file cannot be read or written; whatever `poll` throws.
-  init?(
-    _ sorter: consuming ChangeSorter, of table: ChangesetTable, _ rule: SingleChanges.Rule,
-    like source: TemporaryBuffer, poll: () throws -> Void
-  ) throws {
-    (deletes, updates, inserts) = (source.makeEmpty(), source.makeEmpty(), source.makeEmpty())
-    var sorter = sorter
-    var rows = SingleChanges(of: table, rule)
+  consuming func parts(
+    of table: ChangesetTable, _ rule: SingleChanges.Rule, like source: TemporaryBuffer, poll: () throws -> Void
+  ) throws -> Parts? {
+    let parts = (deletes: source.makeEmpty(), updates: source.makeEmpty(), inserts: source.makeEmpty())
     let walk = ChangeWalk(0..<0, of: table)
+    let areSingle = try forEachSingle(of: table, rule, poll: poll) { change, bytes in
+      let part =
+        switch change.operation {
+        case .delete: parts.deletes
+        case .update: parts.updates
+        case .insert: parts.inserts
+        }
+      try part.write(bytes.extracting(change.start..<walk.end(of: change, in: bytes)))
+    }
+    return areSingle ? parts : nil
+  }
+
+  /// Gives each change to `body`, up to the first that may depend on another.
+  ///
+  /// - Returns: false where there is such a change.
+  @inline(__always)
+  fileprivate consuming func forEachSingle(
+    of table: ChangesetTable, _ rule: SingleChanges.Rule, poll: () throws -> Void = {},
+    _ body: (ChangePlace, RawSpan) throws -> Void
+  ) throws -> Bool {
+    var sorter = self
+    var rows = SingleChanges(of: table, rule)
     while try sorter.advance() {
       try poll()
       rows.beginStretch()
       let areSingle = try sorter.bytes.withRawSpan { bytes in
         while let change = sorter.next(in: bytes) {
           guard rows.admits(change, in: bytes) else { return false }
-          let part =
-            switch change.operation {
-            case .delete: deletes
-            case .update: updates
-            case .insert: inserts
-            }
-          try part.write(bytes.extracting(change.start..<walk.end(of: change, in: bytes)))
+          try body(change, bytes)
         }
         return true
       }
-      guard areSingle else { return nil }
+      guard areSingle else { return false }
     }
+    return true
   }
 }
 

@@ -4,36 +4,32 @@ import BuckiaBytes
 struct PlacedChanges {
   /// A place, and the change.
   private static let record = ChangesetTable(name: "", keyFlags: [1, 0])
-  /// How many bytes are gathered before they are written.
-  private static let writeBytes = 64 << 10
 
-  private let buffer: TemporaryBuffer
+  private var changes: SpooledChanges
   private let limits: ChangeSorter.Limits
-  private var writer = ChangesetWriter()
 
   /// - Parameters:
   ///   - source: The changes are kept as this buffer is.
   ///   - limits: How much is held in memory to sort them.
   init(like source: TemporaryBuffer, limits: ChangeSorter.Limits) {
-    buffer = source.makeEmpty()
+    changes = SpooledChanges(in: source.makeEmpty())
     self.limits = limits
   }
 
   /// Whether there are no changes.
-  var isEmpty: Bool { buffer.isEmpty && writer.count == 0 }
+  var isEmpty: Bool { changes.count == 0 }
 
   /// Adds a change. Those of one place stay in the order in which they are added.
   mutating func add(_ change: [UInt8], at place: Int64) throws(ByteStreamError) {
-    writer.beginChange(.insert)
-    writer.append(integer: place)
-    writer.append(blob: change)
-    try flush(atLeast: Self.writeBytes)
+    changes.writer.beginChange(.insert)
+    changes.writer.append(integer: place)
+    changes.writer.append(blob: change)
+    try changes.endChange()
   }
 
   /// Writes the changes in the order of their places.
   consuming func write(to output: TemporaryBuffer, poll: () throws -> Void) throws {
-    try flush(atLeast: 1)
-    var sorter = try ChangeSorter(Self.record, sections: [0..<buffer.count], of: buffer, limits: limits, poll: poll)
+    var sorter = try changes.sorted(as: Self.record, limits: limits, poll: poll)
     while try sorter.advance() {
       try poll()
       try sorter.bytes.withRawSpan { bytes in
@@ -44,11 +40,5 @@ struct PlacedChanges {
         }
       }
     }
-  }
-
-  private mutating func flush(atLeast limit: Int) throws(ByteStreamError) {
-    guard writer.count >= limit else { return }
-    try buffer.write(writer.bytes)
-    writer.removeAll()
   }
 }

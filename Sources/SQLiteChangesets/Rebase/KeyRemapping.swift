@@ -12,10 +12,7 @@ struct KeyRemapping {
   }
 
   /// A column that refers to the integer key of a table.
-  private struct Link {
-    let column: Int
-    let parent: Int
-  }
+  private typealias Link = (column: Int, parent: Int)
 
   private let sides: RebaseSides
   private let rules: [RebaseTable?]
@@ -48,7 +45,7 @@ struct KeyRemapping {
         guard let parent = sides.tables.firstIndex(where: { ASCIIName.matches($0.table.name, reference.parent) })
         else { return [] }
         return zip(reference.columns, reference.parentColumns).compactMap { column, parentColumn in
-          parentColumn == integerKeys[parent] ? Link(column: column, parent: parent) : nil
+          parentColumn == integerKeys[parent] ? (column, parent) : nil
         }
       }
     }
@@ -57,7 +54,7 @@ struct KeyRemapping {
     keyColumns = integerKeys.enumerated().map { table, column in
       direct[table].contains { $0.column == column } ? nil : column
     }
-    links = direct.map { $0.map { Link(column: $0.column, parent: Self.origin(of: $0.parent, integerKeys, direct)) } }
+    links = direct.map { $0.map { ($0.column, Self.origin(of: $0.parent, integerKeys, direct)) } }
     greatest = rules.map { $0?.greatestKey ?? 0 }
     try find(limits: limits, poll: poll)
   }
@@ -146,21 +143,13 @@ struct KeyRemapping {
       try output.write(table.header)
       var reader = ChangesetReader(at: 0, in: table.table)
       var writer = ChangesetWriter()
-      var stretches = ChangeStretches(0..<0, of: table.table, in: ChangesetWindow(table.local.changeset))
-      for section in table.local.sections {
-        stretches.begin(section)
-        while try stretches.advance() {
-          try poll()
-          try stretches.window.withBytes { bytes in
-            while let place = stretches.next(in: bytes) {
-              writer.removeAll()
-              reader.move(to: place.start)
-              guard let change = try RowChange(next: &reader, in: bytes) else { continue }
-              write(change, of: number, to: &writer, bytes)
-              try output.write(writer.bytes)
-            }
-          }
-        }
+      let local = table.local
+      try local.changeset.forEachChange(in: local.sections, of: table.table, poll: poll) { place, _, bytes in
+        writer.removeAll()
+        reader.move(to: place.start)
+        guard let change = try RowChange(next: &reader, in: bytes) else { return }
+        write(change, of: number, to: &writer, bytes)
+        try output.write(writer.bytes)
       }
     }
   }

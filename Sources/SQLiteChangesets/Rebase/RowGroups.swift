@@ -1,13 +1,7 @@
 import BuckiaBytes
 
-/// A change of a row as one side has it.
-struct SidedChange {
-  let change: RowChange
-  /// Where its bytes are.
-  let range: Range<Int>
-  /// Its place among the changes of its side.
-  let place: Int64
-}
+/// A change of a row as one side has it, where its bytes are, and its place among the changes of the side.
+typealias SidedChange = (change: RowChange, range: Range<Int>, place: Int64)
 
 /// All changes of one row: local and incoming ones, of one key or of keys that compare equal.
 struct RowGroup {
@@ -17,12 +11,8 @@ struct RowGroup {
   var incoming: [SidedChange] = []
 }
 
-/// The changes of one table in a changeset.
-struct TableChanges {
-  let changeset: TemporaryBuffer
-  /// The bytes of its sections.
-  let sections: [Range<Int>]
-}
+/// The changes of one table in a changeset: the bytes of its sections.
+typealias TableChanges = (changeset: TemporaryBuffer, sections: [Range<Int>])
 
 /// The local and incoming changes of a table, brought together by key.
 ///
@@ -30,14 +20,12 @@ struct TableChanges {
 struct RowGroups {
   /// The key, the side, the place of the change, and the change.
   private static let record = ChangesetTable(name: "", keyFlags: [1, 0, 0, 0])
-  private static let writeBytes = 64 << 10
   private static let localSide: Int64 = 1
 
   private let table: ChangesetTable
   private let rules: RebaseTable?
   private let limits: ChangeSorter.Limits
-  private let wrapped: TemporaryBuffer
-  private var writer = ChangesetWriter()
+  private var wrapped: SpooledChanges
   private var key: [UInt8] = []
 
   /// Wraps the changes.
@@ -56,34 +44,25 @@ struct RowGroups {
     self.table = table
     self.rules = rules
     self.limits = limits
-    wrapped = local.changeset.makeEmpty()
+    wrapped = SpooledChanges(in: local.changeset.makeEmpty())
     // Those of a key come in the order in which they are written here.
     if let incoming { try wrap(incoming, side: 0, poll: poll) }
     try wrap(local, side: Self.localSide, poll: poll)
-    try flush(atLeast: 1)
+    try wrapped.flush()
   }
 
   private mutating func wrap(_ changes: TableChanges, side: Int64, poll: () throws -> Void) throws {
     var place: Int64 = 0
     let layout = KeyLayout(table)
-    var stretches = ChangeStretches(0..<0, of: table, in: ChangesetWindow(changes.changeset))
-    for section in changes.sections {
-      stretches.begin(section)
-      while try stretches.advance() {
-        try poll()
-        try stretches.window.withBytes { bytes in
-          while let next = stretches.next(in: bytes) {
-            place += 1
-            setKey(of: next, endingAt: stretches.changeEnd, place, side, layout, in: bytes)
-            writer.beginChange(.insert)
-            writer.append(blob: key)
-            writer.append(integer: side)
-            writer.append(integer: place)
-            bytes.extracting(next.start..<stretches.changeEnd).withUnsafeBytes { writer.append(.blob, $0) }
-            try flush(atLeast: Self.writeBytes)
-          }
-        }
-      }
+    try changes.changeset.forEachChange(in: changes.sections, of: table, poll: poll) { next, end, bytes in
+      place += 1
+      setKey(of: next, endingAt: end, place, side, layout, in: bytes)
+      wrapped.writer.beginChange(.insert)
+      wrapped.writer.append(blob: key)
+      wrapped.writer.append(integer: side)
+      wrapped.writer.append(integer: place)
+      bytes.extracting(next.start..<end).withUnsafeBytes { wrapped.writer.append(.blob, $0) }
+      try wrapped.endChange()
     }
   }
 
@@ -105,18 +84,12 @@ struct RowGroups {
     }
   }
 
-  private mutating func flush(atLeast limit: Int) throws(ByteStreamError) {
-    guard writer.count >= limit else { return }
-    try wrapped.write(writer.bytes)
-    writer.removeAll()
-  }
-
   /// Gives the changes of one row after the other to `body`, in the order of their keys.
   ///
   /// - Throws: `ByteStreamError` when a temporary file cannot be read or written; whatever `poll` and `body` throw.
   func forEach(poll: () throws -> Void, _ body: (RowGroup, RawSpan) throws -> Void) throws {
     var sorter = try ChangeSorter(
-      Self.record, sections: [0..<wrapped.count], of: wrapped, limits: limits, poll: poll)
+      Self.record, sections: [0..<wrapped.buffer.count], of: wrapped.buffer, limits: limits, poll: poll)
     var reader = ChangesetReader(at: 0, in: table)
     while try sorter.advance() {
       try poll()
@@ -135,7 +108,7 @@ struct RowGroups {
             if let group { try body(group, bytes) }
             group = RowGroup(key: bytes.array(key))
           }
-          let sided = SidedChange(change: change, range: range, place: place)
+          let sided = (change: change, range: range, place: place)
           if side == Self.localSide { group?.local.append(sided) } else { group?.incoming.append(sided) }
         }
         if let group { try body(group, bytes) }
@@ -182,14 +155,14 @@ struct RebaseSides {
       }
       tables.append(
         Table(
-          table: entry.table, header: entry.header, local: TableChanges(changeset: mine, sections: sections),
-          incoming: place.map { TableChanges(changeset: theirs, sections: theirSections[$0]) }))
+          table: entry.table, header: entry.header, local: (mine, sections),
+          incoming: place.map { (theirs, theirSections[$0]) }))
     }
     for (place, entry) in theirSummary.tables.enumerated() where !isPaired[place] {
       tables.append(
         Table(
-          table: entry.table, header: entry.header, local: TableChanges(changeset: mine, sections: []),
-          incoming: TableChanges(changeset: theirs, sections: theirSections[place])))
+          table: entry.table, header: entry.header, local: (mine, []),
+          incoming: (theirs, theirSections[place])))
     }
     self.tables = tables
   }

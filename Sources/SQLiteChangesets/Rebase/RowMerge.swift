@@ -158,49 +158,39 @@ struct RowEdit {
   }
 }
 
-/// The changes that make one state of a row of another.
-struct RowTransition {
-  /// The row before and after; nil for none. What is not known is undefined.
-  let old: [ValueSlice]?
-  let new: [ValueSlice]?
-  let isIndirect: Bool
-
-  init(from old: [ValueSlice]?, to new: [ValueSlice]?, isIndirect: Bool) {
-    self.old = old
-    self.new = new
-    self.isIndirect = isIndirect
-  }
-
-  /// Writes nothing where the states are equal, a DELETE and an INSERT where the key becomes another that compares equal, else one
-  /// change.
-  func write(to writer: inout ChangesetWriter, in table: ChangesetTable, _ bytes: RawSpan) {
-    guard let old, let new else {
-      if let old { write(.delete, old, to: &writer, bytes) }
-      if let new { write(.insert, new, to: &writer, bytes) }
+extension ChangesetWriter {
+  /// Adds the changes that make one state of a row of another: nothing where the states are equal, a DELETE and an INSERT where the key
+  /// becomes another that compares equal, else one change.
+  ///
+  /// - Parameters:
+  ///   - old: The row before; nil for none. What is not known is undefined.
+  ///   - new: The row after, likewise.
+  mutating func append(
+    from old: [ValueSlice]?, to new: [ValueSlice]?, isIndirect: Bool, in table: ChangesetTable, _ bytes: RawSpan
+  ) {
+    let changed = Set(
+      (new ?? []).indices.filter { column in
+        guard let old, let value = new?[column], value.isDefined else { return false }
+        return !value.isIdentical(to: old[column], in: bytes, otherIn: bytes)
+      })
+    guard let old, let new, !changed.contains(where: { table.isKey($0) }) else {
+      if let old { append(.delete, old, isIndirect: isIndirect, bytes) }
+      if let new { append(.insert, new, isIndirect: isIndirect, bytes) }
       return
-    }
-    let changed = new.indices.filter {
-      new[$0].isDefined && !new[$0].isIdentical(to: old[$0], in: bytes, otherIn: bytes)
     }
     guard !changed.isEmpty else { return }
-    if changed.contains(where: { table.isKey($0) }) {
-      write(.delete, old, to: &writer, bytes)
-      write(.insert, new, to: &writer, bytes)
-      return
-    }
-    let isChanged = Set(changed)
-    writer.beginChange(.update, isIndirect: isIndirect)
+    beginChange(.update, isIndirect: isIndirect)
     for column in old.indices {
-      writer.append(table.isKey(column) || isChanged.contains(column) ? old[column] : .undefined, of: bytes)
+      append(table.isKey(column) || changed.contains(column) ? old[column] : .undefined, of: bytes)
     }
-    for column in new.indices { writer.append(isChanged.contains(column) ? new[column] : .undefined, of: bytes) }
+    for column in new.indices { append(changed.contains(column) ? new[column] : .undefined, of: bytes) }
   }
 
-  private func write(
-    _ operation: ChangeOperation, _ row: [ValueSlice], to writer: inout ChangesetWriter, _ bytes: RawSpan
+  private mutating func append(
+    _ operation: ChangeOperation, _ row: [ValueSlice], isIndirect: Bool, _ bytes: RawSpan
   ) {
-    writer.beginChange(operation, isIndirect: isIndirect)
-    for value in row { writer.append(value, of: bytes) }
+    beginChange(operation, isIndirect: isIndirect)
+    for value in row { append(value, of: bytes) }
   }
 }
 

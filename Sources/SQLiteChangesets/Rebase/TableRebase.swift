@@ -143,8 +143,8 @@ final class TableRebase {
         return
       }
       writer.removeAll()
-      RowTransition(from: row.merge.applied, to: row.merge.merged, isIndirect: row.local?.isIndirect ?? false)
-        .write(to: &writer, in: table, bytes)
+      writer.append(
+        from: row.merge.applied, to: row.merge.merged, isIndirect: row.local?.isIndirect ?? false, in: table, bytes)
       if writer.count > 0 { try output.add(writer.bytes, at: place) }
     }
     return conflicts

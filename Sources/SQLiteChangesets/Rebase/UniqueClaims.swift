@@ -4,7 +4,6 @@ import BuckiaBytes
 struct UniqueClaims {
   /// The constraint and its values, the row's key, and which sides have set them.
   private static let record = ChangesetTable(name: "", keyFlags: [1, 0, 0])
-  private static let writeBytes = 64 << 10
 
   private struct Sides: OptionSet {
     let rawValue: Int64
@@ -12,17 +11,16 @@ struct UniqueClaims {
     static let incoming = Sides(rawValue: 2)
   }
 
-  private struct Claim {
-    let key: [UInt8]
-    let sides: Sides
-  }
+  /// The key of a row, and the sides that have set the values.
+  private typealias Claim = (key: [UInt8], sides: Sides)
 
   /// The rows that have to give way, by key, with the columns that they lose.
   private(set) var losers: [[UInt8]: Set<Int>] = [:]
   private let rules: RebaseTable
+  /// For each constraint the collating sequences of its columns.
+  private let collations: [[RebaseTable.Collation]]
   private let limits: ChangeSorter.Limits
-  private let buffer: TemporaryBuffer
-  private var writer = ChangesetWriter()
+  private var records: SpooledChanges
   /// For each constraint, which sides have set columns of it.
   private var active: [Sides]
   /// The rows that share values, and nobody can say which of them is to give way: by key, the constraints.
@@ -30,8 +28,9 @@ struct UniqueClaims {
 
   init(_ rules: RebaseTable, like source: TemporaryBuffer, limits: ChangeSorter.Limits) {
     self.rules = rules
+    collations = rules.unique.map { $0.map(rules.collation) }
     self.limits = limits
-    buffer = source.makeEmpty()
+    records = SpooledChanges(in: source.makeEmpty())
     active = Array(repeating: [], count: rules.unique.count)
   }
 
@@ -41,12 +40,12 @@ struct UniqueClaims {
     for (constraint, columns) in rules.unique.enumerated() {
       let sides = Self.sides(of: row, columns, in: bytes)
       active[constraint].formUnion(sides)
-      guard let tuple = tuple(of: merged, columns, in: bytes) else { continue }
-      writer.beginChange(.insert)
-      writer.append(blob: withUnsafeBytes(of: UInt32(constraint).bigEndian) { Array($0) } + tuple)
-      writer.append(blob: row.key)
-      writer.append(integer: sides.rawValue)
-      try flush(atLeast: Self.writeBytes)
+      guard let tuple = merged.comparable(columns, collations[constraint], in: bytes) else { continue }
+      records.writer.beginChange(.insert)
+      records.writer.append(blob: withUnsafeBytes(of: UInt32(constraint).bigEndian) { Array($0) } + tuple)
+      records.writer.append(blob: row.key)
+      records.writer.append(integer: sides.rawValue)
+      try records.endChange()
     }
   }
 
@@ -57,20 +56,9 @@ struct UniqueClaims {
     return sides
   }
 
-  /// The values of a constraint; nil where one is not known, or NULL, which equals nothing.
-  private func tuple(of row: [ValueSlice], _ columns: [Int], in bytes: RawSpan) -> [UInt8]? {
-    var tuple: [UInt8] = []
-    for column in columns {
-      guard row.indices.contains(column), row[column].isDefined, row[column].kind != .null else { return nil }
-      row[column].appendComparable(rules.collation(of: column), in: bytes, to: &tuple)
-    }
-    return tuple
-  }
-
   /// Looks which rows share values, and decides who of them gives way.
   mutating func settle(_ policy: RebasePolicy, poll: () throws -> Void) throws {
-    try flush(atLeast: 1)
-    var sorter = try ChangeSorter(Self.record, sections: [0..<buffer.count], of: buffer, limits: limits, poll: poll)
+    var sorter = try records.sorted(as: Self.record, limits: limits, poll: poll)
     while try sorter.advance() {
       try poll()
       sorter.bytes.withRawSpan { bytes in
@@ -85,7 +73,7 @@ struct UniqueClaims {
             decide(claims, on: tuple, policy)
             (tuple, claims) = (next, [])
           }
-          claims.append(Claim(key: key, sides: sides))
+          claims.append((key, sides))
         }
         decide(claims, on: tuple, policy)
       }
@@ -120,12 +108,6 @@ struct UniqueClaims {
       else { return nil }
       return columns
     }
-  }
-
-  private mutating func flush(atLeast limit: Int) throws(ByteStreamError) {
-    guard writer.count >= limit else { return }
-    try buffer.write(writer.bytes)
-    writer.removeAll()
   }
 }
 
@@ -165,7 +147,7 @@ struct LostRows {
   mutating func add(_ row: [ValueSlice], of table: String, _ rules: RebaseTable?, in bytes: RawSpan) {
     let name = Self.folded(table)
     for target in values.keys where target.table == name {
-      guard let tuple = tuple(of: row, target.columns, target, in: bytes) else { continue }
+      guard let tuple = row.comparable(target.columns, collations[target] ?? [], in: bytes) else { continue }
       if values[target, default: []].insert(tuple).inserted { count += 1 }
     }
   }
@@ -173,19 +155,22 @@ struct LostRows {
   /// Whether a row refers to one that is left out.
   func contains(_ row: [ValueSlice], _ reference: RebaseTable.Reference, in bytes: RawSpan) -> Bool {
     let target = Target(table: Self.folded(reference.parent), columns: reference.parentColumns)
-    guard let lost = values[target], !lost.isEmpty, let tuple = tuple(of: row, reference.columns, target, in: bytes)
+    guard let lost = values[target], !lost.isEmpty,
+      let tuple = row.comparable(reference.columns, collations[target] ?? [], in: bytes)
     else { return false }
     return lost.contains(tuple)
   }
+}
 
-  /// The values of some columns as the parent compares them; nil where one is NULL or not known.
-  private func tuple(
-    of row: [ValueSlice], _ columns: [Int], _ target: Target, in bytes: RawSpan
+extension [ValueSlice] {
+  /// The values of some columns of a row as collating sequences compare them; nil where one is not known, or NULL, which equals nothing.
+  fileprivate func comparable(
+    _ columns: [Int], _ collations: [RebaseTable.Collation], in bytes: RawSpan
   ) -> [UInt8]? {
     var tuple: [UInt8] = []
-    for (column, collation) in zip(columns, collations[target] ?? []) {
-      guard row.indices.contains(column), row[column].isDefined, row[column].kind != .null else { return nil }
-      row[column].appendComparable(collation, in: bytes, to: &tuple)
+    for (column, collation) in zip(columns, collations) {
+      guard indices.contains(column), self[column].isDefined, self[column].kind != .null else { return nil }
+      self[column].appendComparable(collation, in: bytes, to: &tuple)
     }
     return tuple
   }

@@ -199,32 +199,47 @@ package final class ChangesetCursor {
   /// - Throws: `ChangesetError` when the changeset is damaged; `ByteStreamError`; whatever `body` throws.
   package func next<Result>(_ body: (Change, ChangesetReader, RawSpan) throws -> Result) throws -> Result? {
     while true {
-      if var stretches {
-        let found = try window.withBytes { bytes -> Result? in
-          guard let place = stretches.next(in: bytes) else { return nil }
-          reader.move(to: place.start)
-          guard let change = try reader.next(in: bytes) else { return nil }
-          return try body(change, reader, bytes)
-        }
-        self.stretches = stretches
-        if let found { return found }
-        if try stretches.advance() {
-          self.stretches = stretches
-          continue
-        }
-        section += 1
+      let found = try window.withBytes { bytes -> Result? in
+        guard let place = stretches?.next(in: bytes) else { return nil }
+        reader.move(to: place.start)
+        guard let change = try reader.next(in: bytes) else { return nil }
+        return try body(change, reader, bytes)
       }
+      if let found { return found }
+      if try stretches?.advance() == true { continue }
       guard section < summary.sections.count else { return nil }
       let next = summary.sections[section]
       let table = summary.tables[next.table].table
-      var first = ChangeStretches(next.changes, of: table, in: window)
+      stretches = ChangeStretches(next.changes, of: table, in: window)
       reader = ChangesetReader(at: 0, in: table)
-      guard try first.advance() else {
-        section += 1
-        stretches = nil
-        continue
+      section += 1
+    }
+  }
+}
+
+extension TemporaryBuffer {
+  /// Gives each change of some sections of one table, which have been checked, to `body`.
+  ///
+  /// - Parameters:
+  ///   - sections: The bytes of the sections, as a `ChangesetSummary` has found them.
+  ///   - table: The table.
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - body: Gets the place of a change, the offset behind it, and the bytes that both are in.
+  /// - Throws: `ByteStreamError` when the changes cannot be read; whatever `poll` and `body` throw.
+  @inline(__always)
+  func forEachChange(
+    in sections: [Range<Int>], of table: ChangesetTable, poll: () throws -> Void = {},
+    _ body: (ChangePlace, _ end: Int, RawSpan) throws -> Void
+  ) throws {
+    var stretches = ChangeStretches(0..<0, of: table, in: ChangesetWindow(self))
+    for section in sections {
+      stretches.begin(section)
+      while try stretches.advance() {
+        try poll()
+        try stretches.window.withBytes { bytes in
+          while let change = stretches.next(in: bytes) { try body(change, stretches.changeEnd, bytes) }
+        }
       }
-      stretches = first
     }
   }
 }

@@ -248,16 +248,9 @@ struct AbridgedChange {
   private(set) var bytes: [UInt8] = []
   /// How many bytes that is in the buffer.
   private(set) var sourceCount = 0
-  /// The long values, in their order.
-  private(set) var longValues: [LongValue] = []
-
-  /// A value of which only the beginning is kept.
-  struct LongValue {
-    /// Where the beginning of the payload is in `bytes`.
-    let kept: Range<Int>
-    /// Where the whole payload is in the buffer.
-    let source: Range<Int>
-  }
+  /// The values of which only the beginning is kept, in their order: where the beginning of the payload is in `bytes`, and where the whole
+  /// payload is in the buffer.
+  private(set) var longValues: [(kept: Range<Int>, source: Range<Int>)] = []
 
   private let source: TemporaryBuffer
   private let start: Int
@@ -370,7 +363,7 @@ struct AbridgedChange {
       writer.append(varint: UInt64(length))
       bytes += writer.bytes
       if length < count {
-        longValues.append(LongValue(kept: bytes.count..<bytes.count + length, source: payload))
+        longValues.append((bytes.count..<bytes.count + length, payload))
       }
       for _ in 0..<length { guard try copyByte() != nil else { return false } }
       sourceCount += count - length

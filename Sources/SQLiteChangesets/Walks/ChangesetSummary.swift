@@ -45,9 +45,9 @@ package struct ChangesetSummary: Equatable, Sendable {
       for column in keyKinds.indices { keyKinds[column].formUnion(other.keyKinds[column]) }
     }
 
-    fileprivate init(_ entry: TableDirectory.Entry) {
-      table = entry.table
-      header = entry.header
+    fileprivate init(_ table: ChangesetTable, header: [UInt8]) {
+      self.table = table
+      self.header = header
       keyKinds = Array(repeating: [], count: table.keyFlags.count { $0 != 0 })
     }
   }
@@ -142,7 +142,8 @@ package struct ChangesetSummary: Equatable, Sendable {
   /// Gathers a summary from a walk that someone else makes, for whoever wants to look at the changes too.
   package struct Builder {
     private var summary = ChangesetSummary()
-    private var directory = TableDirectory()
+    /// Where the tables stand in the summary, by the bytes of their names with ASCII letters in lower case: so SQLite tells them apart.
+    private var places: [[UInt8]: Int] = [:]
     private var place = 0
     private var keyColumns: [Int] = []
     private var key: KeyLayout?
@@ -219,20 +220,43 @@ package struct ChangesetSummary: Equatable, Sendable {
     private mutating func beginSection(
       _ change: Change, _ reader: ChangesetReader, in bytes: RawSpan
     ) throws(ChangesetError) {
-      guard let found = try directory.place(of: reader, in: bytes) else { return }
-      let table = directory.entries[found].table
-      if found == summary.tables.count { summary.tables.append(Table(directory.entries[found])) }
+      guard let header = reader.table else { return }
+      place = try place(of: header, reader, in: bytes)
+      let table = summary.tables[place].table
       guard summary.sections.count < ChangesetLimits.sections else {
         throw ChangesetError(
           .tooManySections, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
       }
-      place = found
       keyColumns = table.keyFlags.indices.filter { table.isKey($0) }
       key = KeyLayout(table)
       previous = nil
       let base = offset + reader.base
       let start = base + change.range.lowerBound
-      summary.sections.append(Section(table: found, changes: start..<start))
+      summary.sections.append(Section(table: place, changes: start..<start))
+    }
+
+    /// The place of a table, which is added if it is new.
+    ///
+    /// - Throws: `ChangesetError`: `mixedFormats`, or `incompatibleTables` when an earlier section had other columns or
+    ///   another key. Key flags count as yes or no: SQLite versions differ in what else they write there.
+    private mutating func place(
+      of table: ChangesetTable, _ reader: ChangesetReader, in bytes: RawSpan
+    ) throws(ChangesetError) -> Int {
+      func failure(_ code: ChangesetError.Code) -> ChangesetError {
+        ChangesetError(code, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
+      }
+      if let format = summary.format, format != table.format { throw failure(.mixedFormats) }
+      let name = bytes.array(reader.nameRange).map(ASCIIName.folded)
+      if let known = places[name] {
+        let flags = summary.tables[known].table.keyFlags
+        guard flags.elementsEqual(table.keyFlags, by: { ($0 != 0) == ($1 != 0) }) else {
+          throw failure(.incompatibleTables)
+        }
+        return known
+      }
+      places[name] = summary.tables.count
+      summary.tables.append(Table(table, header: bytes.array(reader.headerRange)))
+      return summary.tables.count - 1
     }
 
     /// The summary of what has been added so far; its `byteCount` is 0.
@@ -269,43 +293,4 @@ package struct ValueKinds: OptionSet, Sendable {
   package static let text = ValueKinds(.text)
   /// Blobs.
   package static let blob = ValueKinds(.blob)
-}
-
-/// The tables of one or more changesets by name, in order of first appearance.
-///
-/// Names are told apart as SQLite does it: byte by byte, except that ASCII letters match whatever their case. A table
-/// may open several sections, all of which must agree about its columns and key.
-struct TableDirectory: Sendable {
-  struct Entry: Sendable {
-    /// The table as its first header describes it.
-    let table: ChangesetTable
-    /// The bytes of that header.
-    let header: [UInt8]
-  }
-
-  private(set) var entries: [Entry] = []
-  private var places: [[UInt8]: Int] = [:]
-
-  /// The place in `entries` of the table whose changes `reader` has come to, made when it is new.
-  ///
-  /// - Throws: `ChangesetError`: `mixedFormats`, or `incompatibleTables` when an earlier section had other columns or
-  ///   another key. Key flags count as yes or no: SQLite versions differ in what else they write there.
-  mutating func place(of reader: ChangesetReader, in bytes: RawSpan) throws(ChangesetError) -> Int? {
-    guard let table = reader.table else { return nil }
-    let name = bytes.array(reader.nameRange).map(ASCIIName.folded)
-    if let first = entries.first, first.table.format != table.format {
-      throw ChangesetError(.mixedFormats, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
-    }
-    if let place = places[name] {
-      let known = entries[place].table
-      guard known.keyFlags.elementsEqual(table.keyFlags, by: { ($0 != 0) == ($1 != 0) }) else {
-        throw ChangesetError(
-          .incompatibleTables, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
-      }
-      return place
-    }
-    places[name] = entries.count
-    entries.append(Entry(table: table, header: bytes.array(reader.headerRange)))
-    return entries.count - 1
-  }
 }

@@ -96,8 +96,7 @@ package struct SchemaAdoption: Sendable {
         throw Self.refusal(statement, "here that is the name of the \(taken.subject)")
       }
       guard statement.kind == .table, schema.entry(named: statement.name) == nil else { continue }
-      let module = "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)"
-      if try schema.connection.integer(module, binding: [statement.name.text]) != nil {
+      if try schema.hasModule(named: statement.name.text) {
         throw Self.refusal(statement, "it would hide a module of that name")
       }
     }
@@ -318,12 +317,10 @@ package final class AdoptionRun {
   /// Whether a table is defined as a statement says.
   private func isMade(by statement: SchemaStatement) throws -> Bool {
     let query = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
-    var found = false
-    try connection.forEachRow(of: query, binding: [statement.name.text]) { row in
+    return try connection.rows(of: query, statement.name.text) { row in
       let name = row.text(at: 0) ?? ""
-      found = SchemaStatement(.table, name: name, table: name, sql: row.text(at: 1) ?? "")
+      return SchemaStatement(.table, name: name, table: name, sql: row.text(at: 1) ?? "")
         .equalsIgnoringWhiteSpace(statement)
-    }
-    return found
+    } == [true]
   }
 }

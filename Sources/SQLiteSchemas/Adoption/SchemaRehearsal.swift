@@ -35,7 +35,7 @@ package struct SchemaRehearsal: Sendable {
   ) throws {
     self.statements = statements
     policy = StatementPolicy(of: statements, allowing: functions)
-    if let reason = ViewNesting(statements).refusal { throw Self.refusal(reason) }
+    if let reason = ViewNesting(statements).refusal { throw ReplicationError(.refusedDefinition, reason) }
     let connection = try SQLiteConnection(opening: ":memory:", as: .create, with: library)
     // What only the author's program has is known by its name here.
     try connection.readThroughUnknownCollations()
@@ -74,8 +74,6 @@ package struct SchemaRehearsal: Sendable {
       .filter { !$0.isEmpty && $0.utf8.count < 256 }
   }
 
-  private static func refusal(_ reason: String) -> ReplicationError { ReplicationError(.refusedDefinition, reason) }
-
   private func refusal(_ statement: SchemaStatement, _ reason: String) -> ReplicationError {
     ReplicationError(
       .refusedDefinition, "the author's \(statement.subject) is refused: \(reason)", table: statement.table.text,
@@ -95,13 +93,10 @@ package struct SchemaRehearsal: Sendable {
       }
     }
     let query = "SELECT type, tbl_name, sql FROM main.sqlite_schema WHERE name = ?1 AND type = ?2"
-    var isStoredAlike = false
-    try connection.forEachRow(of: query, binding: [statement.name.text, statement.kind.rawValue]) { row in
-      isStoredAlike =
-        TableName(row.text(at: 1) ?? "") == statement.table
-        && row.textBytes(at: 2).elementsEqual(statement.sql.utf8)
+    let isStoredAlike = try connection.rows(of: query, statement.name.text, statement.kind.rawValue) { row in
+      TableName(row.text(at: 1) ?? "") == statement.table && row.textBytes(at: 2).elementsEqual(statement.sql.utf8)
     }
-    guard isStoredAlike else { throw refusal(statement, "SQLite understands something else by it") }
+    guard isStoredAlike == [true] else { throw refusal(statement, "SQLite understands something else by it") }
   }
 
   /// Refuses a table that a module would take for one of its own.
@@ -128,8 +123,8 @@ package struct SchemaRehearsal: Sendable {
       try prepare(["SELECT * FROM main.\(statement.name.quoted)"], using: statement, on: connection)
     }
     for statement in used where statement.kind == .table {
-      let writes = try Writes(to: statement.name, isView: false, on: connection)
-      try prepare(writes.all, using: statement, on: connection)
+      let writes = try Self.writes(to: statement.name, isView: false, on: connection)
+      try prepare([writes.insert, writes.update, writes.delete] + writes.defaults, using: statement, on: connection)
     }
   }
 
@@ -137,8 +132,14 @@ package struct SchemaRehearsal: Sendable {
   private func fire(_ statement: SchemaStatement, on connection: borrowing SQLiteConnection) throws {
     guard let trigger = TriggerDefinition(parsing: statement.sql) else { return }
     let isView = statements.contains { $0.kind == .view && $0.name == statement.table }
-    let writes = try Writes(to: statement.table, isView: isView, on: connection)
-    try prepare([writes[trigger.event]], using: statement, on: connection)
+    let writes = try Self.writes(to: statement.table, isView: isView, on: connection)
+    let write =
+      switch trigger.event {
+      case .insert: writes.insert
+      case .update: writes.update
+      case .delete: writes.delete
+      }
+    try prepare([write], using: statement, on: connection)
   }
 
   private func prepare(
@@ -151,42 +152,25 @@ package struct SchemaRehearsal: Sendable {
     }
   }
 
-  /// Statements that write a table or view in every way.
-  private struct Writes {
-    private let insert: String
-    private let update: String
-    private let delete: String
-    private var defaults: [String] = []
-
-    /// All of them, and what the defaults compute.
-    var all: [String] { [insert, update, delete] + defaults }
-
-    subscript(event: TriggerDefinition.Event) -> String {
-      switch event {
-      case .insert: insert
-      case .update: update
-      case .delete: delete
-      }
+  /// Statements that write a table or view in every way, and what its defaults compute.
+  private static func writes(
+    to target: TableName, isView: Bool, on connection: borrowing SQLiteConnection
+  ) throws -> (insert: String, update: String, delete: String, defaults: [String]) {
+    var columns: [String] = []
+    var defaults: [String] = []
+    let query = "SELECT name, dflt_value FROM pragma_table_xinfo(?1, 'main') WHERE hidden = 0"
+    try connection.forEachRow(of: query, binding: [target.text]) { row in
+      columns.append(SQLText.identifier(row.text(at: 0) ?? ""))
+      // About what a default calls, SQLite asks only outside of its table.
+      let value = row.text(at: 1) ?? ""
+      if !SQLReferences(of: value).functions.isEmpty { defaults.append("SELECT \(value)") }
     }
-
-    init(to target: TableName, isView: Bool, on connection: borrowing SQLiteConnection) throws {
-      var columns: [String] = []
-      var defaults: [String] = []
-      let query = "SELECT name, dflt_value FROM pragma_table_xinfo(?1, 'main') WHERE hidden = 0"
-      try connection.forEachRow(of: query, binding: [target.text]) { row in
-        columns.append(SQLText.identifier(row.text(at: 0) ?? ""))
-        // About what a default calls, SQLite asks only outside of its table.
-        let value = row.text(at: 1) ?? ""
-        if !SQLReferences(of: value).functions.isEmpty { defaults.append("SELECT \(value)") }
-      }
-      self.defaults = defaults
-      let name = "main.\(target.quoted)"
-      let values = columns.map { _ in "NULL" }.joined(separator: ", ")
-      insert =
-        "INSERT INTO \(name)" + (isView ? "(\(columns.joined(separator: ", "))) VALUES (\(values))" : " DEFAULT VALUES")
-      update = "UPDATE \(name) SET \(columns.map { "\($0) = \($0)" }.joined(separator: ", "))"
-      delete = "DELETE FROM \(name)"
-    }
+    let name = "main.\(target.quoted)"
+    let values = columns.map { _ in "NULL" }.joined(separator: ", ")
+    return (
+      "INSERT INTO \(name)" + (isView ? "(\(columns.joined(separator: ", "))) VALUES (\(values))" : " DEFAULT VALUES"),
+      "UPDATE \(name) SET \(columns.map { "\($0) = \($0)" }.joined(separator: ", "))", "DELETE FROM \(name)", defaults
+    )
   }
 }
 
@@ -251,12 +235,8 @@ struct StatementPolicy: Sendable {
 
   /// Why the arguments of a virtual table are refused; nil when they are fine. Options such as `content` name tables in quotes.
   static func refusal(ofArguments table: VirtualTableDefinition) -> String? {
-    for argument in table.arguments {
-      for name in SQLReferences(of: argument).names {
-        if !name.text.isEmpty, let reason = name.refusal { return reason }
-      }
-    }
-    return nil
+    let names = table.arguments.lazy.flatMap { SQLReferences(of: $0).names }
+    return names.filter { !$0.text.isEmpty }.compactMap(\.refusal).first
   }
 }
 

@@ -8,21 +8,15 @@ import SQLiteConnections
 /// meanwhile (``SQLiteConnection/withPlainTableRenames(_:)``): no view, trigger or foreign key is then rewritten to follow the old
 /// table. Indexes and triggers of the table, those of TEMP included, are made again by their own statements.
 struct TableRebuild: Sendable {
-  /// Where the values of a column come from.
-  enum Source: Sendable {
-    case column(String)
-    /// What rows that were there get in a new column, as the author's comparison assumes it.
-    case literal(String)
-  }
-
   /// The author's statement.
   let statement: SchemaStatement
   /// The table as the author has it.
   private let definition: TableDefinition
   /// The table as it is here.
   private let local: TableDefinition
-  /// For each column of `definition`.
-  private let sources: [Source]
+  /// For each column of `definition` what its values come from, as SQL: a column of the old table, or the literal that rows which were
+  /// there get in a new column, as the author's comparison assumes it.
+  private let sources: [(sql: String, isColumn: Bool)]
 
   /// The name of the old table meanwhile.
   private static let oldName = "main.buckia_replaced"
@@ -43,9 +37,9 @@ struct TableRebuild: Sendable {
       let others = renames.otherNames(of: column.name, in: TableName(definition.name)).lazy.filter { names[$0] == nil }
       if let place = localNames[column.name] ?? others.compactMap({ localNames[$0] }).first {
         kept.insert(place)
-        return .column(local.columns[place].name)
+        return (SQLText.identifier(local.columns[place].name), true)
       }
-      return .literal(try AddedColumnValue.literal(of: column, isStrict: definition.isStrict))
+      return (try AddedColumnValue.literal(of: column, isStrict: definition.isStrict), false)
     }
     for (place, column) in local.columns.enumerated() where !kept.contains(place) {
       guard knownColumns?.column(named: column.name) != nil else {
@@ -61,7 +55,7 @@ struct TableRebuild: Sendable {
     statement = other.statement
     definition = other.definition
     self.local = local
-    sources = other.definition.columns.map { .column($0.name) }
+    sources = other.definition.columns.map { (SQLText.identifier($0.name), true) }
   }
 
   /// What it does, for people.
@@ -80,16 +74,11 @@ struct TableRebuild: Sendable {
     if try attempt(statement.sql, dependents, counter, on: connection) == nil { return nil }
     let sql = relaxedDefinition.createStatement(siblings: [])
     if let failure = try attempt(sql, dependents.withoutIndexes, nil, on: connection) { throw failure }
-    return Rest(indexes: dependents.indexes, counter: counter)
+    return (dependents.indexes, counter)
   }
 
-  /// What is left to do for a table whose rows did not fit yet.
-  struct Rest {
-    /// What the table's indexes are made with.
-    var indexes: [SchemaStatement]
-    /// The counter of AUTOINCREMENT.
-    fileprivate let counter: Int64?
-  }
+  /// What is left to do for a table whose rows did not fit yet: what its indexes are made with, and the counter of AUTOINCREMENT.
+  typealias Rest = (indexes: [SchemaStatement], counter: Int64?)
 
   /// Gives a table that ``run(on:)`` has left without constraints those of its author.
   ///
@@ -134,7 +123,7 @@ struct TableRebuild: Sendable {
     try connection.execute(sql)
     if let failure = try refusalOfNullKey(making: sql, on: connection) { return failure }
     do throws(SQLiteError) {
-      try connection.execute(copying)
+      try connection.execute(copying())
     } catch {
       guard error.isAboutTheStatement else { throw error }
       return try refusal(of: error, on: connection)
@@ -144,16 +133,9 @@ struct TableRebuild: Sendable {
     return try dependents.make(on: connection)
   }
 
-  private var copying: String { copying(where: nil) }
-
-  private func copying(where condition: String?) -> String {
+  private func copying(where condition: String? = nil) -> String {
     var targets = definition.columns.map { SQLText.identifier($0.name) }
-    var values = sources.map { source in
-      switch source {
-      case .column(let name): SQLText.identifier(name)
-      case .literal(let literal): literal
-      }
-    }
+    var values = sources.map(\.sql)
     if let rowIDs {
       targets.append(rowIDs.target)
       values.append(rowIDs.source)
@@ -185,8 +167,8 @@ struct TableRebuild: Sendable {
     making sql: String, on connection: borrowing SQLiteConnection
   ) throws -> ReplicationError? {
     guard sql.utf8.elementsEqual(statement.sql.utf8), let place = rowIDColumn(of: definition),
-      case .column(let name) = sources[place],
-      try connection.integer("SELECT 1 FROM \(Self.oldName) WHERE \(SQLText.identifier(name)) IS NULL LIMIT 1") != nil
+      sources[place].isColumn,
+      try connection.integer("SELECT 1 FROM \(Self.oldName) WHERE \(sources[place].sql) IS NULL LIMIT 1") != nil
     else { return nil }
     return refusal("NULL in the primary key \(definition.columns[place].name)")
   }
@@ -273,22 +255,13 @@ struct TableDependents {
       SELECT type, name, tbl_name, sql FROM main.sqlite_schema
       WHERE tbl_name = ?1 COLLATE NOCASE AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY rowid
       """
-    var found: [SchemaStatement] = []
-    try connection.forEachRow(of: query, binding: [table.text]) { row in
-      guard let kind = SchemaStatement.Kind(rawValue: row.text(at: 0) ?? "") else { return }
-      found.append(
-        SchemaStatement(kind, name: row.text(at: 1) ?? "", table: row.text(at: 2) ?? "", sql: row.text(at: 3) ?? ""))
-    }
-    present = found
-    wanted = found
-    var triggers: [(String, String)] = []
+    present = try connection.rows(of: query, table.text) { SchemaStatement($0) }.compactMap { $0 }
+    wanted = present
     let ofTemporary = "SELECT name, sql FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE"
-    try connection.forEachRow(of: ofTemporary, binding: [table.text]) { row in
+    temporary = try connection.rows(of: ofTemporary, table.text) { row in
       // SQLite stores it without the word TEMP.
-      let sql = row.text(at: 1) ?? ""
-      triggers.append((row.text(at: 0) ?? "", "CREATE TEMP \(sql.dropFirst("CREATE ".count))"))
+      (row.text(at: 0) ?? "", "CREATE TEMP \((row.text(at: 1) ?? "").dropFirst("CREATE ".count))")
     }
-    temporary = triggers
   }
 
   /// The indexes among them.
@@ -321,12 +294,7 @@ struct TableDependents {
   ///   is gone.
   func make(on connection: borrowing SQLiteConnection) throws -> ReplicationError? {
     for statement in wanted {
-      do throws(SQLiteError) {
-        try connection.execute(statement.sql)
-      } catch {
-        guard error.isAboutTheStatement else { throw error }
-        return refusal(statement, error.message)
-      }
+      if let reason = try connection.failure(ofRunning: statement.sql) { return refusal(statement, reason) }
     }
     for trigger in temporary { try connection.execute(trigger.sql) }
     return nil

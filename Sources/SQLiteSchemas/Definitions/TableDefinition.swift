@@ -208,9 +208,7 @@ package struct TableDefinition: Equatable, Sendable {
   package func column(named name: String) -> Int? {
     columns.firstIndex { ASCIIName.matches($0.name, name) }
   }
-}
 
-extension TableDefinition {
   /// Removes a column that is not part of the key, and adjusts the indexes into `columns`.
   package mutating func removeColumn(named name: String) {
     guard let removed = column(named: name), !primaryKey.contains(removed) else { return }

@@ -33,6 +33,36 @@ package enum VirtualModule: Equatable, Sendable {
     default: []
     }
   }
+
+  /// Interprets the arguments of a CREATE VIRTUAL TABLE statement.
+  ///
+  /// - Parameters:
+  ///   - definition: The statement.
+  ///   - columns: The names of the table's columns in SQLite, without hidden ones.
+  /// - Returns: nil when rows of the table are not replicated.
+  package init?(_ definition: VirtualTableDefinition, columns: [String]) {
+    let module = ASCIIName.folded(definition.module)
+    if let kind = SpatialIndex.Kind(rawValue: module) {
+      let coordinates = definition.arguments.dropFirst().prefix { !$0.utf8.starts(with: [UInt8(ascii: "+")]) }.count
+      guard SpatialIndex.coordinateCounts.contains(coordinates), columns.count == definition.arguments.count else {
+        return nil
+      }
+      self = .spatial(SpatialIndex(kind: kind, coordinates: coordinates))
+    } else if module == FullTextIndex.moduleName {
+      self = .fullText(FullTextIndex(definition, columns: columns))
+    } else {
+      return nil
+    }
+  }
+
+  /// The declared type of an auxiliary column of an R-tree, which SQLite ignores.
+  ///
+  /// - Parameter argument: The argument, of the form `+name type`.
+  package static func auxiliaryType(in argument: String) -> String {
+    let tokens = SQLTokens(argument)
+    guard tokens.isMark("+", at: 0), tokens.count > 2 else { return "" }
+    return tokens.text(of: 2..<tokens.count)
+  }
 }
 
 /// The parameters of an R-tree. Its columns are the key, the coordinates and the auxiliary columns, in this order.
@@ -59,6 +89,15 @@ package struct SpatialIndex: Equatable, Sendable {
   /// Two coordinates for each of one to five dimensions.
   static let coordinateCounts: Set<Int> = [2, 4, 6, 8, 10]
   static let auxiliaryLimit = 100
+
+  fileprivate func arguments(for columns: [ColumnDefinition]) -> [String] {
+    columns.enumerated().map { place, column in
+      let name = SQLText.identifier(column.name)
+      guard place > coordinates else { return name }
+      let type = column.safeType
+      return "+\(name)\(type.isEmpty ? "" : " \(type)")"
+    }
+  }
 }
 
 /// The parameters of a full-text table.
@@ -75,6 +114,26 @@ package struct FullTextIndex: Equatable, Sendable {
   package init(unindexed: [Int] = [], options: FullTextOptions? = FullTextOptions()) {
     self.unindexed = unindexed
     self.options = options
+  }
+
+  fileprivate init(_ definition: VirtualTableDefinition, columns: [String]) {
+    var unindexed: [Int] = []
+    var names: [String] = []
+    var options: FullTextOptions? = FullTextOptions()
+    for argument in definition.arguments {
+      if let option = VirtualTableDefinition.FullTextArgument(argument) {
+        options = options?.adding(option)
+        continue
+      }
+      let tokens = SQLTokens(argument)
+      if tokens.isWord("unindexed", at: 1) { unindexed.append(names.count) }
+      names.append(tokens.name(at: 0) ?? "")
+    }
+    guard names.elementsEqual(columns, by: { $0.utf8.elementsEqual($1.utf8) }) else {
+      self.init(options: nil)
+      return
+    }
+    self.init(unindexed: unindexed, options: options?.refusal == nil ? options : nil)
   }
 }
 
@@ -113,6 +172,46 @@ package struct FullTextOptions: Equatable, Sendable {
       return "its prefix lengths are none that SQLite allows"
     }
     return tokenizer?.refusal
+  }
+
+  /// The options with another one added; nil when a diff cannot contain that one.
+  fileprivate func adding(_ option: VirtualTableDefinition.FullTextArgument) -> FullTextOptions? {
+    var options = self
+    if option.isOption("prefix") {
+      for length in option.value.split(whereSeparator: { $0 == " " || $0 == "," }) {
+        guard let number = Int(length) else { return nil }
+        options.prefixes.append(number)
+      }
+    } else if option.isOption("tokenize") {
+      guard let tokenizer = FullTextTokenizer(words: option.value) else { return nil }
+      options.tokenizer = tokenizer
+    } else if option.isOption("content") || option.isOption("content_rowid") {
+      // The table stores its own content, so these two have no effect.
+      return options
+    } else if option.isOption("columnsize") {
+      guard ["0", "1"].contains(option.value) else { return nil }
+      options.hasColumnSizes = option.value == "1"
+    } else if option.isOption("detail") {
+      let value = ASCIIName.folded(option.value)
+      guard !value.isEmpty, let detail = Detail.allCases.first(where: { "\($0.rawValue)s".hasPrefix(value) }) else {
+        return nil
+      }
+      options.detail = detail
+    } else {
+      return nil
+    }
+    return options
+  }
+
+  fileprivate var arguments: [String] {
+    var arguments: [String] = []
+    if let tokenizer { arguments.append("tokenize = \(SQLText.literal(tokenizer.words))") }
+    if !prefixes.isEmpty {
+      arguments.append("prefix = \(SQLText.literal(prefixes.map(String.init).joined(separator: " ")))")
+    }
+    if detail != .full { arguments.append("detail = \(detail.rawValue)") }
+    if !hasColumnSizes { arguments.append("columnsize = 0") }
+    return arguments
   }
 }
 
@@ -179,6 +278,36 @@ package struct FullTextTokenizer: Equatable, Sendable {
     case .trigram: [.caseSensitive]
     }
   }
+
+  /// Parses the value of the option `tokenize`: words, some of them in single quotes.
+  fileprivate init?(words text: String) {
+    let tokens = SQLTokens(text)
+    var words: [String] = []
+    for index in 0..<tokens.count {
+      guard let word = tokens.tokenizerWord(at: index) else { return nil }
+      words.append(word)
+    }
+    var rest = words[...]
+    let stems = rest.first.map(ASCIIName.folded) == "porter"
+    if stems { rest = rest.dropFirst() }
+    guard let kind = Kind(rawValue: rest.first.map(ASCIIName.folded) ?? Kind.unicode61.rawValue), !words.isEmpty else {
+      return nil
+    }
+    rest = rest.dropFirst()
+    guard rest.count.isMultiple(of: 2) else { return nil }
+    var options: [Option] = []
+    while let name = rest.popFirst(), let value = rest.popFirst() {
+      guard let known = OptionName(rawValue: ASCIIName.folded(name)) else { return nil }
+      options.append(Option(known, value))
+    }
+    self.init(kind, stems: stems, options: options)
+  }
+
+  /// The value of the option `tokenize`: words, with the values of the tokenizer's options in quotes.
+  fileprivate var words: String {
+    let options = options.flatMap { [$0.name.rawValue, SQLText.literal($0.value)] }
+    return ((stems ? ["porter"] : []) + [kind.rawValue] + options).joined(separator: " ")
+  }
 }
 
 extension FullTextTokenizer.Option {
@@ -198,38 +327,6 @@ extension FullTextTokenizer.Option {
               || word.elementsEqual("LC".utf8))
         }
     }
-  }
-}
-
-extension VirtualModule {
-  /// Interprets the arguments of a CREATE VIRTUAL TABLE statement.
-  ///
-  /// - Parameters:
-  ///   - definition: The statement.
-  ///   - columns: The names of the table's columns in SQLite, without hidden ones.
-  /// - Returns: nil when rows of the table are not replicated.
-  package init?(_ definition: VirtualTableDefinition, columns: [String]) {
-    let module = ASCIIName.folded(definition.module)
-    if let kind = SpatialIndex.Kind(rawValue: module) {
-      let coordinates = definition.arguments.dropFirst().prefix { !$0.utf8.starts(with: [UInt8(ascii: "+")]) }.count
-      guard SpatialIndex.coordinateCounts.contains(coordinates), columns.count == definition.arguments.count else {
-        return nil
-      }
-      self = .spatial(SpatialIndex(kind: kind, coordinates: coordinates))
-    } else if module == FullTextIndex.moduleName {
-      self = .fullText(FullTextIndex(definition, columns: columns))
-    } else {
-      return nil
-    }
-  }
-
-  /// The declared type of an auxiliary column of an R-tree, which SQLite ignores.
-  ///
-  /// - Parameter argument: The argument, of the form `+name type`.
-  package static func auxiliaryType(in argument: String) -> String {
-    let tokens = SQLTokens(argument)
-    guard tokens.isMark("+", at: 0), tokens.count > 2 else { return "" }
-    return tokens.text(of: 2..<tokens.count)
   }
 }
 
@@ -261,85 +358,6 @@ extension VirtualTableDefinition {
   }
 }
 
-extension FullTextIndex {
-  fileprivate init(_ definition: VirtualTableDefinition, columns: [String]) {
-    var unindexed: [Int] = []
-    var names: [String] = []
-    var options: FullTextOptions? = FullTextOptions()
-    for argument in definition.arguments {
-      if let option = VirtualTableDefinition.FullTextArgument(argument) {
-        options = options?.adding(option)
-        continue
-      }
-      let tokens = SQLTokens(argument)
-      if tokens.isWord("unindexed", at: 1) { unindexed.append(names.count) }
-      names.append(tokens.name(at: 0) ?? "")
-    }
-    guard names.elementsEqual(columns, by: { $0.utf8.elementsEqual($1.utf8) }) else {
-      self.init(options: nil)
-      return
-    }
-    self.init(unindexed: unindexed, options: options?.refusal == nil ? options : nil)
-  }
-}
-
-extension FullTextOptions {
-  /// The options with another one added; nil when a diff cannot contain that one.
-  fileprivate func adding(_ option: VirtualTableDefinition.FullTextArgument) -> FullTextOptions? {
-    var options = self
-    if option.isOption("prefix") {
-      for length in option.value.split(whereSeparator: { $0 == " " || $0 == "," }) {
-        guard let number = Int(length) else { return nil }
-        options.prefixes.append(number)
-      }
-    } else if option.isOption("tokenize") {
-      guard let tokenizer = FullTextTokenizer(words: option.value) else { return nil }
-      options.tokenizer = tokenizer
-    } else if option.isOption("content") || option.isOption("content_rowid") {
-      // The table stores its own content, so these two have no effect.
-      return options
-    } else if option.isOption("columnsize") {
-      guard ["0", "1"].contains(option.value) else { return nil }
-      options.hasColumnSizes = option.value == "1"
-    } else if option.isOption("detail") {
-      let value = ASCIIName.folded(option.value)
-      guard !value.isEmpty, let detail = Detail.allCases.first(where: { "\($0.rawValue)s".hasPrefix(value) }) else {
-        return nil
-      }
-      options.detail = detail
-    } else {
-      return nil
-    }
-    return options
-  }
-}
-
-extension FullTextTokenizer {
-  /// Parses the value of the option `tokenize`: words, some of them in single quotes.
-  fileprivate init?(words text: String) {
-    let tokens = SQLTokens(text)
-    var words: [String] = []
-    for index in 0..<tokens.count {
-      guard let word = tokens.tokenizerWord(at: index) else { return nil }
-      words.append(word)
-    }
-    var rest = words[...]
-    let stems = rest.first.map(ASCIIName.folded) == "porter"
-    if stems { rest = rest.dropFirst() }
-    guard let kind = Kind(rawValue: rest.first.map(ASCIIName.folded) ?? Kind.unicode61.rawValue), !words.isEmpty else {
-      return nil
-    }
-    rest = rest.dropFirst()
-    guard rest.count.isMultiple(of: 2) else { return nil }
-    var options: [Option] = []
-    while let name = rest.popFirst(), let value = rest.popFirst() {
-      guard let known = OptionName(rawValue: ASCIIName.folded(name)) else { return nil }
-      options.append(Option(known, value))
-    }
-    self.init(kind, stems: stems, options: options)
-  }
-}
-
 extension SQLTokens {
   /// The text of a bare word, a number or quoted text, which is all that the option `tokenize` may contain; else nil.
   fileprivate func tokenizerWord(at index: Int) -> String? {
@@ -368,37 +386,5 @@ extension VirtualModule {
     }
     return
       "CREATE VIRTUAL TABLE main.\(SQLText.identifier(table.name)) USING \(name)(\(arguments.joined(separator: ", ")))"
-  }
-}
-
-extension SpatialIndex {
-  fileprivate func arguments(for columns: [ColumnDefinition]) -> [String] {
-    columns.enumerated().map { place, column in
-      let name = SQLText.identifier(column.name)
-      guard place > coordinates else { return name }
-      let type = column.safeType
-      return "+\(name)\(type.isEmpty ? "" : " \(type)")"
-    }
-  }
-}
-
-extension FullTextOptions {
-  fileprivate var arguments: [String] {
-    var arguments: [String] = []
-    if let tokenizer { arguments.append("tokenize = \(SQLText.literal(tokenizer.words))") }
-    if !prefixes.isEmpty {
-      arguments.append("prefix = \(SQLText.literal(prefixes.map(String.init).joined(separator: " ")))")
-    }
-    if detail != .full { arguments.append("detail = \(detail.rawValue)") }
-    if !hasColumnSizes { arguments.append("columnsize = 0") }
-    return arguments
-  }
-}
-
-extension FullTextTokenizer {
-  /// The value of the option `tokenize`: words, with the values of the tokenizer's options in quotes.
-  fileprivate var words: String {
-    let options = options.flatMap { [$0.name.rawValue, SQLText.literal($0.value)] }
-    return ((stems ? ["porter"] : []) + [kind.rawValue] + options).joined(separator: " ")
   }
 }

@@ -50,13 +50,7 @@ package struct VirtualTableDefinition: Sendable {
   ///
   /// - Parameter name: The name in lower case.
   package func option(_ name: String) -> String? {
-    for argument in arguments {
-      let tokens = SQLTokens(argument)
-      guard tokens.isWord(name, at: 0), tokens.isMark("=", at: 1) else { continue }
-      if tokens.count == 3, let value = tokens.name(at: 2) { return value }
-      return tokens.text(of: 2..<max(2, tokens.count))
-    }
-    return nil
+    arguments.lazy.compactMap(FullTextArgument.init).first { $0.name == name }?.value
   }
 }
 

@@ -70,12 +70,12 @@ package struct SchemaPlan: Sendable {
         try create(definition, siblings: siblings, mode: mode, in: schema)
         continue
       }
-      if let remark = VirtualMatch.remark(onPassingOver: definition, for: entry) {
+      if let remark = Self.remark(onPassingOver: definition, for: entry) {
         passedOver[name] = remark
         notes.append(SchemaNote(.leaveOut, name.text, nil, remark.description))
         continue
       }
-      if let refusal = VirtualMatch.refusal(of: definition, for: entry) ?? Replicability.refusal(of: entry) {
+      if let refusal = Self.refusal(of: definition, for: entry) ?? Replicability.refusal(of: entry) {
         // What is a view here may become a table; a shadow table never will.
         guard mode == .hold, !entry.isShadow else {
           throw ReplicationError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
@@ -86,7 +86,7 @@ package struct SchemaPlan: Sendable {
       do {
         let local = try Self.local(entry, in: schema)
         if local.module != nil {
-          matches[name] = try VirtualMatch.match(definition, with: local, mode: mode)
+          matches[name] = try Self.match(definition, with: local, mode: mode)
           continue
         }
         let fit = try TableFit(definition, into: local, mode: mode, withheld: withheld[name] ?? [:], renames)
@@ -139,15 +139,13 @@ package struct SchemaPlan: Sendable {
     if try schema.hasModule(named: table.name) {
       throw ReplicationError.mayNotCreate(table, "it would hide a module of that name")
     }
-    if let module = table.module { try VirtualMatch.requireLoaded(module, for: table, on: schema.connection) }
+    if let module = table.module, try !schema.hasModule(named: module.name) {
+      throw ReplicationError.mayNotCreate(
+        table, "it is a virtual table of the module \(module.name), which SQLite lacks here")
+    }
     steps.append(.createTable(table, siblings: siblings))
     notes.append(SchemaNote(.create, table.name, nil, "\(table.columns.count) columns"))
-    for column in table.generated {
-      notes.append(
-        SchemaNote(
-          .leaveOut, table.name, column.name,
-          "a generated column is computed from its expression, which does not travel"))
-    }
+    notes += table.generated.map { SchemaNote(leavingOut: $0, of: table) }
     for key in table.foreignKeys where !siblings.contains(TableName(key.parent)) {
       notes.append(
         SchemaNote(
@@ -158,9 +156,7 @@ package struct SchemaPlan: Sendable {
     matches[TableName(table.name)] = TableMatch(
       local: table, columns: Array(table.changesetColumns.indices), checkedValues: [])
   }
-}
 
-extension SchemaPlan {
   /// Plans for a raw changeset, which has no definitions: columns are matched by position, and the key must be the same. There may
   /// be more columns here, behind the others.
   ///
@@ -181,7 +177,7 @@ extension SchemaPlan {
           "table \"\(name)\" is missing here, and a raw changeset carries no definition to create it from",
           table: name.text)
       }
-      if let remark = VirtualMatch.remark(onPassingOver: nil, for: entry) {
+      if let remark = Self.remark(onPassingOver: nil, for: entry) {
         passedOver[name] = remark
         continue
       }
@@ -275,6 +271,12 @@ public struct SchemaNote: Equatable, Sendable, CustomStringConvertible {
     self.table = table
     self.column = column
     self.detail = detail
+  }
+
+  /// A generated column is not made.
+  init(leavingOut column: GeneratedColumn, of table: TableDefinition) {
+    self.init(
+      .leaveOut, table.name, column.name, "a generated column is computed from its expression, which does not travel")
   }
 
   /// A line for people.

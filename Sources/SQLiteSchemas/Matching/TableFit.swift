@@ -43,7 +43,7 @@ struct TableFit {
     incomingNames = ColumnLookup(incoming.columns)
     localNames = ColumnLookup(existing.columns, for: incoming.columns.count)
     try requireSameKey()
-    if mode == .exact, let difference = SchemaDifference.first(incoming, local) {
+    if mode == .exact, let difference = incoming.difference(from: local) {
       throw ReplicationError(
         .schemaDiffers,
         "table \"\(local.name)\" is defined differently here, and the schema mode `exact` allows no difference: \(difference)",
@@ -141,7 +141,7 @@ struct TableFit {
       note(.rename, theirs, "it is called \(ours.name) here")
       localNamesOfRenamed[index] = ours.name
     }
-    let types = "\(SchemaDifference.name(of: theirs)) in the diff, \(SchemaDifference.name(of: ours)) here"
+    let types = "\(theirs.typeName) in the diff, \(ours.typeName) here"
     let affinity = local.affinity(at: found)
     switch TypeCompatibility(incoming: incoming.affinity(at: index), local: affinity) {
     case .safe:
@@ -174,7 +174,7 @@ struct TableFit {
         "it would add more than \(TableDefinition.newColumnLimit) columns to table \"\(local.name)\"")
     }
     steps.append(.addColumn(column, table: TableName(local.name)))
-    note(.add, column, SchemaDifference.name(of: column))
+    note(.add, column, column.typeName)
     if column.isNotNull, column.addedValue == nil {
       note(.leaveOut, column, "NOT NULL, which SQLite adds only with a default that is no NULL")
     }
@@ -231,10 +231,7 @@ struct TableFit {
     where localNames[column.name] == nil
       && !existing.generated.contains(where: { ASCIIName.matches($0.name, column.name) })
     {
-      notes.append(
-        SchemaNote(
-          .leaveOut, incoming.name, column.name,
-          "a generated column is computed from its expression, which does not travel"))
+      notes.append(SchemaNote(leavingOut: column, of: incoming))
     }
     guard mode == .additive else { return }
     let added = Set(
@@ -255,6 +252,26 @@ struct TableFit {
 }
 
 extension ColumnDefinition {
+  /// The column's type, for people.
+  fileprivate var typeName: String { declaredType.isEmpty ? "no type" : declaredType }
+
+  /// What tells an incoming column apart from the local one of its name, for people; nil when both come to the same.
+  fileprivate func difference(from local: ColumnDefinition) -> String? {
+    if !ASCIIName.matches(declaredType, local.declaredType) {
+      return "type \(typeName) in the diff and \(local.typeName) here"
+    }
+    if isNotNull != local.isNotNull { return "NOT NULL \(isNotNull ? "in the diff" : "here") only" }
+    if !ASCIIName.matches(collation, local.collation) {
+      return "the collating sequence \(collation) in the diff and \(local.collation) here"
+    }
+    // An expression does not travel, so whether the author's column has the same is unknown.
+    if defaultValue != local.defaultValue, !local.hasExpressionDefault {
+      return
+        "the default \(defaultValue?.sql ?? "NULL") in the diff and \(local.defaultValue?.sql ?? "NULL") here"
+    }
+    return nil
+  }
+
   /// Whether a new row must have a value for it.
   fileprivate var needsValue: Bool {
     isNotNull && (defaultValue?.isNull ?? true) && !hasExpressionDefault
@@ -262,12 +279,12 @@ extension ColumnDefinition {
   }
 }
 
-/// What tells two definitions of one table apart, for the mode that allows no difference.
-enum SchemaDifference {
-  /// The first difference that there is, for people; nil when both come to the same.
+extension TableDefinition {
+  /// What tells an incoming definition of a table apart from the local one, for people; nil when both come to the same.
   ///
   /// Names and types are compared without regard to case, as SQLite does.
-  static func first(_ incoming: TableDefinition, _ local: TableDefinition) -> String? {
+  fileprivate func difference(from local: TableDefinition) -> String? {
+    let incoming = self
     let (theirs, ours) = (incoming.columns.map(\.name), local.columns.map(\.name))
     if !theirs.map(ASCIIName.folded).elementsEqual(ours.map(ASCIIName.folded), by: ==) {
       if let name = theirs.first(where: { local.column(named: $0) == nil }) {
@@ -279,57 +296,31 @@ enum SchemaDifference {
       return "the columns are in another order"
     }
     for (their, our) in zip(incoming.columns, local.columns) {
-      if let difference = first(their, our) { return "column \"\(our.name)\" has \(difference)" }
+      if let difference = their.difference(from: our) { return "column \"\(our.name)\" has \(difference)" }
     }
+    func only(_ isTheirs: Bool) -> String { isTheirs ? "in the diff only" : "here only" }
     if incoming.isWithoutRowID != local.isWithoutRowID { return "it is \(only(incoming.isWithoutRowID)) WITHOUT ROWID" }
     if incoming.isStrict != local.isStrict { return "it is \(only(incoming.isStrict)) STRICT" }
     if incoming.isAutoIncrement != local.isAutoIncrement {
       return "its key is \(only(incoming.isAutoIncrement)) AUTOINCREMENT"
     }
-    if Set(incoming.generated.map(shape)) != Set(local.generated.map(shape)) { return "other columns are generated" }
-    if Set(incoming.unique.map { shape($0, of: incoming) }) != Set(local.unique.map { shape($0, of: local) }) {
+    if Set(incoming.generated.map(Self.shape)) != Set(local.generated.map(Self.shape)) {
+      return "other columns are generated"
+    }
+    if Set(incoming.unique.map(incoming.shape)) != Set(local.unique.map(local.shape)) {
       return "other columns are UNIQUE"
     }
-    if Set(incoming.foreignKeys.map(shape)) != Set(local.foreignKeys.map(shape)) { return "the foreign keys differ" }
-    return nil
-  }
-
-  private static func first(_ incoming: ColumnDefinition, _ local: ColumnDefinition) -> String? {
-    if !ASCIIName.matches(incoming.declaredType, local.declaredType) {
-      return "type \(name(of: incoming)) in the diff and \(name(of: local)) here"
-    }
-    if incoming.isNotNull != local.isNotNull {
-      return "NOT NULL \(only(incoming.isNotNull, "in the diff", "here")) only"
-    }
-    if !ASCIIName.matches(incoming.collation, local.collation) {
-      return "the collating sequence \(incoming.collation) in the diff and \(local.collation) here"
-    }
-    // An expression does not travel, so whether the author's column has the same is unknown.
-    if incoming.defaultValue != local.defaultValue, !local.hasExpressionDefault {
-      return
-        "the default \(incoming.defaultValue?.sql ?? "NULL") in the diff and \(local.defaultValue?.sql ?? "NULL") here"
+    if Set(incoming.foreignKeys.map(Self.shape)) != Set(local.foreignKeys.map(Self.shape)) {
+      return "the foreign keys differ"
     }
     return nil
-  }
-
-  private static func only(_ isTheirs: Bool, _ there: String = "in the diff only", _ here: String = "here only")
-    -> String
-  {
-    isTheirs ? there : here
-  }
-
-  /// A column's type, for people.
-  static func name(of column: ColumnDefinition) -> String {
-    column.declaredType.isEmpty ? "no type" : column.declaredType
   }
 
   private static func shape(_ column: GeneratedColumn) -> [String] {
     [ASCIIName.folded(column.name), column.isStored ? "stored" : "virtual"]
   }
 
-  private static func shape(_ unique: [Int], of table: TableDefinition) -> Set<String> {
-    Set(unique.map { ASCIIName.folded(table.columns[$0].name) })
-  }
+  private func shape(_ unique: [Int]) -> Set<String> { Set(unique.map { ASCIIName.folded(columns[$0].name) }) }
 
   private static func shape(_ key: ForeignKey) -> [String] {
     key.columns.map(ASCIIName.folded) + ["references", ASCIIName.folded(key.parent)]

@@ -2,7 +2,7 @@ import BuckiaBytes
 import SQLiteConnections
 
 /// How an incoming virtual table meets what has its name here.
-enum VirtualMatch {
+extension SchemaPlan {
   /// What is to be said when the rows of a table are not written, since this database keeps them by itself; nil when they are.
   ///
   /// - Parameter incoming: The author's definition; nil for a raw changeset, which has none.
@@ -64,16 +64,6 @@ enum VirtualMatch {
         table: local.name)
     }
     return TableMatch(local: local, columns: columns, checkedValues: [])
-  }
-
-  /// Refuses to create a table whose module is not there.
-  static func requireLoaded(
-    _ module: VirtualModule, for table: TableDefinition, on connection: borrowing SQLiteConnection
-  ) throws {
-    let query = "SELECT 1 FROM pragma_module_list WHERE lower(name) = ?1"
-    guard try connection.integer(query, binding: [module.name]) == nil else { return }
-    throw ReplicationError.mayNotCreate(
-      table, "it is a virtual table of the module \(module.name), which SQLite lacks here")
   }
 }
 

@@ -27,6 +27,14 @@ extension SQLiteStatement {
   }
 }
 
+extension SchemaStatement {
+  /// Takes the columns `type`, `name`, `tbl_name` and `sql` of `sqlite_schema`; nil for another type.
+  init?(_ row: borrowing SQLiteStatement) {
+    guard let kind = Kind(rawValue: row.text(at: 0) ?? "") else { return nil }
+    self.init(kind, name: row.text(at: 1) ?? "", table: row.text(at: 2) ?? "", sql: row.text(at: 3) ?? "")
+  }
+}
+
 extension ChangesetWriter {
   /// Adds the value of a result column, byte for byte.
   package mutating func append(column index: Int, of row: borrowing SQLiteStatement) {

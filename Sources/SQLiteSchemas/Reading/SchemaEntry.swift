@@ -3,7 +3,7 @@ import BuckiaBytes
 /// One entry of a database's schema.
 package struct SchemaEntry: Sendable {
   /// The name as it was created; that of another table for one that stands in for it.
-  package let name: TableName
+  package private(set) var name: TableName
   /// The name under which its rows are.
   package let storedName: String
   /// What it is.
@@ -13,16 +13,15 @@ package struct SchemaEntry: Sendable {
   /// Whether it is a STRICT table.
   let isStrict: Bool
   /// The statement that it was created with.
-  package let sql: String
+  package internal(set) var sql: String
   /// Whether `name` is not the name itself, because that is no valid UTF-8.
   let isNameRepaired: Bool
 
   init(
-    name: TableName, storedName: String? = nil, kind: TableKind, isWithoutRowID: Bool, isStrict: Bool, sql: String,
-    isNameRepaired: Bool
+    name: TableName, kind: TableKind, isWithoutRowID: Bool, isStrict: Bool, sql: String, isNameRepaired: Bool
   ) {
     self.name = name
-    self.storedName = storedName ?? name.text
+    storedName = name.text
     self.kind = kind
     self.isWithoutRowID = isWithoutRowID
     self.isStrict = isStrict
@@ -32,9 +31,9 @@ package struct SchemaEntry: Sendable {
 
   /// The same rows under the name of another table.
   func standing(in name: TableName) -> SchemaEntry {
-    SchemaEntry(
-      name: name, storedName: storedName, kind: kind, isWithoutRowID: isWithoutRowID, isStrict: isStrict, sql: sql,
-      isNameRepaired: isNameRepaired)
+    var entry = self
+    entry.name = name
+    return entry
   }
 
   /// Whether another database has the very same definition under this name.

@@ -14,10 +14,7 @@ extension SchemaReader {
       WHERE sql IS NOT NULL AND tbl_name NOT LIKE 'buckia\\_%' ESCAPE '\\' ORDER BY rowid
       """
     try connection.forEachRow(of: query) { row in
-      guard let kind = SchemaStatement.Kind(rawValue: row.text(at: 0) ?? "") else { return }
-      for column in 1..<4 where !row.isWellFormedText(at: column) { return }
-      let statement = SchemaStatement(
-        kind, name: row.text(at: 1) ?? "", table: row.text(at: 2) ?? "", sql: row.text(at: 3) ?? "")
+      guard let statement = SchemaStatement(row), (1..<4).allSatisfy({ row.isWellFormedText(at: $0) }) else { return }
       if statement.name.refusal != nil || statement.table.refusal != nil { return }
       if case .shadow? = entry(named: statement.table)?.kind { return }
       found.append(statement)
@@ -48,11 +45,6 @@ extension SchemaReader {
     func rows(_ rowID: String) -> String {
       "SELECT \(([rowID] + columns).joined(separator: ", ")) FROM main.\(TableName(table.name).quoted) ORDER BY \(rowID)"
     }
-    func hash(_ row: borrowing SQLiteStatement) -> UInt64 {
-      var hash = RowHash()
-      for column in 1..<row.columnCount { hash.add(column: column, of: row) }
-      return hash.value
-    }
     let mine = try connection.prepare(rows(rowID))
     let others = try other.connection.prepare(rows(otherRowID))
     var (gone, come): (Set<UInt64>, Set<UInt64>) = ([], [])
@@ -61,8 +53,8 @@ extension SchemaReader {
     while hasMine || hasOthers {
       let isMineFirst = hasMine && (!hasOthers || mine.integer(at: 0) <= others.integer(at: 0))
       let isOthersFirst = hasOthers && (!hasMine || others.integer(at: 0) <= mine.integer(at: 0))
-      let before = isMineFirst ? hash(mine) : nil
-      let after = isOthersFirst ? hash(others) : nil
+      let before = isMineFirst ? rowHash(mine, from: 1) : nil
+      let after = isOthersFirst ? rowHash(others, from: 1) : nil
       last = isMineFirst ? mine.integer(at: 0) : others.integer(at: 0)
       if before != after {
         if let before { gone.insert(before) }
@@ -78,10 +70,8 @@ extension SchemaReader {
     var rows: Int64 = 0
     var sum: UInt64 = 0
     try connection.forEachRow(of: query) { row in
-      var hash = RowHash()
-      for column in 0..<row.columnCount { hash.add(column: column, of: row) }
       rows += 1
-      sum &+= hash.value
+      sum &+= rowHash(row)
     }
     return AuthorSchema.TableContent(rows: rows, hash: sum)
   }
@@ -167,13 +157,11 @@ extension SchemaReader {
     var found: Set<Int> = []
     let query = "SELECT \(results.joined(separator: ", ")) FROM main.\(entry.name.quoted) WHERE \(isAnyLost)"
     try connection.forEachRow(of: query) { row in
-      var hash = RowHash()
-      for column in results.indices { hash.add(column: column, of: row) }
       for column in lost.indices where row.storageClass(at: older.primaryKey.count + column) != .null {
         found.insert(column)
       }
       rows += 1
-      sum &+= hash.value
+      sum &+= rowHash(row)
     }
     guard rows > 0 else { return nil }
     return (AuthorSchema.TableContent(rows: rows, hash: sum), found.sorted().map { lost[$0].name })
@@ -276,23 +264,16 @@ extension Affinity {
   }
 }
 
-/// A hash of one row: FNV-1a with 64 bits over its values as a changeset has them, mixed once more so that sums of hashes tell
-/// rows apart. `Schemas/diff-file.md` specifies it.
-struct RowHash {
-  private var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-
-  /// Adds the value in a column of a row.
-  mutating func add(column: Int, of row: borrowing SQLiteStatement) {
+/// A hash of the values of a row, from a column on: FNV-1a with 64 bits over the values as a changeset has them, mixed once more so that
+/// sums of hashes tell rows apart. `Schemas/diff-file.md` specifies it.
+private func rowHash(_ row: borrowing SQLiteStatement, from start: Int = 0) -> UInt64 {
+  var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+  for column in start..<row.columnCount {
     var writer = ChangesetWriter()
     writer.append(column: column, of: row)
     for byte in writer.bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
   }
-
-  /// The hash of all values so far.
-  var value: UInt64 {
-    var mixed = hash
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
+  hash = (hash ^ (hash >> 30)) &* 0xbf58_476d_1ce4_e5b9
+  hash = (hash ^ (hash >> 27)) &* 0x94d0_49bb_1331_11eb
+  return hash ^ (hash >> 31)
 }

@@ -14,8 +14,18 @@ package final class SchemaReader {
   var places: [TableName: Int]
   /// The definitions that have been read; nil where none are kept.
   var definitions: KeptDefinitions?
-  /// The names that belong to the virtual tables which are there.
-  private(set) lazy var shadowNames = ShadowNames(of: entries)
+  /// The virtual tables whose modules have names for tables of their own, by these names.
+  private(set) lazy var shadowOwners: [TableName: TableName] = {
+    var owners: [TableName: TableName] = [:]
+    for entry in entries {
+      guard case .virtual(let module, _) = entry.kind else { continue }
+      for suffix in VirtualModule.shadowSuffixes(ofModule: module) {
+        let name = TableName(entry.name.text + suffix)
+        if owners[name] == nil { owners[name] = entry.name }
+      }
+    }
+    return owners
+  }()
 
   /// Lists the schema of `main`, through a connection that must outlive the reader.
   ///
@@ -29,9 +39,9 @@ package final class SchemaReader {
   ) throws {
     self.connection = SQLiteConnection(sharing: connection)
     definitions = keepsDefinitions ? KeptDefinitions() : nil
-    var sources: [(name: String, sql: String, isRepaired: Bool)] = []
-    try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
-      sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? "", !row.isWellFormedText(at: 0)))
+    let stored = "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')"
+    let sources = try connection.rows(of: stored) { row in
+      (name: row.text(at: 0) ?? "", sql: row.text(at: 1) ?? "", isRepaired: !row.isWellFormedText(at: 0))
     }
     var kinds: [TableName: (type: String, withoutRowID: Bool, strict: Bool)] = [:]
     try connection.forEachRow(of: "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main'") { row in
@@ -161,10 +171,7 @@ package final class SchemaReader {
 
   /// Whether the key of a table has an index of its own, as no rowid has.
   private func hasKeyIndex(_ table: String) throws -> Bool {
-    var isFound = false
-    let query = "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'"
-    try connection.forEachRow(ofCached: query, binding: [table]) { _ in isFound = true }
-    return isFound
+    try connection.hasRow(cached: "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'", table)
   }
 
   /// Whether rows of a table are found without looking at all of them, by the value of one of some columns.
@@ -291,25 +298,20 @@ extension SchemaReader {
     switch step {
     case .createTable(let table, _):
       guard table.module == nil else { return false }
-      try addEntry(
+      let name = TableName(table.name)
+      let sql = try createStatement(of: name)
+      places[name] = entries.count
+      entries.append(
         SchemaEntry(
-          name: TableName(table.name), kind: .table, isWithoutRowID: table.isWithoutRowID, isStrict: table.isStrict,
-          sql: createStatement(of: TableName(table.name)), isNameRepaired: false))
+          name: name, kind: .table, isWithoutRowID: table.isWithoutRowID, isStrict: table.isStrict, sql: sql,
+          isNameRepaired: false))
+      definitions?.forget(name)
     case .addColumn(let column, let table):
       guard let place = places[table] else { return false }
-      let old = entries[place]
-      entries[place] = SchemaEntry(
-        name: old.name, kind: old.kind, isWithoutRowID: old.isWithoutRowID, isStrict: old.isStrict,
-        sql: try createStatement(of: table), isNameRepaired: old.isNameRepaired)
-      addColumn(column.added, to: old.name)
+      entries[place].sql = try createStatement(of: table)
+      addColumn(column.added, to: entries[place].name)
     }
     return true
-  }
-
-  private func addEntry(_ entry: SchemaEntry) throws {
-    places[entry.name] = entries.count
-    entries.append(entry)
-    definitions?.forget(entry.name)
   }
 
   /// The statement that SQLite has for a table. That of a new one is found at once: it is the last.
@@ -317,9 +319,7 @@ extension SchemaReader {
     let query = """
       SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE ORDER BY rowid DESC LIMIT 1
       """
-    var found = ""
-    try connection.forEachRow(ofCached: query, binding: [table.text]) { found = $0.text(at: 0) ?? "" }
-    return found
+    return try connection.first(ofCached: query, table.text) { $0.text(at: 0) ?? "" } ?? ""
   }
 
   /// Adds a new column to the definition of its table, if that is kept. SQLite adds it behind all others, and neither to a key nor

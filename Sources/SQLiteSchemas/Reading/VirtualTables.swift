@@ -13,24 +13,31 @@ struct VirtualTables {
   }
 
   private let entries: [Entry]
-  private let triggers: TriggerTargets
+  /// The tables that triggers write to, and all that those name which cannot be understood.
+  private let triggered: Set<TableName>
 
   /// - Parameter sources: Their names and the statements that made them.
   init(_ sources: [(name: String, sql: String)], on connection: borrowing SQLiteConnection) throws {
     guard !sources.isEmpty else {
       entries = []
-      triggers = TriggerTargets()
+      triggered = []
       return
     }
-    var loaded: Set<String> = []
-    try connection.forEachRow(of: "SELECT lower(name) FROM pragma_module_list") { loaded.insert($0.text(at: 0) ?? "") }
+    let loaded = Set(
+      try connection.rows(of: "SELECT lower(name) FROM pragma_module_list") { $0.text(at: 0) ?? "" })
     entries = sources.map { source in
       let definition = VirtualTableDefinition(parsing: source.sql)
       return Entry(
         name: source.name, folded: Array(ASCIIName.folded(source.name).utf8), definition: definition,
         isLoaded: loaded.contains(ASCIIName.folded(definition?.module ?? "")))
     }
-    triggers = try TriggerTargets(connection)
+    var triggered: Set<TableName> = []
+    try connection.forEachRow(of: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger'") { row in
+      let sql = row.text(at: 0) ?? ""
+      let targets = TriggerDefinition(parsing: sql)?.statements.compactMap(\.target)
+      triggered.formUnion(targets.map { Set($0) } ?? SQLReferences(of: sql).names)
+    }
+    self.triggered = triggered
   }
 
   /// What kind of table one of them is.
@@ -46,7 +53,7 @@ struct VirtualTables {
   ) throws(SQLiteError) -> VirtualContent {
     let module = ASCIIName.folded(definition.module)
     guard VirtualModule.knownNames.contains(module) else { return .unknown }
-    if triggers.contain(table) { return .keptByTriggers }
+    if triggered.contains(table) { return .keptByTriggers }
     if module == "fts5", let content = definition.fullTextContent {
       return content.isEmpty ? .contentless : .external(TableName(content))
     }
@@ -82,47 +89,6 @@ struct VirtualTables {
   }
 }
 
-/// The tables that triggers of a schema write to.
-private struct TriggerTargets {
-  private var targets: Set<TableName> = []
-  /// All that triggers name which cannot be understood.
-  private var mentioned: Set<TableName> = []
-
-  init() {}
-
-  init(_ connection: borrowing SQLiteConnection) throws {
-    try connection.forEachRow(of: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger'") { row in
-      let sql = row.text(at: 0) ?? ""
-      if let definition = TriggerDefinition(parsing: sql) {
-        targets.formUnion(definition.statements.compactMap(\.target))
-      } else {
-        mentioned.formUnion(SQLReferences(of: sql).names)
-      }
-    }
-  }
-
-  func contain(_ table: TableName) -> Bool { targets.contains(table) || mentioned.contains(table) }
-}
-
-/// The names under which the modules of some virtual tables keep their rows.
-struct ShadowNames {
-  private var owners: [TableName: TableName] = [:]
-
-  /// - Parameter entries: A schema; only its virtual tables matter.
-  init(of entries: [SchemaEntry]) {
-    for entry in entries {
-      guard case .virtual(let module, _) = entry.kind else { continue }
-      for suffix in VirtualModule.shadowSuffixes(ofModule: module) {
-        let name = TableName(entry.name.text + suffix)
-        if owners[name] == nil { owners[name] = entry.name }
-      }
-    }
-  }
-
-  /// The virtual table whose module has that name for a table of its own; nil when none has.
-  func owner(of name: TableName) -> TableName? { owners[name] }
-}
-
 extension SchemaReader {
   /// Whether a table is a shadow table of a virtual table that travels, and so travels with it.
   package func isInside(_ entry: SchemaEntry) -> Bool {
@@ -135,12 +101,9 @@ extension SchemaReader {
   /// - Throws: `SQLiteError` when the schema cannot be read.
   func virtualDefinition(of entry: SchemaEntry) throws -> TableDefinition {
     let name = entry.name.text
-    var columns: [ColumnDefinition] = []
     // Full-text tables have hidden columns, which hold commands and ranks, not rows.
     let query = "SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid"
-    try connection.forEachRow(of: query, binding: [name]) {
-      columns.append(ColumnDefinition(name: $0.text(at: 0) ?? ""))
-    }
+    let columns = try connection.rows(of: query, name) { ColumnDefinition(name: $0.text(at: 0) ?? "") }
     let source = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1"
     let made = VirtualTableDefinition(parsing: try connection.text(source, binding: [name]) ?? "")
     var table = TableDefinition(name: name, columns: columns)
@@ -165,10 +128,7 @@ extension SchemaReader {
 
   /// Whether a module has a name: then every table of that name can be read without being created.
   func hasModule(named name: String) throws -> Bool {
-    var isFound = false
-    let query = "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)"
-    try connection.forEachRow(ofCached: query, binding: [name]) { _ in isFound = true }
-    return isFound
+    try connection.hasRow(cached: "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)", name)
   }
 
   /// Why a table may not be created beside those that are there, or nil: the names of the tables that a module makes along
@@ -185,31 +145,28 @@ extension SchemaReader {
         return "its module keeps its rows in a table \"\(sibling.name)\", which is to be created, too"
       }
     }
-    if let owner = shadowNames.owner(of: TableName(table.name)) {
+    if let owner = shadowOwners[TableName(table.name)] {
       return "a table of that name would hold the insides of the virtual table \"\(owner)\""
     }
     return nil
   }
 }
 
-/// What commands such as `rank` have set for a full-text table, which does not travel.
-///
-/// See <https://sqlite.org/fts5.html#special_insert_commands>.
-package enum FullTextSettings {
-  /// Reads the settings of a table, by name.
+extension TableDefinition {
+  /// What commands such as `rank` have set for a full-text table, which does not travel.
   ///
-  /// - Returns: Each with its value as SQL; nil for a table of another kind, and where they cannot be read.
+  /// See <https://sqlite.org/fts5.html#special_insert_commands>.
+  ///
+  /// - Returns: The settings by name, each with its value as SQL; nil for a table of another kind, and where they cannot be read.
   /// - Throws: `SQLiteError` when the database fails.
-  package static func read(
-    of table: TableDefinition, on connection: borrowing SQLiteConnection
+  package func fullTextSettings(
+    on connection: borrowing SQLiteConnection
   ) throws -> [(name: String, value: String)]? {
-    guard case .fullText = table.module else { return nil }
-    let source = SQLText.identifier(table.name + "_config")
+    guard case .fullText = module else { return nil }
+    let source = SQLText.identifier(name + "_config")
     let query = "SELECT k, quote(k) || quote(v) FROM main.\(source) WHERE k <> 'version' ORDER BY k"
     // Damage inside the table is reported when its rows are read.
     guard try connection.failure(ofPreparing: query) == nil else { return nil }
-    var settings: [(name: String, value: String)] = []
-    try connection.forEachRow(of: query) { settings.append(($0.text(at: 0) ?? "", $0.text(at: 1) ?? "")) }
-    return settings
+    return try connection.rows(of: query) { ($0.text(at: 0) ?? "", $0.text(at: 1) ?? "") }
   }
 }

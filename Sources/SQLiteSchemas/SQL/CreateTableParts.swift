@@ -25,9 +25,7 @@ package struct CreateTableParts {
     while place <= closing {
       if place == closing || tokens.isMark(",", at: place) {
         let part = start..<place
-        let isConstraint = ["constraint", "primary", "unique", "check", "foreign"].contains {
-          tokens.isWord($0, at: start)
-        }
+        let isConstraint = tokens.isAnyWord(["constraint", "primary", "unique", "check", "foreign"], at: start)
         if isConstraint { constraints.append(part) } else { columns.append(part) }
         start = place + 1
       } else if tokens.isMark("(", at: place) {
@@ -84,9 +82,7 @@ package struct CreateTableParts {
 
   /// Whether two definitions of a column have the same tokens, whatever the white space and the comments between them.
   package static func isSame(_ definition: String, _ other: String) -> Bool {
-    let (tokens, others) = (SQLTokens(definition), SQLTokens(other))
-    return tokens.count == others.count
-      && tokens.tokens.indices.allSatisfy { tokens.bytes(at: $0).elementsEqual(others.bytes(at: $0)) }
+    SQLTokens(definition).isEqual(to: SQLTokens(other))
   }
 
   /// The name in the definition of a column; nil when it does not begin with one.
@@ -107,21 +103,14 @@ package struct CreateTableParts {
     range.count == other.count
       && zip(range, other).allSatisfy { self.tokens.bytes(at: $0).elementsEqual(tokens.bytes(at: $1)) }
   }
-}
 
-extension SQLTokens {
-  fileprivate func bytes(at index: Int) -> ArraySlice<UInt8> { bytes[tokens[index].range] }
-}
-
-/// The CHECK constraints of a CREATE TABLE statement, as text to compare.
-///
-/// CHECK expressions are not replicated. But where they differ, one database can refuse rows of the other, so a diff
-/// reports the difference.
-package enum CheckConstraints {
   /// The expressions of all CHECK clauses in order, each as a list of tokens without comments and white space.
   ///
+  /// CHECK expressions are not replicated. But where they differ, one database can refuse rows of the other, so a diff
+  /// reports the difference.
+  ///
   /// - Parameter sql: The CREATE TABLE statement from `sqlite_schema`. Any other text gives some list.
-  package static func expressions(in sql: String) -> [[String]] {
+  package static func checks(in sql: String) -> [[String]] {
     let tokens = SQLTokens(sql)
     var expressions: [[String]] = []
     var index = 0
@@ -137,12 +126,12 @@ package enum CheckConstraints {
     return expressions
   }
 
-  /// The expression of the constraint with a name; nil where there is none.
+  /// The expression of the CHECK constraint with a name; nil where there is none.
   ///
   /// - Parameters:
   ///   - name: The name.
   ///   - sql: The CREATE TABLE statement from `sqlite_schema`.
-  package static func expression(named name: String, in sql: String) -> String? {
+  package static func check(named name: String, in sql: String) -> String? {
     let tokens = SQLTokens(sql)
     for index in tokens.tokens.indices
     where tokens.isWord("constraint", at: index) && tokens.isWord("check", at: index + 2)
@@ -161,14 +150,11 @@ package enum CheckConstraints {
     let text = tokens.text(at: index)
     return tokens.tokens[index].kind == .word ? ASCIIName.folded(text) : text
   }
-}
 
-/// The ON CONFLICT clauses of the constraints in a CREATE TABLE statement. See <https://sqlite.org/lang_conflict.html>.
-package enum ConflictClauses {
-  /// Whether a constraint has an ON CONFLICT clause.
+  /// Whether a constraint has an ON CONFLICT clause. See <https://sqlite.org/lang_conflict.html>.
   ///
   /// - Parameter sql: The CREATE TABLE statement from `sqlite_schema`. Any other text gives some answer.
-  package static func occur(in sql: String) -> Bool {
+  package static func hasConflictClause(in sql: String) -> Bool {
     let tokens = SQLTokens(sql)
     return tokens.tokens.indices.contains { tokens.isWord("on", at: $0) && tokens.isWord("conflict", at: $0 + 1) }
   }

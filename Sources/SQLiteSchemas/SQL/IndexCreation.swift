@@ -23,7 +23,7 @@ package struct IndexCreation: Sendable {
     guard sql.utf8.starts(with: Self.prefix.utf8), tokens.count > 3,
       tokens.tokens[2].range.lowerBound == Self.prefix.utf8.count, tokens.isWord("on", at: 3),
       tokens.name(at: 2).map({ $0.utf8.elementsEqual(name.utf8) }) == true,
-      !tokens.tokens.contains(where: { $0.kind == .broken || $0.kind == .parameter }), !tokens.contain(";")
+      !tokens.tokens.contains(where: { $0.kind == .broken || $0.kind == .parameter }), !tokens.contains(";")
     else { return nil }
     rest = String(decoding: tokens.bytes[Self.prefix.utf8.count...], as: UTF8.self)
     body = String(decoding: tokens.bytes[tokens.tokens[3].range.lowerBound...], as: UTF8.self)
@@ -37,10 +37,6 @@ package struct IndexCreation: Sendable {
   package func statement(named name: String) -> String {
     "\(Self.prefix)main.\(SQLText.identifier(name)) \(body)"
   }
-}
-
-extension SQLTokens {
-  fileprivate func contain(_ mark: Unicode.Scalar) -> Bool { tokens.indices.contains { isMark(mark, at: $0) } }
 }
 
 /// What an index is over: the terms of a CREATE INDEX statement, and the condition of a partial one, each as its text.

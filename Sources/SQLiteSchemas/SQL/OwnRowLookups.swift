@@ -48,8 +48,8 @@ package struct OwnRowLookups {
   package func showsSingleRows(_ view: String) -> Bool {
     let tokens = SQLTokens(view)
     let gathers = tokens.tokens.indices.contains { index in
-      ["group", "over", "distinct", "limit", "recursive"].contains { tokens.isWord($0, at: index) }
-        || Self.aggregates.contains { tokens.isWord($0, at: index) } && tokens.isMark("(", at: index + 1)
+      tokens.isAnyWord(["group", "over", "distinct", "limit", "recursive"], at: index)
+        || tokens.isAnyWord(Self.aggregates, at: index) && tokens.isMark("(", at: index + 1)
     }
     let reads = SQLReferences.reads(tokens, 0..<tokens.count)
     let readings = tokens.tokens.indices.count { index in
@@ -84,14 +84,12 @@ package struct OwnRowLookups {
   /// Whether a word can make a condition hold for more rows than one of its terms does.
   private static func mayWiden(_ tokens: SQLTokens, at index: Int) -> Bool {
     if tokens.isWord("or", at: index) {
-      return !conflictPolicies.contains { tokens.isWord($0, at: index + 1) }
+      return !tokens.isAnyWord(conflictPolicies, at: index + 1)
     }
     if tokens.isWord("not", at: index) {
-      return !["null", "exists", "in"].contains { tokens.isWord($0, at: index + 1) }
+      return !tokens.isAnyWord(["null", "exists", "in"], at: index + 1)
     }
-    return ["left", "right", "full", "natural", "union", "except", "recursive"].contains {
-      tokens.isWord($0, at: index)
-    }
+    return tokens.isAnyWord(["left", "right", "full", "natural", "union", "except", "recursive"], at: index)
   }
 
   /// The name by which a query knows the table whose name ends at an index, in lower case; nil when it is the table's.
@@ -126,14 +124,12 @@ private struct Comparison {
   private static func beginsTerm(_ tokens: SQLTokens, at index: Int) -> Bool {
     var before = index - 1
     while tokens.isMark("(", at: before) { before -= 1 }
-    return ["where", "and", "on"].contains { tokens.isWord($0, at: before) }
+    return tokens.isAnyWord(["where", "and", "on"], at: before)
   }
 
   private static func endsTerm(_ tokens: SQLTokens, at index: Int) -> Bool {
     guard index < tokens.count, !tokens.isMark(")", at: index), !tokens.isMark(";", at: index) else { return true }
-    return ["and", "where", "group", "order", "limit", "having", "join", "inner", "cross"].contains {
-      tokens.isWord($0, at: index)
-    }
+    return tokens.isAnyWord(["and", "where", "group", "order", "limit", "having", "join", "inner", "cross"], at: index)
   }
 
   private typealias Operand = (qualifier: String?, column: String, isOwn: Bool)

@@ -23,25 +23,20 @@ struct SQLTokens {
     case broken
   }
 
-  struct Token {
-    let kind: Kind
-    /// The range of the bytes, quotes included.
-    let range: Range<Int>
-  }
-
   let bytes: [UInt8]
-  let tokens: [Token]
+  /// The kind of each token, and the range of its bytes, quotes included.
+  let tokens: [(kind: Kind, range: Range<Int>)]
 
   init(_ sql: String) { self.init(Array(sql.utf8)) }
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
-    var tokens: [Token] = []
+    var tokens: [(kind: Kind, range: Range<Int>)] = []
     var index = 0
     while index < bytes.count {
       let start = index
       let kind = Self.take(bytes, &index)
-      if let kind { tokens.append(Token(kind: kind, range: start..<index)) }
+      if let kind { tokens.append((kind, start..<index)) }
     }
     self.tokens = tokens
   }
@@ -129,9 +124,7 @@ struct SQLTokens {
     isDigit(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
       || byte == UInt8(ascii: "$") || byte >= 0x80
   }
-}
 
-extension SQLTokens {
   var count: Int { tokens.count }
 
   /// The text of a token.
@@ -152,6 +145,20 @@ extension SQLTokens {
     return bytes[tokens[index].range].elementsEqual(keyword.utf8) { byte, letter in
       ASCIIName.folded(byte) == letter
     }
+  }
+
+  /// True if the token at an index exists and is one of some keywords, given in lower case.
+  func isAnyWord(_ keywords: [String], at index: Int) -> Bool { keywords.contains { isWord($0, at: index) } }
+
+  /// True if a character is one of the tokens.
+  func contains(_ mark: Unicode.Scalar) -> Bool { tokens.indices.contains { isMark(mark, at: $0) } }
+
+  /// The bytes of a token.
+  func bytes(at index: Int) -> ArraySlice<UInt8> { bytes[tokens[index].range] }
+
+  /// True if both have the same tokens, whatever the white space and the comments between them.
+  func isEqual(to other: SQLTokens) -> Bool {
+    count == other.count && tokens.indices.allSatisfy { bytes(at: $0) == other.bytes(at: $0) }
   }
 
   /// Whether the token at an index exists and is a character.

@@ -36,19 +36,21 @@ package struct SchemaStatement: Hashable, Sendable {
 
   /// Whether both make the same: their tokens are equal, whatever the white space and the comments between them.
   package func makesTheSame(as other: SchemaStatement) -> Bool {
-    guard kind == other.kind, name == other.name, table == other.table else { return false }
-    if sql.utf8.elementsEqual(other.sql.utf8) { return true }
-    let (tokens, others) = (SQLTokens(sql), SQLTokens(other.sql))
-    return tokens.count == others.count && tokens.tokens.indices.allSatisfy { tokens.equals(others, at: $0) }
+    makesTheSame(as: other, whateverComments: true)
   }
 
   /// Whether both differ in white space at most.
   package func equalsIgnoringWhiteSpace(_ other: SchemaStatement) -> Bool {
+    makesTheSame(as: other, whateverComments: false)
+  }
+
+  private func makesTheSame(as other: SchemaStatement, whateverComments ignoresComments: Bool) -> Bool {
     guard kind == other.kind, name == other.name, table == other.table else { return false }
     if sql.utf8.elementsEqual(other.sql.utf8) { return true }
     let (tokens, others) = (SQLTokens(sql), SQLTokens(other.sql))
-    return tokens.count == others.count && tokens.tokens.indices.allSatisfy { tokens.equals(others, at: $0) }
-      && (0...tokens.count).allSatisfy { tokens.comments(before: $0).elementsEqual(others.comments(before: $0)) }
+    guard tokens.isEqual(to: others) else { return false }
+    return ignoresComments
+      || (0...tokens.count).allSatisfy { tokens.comments(before: $0).elementsEqual(others.comments(before: $0)) }
   }
 
   /// What it makes, for people: `table notes`.
@@ -67,25 +69,7 @@ package struct SchemaStatement: Hashable, Sendable {
     hasher.combine(name)
     hasher.combine(Array(sql.utf8))
   }
-}
 
-extension SQLTokens {
-  /// Whether two token lists have the same bytes at an index, which must be one of both.
-  fileprivate func equals(_ other: SQLTokens, at index: Int) -> Bool {
-    bytes[tokens[index].range] == other.bytes[other.tokens[index].range]
-  }
-
-  /// The comments between a token and the one before it, without white space; those at the end for the count of tokens.
-  fileprivate func comments(before index: Int) -> some Sequence<UInt8> {
-    let start = index == 0 ? 0 : tokens[index - 1].range.upperBound
-    let end = index == count ? bytes.count : tokens[index].range.lowerBound
-    return bytes[start..<end].lazy.filter { !Self.whiteSpace.contains($0) }
-  }
-
-  private static var whiteSpace: [UInt8] { [0x20, 0x09, 0x0a, 0x0c, 0x0d] }
-}
-
-extension SchemaStatement {
   /// The longest statement, in bytes: SQLite's own default limit (<https://sqlite.org/limits.html#max_sql_length>).
   package static let byteLimit = 1_000_000
 
@@ -157,17 +141,13 @@ extension SchemaStatement {
     tokens.name(at: index).map { TableName($0) == table } == true && !tokens.isMark(".", at: index + 1)
   }
 
-  private static func hasSemicolon(_ tokens: SQLTokens) -> Bool {
-    tokens.tokens.indices.contains { tokens.isMark(";", at: $0) }
-  }
-
   // MARK: One kind each
 
   private func tableRefusal(_ tokens: SQLTokens) -> String? {
     guard tokens.isWord("table", at: 1), table == name, let open = next(afterNameAt: 2, in: tokens) else {
       return otherName
     }
-    if Self.hasSemicolon(tokens) { return "it is more than one statement" }
+    if tokens.contains(";") { return "it is more than one statement" }
     guard tokens.isMark("(", at: open) else { return "it has no list of columns" }
     var index = tokens.closing(open) + 1
     guard index <= tokens.count else { return "its parentheses do not match" }
@@ -192,7 +172,7 @@ extension SchemaStatement {
     guard tokens.isWord("table", at: 2), table == name, let using = next(afterNameAt: 3, in: tokens),
       tokens.isWord("using", at: using), let module = tokens.name(at: using + 1)
     else { return otherName }
-    if Self.hasSemicolon(tokens) { return "it is more than one statement" }
+    if tokens.contains(";") { return "it is more than one statement" }
     guard VirtualModule.knownNames.contains(ASCIIName.folded(module)) else {
       return "a table of the module \(EscapedText.quoted(module)) is not made here"
     }
@@ -205,7 +185,7 @@ extension SchemaStatement {
   private func indexRefusal(_ tokens: SQLTokens) -> String? {
     let start = tokens.isWord("unique", at: 1) ? 2 : 1
     guard tokens.isWord("index", at: start), let on = next(afterNameAt: start + 1, in: tokens) else { return otherName }
-    if Self.hasSemicolon(tokens) { return "it is more than one statement" }
+    if tokens.contains(";") { return "it is more than one statement" }
     guard tokens.isWord("on", at: on), namesTable(at: on + 1, in: tokens), tokens.isMark("(", at: on + 2) else {
       return "it is not an index of \(EscapedText.quoted(table.text))"
     }
@@ -220,9 +200,9 @@ extension SchemaStatement {
     guard tokens.isWord("view", at: 1), table == name, var index = next(afterNameAt: 2, in: tokens) else {
       return otherName
     }
-    if Self.hasSemicolon(tokens) { return "it is more than one statement" }
+    if tokens.contains(";") { return "it is more than one statement" }
     if tokens.isMark("(", at: index) { index = tokens.closing(index) + 1 }
-    guard tokens.isWord("as", at: index), Self.begins(with: ["select", "with", "values"], at: index + 1, tokens) else {
+    guard tokens.isWord("as", at: index), tokens.isAnyWord(["select", "with", "values"], at: index + 1) else {
       return "it is not a view of a query"
     }
     return nil
@@ -241,12 +221,19 @@ extension SchemaStatement {
     for statement in trigger.statements {
       let parts = SQLTokens(statement.text)
       let verbs = ["insert", "replace", "update", "delete", "select", "with", "values"]
-      guard Self.begins(with: verbs, at: 0, parts) else { return "its body does more than read and write rows" }
+      guard parts.isAnyWord(verbs, at: 0) else { return "its body does more than read and write rows" }
     }
     return nil
   }
+}
 
-  private static func begins(with words: [String], at index: Int, _ tokens: SQLTokens) -> Bool {
-    words.contains { tokens.isWord($0, at: index) }
+extension SQLTokens {
+  /// The comments between a token and the one before it, without white space; those at the end for the count of tokens.
+  fileprivate func comments(before index: Int) -> some Sequence<UInt8> {
+    let start = index == 0 ? 0 : tokens[index - 1].range.upperBound
+    let end = index == count ? bytes.count : tokens[index].range.lowerBound
+    return bytes[start..<end].lazy.filter { !Self.whiteSpace.contains($0) }
   }
+
+  private static var whiteSpace: [UInt8] { [0x20, 0x09, 0x0a, 0x0c, 0x0d] }
 }

@@ -187,9 +187,7 @@ extension TriggerDefinition.Statement {
     self.hasConflictClause = hasConflictClause
     references = SQLReferences(in: tokens, range)
   }
-}
 
-extension TriggerDefinition.Statement {
   /// The columns that the statement sets to a count: from their own value (`SET n = n + 1`), or from what other rows hold
   /// (`SET n = (SELECT count(*) …)`).
   package var countedColumns: [String] { columns { $0.isCount(of: $1, $2) } }
@@ -230,7 +228,7 @@ extension SQLTokens {
         index = closing(index) + 1
         continue
       }
-      let isClause = ["where", "from", "returning", "order", "limit"].contains { isWord($0, at: index) }
+      let isClause = isAnyWord(["where", "from", "returning", "order", "limit"], at: index)
       if isClause || isMark(",", at: index) { break }
       index += 1
     }
@@ -240,7 +238,7 @@ extension SQLTokens {
   /// True if an expression gives the present time.
   fileprivate func isTime(_ range: Range<Int>) -> Bool {
     range.contains { index in
-      ["current_timestamp", "current_date", "current_time"].contains { isWord($0, at: index) }
+      isAnyWord(["current_timestamp", "current_date", "current_time"], at: index)
         || isMark("(", at: index - 1) && name(at: index).map { ASCIIName.matches($0, "now") } == true
         || isMark(",", at: index - 1) && name(at: index).map { ASCIIName.matches($0, "now") } == true
     }
@@ -251,7 +249,7 @@ extension SQLTokens {
     let reads = range.contains { name(at: $0).map { ASCIIName.matches($0, column) } ?? false }
     let computes = range.contains { isMark("+", at: $0) || isMark("-", at: $0) }
     let counts = range.contains { index in
-      ["count", "sum", "total"].contains { isWord($0, at: index) } && isMark("(", at: index + 1)
+      isAnyWord(["count", "sum", "total"], at: index) && isMark("(", at: index + 1)
     }
     return (reads && computes) || counts
   }
