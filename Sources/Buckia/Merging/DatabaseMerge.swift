@@ -187,8 +187,7 @@ struct DatabaseMerge: ~Copyable {
   /// - Returns: False where it has values of the other side's, or is needed, and stays.
   private func drop(_ column: String, of table: TableName) throws -> Bool {
     let schema = try SchemaReader(connection)
-    guard let entry = schema.entry(named: table), entry.kind == .table else { return true }
-    let definition = try schema.definition(of: entry)
+    guard let definition = try schema.table(named: table) else { return true }
     guard let place = definition.column(named: column) else { return true }
     let name = SQLText.identifier(definition.columns[place].name)
     let standard = definition.columns[place].defaultValue?.sql ?? "NULL"

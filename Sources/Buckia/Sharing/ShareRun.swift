@@ -124,7 +124,7 @@ struct ShareRun {
     let isSnapshot = share.sequence == 0 || share.last == nil || options.resyncs
     let state = try SentState(of: share, on: connection)
     if isSnapshot {
-      try ToldDeletions.prepareSnapshot(of: share, isOtherStream: share.sequence == 0, on: connection)
+      try DeletionNotices.prepareSnapshot(of: share, isOtherStream: share.sequence == 0, on: connection)
       try shadow.setAside()
       try state.clear()
     }
@@ -373,7 +373,7 @@ struct ShareRun {
     ).write(at: WallClock.unixMilliseconds, on: source.connection)
     report.id = id
     if let remark = DatabaseManager.stamp(difference, by: id, origins, in: source) { report.warnings.append(remark) }
-    try ToldDeletions.note(
+    try DeletionNotices.noteTold(
       in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, share, schema,
       on: source.connection)
   }

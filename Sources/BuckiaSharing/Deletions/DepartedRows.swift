@@ -245,8 +245,7 @@ package struct Baseline {
     let untold = try isSnapshot ? [:] : UntoldRows.all(for: share.number, on: connection)
     let selections = rows.selections
     for name in rows.tables where isSnapshot || untold[name] != nil {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let local = try schema.definition(of: entry)
+      guard let local = try schema.table(named: name) else { continue }
       let sent = try (selections[name] ?? RowSelection()).applied(to: local)
       // Others may not have what a dataset begins with: only of whole tables all rows are known to them.
       let common = rows.isWhole(name) ? senders.union([CopiedRows.datasetSender]) : senders

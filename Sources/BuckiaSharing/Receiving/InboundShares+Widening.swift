@@ -63,9 +63,9 @@ extension InboundShares {
   package var isWatching: Bool { author != nil }
 
   package func didWriteIndirectly(_ key: [UInt8], of table: TableName) throws {
-    guard let author, let entry = author.schema.entry(named: table), entry.kind == .table else { return }
-    let local = try author.schema.definition(of: entry)
-    guard let table = KeyedTable(local, local) else { return }
+    guard let author, let local = try author.schema.table(named: table), let table = KeyedTable(local, local) else {
+      return
+    }
     let isTheirs = try author.holders.has(author.sender, key, of: table)
     try WideningChanges.note(isTheirs ? .reference : .row, key, of: table.name, by: author.sender, on: connection)
   }

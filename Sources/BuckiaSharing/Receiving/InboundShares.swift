@@ -112,8 +112,7 @@ package final class InboundShares: SharingParticipant {
   }
 
   private func prepared(_ changes: IncomingChanges) throws -> IncomingChanges {
-    try ReplacedKeys(senders.keys(before: changes.key.sender), by: changes.key.sender).handOver(
-      changes.place, on: connection)
+    try takeOverStreams(by: changes.key.sender, changes.place)
     if let replica = changes.claims.replica {
       try ReplicaSigners.settle(replica, of: changes.key.sender, senders, on: connection)
     }
@@ -261,10 +260,9 @@ package final class InboundShares: SharingParticipant {
     let contentsNow = try contents.map { _ in
       try ReceivedContents(definitions, from: changes.key.sender, schema, on: connection)
     }
-    let hasTombstones = try connection.cachedInteger("SELECT 1 FROM main.buckia_tombstone LIMIT 1") != nil
-    let hasWithdrawn =
-      try connection.cachedInteger(
-        "SELECT 1 FROM main.buckia_taken_back WHERE share = \(TakenBackRows.withdrawn) LIMIT 1") != nil
+    let hasTombstones = try connection.hasRow(cached: "SELECT 1 FROM main.buckia_tombstone LIMIT 1")
+    let hasWithdrawn = try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_taken_back WHERE share = \(TakenBackRows.withdrawn) LIMIT 1")
     let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
     let sentIn = untold.map(\.shadow)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in

@@ -180,8 +180,7 @@ final class MatchedChanges {
     }
     var added: [TableDefinition] = []
     for name in Set(brought).sorted(by: { $0.text < $1.text }) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let local = try schema.definition(of: entry)
+      guard let local = try schema.table(named: name) else { continue }
       let author = incoming.definitions?.first { TableName($0.name) == name }
       guard let table = KeyedTable(author ?? local, local) else { continue }
       if try writeDeletions(of: table, author ?? local, except: present[name], into: result), author == nil {

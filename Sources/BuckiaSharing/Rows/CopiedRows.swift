@@ -56,8 +56,7 @@ package enum CopiedRows {
       let scope = try ShareScope(json: share.scope)
       for shadow in try ShadowEntry.all(of: share.number, on: connection) {
         defer { vouchers.reload() }
-        if let entry = schema.entry(named: shadow.table), entry.kind == .table {
-          let local = try schema.definition(of: entry)
+        if let local = try schema.table(named: shadow.table) {
           let omitted =
             try scope.table(shadow.table)?.omittedColumns(of: local)
             ?? local.columns.map(\.name).filter { try !shadow.hasColumn($0, on: connection) }

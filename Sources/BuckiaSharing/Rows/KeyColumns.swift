@@ -101,8 +101,7 @@ extension SchemaReader {
     var seen = Set(tables)
     var open = tables
     while let name = open.popLast() {
-      guard let entry = entry(named: name), entry.kind == .table else { continue }
-      let table = try definition(of: entry)
+      guard let table = try table(named: name) else { continue }
       found.append(table)
       for key in table.references(with: links) {
         let parent = TableName(key.parent)

@@ -79,7 +79,7 @@ final class KeyTranslation {
       let name = TableName(table.name)
       if merged[name] == nil { merged[name] = table } else { merged[name]?.foreignKeys += table.foreignKeys }
     }
-    tables = try KeyedTables.withLocal(here.map { TableName($0.name) }, authors, schema)
+    tables = try KeyedTables(authors, and: here.map { TableName($0.name) }, schema)
     columns = KeyColumns(
       Array(merged.values), keyed: changes.claims.ownKeys.union(known).union(naming.references.map(\.table)),
       links: naming.links)

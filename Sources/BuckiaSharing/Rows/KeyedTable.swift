@@ -139,6 +139,22 @@ final class KeyedTable {
     try bindKey(row, bytes, to: prepared.statement)
     return try prepared.statement.step()
   }
+
+  /// Runs a query about a row's key.
+  ///
+  /// - Returns: What `read` makes of its first result; nil where there is none.
+  func first<Value>(
+    of sql: String, _ row: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
+    _ read: (borrowing SQLiteStatement) throws -> Value
+  ) throws -> Value? {
+    let prepared = try connection.cached(sql)
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try bindKey(row, bytes, to: prepared.statement)
+    return try prepared.statement.step() ? read(prepared.statement) : nil
+  }
 }
 
 /// The tables of a diff, as they are known by keys here.
@@ -147,12 +163,19 @@ final class KeyedTables {
   /// The one that was asked for last, as a changeset names it: its changes stand together.
   private var last: (header: ChangesetTable, table: KeyedTable?)?
 
+  /// - Parameters:
+  ///   - definitions: The tables of the diff.
+  ///   - others: Names of others, as they are here. Those that the diff has, or that are not here, do not count.
+  ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`.
-  init(_ definitions: [TableDefinition], _ schema: SchemaReader) throws {
+  init(_ definitions: [TableDefinition], and others: [TableName] = [], _ schema: SchemaReader) throws {
     for definition in definitions {
       let name = TableName(definition.name)
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      tables[name] = KeyedTable(definition, try schema.definition(of: entry))
+      tables[name] = try schema.table(named: name).flatMap { KeyedTable(definition, $0) }
+    }
+    let known = Set(definitions.map { TableName($0.name) })
+    for name in others where !known.contains(name) {
+      tables[name] = try schema.table(named: name).flatMap { KeyedTable($0, $0) }
     }
   }
 
@@ -169,27 +192,6 @@ final class KeyedTables {
     let found = tables[TableName(header.name)]
     last = (header, found)
     return found
-  }
-}
-
-extension KeyedTables {
-  /// The tables of a diff, and others as they are here.
-  ///
-  /// - Parameters:
-  ///   - names: The others. Those that the diff has, or that are not here, do not count.
-  ///   - definitions: The tables of the diff.
-  ///   - schema: The schema of the database.
-  /// - Throws: `SQLiteError`.
-  static func withLocal(
-    _ names: [TableName], _ definitions: [TableDefinition], _ schema: SchemaReader
-  ) throws -> KeyedTables {
-    let known = Set(definitions.map { TableName($0.name) })
-    var all = definitions
-    for name in names where !known.contains(name) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      all.append(try schema.definition(of: entry))
-    }
-    return try KeyedTables(all, schema)
   }
 }
 
@@ -225,10 +227,7 @@ final class KeySet {
   }
 
   private func store(_ key: [UInt8], _ number: Int64) throws {
-    let insertion = try sets.connection.cached("INSERT OR IGNORE INTO \(sets.table) VALUES (?1, ?2)")
-    try insertion.statement.bind(number, at: 0)
-    try insertion.statement.bind(key, at: 1)
-    try insertion.statement.run()
+    try sets.connection.run(cached: "INSERT OR IGNORE INTO \(sets.table) VALUES (?1, ?2)", number, key)
   }
 
   /// True if a key is there.
@@ -236,11 +235,8 @@ final class KeySet {
   /// - Throws: `SQLiteError`.
   func contains(_ key: [UInt8]) throws -> Bool {
     guard let number else { return keys.contains(key) }
-    let query = try sets.connection.cached("SELECT 1 FROM \(sets.table) WHERE number = ?1 AND key = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(number, at: 0)
-    try query.statement.bind(key, at: 1)
-    return try query.statement.step()
+    return try sets.connection.hasRow(
+      cached: "SELECT 1 FROM \(sets.table) WHERE number = ?1 AND key = ?2", number, key)
   }
 
   /// Gives each key. None may be added meanwhile.

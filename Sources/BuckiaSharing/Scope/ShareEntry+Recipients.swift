@@ -64,10 +64,8 @@ extension IncomingChanges {
   func definitions(in schema: SchemaReader) throws -> [TableDefinition] {
     if let definitions { return definitions }
     return try feed.summary().tables.compactMap { section in
-      let entry = schema.entry(named: TableName(section.table.name))
-      guard let entry, entry.kind == .table else { return nil }
-      let local = try schema.definition(of: entry)
-      return local.changesetColumns.count == section.table.columnCount ? local : nil
+      let local = try schema.table(named: TableName(section.table.name))
+      return local?.changesetColumns.count == section.table.columnCount ? local : nil
     }
   }
 
@@ -90,29 +88,19 @@ extension IncomingChanges {
   }
 }
 
-/// The keys that a sender had before, and what was noted of their streams.
-///
-/// Streams are kept by key, so a new key begins anew, with a snapshot that names the stream of the former one. Only a person who has
-/// confirmed the new key has made them one sender: then it takes over what is known of the former one's streams.
-struct ReplacedKeys {
-  private let former: [String]
-  private let present: String
-
-  /// - Parameters:
-  ///   - former: The keys, as the ledger has them.
-  ///   - present: The one that has replaced them.
-  init(_ former: [String], by present: String) {
-    self.former = former
-    self.present = present
-  }
-
-  /// Makes what is known of the former keys known of the present one: how far they have applied what was sent, and which rows came
-  /// with the stream that a snapshot takes the place of. Streams whose place was taken before the key was confirmed are forgotten.
+extension InboundShares {
+  /// Makes what is known of a sender's former keys known of the present one: how far they have applied what was sent, and which rows
+  /// came with the stream that a snapshot takes the place of. Streams whose place was taken before the key was confirmed are forgotten.
   ///
-  /// - Parameter place: That of the diff which is about to be applied.
+  /// Streams are kept by key, so a new key begins anew, with a snapshot that names the stream of the former one. Only a person who has
+  /// confirmed the new key has made them one sender: then it takes over what is known of the former one's streams.
+  ///
+  /// - Parameters:
+  ///   - present: The key that has replaced the others, as the ledger has it.
+  ///   - place: That of the diff which is about to be applied.
   /// - Throws: `SQLiteError`.
-  func handOver(_ place: StreamPlace?, on connection: borrowing SQLiteConnection) throws {
-    for key in former {
+  func takeOverStreams(by present: String, _ place: StreamPlace?) throws {
+    for key in senders.keys(before: present) {
       try AcknowledgementEntry.handOver(from: key, to: present, on: connection)
       let streams = try VouchEntry.streams(from: key, on: connection)
       guard !streams.isEmpty else { continue }

@@ -60,10 +60,9 @@ package final class SentState {
   ) throws -> [ResendRequest] {
     var sent: [ResendRequest] = []
     for request in requests {
-      guard let entry = schema.entry(named: request.table), entry.kind == .table, let known = shadows[request.table]
+      guard let known = shadows[request.table], let definition = try schema.table(named: request.table),
+        let table = KeyedTable(definition, definition)
       else { continue }
-      let definition = try schema.definition(of: entry)
-      guard let table = KeyedTable(definition, definition) else { continue }
       let asides = AsideRows(of: share.number, request.table)
       if let buckets = request.buckets, let state = states[request.table] {
         try resend(buckets, of: table, known, state, asides)

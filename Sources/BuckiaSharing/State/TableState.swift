@@ -173,8 +173,7 @@ package enum StateAudit {
   package static func altered(on connection: borrowing SQLiteConnection) throws -> [StateEntry] {
     let schema = try SchemaReader(connection)
     return try StateEntry.all(on: connection).filter { entry in
-      guard let local = schema.entry(named: entry.table), local.kind == .table else { return false }
-      let definition = try schema.definition(of: local)
+      guard let definition = try schema.table(named: entry.table) else { return false }
       guard let table = KeyedTable(definition, definition) else { return false }
       let state = try TableState(entry, at: connection.path)
       let fresh = TableState(entry.owner, stream: entry.stream, entry.table, columns: [])
