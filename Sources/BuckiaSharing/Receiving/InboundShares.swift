@@ -155,13 +155,13 @@ package final class InboundShares: SharingParticipant {
     }
     // A snapshot also holds the rows that its reader has made.
     let returned = try resent.isEmpty ? ReturnedChanges(runs, on: connection) : nil
-    let matched = try MatchedChanges(
-      resent, place, from: changes.key.sender, of: changes.claims.replica, tables, vouchers, names,
-      sent: sent(to: changes),
-      identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
-      returned, runs, naming, contents, outdated, crossing, here: own, repeatsRows: repeatsRows,
-      WithdrawalRuns(withdrawals),
-      keySets, on: connection)
+    var matched = try MatchedChanges(
+      resent: resent, place: place, sender: changes.key.sender, author: changes.claims.replica,
+      own: ReplicaIdentity.read(on: connection)?.replica, tables: tables, vouchers: vouchers, names: names,
+      sent: sent(to: changes), identified: resent.isEmpty ? [] : identified,
+      sentKeys: translation?.keys.sentKeys ?? [:], staying: staying, returned: returned, origins: runs, naming: naming,
+      contents: contents, outdated: outdated, crossing: crossing, rowsHere: own, repeatsRows: repeatsRows,
+      withdrawals: WithdrawalRuns(withdrawals), keySets: keySets, connection: SQLiteConnection(sharing: connection))
     var result = try matched.changes(of: changes, schema) ?? changes
     contested = try outOfScope(matched.contested, tables, changes)
     result.knownOrigins = origins
