@@ -126,7 +126,7 @@ extension DatabaseManager {
 extension ShareEntry {
   /// Whom a share is for, as a document: equal people have equal ones.
   static func audience(of names: [String]) -> String {
-    JSONValue.array(Set(names).sorted().map { .string($0) }).text()
+    JSONValue.strings(Set(names).sorted()).text()
   }
 }
 

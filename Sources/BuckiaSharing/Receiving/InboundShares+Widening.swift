@@ -185,7 +185,7 @@ final class DependentScopes {
         "SELECT \(keys.joined(separator: ", ")) FROM \(table.sql) WHERE (\(identity)) IN (SELECT * FROM \(name)) AND (\(shared.condition ?? "true")\n)",
         shared
       ) { query in
-        while try query.step() { try body(ContentTable.content(of: query, keys.count), keyed) }
+        while try query.step() { try body(ChangesetWriter.record(of: query, 0..<keys.count), keyed) }
       }
       try connection.execute("DROP TABLE \(name)")
     }

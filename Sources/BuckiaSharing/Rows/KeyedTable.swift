@@ -80,9 +80,7 @@ final class KeyedTable {
 
   /// Does something with a row of which only the key is known, an integer.
   func withRow<Result>(forKey key: Int64, _ body: ([ValueSlice], RawSpan) throws -> Result) rethrows -> Result {
-    var writer = ChangesetWriter()
-    writer.append(integer: key)
-    return try writer.bytes.withRawSpan { try body(row(withKey: $0), $0) }
+    try RowNames.encoded(key).withRawSpan { try body(row(withKey: $0), $0) }
   }
 
   /// A key such that keys which SQLite takes for the same are equal; nil where that cannot be told, because of a collating sequence
@@ -118,6 +116,9 @@ final class KeyedTable {
     return ([condition(from: start)] + isSame).joined(separator: " AND ")
   }
 
+  /// The values of a row's key.
+  func keyValues(_ row: [ValueSlice]) -> [ValueSlice] { keyPlaces.map { row[$0] } }
+
   /// Binds a row's key.
   ///
   /// - Parameter start: The index of the first parameter, from 0.
@@ -138,22 +139,6 @@ final class KeyedTable {
     }
     try bindKey(row, bytes, to: prepared.statement)
     return try prepared.statement.step()
-  }
-
-  /// Runs a query about a row's key.
-  ///
-  /// - Returns: What `read` makes of its first result; nil where there is none.
-  func first<Value>(
-    of sql: String, _ row: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
-    _ read: (borrowing SQLiteStatement) throws -> Value
-  ) throws -> Value? {
-    let prepared = try connection.cached(sql)
-    defer {
-      prepared.statement.reset()
-      prepared.statement.clearBindings()
-    }
-    try bindKey(row, bytes, to: prepared.statement)
-    return try prepared.statement.step() ? read(prepared.statement) : nil
   }
 }
 

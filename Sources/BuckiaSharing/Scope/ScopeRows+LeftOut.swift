@@ -169,7 +169,7 @@ extension ScopeRows {
     ) { row in
       if isKeyedByInteger {
         keys.add(row.integer(at: 0))
-      } else if let key = RowHash.key(in: row, count: columns.count) {
+      } else if let key = ChangesetWriter.key(of: row, count: columns.count) {
         keys.add(key)
       } else {
         keys.addAll()

@@ -16,8 +16,7 @@ extension ShareEntry {
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
   package static func recipients(in document: String) throws -> [String] {
-    guard case .array(let names) = try JSONParser.parse(Array(document.utf8)) else { return [] }
-    return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+    try JSONValue.strings(in: document)
   }
 
   /// Whether it is shared with one person alone.
@@ -46,6 +45,19 @@ extension ShareEntry {
     let keys = try RecipientKey.all(of: number, on: connection)
     if !sender.isEmpty, !keys.isDisjoint(with: [sender] + senders.keys(before: sender)) { return true }
     return keys.isEmpty || keys.contains(RecipientKey.unknown) ? nil : false
+  }
+}
+
+extension JSONValue {
+  /// A list of texts.
+  package static func strings(_ texts: some Sequence<String>) -> JSONValue { .array(texts.map { .string($0) }) }
+
+  /// The texts in a document that is a list of them.
+  ///
+  /// - Throws: `JSONError` when it is no document.
+  static func strings(in document: String) throws -> [String] {
+    guard case .array(let values) = try JSONParser.parse(Array(document.utf8)) else { return [] }
+    return values.compactMap { if case .string(let text) = $0 { text } else { nil } }
   }
 }
 

@@ -102,11 +102,8 @@ package final class SentState {
     }
     let delete = "DELETE FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))"
     for key in gone {
-      let prepared = try connection.cached(delete)
-      defer { prepared.statement.clearBindings() }
       try key.withRawSpan { bytes in
-        try table.bindKey(table.row(withKey: bytes), bytes, to: prepared.statement)
-        try prepared.statement.run()
+        try connection.run(cached: delete, ValueSlice.values(table.keyPlaces.count, of: bytes), bytes)
       }
     }
     try state.write(on: connection)
