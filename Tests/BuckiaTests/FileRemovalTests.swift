@@ -115,14 +115,14 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     try exchange.send("INSERT INTO notes VALUES (2, 2)")
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("PRAGMA synchronous = \(level)")
-    let meanwhile = try CommitDurability.raised(on: connection) { try connection.integer("PRAGMA synchronous") }
+    let meanwhile = try connection.withDurableCommits { try connection.integer("PRAGMA synchronous") }
     #expect(meanwhile == 3)
     #expect(try connection.integer("PRAGMA synchronous") == level)
     struct Failure: Error {}
-    #expect(throws: Failure.self) { try CommitDurability.raised(on: connection) { throw Failure() } }
+    #expect(throws: Failure.self) { try connection.withDurableCommits { throw Failure() } }
     #expect(try connection.integer("PRAGMA synchronous") == level)
     try connection.execute("BEGIN")
-    let inside = try CommitDurability.raised(on: connection) { try connection.integer("PRAGMA synchronous") }
+    let inside = try connection.withDurableCommits { try connection.integer("PRAGMA synchronous") }
     #expect(inside == level, "SQLite does not change it inside a transaction, where no file is removed either")
   }
 

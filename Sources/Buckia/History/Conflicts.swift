@@ -13,8 +13,7 @@ extension DatabaseManager {
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
   public func conflicts(matching filter: ConflictFilter = ConflictFilter()) throws -> [ConflictRecord] {
     let senders = try home.knownSenders()
-    return try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [] }
+    return try withLedger(or: []) { connection in
       let parents = MissingParents(on: connection)
       return try ConflictRecord.all(filter.selection, naming: senders, on: connection).map(parents.named)
     }
@@ -33,8 +32,7 @@ extension DatabaseManager {
     _ body: (ConflictRecord) throws -> Void
   ) throws {
     let senders = try home.knownSenders()
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return }
+    try withLedger(or: ()) { connection in
       let parents = MissingParents(on: connection)
       try ConflictRecord.forEach(filter.selection, newest: count, naming: senders, on: connection) {
         try body(parents.named(in: $0))
@@ -47,8 +45,7 @@ extension DatabaseManager {
   /// - Parameter filter: Which of them are wanted.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   public func conflictCounts(matching filter: ConflictFilter = ConflictFilter()) throws -> [ConflictCount] {
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [] }
+    try withLedger(or: []) { connection in
       return try ConflictRecord.counts(filter.selection, on: connection)
     }
   }

@@ -52,9 +52,7 @@ struct ShareRun {
     let isDone = try connection.withPageCache(of: Self.pageCacheBytes) { try make(&report, on: connection) }
     guard isDone else { return report }
     if report.id != nil {
-      if let remark = try ReplicaRegistration(of: connection, in: home).noteProgress(on: connection) {
-        report.warnings.append(remark)
-      }
+      try ReplicaRegistration(of: connection, in: home).noteProgress(on: connection, in: &report.warnings)
       var rest = ShareReport()
       _ = try deliver(into: &rest, on: connection)
       report.files = rest.delivered.filter { $0.id == report.id }
@@ -389,11 +387,7 @@ struct ShareRun {
   /// The id of the new diff. A dry run takes one that means nothing.
   private func nextID(from source: RowSource, _ report: inout ShareReport) throws -> KSUID {
     if options.isDryRun { return .maximum }
-    let known = [
-      try LedgerEntries.newestID(on: source.connection), try RowClocks.newestID(on: source.connection),
-      try LedgerProgress.read(on: source.connection).made,
-    ].compactMap { $0 }
-    let (id, remark) = try home.next(after: known)
+    let (id, remark) = try home.next(after: LedgerProgress.knownIDs(on: source.connection))
     if let remark { report.warnings.append(remark) }
     let origin = try home.begin(id, from: source)
     report.warnings += origin.remarks.filter { !report.warnings.contains($0) }
