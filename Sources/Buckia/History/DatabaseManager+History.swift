@@ -93,10 +93,9 @@ extension DatabaseManager {
     let senders = try home.knownSenders()
     return try withReader { connection in
       let schema = try SchemaReader(connection)
-      guard let entry = schema.entry(named: TableName(table)), entry.kind == .table else {
+      guard let definition = try schema.table(named: TableName(table)) else {
         throw BuckiaError(.noSuchTable, "there is no table \"\(EscapedText(table, limit: 100))\"", path: path)
       }
-      let definition = try schema.definition(of: entry)
       let names = definition.changesetColumns
       let keyNames = definition.keyIndexes.map { names[$0] }
       let values = keyNames.compactMap { name in key.first { ASCIIName.matches($0.key, name) }?.value }

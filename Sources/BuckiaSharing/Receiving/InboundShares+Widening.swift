@@ -118,15 +118,13 @@ extension ScopeSchema {
   static func ofShares(
     _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws -> [(share: Int64, schema: ScopeSchema?)] {
-    var found: [(share: Int64, schema: ScopeSchema?)] = []
-    for share in try ShareEntry.all(on: connection) {
+    try ShareEntry.all(on: connection).map { share in
       do {
-        found.append((share.number, try ScopeSchema(ShareScope(json: share.scope), schema, on: connection)))
+        return (share.number, try ScopeSchema(ShareScope(json: share.scope), schema, on: connection))
       } catch is ReplicationError {
-        found.append((share.number, nil))
+        return (share.number, nil)
       }
     }
-    return found
   }
 }
 
@@ -154,11 +152,9 @@ final class DependentScopes {
   private static func looksAtOthers(
     _ shared: SharedTable, _ table: ScopeSchema.Table, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    let plan = try connection.prepare(
-      "EXPLAIN QUERY PLAN SELECT 1 FROM \(table.sql) WHERE (\(shared.condition ?? "true")\n)")
-    var steps = 0
-    while try plan.step() { steps += 1 }
-    return steps > 1
+    try connection.rows(
+      of: "EXPLAIN QUERY PLAN SELECT 1 FROM \(table.sql) WHERE (\(shared.condition ?? "true")\n)"
+    ) { _ in true }.count > 1
   }
 
   /// Gathers the rows that meet no condition, unless that is done.
