@@ -304,18 +304,16 @@ final class ViolatedConstraints {
 
   private func indexes(of table: String) throws -> [Index] {
     if let known = indexes[table] { return known }
-    var found: [Index] = []
     let query = """
       SELECT l.name, s.sql FROM pragma_index_list(?1, 'main') AS l
         LEFT JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = l.name
       WHERE l."unique"
       """
-    try connection.forEachRow(of: query, binding: [table]) { row in
+    let found = try connection.rows(of: query, table) { row in
       let name = row.text(at: 0) ?? ""
-      var columns: [String?] = []
       let parts = "SELECT name FROM pragma_index_xinfo(?1, 'main') WHERE key ORDER BY seqno"
-      try connection.forEachRow(of: parts, binding: [name]) { columns.append($0.text(at: 0)) }
-      found.append(Index(name: name, columns: columns, terms: row.text(at: 1).flatMap { IndexTerms($0) }))
+      let columns = try connection.rows(of: parts, name) { $0.text(at: 0) }
+      return Index(name: name, columns: columns, terms: row.text(at: 1).flatMap { IndexTerms($0) })
     }
     indexes[table] = found
     return found

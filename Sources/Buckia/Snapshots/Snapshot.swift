@@ -89,10 +89,10 @@ extension DatabaseManager {
   }
 
   private static func removeOwnTables(from connection: borrowing SQLiteConnection) throws {
-    var names: [String] = []
     let query = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name LIKE 'buckia\\_%' ESCAPE '\\'"
-    try connection.forEachRow(of: query) { names.append($0.text(at: 0) ?? "") }
-    for name in names { try connection.execute("DROP TABLE main.\(SQLText.identifier(name))") }
+    for name in try connection.rows(of: query, row: { $0.text(at: 0) ?? "" }) {
+      try connection.execute("DROP TABLE main.\(SQLText.identifier(name))")
+    }
   }
 }
 

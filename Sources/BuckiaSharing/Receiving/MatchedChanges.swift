@@ -404,9 +404,8 @@ struct MatchedChanges: ~Copyable {
   /// The keys with which the stream has sent rows, by their keys here, where the two differ.
   private func brought(of table: KeyedTable) throws -> [[UInt8]: [[UInt8]]] {
     guard let number = try vouchers.number(of: table, stream: place.stream, from: sender) else { return [:] }
-    var found: [[UInt8]: [[UInt8]]] = [:]
-    for (key, row) in try TranslatedRows(of: number).all(on: connection) { found[row.local, default: []].append(key) }
-    return found
+    let rows = try TranslatedRows(of: number).all(on: connection)
+    return Dictionary(grouping: rows.keys) { rows[$0]?.local ?? $0 }
   }
 
   /// Deletes the rows that the stream had, and that are here on its account alone.

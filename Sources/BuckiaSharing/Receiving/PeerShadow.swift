@@ -39,9 +39,7 @@ final class PeerShadow {
     self.share = share.number
     for (table, entry) in entries {
       let query = "SELECT name FROM pragma_table_info(?1, 'main')"
-      try connection.forEachRow(of: query, binding: [entry.name.text]) { row in
-        present[table, default: []].append(row.text(at: 0) ?? "")
-      }
+      present[table] = try connection.rows(of: query, entry.name.text) { $0.text(at: 0) ?? "" }
     }
     for state in try StateEntry.all(of: .share(share.number), stream: share.stream, on: connection) {
       hashedColumns[state.table] = try TableState(state, at: connection.path).columns
@@ -173,10 +171,7 @@ final class PeerShadow {
     try table.bindKey(row, bytes, to: prepared.statement)
     guard try prepared.statement.step() else { return nil }
     return query.isSent.enumerated().map { index, isSent in
-      guard isSent else { return nil }
-      var writer = ChangesetWriter()
-      writer.append(column: index, of: prepared.statement)
-      return writer.bytes
+      isSent ? ChangesetWriter.record(of: prepared.statement, index..<index + 1) : nil
     }
   }
 
@@ -214,17 +209,9 @@ final class PeerShadow {
     }
   }
 
-  /// How a row of a table gets into the shadow.
-  private struct Insertion {
-    /// The columns of the changeset.
-    let columns: [String]
-    /// The places of those that are bound.
-    let places: [Int]
-    /// Copies the row from the table, if it is there with these values.
-    let copy: String
-    /// Inserts the values themselves.
-    let insert: String
-  }
+  /// How a row of a table gets into the shadow: the columns of the changeset, the places of those that are bound, what copies the row
+  /// from the table if it is there with these values, and what inserts the values themselves.
+  private typealias Insertion = (columns: [String], places: [Int], copy: String, insert: String)
 
   private func insert(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, into shadow: String, isForgotten: Bool
@@ -260,13 +247,11 @@ final class PeerShadow {
     }
     let names = columns.map { SQLText.identifier($0.name) }.joined(separator: ", ")
     let insert = "INSERT OR REPLACE INTO \(shadow)(\(names))"
-    let made = Insertion(
-      columns: table.columns, places: places,
-      copy: """
-        \(insert) SELECT \(results.joined(separator: ", ")) FROM \(table.sql) \
-        WHERE \(table.condition(from: places.count + 1)) AND \(terms.joined(separator: " AND "))
-        """,
-      insert: "\(insert) VALUES (\(values.joined(separator: ", ")))")
+    let copy = """
+      \(insert) SELECT \(results.joined(separator: ", ")) FROM \(table.sql) \
+      WHERE \(table.condition(from: places.count + 1)) AND \(terms.joined(separator: " AND "))
+      """
+    let made = (table.columns, places, copy, "\(insert) VALUES (\(values.joined(separator: ", ")))")
     insertions[table.name] = made
     return made
   }
