@@ -45,6 +45,14 @@ package final class CancellationFlag: @unchecked Sendable {
 
   /// - Throws: `CancellationError` when the flag is set.
   package func check() throws { if isSet { throw CancellationError() } }
+
+  /// A closure that is told how far work has come, such that it stops the work when the flag is set.
+  func checking<Progress>(_ progress: @escaping (Progress) throws -> Void) -> (Progress) throws -> Void {
+    {
+      try self.check()
+      try progress($0)
+    }
+  }
 }
 
 /// Runs work that asks now and then whether it is still wanted, for a caller who throws to stop it.

@@ -108,6 +108,22 @@ public struct DatabaseManager: Sendable {
     }
   }
 
+  /// Works on a connection that only reads; for a database without a ledger, gives what is known then.
+  func withLedger<Result>(
+    or nothing: Result, _ body: (borrowing SQLiteConnection) throws -> Result
+  ) throws -> Result {
+    try withReader { try Ledger.exists(on: $0) ? body($0) : nothing }
+  }
+
+  /// Refuses what must not be part of a transaction of the app.
+  ///
+  /// - Parameter refusal: What cannot be done.
+  /// - Throws: `BuckiaError` with `misuse`.
+  func requireOwnTransaction(or refusal: String, on connection: borrowing SQLiteConnection) throws(BuckiaError) {
+    guard isBorrowed, connection.isInTransaction else { return }
+    throw BuckiaError(.misuse, "\(refusal) inside a transaction of the app, which may still roll back")
+  }
+
   /// Makes sure that there is a file at the path, of whatever kind.
   ///
   /// - Throws: `BuckiaError` with `noDatabase` when there is none, or a folder.
@@ -168,9 +184,7 @@ extension DatabaseManager {
       let registration = ReplicaRegistration(of: connection, in: home)
       var warnings = try registration.settle(on: connection, isNewFile: !existed).remarks
       try transaction.commit()
-      if let remark = try registration.noteProgress(on: connection), !warnings.contains(remark) {
-        warnings.append(remark)
-      }
+      try registration.noteProgress(on: connection, in: &warnings)
       return InitReport(
         created: isNew, createdDatabase: !existed, trust: inForce, warnings: warnings)
     }

@@ -54,9 +54,7 @@ extension DatabaseManager {
   ///   changed then.
   @discardableResult
   public func beginDataset() throws -> Dataset {
-    var generator = SystemRandomNumberGenerator()
-    guard let id = DatasetID.random(using: &generator) else { throw BuckiaError(.misuse, "no id can be made") }
-    return try setDataset(Dataset(id), isNew: true) { known in
+    return try setDataset(Dataset(Replica.randomID()), isNew: true) { known in
       guard let known else { return }
       throw BuckiaError(
         .datasetExists,

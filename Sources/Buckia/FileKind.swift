@@ -29,7 +29,7 @@ package enum FileKind: Sendable, Equatable {
       self = kind
     } else if bytes.count >= 262, bytes[257..<262].elementsEqual("ustar".utf8) {
       self = .other("a tar archive")
-    } else if ChangesetBeginning.isOne(bytes) {
+    } else if Self.isChangeset(bytes) {
       self = .changeset
     } else {
       self = Self.isText(bytes) ? .text : .unknown
@@ -86,7 +86,7 @@ package enum FileKind: Sendable, Equatable {
     return (0..<min(4, bytes.count)).contains { isUTF8(bytes.dropLast($0)) }
   }
 
-  fileprivate static func isUTF8(_ bytes: ArraySlice<UInt8>) -> Bool {
+  private static func isUTF8(_ bytes: ArraySlice<UInt8>) -> Bool {
     String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
   }
 
@@ -136,9 +136,9 @@ package enum FileKind: Sendable, Equatable {
   }
 }
 
-/// The beginning of a changeset or a patchset, told from text and other files that begin with the same letter.
-private enum ChangesetBeginning {
-  static func isOne(_ bytes: [UInt8]) -> Bool {
+extension FileKind {
+  /// True for the beginning of a changeset or a patchset, told from text and other files that begin with the same letter.
+  private static func isChangeset(_ bytes: [UInt8]) -> Bool {
     guard let first = bytes.first, first == UInt8(ascii: "T") || first == UInt8(ascii: "P") else { return false }
     guard let (columns, start) = columnCount(bytes) else { return false }
     let flags = bytes[start...].prefix(columns)
@@ -148,7 +148,7 @@ private enum ChangesetBeginning {
     guard key.allSatisfy({ $0 == 1 }) || key.elementsEqual(1...UInt8(clamping: max(1, key.count))) else { return false }
     let name = bytes[(start + columns)...]
     guard let end = name.firstIndex(of: 0) else { return false }
-    return end > name.startIndex && FileKind.isUTF8(name[..<end])
+    return end > name.startIndex && isUTF8(name[..<end])
   }
 
   /// The number of columns, a varint, and where it ends.

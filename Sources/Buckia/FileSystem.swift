@@ -3,7 +3,7 @@ import BuckiaBytes
 /// The few things the façade asks of the file system.
 package enum FileSystem {
   /// What a path stands for.
-  enum Kind {
+  enum Kind: Equatable {
     case file
     case folder
     /// Nothing has the path.
@@ -21,9 +21,7 @@ package enum FileSystem {
   }
 
   /// Whether anything has this path, as far as the system tells; links are not followed.
-  static func exists(_ path: String) -> Bool {
-    if case .nothing = kind(of: path) { false } else { true }
-  }
+  static func exists(_ path: String) -> Bool { kind(of: path) != .nothing }
 
   /// How many bytes a file has; 0 when there is none.
   package static func byteCount(of path: String) -> Int64 {
@@ -57,14 +55,10 @@ package enum FileSystem {
   }
 
   /// Whether a file has this path, or a link that leads to no folder.
-  static func isFile(_ path: String) -> Bool {
-    if case .file = kind(of: path) { true } else { false }
-  }
+  static func isFile(_ path: String) -> Bool { kind(of: path) == .file }
 
   /// Whether the path is a folder, or a link to one.
-  static func isFolder(_ path: String) -> Bool {
-    if case .folder = kind(of: path) { true } else { false }
-  }
+  static func isFolder(_ path: String) -> Bool { kind(of: path) == .folder }
 
   /// The names in a folder, in no order.
   ///

@@ -63,10 +63,6 @@ extension Remark {
     let newest = try (ids + [LedgerEntries.newestTime(on: connection)].compactMap { $0.map { $0 / 1_000 } }).max()
     let seconds = now / 1_000
     guard let newest, newest > seconds + KSUIDClock.tolerance else { return nil }
-    return Remark(.clockBehind, text(seconds), text(newest))
-  }
-
-  private static func text(_ unixSeconds: Int64) -> String {
-    Date(timeIntervalSince1970: Double(unixSeconds)).formatted(.iso8601)
+    return Remark(.clockBehind, Moment(unixSeconds: seconds).rfc3339, Moment(unixSeconds: newest).rfc3339)
   }
 }

@@ -109,7 +109,7 @@ import Testing
         let twice = try person.rows("SELECT title FROM photo GROUP BY title HAVING count(*) > 1")
         #expect(twice.isEmpty, "\(person.name), seed \(seed)")
         let connection = try SQLiteConnection(opening: person.path, as: .readOnly)
-        let altered = try StateAudit.altered(on: connection).map { "\($0.owner) \($0.table.text)" }
+        let altered = try StateEntry.altered(on: connection).map { "\($0.owner) \($0.table.text)" }
         #expect(altered == [], "\(person.name), seed \(seed)")
       }
     }

@@ -42,7 +42,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     let sent = try exchange.send("INSERT INTO notes VALUES (2, 2)")
     let path = try #require(sent.path)
     if isApplied { try exchange.apply(ApplyOptions(keepsFiles: true)) }
-    let name = try #require(RemovalName.make(for: URL(fileURLWithPath: path).lastPathComponent))
+    let name = try #require(FileRemoval.privateName(for: URL(fileURLWithPath: path).lastPathComponent))
     try FileManager.default.moveItem(atPath: path, toPath: "\(exchange.inbound)/\(name)")
     #expect(try DiffInspection.verify([exchange.inbound]).files.map(\.isGood) == [true])
     let report = try exchange.apply()
@@ -94,7 +94,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
       ("buckia-x.file", nil), (".buckia-x.", ""),
     ] as [(String, String?)])
   func names(name: String, plain: String?) {
-    #expect(RemovalName.plainName(of: name) == plain)
+    #expect(FileRemoval.plainName(of: name) == plain)
   }
 
   @Test("A name that leaves no room for another one is removed as it is")
@@ -102,7 +102,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     let folder = try TemporaryFolder()
     let name = String(repeating: "n", count: 255)
     let path = try folder.write([1], to: name)
-    #expect(RemovalName.make(for: name) == nil)
+    #expect(FileRemoval.privateName(for: name) == nil)
     let identity = try #require(try FileIdentity.current(at: path))
     #expect(FileRemoval(path: path, name: name, identity: identity).run() == .removed)
   }
@@ -115,14 +115,14 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     try exchange.send("INSERT INTO notes VALUES (2, 2)")
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("PRAGMA synchronous = \(level)")
-    let meanwhile = try CommitDurability.raised(on: connection) { try connection.integer("PRAGMA synchronous") }
+    let meanwhile = try connection.withDurableCommits { try connection.integer("PRAGMA synchronous") }
     #expect(meanwhile == 3)
     #expect(try connection.integer("PRAGMA synchronous") == level)
     struct Failure: Error {}
-    #expect(throws: Failure.self) { try CommitDurability.raised(on: connection) { throw Failure() } }
+    #expect(throws: Failure.self) { try connection.withDurableCommits { throw Failure() } }
     #expect(try connection.integer("PRAGMA synchronous") == level)
     try connection.execute("BEGIN")
-    let inside = try CommitDurability.raised(on: connection) { try connection.integer("PRAGMA synchronous") }
+    let inside = try connection.withDurableCommits { try connection.integer("PRAGMA synchronous") }
     #expect(inside == level, "SQLite does not change it inside a transaction, where no file is removed either")
   }
 

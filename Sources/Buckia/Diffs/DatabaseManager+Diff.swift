@@ -48,7 +48,7 @@ extension DatabaseManager {
       try withRows { newer in
         if let older { try DatabaseManager(older).requireFile() }
         let repair = try older.flatMap {
-          try SnapshotRepair.run($0, marked: SnapshotMark(at: $0), of: newer.connection)
+          try SnapshotMark.repair($0, marked: SnapshotMark(at: $0), of: newer.connection)
         }
         var report = try Self.writeDiff(
           from: older.map { try RowSource(opening: $0) } ?? RowSource.empty(), to: newer,
@@ -76,10 +76,7 @@ extension DatabaseManager {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try createDatabaseDiff(
         since: older, output: output, options: options, signedBy: identity,
-        progress: {
-          try cancellation.check()
-          try progress($0)
-        })
+        progress: cancellation.checking(progress))
     }
   }
 
@@ -119,12 +116,7 @@ extension DatabaseManager {
     if left > 0 { report.warnings.append(Remark(.sentBefore, "\(left)")) }
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
     guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
-    let known = try [older, newer].flatMap {
-      [
-        try LedgerEntries.newestID(on: $0.connection), try RowClocks.newestID(on: $0.connection),
-        try LedgerProgress.read(on: $0.connection).made,
-      ].compactMap { $0 }
-    }
+    let known = try [older, newer].flatMap { try LedgerProgress.knownIDs(on: $0.connection) }
     let (id, remark) = try home.next(after: known)
     if let remark { report.warnings.append(remark) }
     // Before there is a file: no crash must make one that nobody knows.
@@ -192,19 +184,7 @@ extension DatabaseManager {
     _ signer: ManifestSigner?, to output: DiffOutput, isRaw: Bool, isPrivate: Bool
   ) throws -> (id: KSUID, path: String?, bytes: Int64) {
     let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
-    if isRaw {
-      switch file {
-      case .path(let path, let replacing):
-        return (
-          id, path,
-          try RawChangesetWriter.write(
-            difference.changeset, to: path, replacing: replacing, isPrivate: isPrivate)
-        )
-      case .stream(let body):
-        try difference.changeset.forEachPiece { try body($0) }
-        return (id, nil, Int64(difference.changeset.count))
-      }
-    }
+    if isRaw { return (id, file.path, try file.write(raw: difference.changeset, isPrivate: isPrivate)) }
     let renames = difference.tables.flatMap(\.renames)
     // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
     let manifest = Manifest(

@@ -36,7 +36,9 @@ public enum DiffInspection {
     let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: decryption))
     return VerifyReport(
       files: try listing.items.map { item in
-        try polling(poll) { verify(item, senders, isWanted: $0, progress: progress) }
+        let file = try polling(poll) { verify(item, senders, isWanted: $0, progress: progress) }
+        try poll()
+        return file
       }
         + listing.answers.map { VerifyReport.File(answer: $0, senders) },
       misnamed: listing.misnamed)
@@ -51,16 +53,8 @@ public enum DiffInspection {
   public static func verify(
     _ paths: [String], home: BuckiaHome = .standard, decryption: FileDecryption? = nil
   ) async throws -> VerifyReport {
-    try await CancellationFlag.onThreadOfItsOwn { cancellation in
-      let senders = try home.knownSenders()
-      let listing = try InboundListing(paths.map { .path($0) }, openedWith: ReaderKeys(of: home, and: decryption))
-      let files = try listing.items.map { item in
-        let file = verify(item, senders, isWanted: { !cancellation.isSet })
-        try cancellation.check()
-        return file
-      }
-      return VerifyReport(
-        files: files + listing.answers.map { VerifyReport.File(answer: $0, senders) }, misnamed: listing.misnamed)
+    try await CancellationFlag.onThreadOfItsOwn {
+      try verify(paths.map { .path($0) }, home: home, decryption: decryption, poll: $0.check)
     }
   }
 
@@ -316,7 +310,7 @@ extension VerifyReport.File {
   ///   - senders: What keys are called.
   init(answer item: InboundItem, _ senders: KnownSenders) {
     do {
-      let acceptance = try Acceptance(verifying: SmallText.contents(of: item.open().file.input, item.path))
+      let acceptance = try Acceptance(verifying: item.open().file.input.invitationText(item.path))
       self.init(
         path: item.path, id: item.id, isGood: true, sender: senders.shown(acceptance.card.key), signature: .valid,
         isEncrypted: false, reason: nil)

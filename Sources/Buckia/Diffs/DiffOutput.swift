@@ -33,9 +33,11 @@ public enum DiffOutput: Sendable {
 }
 
 extension DiffOutput {
-  /// The one file that an output is, once its id is known.
-  enum File {
+  /// The one file that an output is, once its id is known; also where encrypted or decrypted bytes go.
+  package enum File: Sendable {
+    /// A file, which appears complete or not at all.
     case path(String, replacing: Bool)
+    /// A closure that gets the bytes piece by piece.
     case stream(@Sendable (UnsafeRawBufferPointer) throws -> Void)
 
     /// Where the file is; nil for a stream.
@@ -87,6 +89,20 @@ extension Collection where Element: Equatable {
 }
 
 extension DiffOutput.File {
+  /// Writes a raw changeset.
+  ///
+  /// - Returns: Its size in bytes.
+  /// - Throws: `ByteStreamError`; whatever a stream throws.
+  func write(raw changeset: TemporaryBuffer, isPrivate: Bool) throws -> Int64 {
+    switch self {
+    case .path(let path, let replacing):
+      return try RawChangesetWriter.write(changeset, to: path, replacing: replacing, isPrivate: isPrivate)
+    case .stream(let body):
+      try changeset.forEachPiece { try body($0) }
+      return Int64(changeset.count)
+    }
+  }
+
   /// Writes a file that is complete. One that is there already with the same bytes is the same delivery: a crash may have come
   /// between the two notes of it.
   ///

@@ -143,15 +143,10 @@ package struct ChangeIteration {
 public struct LongValue: Sendable {
   /// How many bytes it has: of text, its UTF-8.
   public var byteCount: Int { range.count }
-  /// Where the part begins that is shown, in bytes.
-  public let shownFrom: Int
   /// Where it is among the changes of its file.
   let range: Range<Int>
-
-  init(range: Range<Int>, shownFrom: Int) {
-    self.range = range
-    self.shownFrom = shownFrom
-  }
+  /// Where the part begins that is shown, in bytes.
+  public let shownFrom: Int
 }
 
 extension InspectedFile {

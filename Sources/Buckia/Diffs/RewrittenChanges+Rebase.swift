@@ -172,8 +172,7 @@ struct RebaseDefinitions {
   private mutating func read(_ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
     for table in tables {
       let name = TableName(table.name)
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let local = try schema.definition(of: entry)
+      guard let local = try schema.table(named: name) else { continue }
       let known = definitions[name] ?? local
       definitions[name] = known
       guard let key = local.integerKeyName, known.integerKeyName.map({ ASCIIName.matches($0, key) }) ?? false else {

@@ -201,18 +201,7 @@ public struct RewrittenChanges {
     case .stream: break
     }
     let file = try output.file(named: isDiffFile ? DiffFileName.diff(id) : DiffFileName.changeset(id))
-    if isDiffFile {
-      report.bytes = try writeDiffFile(id, to: file)
-    } else {
-      switch file {
-      case .path(let path, let replacing):
-        report.bytes = try Int(
-          RawChangesetWriter.write(changeset, to: path, replacing: replacing, isPrivate: isPrivate))
-      case .stream(let body):
-        try changeset.forEachPiece { try body($0) }
-        report.bytes = changeset.count
-      }
-    }
+    report.bytes = try isDiffFile ? writeDiffFile(id, to: file) : Int(file.write(raw: changeset, isPrivate: isPrivate))
     report.id = id
     report.path = file.path
   }

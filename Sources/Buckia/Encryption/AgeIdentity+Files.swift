@@ -30,7 +30,7 @@ extension AgeIdentity {
   ///   ``BuckiaHome/identity()`` for a person's.
   public static func identities(inFile path: String, passphrase: IdentityPassphrase? = nil) throws -> [AgeIdentity] {
     try BuckiaError.wrapping {
-      let bytes = try SecretFile.bytes(of: .path(path), limit: IdentityLines.maximumBytes)
+      let bytes = try CipherSource.path(path).secret(limit: IdentityLines.maximumBytes)
       if bytes.first == UInt8(ascii: "{") { return identities(of: try Identity(contentsOf: path)) }
       guard SealedIdentity.begins(bytes) else { return try parse(bytes, path: path) }
       guard let passphrase else {
@@ -58,15 +58,15 @@ extension AgeRecipient {
 }
 
 /// A small file whose content is a secret: identities, a passphrase.
-package enum SecretFile {
+extension CipherSource {
   /// How many bytes a passphrase in a file may have.
   private static let maximumPassphraseBytes = 64 << 10
 
   /// Reads a passphrase. One end of line after it does not belong to it.
   ///
   /// - Throws: `BuckiaError`.
-  package static func passphrase(in source: CipherSource) throws -> [UInt8] {
-    var bytes = try BuckiaError.wrapping { try Self.bytes(of: source, limit: maximumPassphraseBytes) }
+  package func passphrase() throws -> [UInt8] {
+    var bytes = try BuckiaError.wrapping { try secret(limit: Self.maximumPassphraseBytes) }
     if bytes.last == UInt8(ascii: "\n") {
       bytes.removeLast()
       if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
@@ -77,18 +77,9 @@ package enum SecretFile {
   /// Reads all of a file.
   ///
   /// - Throws: `ByteStreamError`; with code `unreadable` when it is larger than it may be.
-  static func bytes(of source: CipherSource, limit: Int) throws(ByteStreamError) -> [UInt8] {
-    let input = try source.opened()
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
-    defer {
-      buffer.initializeMemory(as: UInt8.self, repeating: 0)
-      buffer.deallocate()
-    }
-    let count = try input.readFully(into: buffer)
-    guard count <= limit else {
-      throw source.named(ByteStreamError(.unreadable, "it is larger than \(limit >> 10) KB, and holds something else"))
-    }
-    return Array(buffer[..<count])
+  fileprivate func secret(limit: Int) throws(ByteStreamError) -> [UInt8] {
+    if let bytes = try opened().secretContents(limit: limit) { return bytes }
+    throw named(ByteStreamError(.unreadable, "it is larger than \(limit >> 10) KB, and holds something else"))
   }
 }
 
@@ -155,16 +146,9 @@ extension IdentityPassphrase: IdentitySealing {
   package func open(_ sealed: [UInt8]) throws -> [UInt8] {
     let decryption = try Decryption(identities: [], passphrase: source.bytes())
     let input = try DecryptingInput(PositionedInput(TemporaryBuffer(sealed)), with: decryption)
-    let limit = Identity.documentByteLimit
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
-    defer {
-      buffer.initializeMemory(as: UInt8.self, repeating: 0)
-      buffer.deallocate()
-    }
-    let count = try input.readFully(into: buffer)
-    guard count <= limit else {
+    guard let document = try input.secretContents(limit: Identity.documentByteLimit) else {
       throw IdentityError(.invalidFile, "it is larger than an identity file can be")
     }
-    return Array(buffer[..<count])
+    return document
   }
 }

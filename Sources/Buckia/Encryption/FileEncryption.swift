@@ -49,14 +49,14 @@ public struct FileEncryption: Sendable {
   }
 
   /// The same from and to streams.
-  package func encrypt(_ source: CipherSource, to target: CipherTarget) throws -> Int64 {
+  package func encrypt(_ source: CipherSource, to target: DiffOutput.File) throws -> Int64 {
     try BuckiaError.wrapping { try target.write(from: source) { try encrypt(source.opened(), into: $0) } }
   }
 
   private func encrypt(_ input: any ByteInput, into output: any ByteOutput) throws {
     let armor = isArmored ? ArmoringOutput(output) : nil
     let encrypting = try EncryptingOutput(armor ?? output, for: encryption)
-    try CipherCopy.copy(input, to: encrypting)
+    try input.copyAll(to: encrypting)
     try encrypting.finish()
     try armor?.finish()
   }
@@ -105,12 +105,12 @@ public struct FileDecryption: Sendable {
   }
 
   /// The same from and to streams. What a stream has got when an error follows is authentic, and not all.
-  package func decrypt(_ source: CipherSource, to target: CipherTarget) throws -> Int64 {
+  package func decrypt(_ source: CipherSource, to target: DiffOutput.File) throws -> Int64 {
     try BuckiaError.wrapping {
       let input = try source.opened()
       do {
         let decrypting = try DecryptingInput(input, with: decryption)
-        return try target.write(from: source) { try CipherCopy.copy(decrypting, to: $0) }
+        return try target.write(from: source) { try decrypting.copyAll(to: $0) }
       } catch let error as ByteStreamError where error.path == nil {
         throw source.named(error)
       }
@@ -149,14 +149,8 @@ package enum CipherSource: Sendable {
   }
 }
 
-/// Where encrypted or decrypted bytes go.
-package enum CipherTarget: Sendable {
-  /// A file, which appears complete or not at all.
-  case path(String, replacing: Bool)
-  /// A closure that gets them piece by piece.
-  case stream(@Sendable (UnsafeRawBufferPointer) throws -> Void)
-
-  /// Writes to it.
+extension DiffOutput.File {
+  /// Writes encrypted or decrypted bytes.
   ///
   /// - Parameters:
   ///   - source: Where the bytes come from: a file is not more open than that.
@@ -181,20 +175,30 @@ package enum CipherTarget: Sendable {
   }
 }
 
-/// Moves bytes from an input to an output.
-enum CipherCopy {
-  /// Moves all of them through one buffer, which does not keep them.
-  static func copy(_ input: any ByteInput, to output: any ByteOutput) throws(ByteStreamError) {
+extension ByteInput {
+  /// Moves all bytes to an output, through one buffer, which does not keep them.
+  func copyAll(to output: any ByteOutput) throws(ByteStreamError) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
     defer {
       buffer.initializeMemory(as: UInt8.self, repeating: 0)
       buffer.deallocate()
     }
     while true {
-      let count = try input.read(into: buffer)
+      let count = try read(into: buffer)
       if count == 0 { return }
       try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
+  }
+
+  /// Reads all bytes that follow, through a buffer that does not keep them; nil when they are more than a limit.
+  func secretContents(limit: Int) throws(ByteStreamError) -> [UInt8]? {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
+    defer {
+      buffer.initializeMemory(as: UInt8.self, repeating: 0)
+      buffer.deallocate()
+    }
+    let count = try readFully(into: buffer)
+    return count <= limit ? Array(buffer[..<count]) : nil
   }
 }
 

@@ -13,8 +13,7 @@ extension DatabaseManager {
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
   public func conflicts(matching filter: ConflictFilter = ConflictFilter()) throws -> [ConflictRecord] {
     let senders = try home.knownSenders()
-    return try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [] }
+    return try withLedger(or: []) { connection in
       let parents = MissingParents(on: connection)
       return try ConflictRecord.all(filter.selection, naming: senders, on: connection).map(parents.named)
     }
@@ -33,8 +32,7 @@ extension DatabaseManager {
     _ body: (ConflictRecord) throws -> Void
   ) throws {
     let senders = try home.knownSenders()
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return }
+    try withLedger(or: ()) { connection in
       let parents = MissingParents(on: connection)
       try ConflictRecord.forEach(filter.selection, newest: count, naming: senders, on: connection) {
         try body(parents.named(in: $0))
@@ -47,8 +45,7 @@ extension DatabaseManager {
   /// - Parameter filter: Which of them are wanted.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   public func conflictCounts(matching filter: ConflictFilter = ConflictFilter()) throws -> [ConflictCount] {
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [] }
+    try withLedger(or: []) { connection in
       return try ConflictRecord.counts(filter.selection, on: connection)
     }
   }
@@ -307,18 +304,16 @@ final class ViolatedConstraints {
 
   private func indexes(of table: String) throws -> [Index] {
     if let known = indexes[table] { return known }
-    var found: [Index] = []
     let query = """
       SELECT l.name, s.sql FROM pragma_index_list(?1, 'main') AS l
         LEFT JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = l.name
       WHERE l."unique"
       """
-    try connection.forEachRow(of: query, binding: [table]) { row in
+    let found = try connection.rows(of: query, table) { row in
       let name = row.text(at: 0) ?? ""
-      var columns: [String?] = []
       let parts = "SELECT name FROM pragma_index_xinfo(?1, 'main') WHERE key ORDER BY seqno"
-      try connection.forEachRow(of: parts, binding: [name]) { columns.append($0.text(at: 0)) }
-      found.append(Index(name: name, columns: columns, terms: row.text(at: 1).flatMap { IndexTerms($0) }))
+      let columns = try connection.rows(of: parts, name) { $0.text(at: 0) }
+      return Index(name: name, columns: columns, terms: row.text(at: 1).flatMap { IndexTerms($0) })
     }
     indexes[table] = found
     return found

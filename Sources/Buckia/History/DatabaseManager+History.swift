@@ -23,8 +23,7 @@ extension DatabaseManager {
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; whatever `body` throws.
   public func forEachLogEntry(_ body: (LedgerEntry) throws -> Void) throws {
     let senders = try home.knownSenders()
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return }
+    try withLedger(or: ()) { connection in
       try LedgerEntries.forEach(naming: senders, on: connection, body)
     }
   }
@@ -35,8 +34,7 @@ extension DatabaseManager {
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   public func log(newest count: Int) throws -> (entries: [LedgerEntry], total: Int) {
     let senders = try home.knownSenders()
-    return try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return ([], 0) }
+    return try withLedger(or: ([], 0)) { connection in
       return try (LedgerEntries.newest(count, naming: senders, on: connection), LedgerEntries.count(on: connection))
     }
   }
@@ -47,8 +45,7 @@ extension DatabaseManager {
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   package func lastLogEntries(ofFiles files: [(name: String, id: KSUID)]) throws -> [String: LedgerEntry] {
     let senders = try home.knownSenders()
-    return try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [:] }
+    return try withLedger(or: [:]) { connection in
       var entries: [String: LedgerEntry] = [:]
       for (name, id) in files {
         entries[name] = try LedgerEntries.last(of: id, file: name, naming: senders, on: connection)
@@ -64,8 +61,7 @@ extension DatabaseManager {
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   package func settledDigests(of ids: [KSUID]) throws -> [KSUID: Set<String>] {
     guard !ids.isEmpty else { return [:] }
-    return try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [:] }
+    return try withLedger(or: [:]) { connection in
       var digests: [KSUID: Set<String>] = [:]
       for id in ids {
         let query = """
@@ -97,10 +93,9 @@ extension DatabaseManager {
     let senders = try home.knownSenders()
     return try withReader { connection in
       let schema = try SchemaReader(connection)
-      guard let entry = schema.entry(named: TableName(table)), entry.kind == .table else {
+      guard let definition = try schema.table(named: TableName(table)) else {
         throw BuckiaError(.noSuchTable, "there is no table \"\(EscapedText(table, limit: 100))\"", path: path)
       }
-      let definition = try schema.definition(of: entry)
       let names = definition.changesetColumns
       let keyNames = definition.keyIndexes.map { names[$0] }
       let values = keyNames.compactMap { name in key.first { ASCIIName.matches($0.key, name) }?.value }

@@ -251,7 +251,7 @@ extension DoctorReport {
   ///
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   mutating func lookAtStates(_ connection: borrowing SQLiteConnection) throws {
-    for state in try StateAudit.altered(on: connection) {
+    for state in try StateEntry.altered(on: connection) {
       warnings.append(Remark(.stateAltered, state.table.text, state.shortStream))
     }
   }

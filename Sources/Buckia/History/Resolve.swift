@@ -161,8 +161,7 @@ extension DatabaseManager {
   /// - Parameter conflict: Its number (``ConflictRecord/id``).
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
   public func resolutions(of conflict: Int64) throws -> [ResolutionRecord] {
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [] }
+    try withLedger(or: []) { connection in
       return try ResolutionRecord.all(of: conflict, on: connection)
     }
   }
@@ -171,8 +170,7 @@ extension DatabaseManager {
   ///
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   package func newestResolution() throws -> Int64 {
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return 0 }
+    try withLedger(or: 0) { connection in
       return try ResolutionRecord.newest(on: connection)
     }
   }
@@ -183,8 +181,7 @@ extension DatabaseManager {
   ///
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a rule is damaged.
   public func conflictRules() throws -> [ConflictRule] {
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [] }
+    try withLedger(or: []) { connection in
       return try ConflictRule.all(on: connection)
     }
   }

@@ -196,8 +196,7 @@ extension DatabaseManager {
   /// - Parameter count: How many are wanted at most: the newest; nil for all.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   public func sentDiffs(newest count: Int? = nil) throws -> [SentDiff] {
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [] }
+    try withLedger(or: []) { connection in
       let shares = Dictionary(
         uniqueKeysWithValues: try ShareEntry.all(on: connection).map { ($0.number, try $0.recipients) })
       return try OutboxEntry.newest(count ?? .max, on: connection).map { sent in

@@ -54,9 +54,7 @@ extension DatabaseManager {
         report.warnings += remarks
         try undone.note(on: connection)
         if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
-        if !options.isDryRun, let remark = try registration.noteProgress(on: connection), !remarks.contains(remark) {
-          report.warnings.append(remark)
-        }
+        if !options.isDryRun { try registration.noteProgress(on: connection, in: &report.warnings) }
         return report
       }
     }

@@ -114,12 +114,8 @@ extension IdentityCard {
   ///
   /// - Throws: `IdentityError` when it is too long for one; `ByteStreamError`.
   static func text(inFile path: String) throws -> String {
-    let file = try PosixFile(reading: path)
-    guard file.initialByteCount <= textByteLimit else {
+    guard let bytes = try PosixFile(reading: path).contents(limit: Int(textByteLimit)) else {
       throw IdentityError(.invalidCard, "it is no card: no card is that long", path: path)
-    }
-    let bytes = try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount)) { buffer, count in
-      count = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
     }
     return String(decoding: bytes, as: UTF8.self)
   }

@@ -217,13 +217,10 @@ extension BuckiaHome: OutgoingIDs {
   }
 
   package func begin(_ id: KSUID, from database: RowSource) throws -> (sender: Manifest.Sender?, remarks: [Remark]) {
-    let origin = try DiffOrigin(of: database, making: id, in: self)
-    var remarks = origin.remarks
+    var (replica, remarks) = try origin(of: database, making: id)
     if let remark = try Remark.clockBehind(id, on: database.connection) { remarks.insert(remark, at: 0) }
-    if let remark = noteOutgoing(id, from: database.connection.path, replica: origin.replica?.id) {
-      remarks.append(remark)
-    }
-    return (origin.sender, remarks)
+    if let remark = noteOutgoing(id, from: database.connection.path, replica: replica?.id) { remarks.append(remark) }
+    return (replica.map { Manifest.Sender(replica: $0.id, incarnation: $0.incarnation) }, remarks)
   }
 }
 

@@ -107,12 +107,8 @@ extension BuckiaHome {
 
   private func line(of replica: ReplicaID) -> [UInt8]? {
     do {
-      let file = try PosixFile(reading: file(of: replica))
       // A path has no more than a few thousand bytes, each of which can be escaped by three.
-      guard file.initialByteCount < 1 << 16 else { return nil }
-      return try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount)) { buffer, count in
-        count = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
-      }
+      return try PosixFile(reading: file(of: replica)).contents(limit: 1 << 16)
     } catch {
       // There is none, or it cannot be read: then nothing is known of it, and a new incarnation is the safe answer.
       return nil

@@ -12,13 +12,9 @@ import SQLiteSchemas
 /// A file that is copied or restored says what it said before. If two databases spoke for one replica, or one spoke again for what it
 /// has forgotten, others would take the files of one for those of the other.
 struct ReplicaRegistration {
-  /// What came of it.
-  struct Result {
-    /// The replica that the database is; nil where none could be kept both in the database and at home.
-    var replica: Replica?
-    /// What people should know.
-    var remarks: [Remark] = []
-  }
+  /// What came of it: the replica that the database is, nil where none could be kept both in the database and at home; and what people
+  /// should know.
+  typealias Result = (replica: Replica?, remarks: [Remark])
 
   private let home: BuckiaHome
   /// Where the database is; nil for one in memory, which is as new as its connection.
@@ -92,7 +88,7 @@ struct ReplicaRegistration {
   /// - Throws: `SQLiteError` when the database cannot be written; `LedgerError` for a newer ledger.
   func settle(on connection: borrowing SQLiteConnection, isNewFile: Bool = false) throws -> Result {
     let found = try look(on: connection)
-    if found.standing == .same { return Result(replica: found.replica) }
+    if found.standing == .same { return (found.replica, []) }
     let transaction = try SQLiteTransaction(on: connection)
     try Ledger.prepare(on: connection)
     // Another process may have done it meanwhile.
@@ -107,18 +103,18 @@ struct ReplicaRegistration {
     _ replica: Replica?, _ standing: ReplicaStanding, on connection: borrowing SQLiteConnection
   ) throws -> Result {
     let notKept = Remark(.replicaNotKept, home.replicaFolder)
-    if standing == .same { return Result(replica: replica) }
+    if standing == .same { return (replica, []) }
     if standing == .moved || standing == .otherHome, let replica, let path {
       let progress = home.known(replica.id)?.progress
       let known = KnownReplica(incarnation: replica.incarnation, progress: progress, path: path)
-      guard home.keep(known, of: replica.id) else { return Result(replica: replica, remarks: [notKept]) }
+      guard home.keep(known, of: replica.id) else { return (replica, [notKept]) }
       if let file { try ReplicaIdentity.setFile(file, on: connection) }
-      return Result(replica: replica, remarks: standing.remark.map { [$0] } ?? [])
+      return (replica, standing.remark.map { [$0] } ?? [])
     }
     let next = try Replica.random()
     // Before it is committed: no other process must find a database that says what nobody knows.
     if let path, !home.keep(KnownReplica(incarnation: next.incarnation, progress: nil, path: path), of: next.id) {
-      return Result(remarks: [notKept])
+      return (nil, [notKept])
     }
     try next.write(on: connection)
     if let file { try ReplicaIdentity.setFile(file, on: connection) }
@@ -129,7 +125,7 @@ struct ReplicaRegistration {
         newStream: standing == .restored ? nil : { try (Replica.randomID() as StreamID).bytes }, on: connection)
     }
     try KeyRanges.move(on: connection)
-    return Result(replica: next, remarks: standing.remark.map { [$0] } ?? [])
+    return (next, standing.remark.map { [$0] } ?? [])
   }
 
   /// Notes at home how far the ledger of a database has come, as far as that is committed. Inside the app's transaction it is what was
@@ -149,6 +145,11 @@ struct ReplicaRegistration {
       // Nothing is read while the transaction keeps all others out: the next call does it.
       return nil
     }
+  }
+
+  /// Notes the progress, and adds a remark, unless it is among some, when that could not be done.
+  func noteProgress(on connection: borrowing SQLiteConnection, in remarks: inout [Remark]) throws {
+    if let remark = try noteProgress(on: connection), !remarks.contains(remark) { remarks.append(remark) }
   }
 
   private func noteCommittedProgress(
@@ -237,7 +238,7 @@ extension DatabaseManager {
       let (replica, standing) = try registration.look(on: connection)
       if standing == .same { return (replica.map { "\($0.incarnation)" }, []) }
       var settled = try registration.settle(on: connection)
-      if let remark = try registration.noteProgress(on: connection) { settled.remarks.append(remark) }
+      try registration.noteProgress(on: connection, in: &settled.remarks)
       return (settled.replica.map { "\($0.incarnation)" }, settled.remarks)
     }
   }
@@ -254,17 +255,7 @@ extension DatabaseManager {
 }
 
 /// Which replica a diff is made from. The database notes the diff, so that a backup which is older than it is told from the database.
-struct DiffOrigin {
-  /// The replica; nil for a database without a ledger, and where it is not certain.
-  private(set) var replica: Replica?
-  /// What people should know.
-  private(set) var remarks: [Remark] = []
-
-  /// What the manifest says; nil for nothing.
-  var sender: Manifest.Sender? {
-    replica.map { Manifest.Sender(replica: $0.id, incarnation: $0.incarnation) }
-  }
-
+extension BuckiaHome {
   /// How long another writer is waited for, in milliseconds: a diff needs nothing but to read.
   private static let patience: Int32 = 1_000
 
@@ -273,46 +264,54 @@ struct DiffOrigin {
   /// - Parameters:
   ///   - source: The database. Without a ledger it is no replica yet, and nothing is written.
   ///   - id: The diff's id.
-  ///   - home: What knows the replica.
+  /// - Returns: The replica, nil for a database without a ledger, and where it is not certain; and what people should know.
   /// - Throws: `SQLiteError` when the database cannot be read; `LedgerError` for a newer ledger.
-  init(of source: RowSource, making id: KSUID, in home: BuckiaHome) throws {
-    guard try Ledger.exists(on: source.connection) else { return }
-    let registration = ReplicaRegistration(of: source.connection, in: home)
+  func origin(of source: RowSource, making id: KSUID) throws -> ReplicaRegistration.Result {
+    guard try Ledger.exists(on: source.connection) else { return (nil, []) }
+    let registration = ReplicaRegistration(of: source.connection, in: self)
     do {
       if let path = source.attachablePath {
-        try settle(
-          registration, id, on: SQLiteConnection(opening: path, as: .readWrite, busyTimeout: Self.patience))
-      } else if source.connection.isInTransaction, source.connection.transactionState != .write {
-        // The app's transaction only reads: it must not have to wait for other writers on account of this.
-        try look(registration, on: source.connection)
-      } else {
-        try settle(registration, id, on: source.connection)
+        let connection = try SQLiteConnection(opening: path, as: .readWrite, busyTimeout: Self.patience)
+        return try registration.settle(making: id, on: connection)
       }
+      // The app's transaction only reads: it must not have to wait for other writers on account of this.
+      if source.connection.isInTransaction, source.connection.transactionState != .write {
+        return try registration.certainReplica(on: source.connection)
+      }
+      return try registration.settle(making: id, on: source.connection)
     } catch let error as SQLiteError {
-      try look(registration, on: source.connection)
-      if replica != nil { remarks.append(Remark(.diffNotNoted, "\(error)")) }
+      var found = try registration.certainReplica(on: source.connection)
+      if found.replica != nil { found.remarks.append(Remark(.diffNotNoted, "\(error)")) }
+      return found
     }
   }
+}
 
-  private mutating func settle(
-    _ registration: ReplicaRegistration, _ id: KSUID, on connection: borrowing SQLiteConnection
-  ) throws {
+extension ReplicaRegistration {
+  fileprivate func settle(making id: KSUID, on connection: borrowing SQLiteConnection) throws -> Result {
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try registration.settle(on: connection)
+    var result = try settle(on: connection)
     try LedgerProgress.note(made: id, on: connection)
     try transaction.commit()
-    replica = result.replica
-    remarks = result.remarks
-    if result.replica != nil, let remark = try registration.noteProgress(on: connection) { remarks.append(remark) }
+    if result.replica != nil, let remark = try noteProgress(on: connection) { result.remarks.append(remark) }
+    return result
   }
 
   /// Takes what the database says where that is certain, without writing anything.
-  private mutating func look(_ registration: ReplicaRegistration, on connection: borrowing SQLiteConnection) throws {
-    let (found, standing) = try registration.look(on: connection)
+  fileprivate func certainReplica(on connection: borrowing SQLiteConnection) throws -> Result {
+    let (found, standing) = try look(on: connection)
     switch standing {
-    case .same, .moved: replica = found
-    case .new(wasKnown: false): break
-    default: remarks.append(Remark(.replicaUnsettled))
+    case .same, .moved: return (found, [])
+    case .new(wasKnown: false): return (nil, [])
+    default: return (nil, [Remark(.replicaUnsettled)])
     }
+  }
+}
+
+extension LedgerProgress {
+  /// The greatest ids that a database knows, which the id of a new diff has to be greater than.
+  static func knownIDs(on connection: borrowing SQLiteConnection) throws -> [KSUID] {
+    try [LedgerEntries.newestID(on: connection), RowClocks.newestID(on: connection), read(on: connection).made]
+      .compactMap { $0 }
   }
 }

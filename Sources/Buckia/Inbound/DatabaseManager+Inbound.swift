@@ -60,7 +60,7 @@ extension DatabaseManager {
           guard listing.items.contains(where: \.isEncrypted) else {
             return try apply(listing, options, resolver, progress, on: connection)
           }
-          return try TemporaryFilesInMemory.whileRequired(on: connection) {
+          return try connection.requiringTemporaryFilesInMemory {
             try apply(listing, options, resolver, progress, on: connection)
           }
         }
@@ -78,7 +78,8 @@ extension DatabaseManager {
     // What may still be rolled back is neither streamed nor removed.
     let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
     let answers = try AnswerRun(
-      options, home, at: WallClock.unixMilliseconds, isInsideAnother: isBorrowed && connection.isInTransaction
+      options: options, home: home, time: WallClock.unixMilliseconds,
+      isInsideAnother: isBorrowed && connection.isInTransaction
     ).run(listing, for: path, on: connection)
     let files = InboundFiles(listing.items, streams: isFinal, progress: progress)
     // A dry run keeps the write lock until the last file: that is taken when nothing is left to be verified.
@@ -90,7 +91,7 @@ extension DatabaseManager {
     let snapshot = options.isDryRun ? nil : options.snapshot
     let version = try snapshot.flatMap { try snapshotVersion(on: connection, for: $0) }
     let mark = try snapshot.flatMap { try SnapshotMark(at: $0) }
-    let repair = try snapshot.flatMap { try SnapshotRepair.run($0, marked: mark, of: connection) }
+    let repair = try snapshot.flatMap { try SnapshotMark.repair($0, marked: mark, of: connection) }
     let unsent =
       if let known = options.snapshot { try UnsentChanges(in: connection, since: known) } else {
         UnsentChanges?.none
@@ -99,7 +100,7 @@ extension DatabaseManager {
     let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
     var report: ApplyReport
     do {
-      report = try CommitDurability.raised(on: connection) {
+      report = try connection.withDurableCommits {
         try receive(
           files, of: listing, options, removesFiles: isFinal, resolver, beside: edits, before: mark?.id, on: connection)
       }
@@ -170,9 +171,7 @@ extension DatabaseManager {
     files.finishRemoving()
     do { try receiver.end() } catch { failure = failure ?? error }
     if let failure, files.outcomes.isEmpty { throw failure }
-    if !options.isDryRun, let remark = try registration.noteProgress(on: connection), !remarks.contains(remark) {
-      remarks.append(remark)
-    }
+    if !options.isDryRun { try registration.noteProgress(on: connection, in: &remarks) }
     var report = ApplyReport(
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,
       createdLedger: receiver.hasMadeLedger, seconds: 0,
@@ -227,10 +226,7 @@ extension DatabaseManager {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try processInboundChanges(
         paths, options: options, resolver: resolver,
-        progress: {
-          try cancellation.check()
-          try progress($0)
-        })
+        progress: cancellation.checking(progress))
     }
   }
 }
@@ -341,21 +337,21 @@ public typealias ApplyProgressHandler = (ApplyProgress) throws -> Void
 /// With a rollback journal a commit is the removal of that journal. Only `PRAGMA synchronous = EXTRA` also waits until the
 /// folder has lost it; after a power cut it could be back otherwise, and undo what a file did that is gone. In WAL mode it waits
 /// for the WAL at each commit, as FULL does. See <https://sqlite.org/pragma.html#pragma_synchronous>.
-enum CommitDurability {
-  private static let extra: Int64 = 3
+extension SQLiteConnection {
+  /// The value of the setting `EXTRA`.
+  private static let extraSynchronous: Int64 = 3
 
-  /// Raises the setting of a connection while `body` runs, unless a transaction is open: then nothing is removed either.
+  /// Raises the setting while `body` runs, unless a transaction is open: then nothing is removed either.
   ///
   /// - Throws: `SQLiteError`; whatever `body` throws. The setting is as before.
-  static func raised<Result>(
-    on connection: borrowing SQLiteConnection, _ body: () throws -> Result
-  ) throws -> Result {
-    guard !connection.isInTransaction, let found = try connection.integer("PRAGMA main.synchronous"), found < extra
-    else { return try body() }
-    try connection.execute("PRAGMA main.synchronous = \(extra)")
+  func withDurableCommits<Result>(_ body: () throws -> Result) throws -> Result {
+    guard !isInTransaction, let found = try integer("PRAGMA main.synchronous"), found < Self.extraSynchronous else {
+      return try body()
+    }
+    try execute("PRAGMA main.synchronous = \(Self.extraSynchronous)")
     return try cleaningUp(after: body) {
       // A transaction that is still open is the app's, and SQLite does not change the setting inside one.
-      if !connection.isInTransaction { try connection.execute("PRAGMA main.synchronous = \(found)") }
+      if !isInTransaction { try execute("PRAGMA main.synchronous = \(found)") }
     }
   }
 }

@@ -42,7 +42,7 @@ struct InboundItem: Sendable {
 
   /// Takes the answer to an invitation that was found in a folder; nil for other names.
   init?(answerIn folder: String, name: String) {
-    let plain = RemovalName.plainName(of: name) ?? name
+    let plain = FileRemoval.plainName(of: name) ?? name
     guard let id = DiffFileName.acceptanceID(plain) else { return nil }
     self.init(path: FileSystem.path(of: name, in: folder), name: plain, origin: .folder(folder), answer: id)
   }
@@ -66,19 +66,16 @@ struct InboundItem: Sendable {
 
   /// Takes a file that was found in a folder; nil for names that are not ours.
   init?(in folder: String, name: String) {
-    let plain = RemovalName.plainName(of: name) ?? name
+    let plain = FileRemoval.plainName(of: name) ?? name
     guard Self.known(plain) != nil else { return nil }
     self.init(path: FileSystem.path(of: name, in: folder), name: plain, origin: .folder(folder))
   }
 
   /// Takes a file that was named by itself: any name will do, and then its first bytes tell what it is.
-  init(named path: String) {
-    self.init(path: path, name: FileSystem.name(of: path), origin: .path)
-  }
-
-  /// Takes what an interrupted removal has left of a file that was named by itself.
-  init(left path: String, of name: String) {
-    self.init(path: path, name: name, origin: .path)
+  ///
+  /// - Parameter name: What it was called before an interrupted removal has left it there; nil for what it is called now.
+  init(named path: String, before name: String? = nil) {
+    self.init(path: path, name: name ?? FileSystem.name(of: path), origin: .path)
   }
 
   /// Takes bytes.
@@ -155,7 +152,7 @@ package enum InboundSource: Sendable {
     guard case .nothing = FileSystem.kind(of: path), case .folder = FileSystem.kind(of: parent), !name.contains(".")
     else { return false }
     let names = (try? FileSystem.names(in: parent)) ?? []
-    return !names.contains { RemovalName.plainName(of: $0) == name }
+    return !names.contains { FileRemoval.plainName(of: $0) == name }
   }
 }
 
@@ -299,9 +296,9 @@ struct InboundListing: Sendable {
     let folder = FileSystem.folder(of: path)
     let name = FileSystem.name(of: path)
     if case .folder = FileSystem.kind(of: folder) {
-      let left = try FileSystem.names(in: folder).filter { RemovalName.plainName(of: $0) == name }
+      let left = try FileSystem.names(in: folder).filter { FileRemoval.plainName(of: $0) == name }
       if !left.isEmpty {
-        return left.map { InboundItem(left: FileSystem.path(of: $0, in: folder), of: name) }
+        return left.map { InboundItem(named: FileSystem.path(of: $0, in: folder), before: name) }
       }
     }
     throw BuckiaError(.noSuchFile, "there is no such file or folder", path: path)

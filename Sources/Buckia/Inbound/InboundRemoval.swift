@@ -57,6 +57,27 @@ struct InboundRemoval: Sendable {
   }
 }
 
+/// Removes files that are done, in a thread of its own: ten thousand of them take as long as some of what is applied
+/// meanwhile.
+final class FileRemover: @unchecked Sendable {
+  private let queue = DispatchQueue(label: "buckia.remover")
+  // Touched on the queue only, which does one thing after the other.
+  private var results: [(place: Int, outcome: FileRemoval.Outcome)] = []
+
+  /// Begins to remove files, after those that were given before.
+  ///
+  /// - Parameter files: The files, each with the place of its outcome in the report.
+  func remove(_ files: [(place: Int, removal: FileRemoval)]) {
+    guard !files.isEmpty else { return }
+    queue.async { for file in files { self.results.append((file.place, file.removal.run())) } }
+  }
+
+  /// Waits until all files have been seen to.
+  ///
+  /// - Returns: What became of them.
+  func finish() -> [(place: Int, outcome: FileRemoval.Outcome)] { queue.sync { results } }
+}
+
 /// Removes a file that has been read, if it is still that file: whoever delivers files may have put another in its place.
 struct FileRemoval: Sendable {
   /// What became of the file.
@@ -85,7 +106,7 @@ struct FileRemoval: Sendable {
     do throws(ByteStreamError) {
       guard let present = try FileIdentity.current(at: path) else { return .removed }
       guard present == identity else { return .replaced }
-      guard let privateName = RemovalName.make(for: name) else {
+      guard let privateName = Self.privateName(for: name) else {
         return unlink(path) == 0 || errno == ENOENT ? .removed : .failed(lastError)
       }
       let moved = FileSystem.path(of: privateName, in: FileSystem.folder(of: path))
@@ -110,38 +131,17 @@ struct FileRemoval: Sendable {
   private var lastError: String { String(cString: strerror(errno)) }
 }
 
-/// Removes files that are done, in a thread of its own: ten thousand of them take as long as some of what is applied
-/// meanwhile.
-final class FileRemover: @unchecked Sendable {
-  private let queue = DispatchQueue(label: "buckia.remover")
-  // Touched on the queue only, which does one thing after the other.
-  private var results: [(place: Int, outcome: FileRemoval.Outcome)] = []
-
-  /// Begins to remove files, after those that were given before.
-  ///
-  /// - Parameter files: The files, each with the place of its outcome in the report.
-  func remove(_ files: [(place: Int, removal: FileRemoval)]) {
-    guard !files.isEmpty else { return }
-    queue.async { for file in files { self.results.append((file.place, file.removal.run())) } }
-  }
-
-  /// Waits until all files have been seen to.
-  ///
-  /// - Returns: What became of them.
-  func finish() -> [(place: Int, outcome: FileRemoval.Outcome)] { queue.sync { results } }
-}
-
 /// The name that a file has while it is being removed: `.buckia-<random>.<its own name>`.
 ///
 /// A file gets it in order to be looked at once more where nothing can take its place. If the process ends just then, the
 /// file stays under this name, and whoever lists the folder next still takes it for what it is.
-enum RemovalName {
+extension FileRemoval {
   private static let prefix = ".buckia-"
   /// The most bytes that a file's name has.
   private static let nameBytes = 255
 
   /// A new name for a file; nil where it is too long for one.
-  static func make(for plainName: String) -> String? {
+  static func privateName(for plainName: String) -> String? {
     let name = "\(prefix)\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).\(plainName)"
     return name.utf8.count <= nameBytes ? name : nil
   }

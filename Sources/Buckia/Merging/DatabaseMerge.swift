@@ -144,13 +144,12 @@ struct DatabaseMerge: ~Copyable {
     let schema = try SchemaReader(connection)
     var behind: [(table: TableName, number: Int64)] = []
     try incoming.source.connection.forEachRow(of: "SELECT name, seq FROM main.sqlite_sequence") { row in
-      guard let entry = schema.entry(named: TableName(row.text(at: 0) ?? "")), entry.kind == .table,
-        try schema.definition(of: entry).isAutoIncrement
-      else { return }
+      let name = TableName(row.text(at: 0) ?? "")
+      guard let table = try schema.table(named: name), table.isAutoIncrement else { return }
       let mine =
-        try connection.integer("SELECT seq FROM main.sqlite_sequence WHERE name = ?1", binding: [entry.name.text]) ?? 0
+        try connection.integer("SELECT seq FROM main.sqlite_sequence WHERE name = ?1", binding: [table.name]) ?? 0
       let number = row.integer(at: 1)
-      if number > mine, number <= AutoIncrement.greatestIncomingID { behind.append((entry.name, number)) }
+      if number > mine, number <= AutoIncrement.greatestIncomingID { behind.append((TableName(table.name), number)) }
     }
     return behind
   }
@@ -187,8 +186,7 @@ struct DatabaseMerge: ~Copyable {
   /// - Returns: False where it has values of the other side's, or is needed, and stays.
   private func drop(_ column: String, of table: TableName) throws -> Bool {
     let schema = try SchemaReader(connection)
-    guard let entry = schema.entry(named: table), entry.kind == .table else { return true }
-    let definition = try schema.definition(of: entry)
+    guard let definition = try schema.table(named: table) else { return true }
     guard let place = definition.column(named: column) else { return true }
     let name = SQLText.identifier(definition.columns[place].name)
     let standard = definition.columns[place].defaultValue?.sql ?? "NULL"

@@ -93,10 +93,8 @@ private struct LocalRows {
     for definition in definitions where definition.module == nil {
       let name = TableName(definition.name)
       guard definition.isKeyedByRowID || definition.givesOutKeys && options.remapsKeys && incoming.hasBase,
-        let entry = schema.entry(named: name), entry.kind == .table
-      else { continue }
-      let local = try schema.definition(of: entry)
-      guard definition.isKeyedByRowID ? local.isKeyedByRowID : local.givesOutKeys, let key = local.keySQL.first,
+        let local = try schema.table(named: name),
+        definition.isKeyedByRowID ? local.isKeyedByRowID : local.givesOutKeys, let key = local.keySQL.first,
         !local.isKeyedByRowID || local.rowIDName != nil
       else { continue }
       let lookup = ColumnLookup(local.columns)
@@ -154,9 +152,7 @@ private struct LocalRows {
   private static func lookup(
     of table: TableName, in base: SchemaReader, _ connection: borrowing SQLiteConnection
   ) throws -> PreparedStatement? {
-    guard let entry = base.entry(named: table), entry.kind == .table else { return nil }
-    let key = try base.definition(of: entry).keySQL
-    guard key.count == 1 else { return nil }
+    guard let key = try base.table(named: table)?.keySQL, key.count == 1 else { return nil }
     let query = "SELECT 1 FROM main.\(table.quoted) WHERE \(key[0]) = ?1"
     return PreparedStatement(try connection.prepare(query, isPersistent: true))
   }

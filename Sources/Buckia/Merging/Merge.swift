@@ -110,10 +110,7 @@ extension DatabaseManager {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try merge(
         other, since: base, into: output, options: options, resolver: resolver,
-        progress: {
-          try cancellation.check()
-          try progress($0)
-        })
+        progress: cancellation.checking(progress))
     }
   }
 }

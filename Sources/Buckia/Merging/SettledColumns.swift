@@ -51,9 +51,9 @@ struct SettledColumns {
       for column in kept where TableName(column.table) == name { set(column.isTime ? .time : .count, column.column) }
       if name == TableName("gpkg_contents") { set(.time, "last_change") }
       for column in options.ignoredColumns[name] ?? [] { set(.ignored, column) }
-      guard !rules.isEmpty, let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let local = try schema.definition(of: entry)
-      guard local.hasSameKey(as: definition), !local.isKeyedByRowID || local.rowIDName != nil else { continue }
+      guard !rules.isEmpty, let local = try schema.table(named: name), local.hasSameKey(as: definition),
+        !local.isKeyedByRowID || local.rowIDName != nil
+      else { continue }
       let lookup = ColumnLookup(local.columns)
       func stored(_ place: Int) -> String? {
         let column = definition.columns[place - offset].name

@@ -154,9 +154,7 @@ extension Contact {
 extension Identity {
   /// The public part of the identity as `--json` has it.
   package var json: JSONValue {
-    [
-      "version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) }),
-    ]
+    ["version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) })]
   }
 }
 

@@ -41,10 +41,7 @@ extension DatabaseManager {
       throw BuckiaError(.ownKey, "the invitation is your own; send it to the person it is for")
     }
     return try withWriter { connection in
-      guard !isBorrowed || !connection.isInTransaction else {
-        throw BuckiaError(
-          .misuse, "no invitation can be accepted inside a transaction of the app, which may still roll back")
-      }
+      try requireOwnTransaction(or: "no invitation can be accepted", on: connection)
       if let entry = try AcceptedEntry.find(invitation.idBytes, on: connection) {
         return try finish(entry, of: invitation, to: output, on: connection)
       }
@@ -68,9 +65,7 @@ extension DatabaseManager {
         inviter: inviter, acceptedAt: time, wasAccepted: false, answer: answer.text,
         warnings: settled.remarks + (clockRemark.map { [$0] } ?? []))
       report.path = try deliver(entry, to: output, on: connection)
-      if let remark = try registration.noteProgress(on: connection), !report.warnings.contains(remark) {
-        report.warnings.append(remark)
-      }
+      try registration.noteProgress(on: connection, in: &report.warnings)
       return report
     }
   }

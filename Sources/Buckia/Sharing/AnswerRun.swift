@@ -11,22 +11,14 @@ import SQLiteSchemas
 /// The sender of an answer is a stranger. What admits them is the proof that they had the invitation's secret, whoever is trusted
 /// otherwise.
 struct AnswerRun {
-  private let options: ApplyOptions
-  private let home: BuckiaHome
-  private let time: Int64
-  /// Whether the database is in a transaction of the app, which may still roll back.
-  private let isInsideAnother: Bool
-
-  /// - Parameters:
-  ///   - options: How to apply: whether anything is changed, and whether files are removed.
-  ///   - home: Where the contacts are.
-  ///   - time: The present time, in milliseconds since 1970.
-  init(_ options: ApplyOptions, _ home: BuckiaHome, at time: Int64, isInsideAnother: Bool) {
-    self.options = options
-    self.home = home
-    self.time = time
-    self.isInsideAnother = isInsideAnother
-  }
+  /// How to apply: whether anything is changed, and whether files are removed.
+  let options: ApplyOptions
+  /// Where the contacts are.
+  let home: BuckiaHome
+  /// The present time, in milliseconds since 1970.
+  let time: Int64
+  /// True if the database is in a transaction of the app, which may still roll back.
+  let isInsideAnother: Bool
 
   /// Takes the answers of a listing. A file that has vanished meanwhile is passed over.
   ///
@@ -36,7 +28,7 @@ struct AnswerRun {
     _ listing: InboundListing, for path: String, on connection: borrowing SQLiteConnection
   ) throws -> [InvitationAnswer] {
     guard !listing.answers.isEmpty else { return [] }
-    return try CommitDurability.raised(on: connection) { try takeAll(listing, for: path, on: connection) }
+    return try connection.withDurableCommits { try takeAll(listing, for: path, on: connection) }
   }
 
   private func takeAll(
@@ -70,7 +62,7 @@ struct AnswerRun {
     do {
       let file = try item.open().file
       opened = file
-      let acceptance = try Acceptance(verifying: SmallText.contents(of: file.input, item.path))
+      let acceptance = try Acceptance(verifying: file.input.invitationText(item.path))
       sender = acceptance.card.key
       let answer = try take(acceptance, from: item, on: connection)
       try forget(file, answer, on: connection)
@@ -167,7 +159,7 @@ struct AnswerRun {
     try prepareShare(of: scope, entry, with: contact, acceptance, on: connection)
     try entry.markUsed(by: acceptance.card.key, at: time, on: connection)
     // Whoever restores a backup from before brings no used invitation back: see `requireOpen`.
-    try LedgerProgress.note(made: newID(on: connection), on: connection)
+    try LedgerProgress.note(made: home.next(after: LedgerProgress.knownIDs(on: connection)).id, on: connection)
     var answer = self.answer(item, .accepted, contact, entry)
     answer.scope = scope
     if options.isDryRun {
@@ -258,13 +250,6 @@ struct AnswerRun {
     let believed = try ReplicaSigners.believed(replica, from: key, home.knownSenders(), on: connection)
     try AcknowledgementEntry.note(0, of: share.number, by: key, believed.replica, on: connection)
   }
-
-  private func newID(on connection: borrowing SQLiteConnection) throws -> KSUID {
-    let known = [
-      try LedgerEntries.newestID(on: connection), try LedgerProgress.read(on: connection).made,
-    ].compactMap { $0 }
-    return try home.next(after: known).id
-  }
 }
 
 extension IdentityError {
@@ -304,9 +289,4 @@ public struct InvitationAnswer: Sendable {
   public internal(set) var code: BuckiaErrorCode?
   /// Whether the file has been removed, because all it holds is known.
   public internal(set) var isRemoved = false
-
-  init(path: String, state: State) {
-    self.path = path
-    self.state = state
-  }
 }

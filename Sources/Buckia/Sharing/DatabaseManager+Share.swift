@@ -46,15 +46,13 @@ extension DatabaseManager {
   ) throws -> ShareReport {
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
-        guard !isBorrowed || !connection.isInTransaction else {
-          throw BuckiaError(.misuse, "nothing can be shared inside a transaction of the app, which may still roll back")
-        }
+        try requireOwnTransaction(or: "nothing can be shared", on: connection)
         guard !recipients.isEmpty else { throw BuckiaError(.misuse, "no recipient is named") }
         let sealing = try ShareSealing(of: options, for: recipients, signedBy: identity)
         let run = ShareRun(scope, recipients, output, options, sealing, home, progress)
         if options.isUnencrypted { return try run.run(on: connection) }
         return try Opening.sealing(true) {
-          try TemporaryFilesInMemory.whileRequired(on: connection) { try run.run(on: connection) }
+          try connection.requiringTemporaryFilesInMemory { try run.run(on: connection) }
         }
       }
     }
@@ -126,7 +124,7 @@ extension DatabaseManager {
 extension ShareEntry {
   /// Whom a share is for, as a document: equal people have equal ones.
   static func audience(of names: [String]) -> String {
-    JSONValue.array(Set(names).sorted().map { .string($0) }).text()
+    JSONValue.strings(Set(names).sorted()).text()
   }
 }
 
@@ -165,13 +163,9 @@ extension ShareScope {
   }
 
   private init(reading input: any ByteInput, _ name: String) throws {
-    let limit = 1 << 20
-    var count = 0
-    let bytes = try [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, filled in
-      filled = try input.readFully(into: UnsafeMutableRawBufferPointer(buffer))
-      count = filled
+    guard let bytes = try input.contents(limit: 1 << 20) else {
+      throw BuckiaError(.invalidScope, "it has more than 1 MiB", path: name)
     }
-    guard count <= limit else { throw BuckiaError(.invalidScope, "it has more than 1 MiB", path: name) }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw BuckiaError(.invalidScope, "it is no text in UTF-8", path: name)
     }

@@ -46,10 +46,7 @@ extension DatabaseManager {
         "\(EscapedText.quoted(contact.name)) is a contact already, and needs no invitation: share with them")
     }
     return try withWriter { connection in
-      guard !isBorrowed || !connection.isInTransaction else {
-        throw BuckiaError(
-          .misuse, "an invitation cannot be made inside a transaction of the app, which may still roll back")
-      }
+      try requireOwnTransaction(or: "an invitation cannot be made", on: connection)
       let transaction = try SQLiteTransaction(.immediate, on: connection)
       try Ledger.prepare(on: connection)
       let registration = ReplicaRegistration(of: connection, in: home)
@@ -78,9 +75,7 @@ extension DatabaseManager {
       ).insert(on: connection)
       try transaction.commit()
       var report = InvitationReport(invitation: invitation, warnings: settled.remarks)
-      if let remark = try registration.noteProgress(on: connection), !report.warnings.contains(remark) {
-        report.warnings.append(remark)
-      }
+      try registration.noteProgress(on: connection, in: &report.warnings)
       return report
     }
   }
@@ -165,7 +160,7 @@ extension Invitation {
   public init(contentsOf path: String) throws {
     self = try BuckiaError.wrapping {
       do {
-        return try Invitation(verifying: SmallText.contents(of: PosixFile(reading: path), path))
+        return try Invitation(verifying: PosixFile(reading: path).invitationText(path))
       } catch let error as IdentityError {
         throw IdentityError(error.code, error.message, path: path)
       }
@@ -190,20 +185,13 @@ extension Invitation {
   }
 }
 
-/// Reads a file that can only be a line of text.
-enum SmallText {
-  /// The text.
+extension ByteInput {
+  /// The text of a file that can only be an invitation, or the answer to one.
   ///
   /// - Throws: `IdentityError` with code `invalidInvitation` for more bytes than an invitation or an answer can have;
   ///   `ByteStreamError`.
-  static func contents(of input: any ByteInput, _ path: String) throws -> String {
-    let limit = Int(Invitation.textByteLimit)
-    var count = 0
-    let bytes = try [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, filled in
-      filled = try input.readFully(into: UnsafeMutableRawBufferPointer(buffer))
-      count = filled
-    }
-    guard count <= limit else {
+  func invitationText(_ path: String) throws -> String {
+    guard let bytes = try contents(limit: Int(Invitation.textByteLimit)) else {
       throw IdentityError(
         .invalidInvitation, "it is neither an invitation nor the answer to one: neither is that long", path: path)
     }

@@ -52,9 +52,7 @@ struct ShareRun {
     let isDone = try connection.withPageCache(of: Self.pageCacheBytes) { try make(&report, on: connection) }
     guard isDone else { return report }
     if report.id != nil {
-      if let remark = try ReplicaRegistration(of: connection, in: home).noteProgress(on: connection) {
-        report.warnings.append(remark)
-      }
+      try ReplicaRegistration(of: connection, in: home).noteProgress(on: connection, in: &report.warnings)
       var rest = ShareReport()
       _ = try deliver(into: &rest, on: connection)
       report.files = rest.delivered.filter { $0.id == report.id }
@@ -124,7 +122,7 @@ struct ShareRun {
     let isSnapshot = share.sequence == 0 || share.last == nil || options.resyncs
     let state = try SentState(of: share, on: connection)
     if isSnapshot {
-      try ToldDeletions.prepareSnapshot(of: share, isOtherStream: share.sequence == 0, on: connection)
+      try DeletionNotices.prepareSnapshot(of: share, isOtherStream: share.sequence == 0, on: connection)
       try shadow.setAside()
       try state.clear()
     }
@@ -373,7 +371,7 @@ struct ShareRun {
     ).write(at: WallClock.unixMilliseconds, on: source.connection)
     report.id = id
     if let remark = DatabaseManager.stamp(difference, by: id, origins, in: source) { report.warnings.append(remark) }
-    try ToldDeletions.note(
+    try DeletionNotices.noteTold(
       in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, share, schema,
       on: source.connection)
   }
@@ -389,11 +387,7 @@ struct ShareRun {
   /// The id of the new diff. A dry run takes one that means nothing.
   private func nextID(from source: RowSource, _ report: inout ShareReport) throws -> KSUID {
     if options.isDryRun { return .maximum }
-    let known = [
-      try LedgerEntries.newestID(on: source.connection), try RowClocks.newestID(on: source.connection),
-      try LedgerProgress.read(on: source.connection).made,
-    ].compactMap { $0 }
-    let (id, remark) = try home.next(after: known)
+    let (id, remark) = try home.next(after: LedgerProgress.knownIDs(on: source.connection))
     if let remark { report.warnings.append(remark) }
     let origin = try home.begin(id, from: source)
     report.warnings += origin.remarks.filter { !report.warnings.contains($0) }

@@ -106,18 +106,7 @@ struct ShareGroup {
   /// What they are called.
   let names: [String]
   /// For whom the file is encrypted; nil for one that is not.
-  let encryption: Encryption?
-
-  /// Everybody who may be named, for a file that is not encrypted.
-  init(names: [String]) {
-    self.names = names
-    encryption = nil
-  }
-
-  private init(_ recipients: [ShareRecipient]) throws {
-    names = recipients.map(\.name)
-    encryption = try Encryption(to: recipients.compactMap(\.key))
-  }
+  var encryption: Encryption?
 
   /// Divides recipients, who all have keys, by what a file can be encrypted for at most. The same people are always divided in the same
   /// way, so that each gets all files of a share in the same folder.
@@ -127,10 +116,10 @@ struct ShareGroup {
     let sorted = recipients.sorted { $0.name < $1.name }
     // Several files would have the same contents, as weakly encrypted as the weakest.
     let safe = sorted.count { $0.key?.isQuantumSafe == true }
-    guard safe == 0 || safe == sorted.count else { return [try ShareGroup(sorted)] }
-    var groups: [[ShareRecipient]] = []
+    let isMixed = safe > 0 && safe < sorted.count
+    var groups: [[ShareRecipient]] = isMixed ? [sorted] : []
     var places: [AgeRecipient: Int] = [:]
-    for recipient in sorted {
+    for recipient in isMixed ? [] : sorted {
       guard let key = recipient.key else { continue }
       // Somebody with two names has one key, and opens one file.
       let place = places[key] ?? places.count / Encryption.recipientLimit
@@ -138,7 +127,9 @@ struct ShareGroup {
       if place == groups.count { groups.append([]) }
       groups[place].append(recipient)
     }
-    return try groups.map { try ShareGroup($0) }
+    return try groups.map { group in
+      ShareGroup(names: group.map(\.name), encryption: try Encryption(to: group.compactMap(\.key)))
+    }
   }
 }
 

@@ -30,9 +30,7 @@ extension DatabaseManager {
   @discardableResult
   public func backupDatabase(to path: String) throws -> BackupCopy {
     try withReader { connection in
-      guard !isBorrowed || !connection.isInTransaction else {
-        throw BuckiaError(.misuse, "a backup cannot be made inside a transaction of the app, which may still roll back")
-      }
+      try requireOwnTransaction(or: "a backup cannot be made", on: connection)
       if !isBorrowed { try connection.requireContent() }
       let target = DatabaseFileTarget(path, for: "backup")
       let isReplacement = try target.requireReplaceable(by: connection.path)
@@ -56,8 +54,7 @@ struct DatabaseFileTarget {
     let path = PosixFile.target(ofLink: path)
     self.path = path
     self.product = product
-    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-    folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    folder = FileSystem.folder(of: path)
   }
 
   /// Makes sure that nothing is lost when the path gets a new file.
@@ -69,9 +66,7 @@ struct DatabaseFileTarget {
       throw BuckiaError(.busy, "it is in use, or a program ended while it was: \(path + suffix) is there", path: path)
     }
     guard FileSystem.exists(path) else { return false }
-    var mine = stat()
-    var other = stat()
-    if stat(path, &mine) == 0, stat(database, &other) == 0, mine.st_ino == other.st_ino, mine.st_dev == other.st_dev {
+    if FileSystem.isOneFile(path, database) {
       throw BuckiaError(.notReplaceable, "it is the database itself, which a \(product) cannot replace", path: path)
     }
     guard !FileSystem.isFolder(path), [.sqlite, .empty].contains(FileKind(of: path)) else {

@@ -25,10 +25,7 @@ extension DatabaseManager {
   @discardableResult
   public func snapshot(to path: String) throws -> SnapshotReport {
     try withReader { connection in
-      guard !isBorrowed || !connection.isInTransaction else {
-        throw BuckiaError(
-          .misuse, "a snapshot cannot be made inside a transaction of the app, which may still roll back")
-      }
+      try requireOwnTransaction(or: "a snapshot cannot be made", on: connection)
       if !isBorrowed { try connection.requireContent() }
       return try Self.snapshot(of: connection, to: path)
     }
@@ -92,10 +89,10 @@ extension DatabaseManager {
   }
 
   private static func removeOwnTables(from connection: borrowing SQLiteConnection) throws {
-    var names: [String] = []
     let query = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name LIKE 'buckia\\_%' ESCAPE '\\'"
-    try connection.forEachRow(of: query) { names.append($0.text(at: 0) ?? "") }
-    for name in names { try connection.execute("DROP TABLE main.\(SQLText.identifier(name))") }
+    for name in try connection.rows(of: query, row: { $0.text(at: 0) ?? "" }) {
+      try connection.execute("DROP TABLE main.\(SQLText.identifier(name))")
+    }
   }
 }
 
@@ -106,9 +103,7 @@ extension DatabaseManager {
   func snapshotVersion(on connection: borrowing SQLiteConnection, for path: String) throws -> Int64? {
     _ = try DatabaseFileTarget(path, for: "snapshot").requireReplaceable(by: connection.path)
     _ = try SnapshotMark(replacedAt: path)
-    guard !isBorrowed || !connection.isInTransaction else {
-      throw BuckiaError(.misuse, "a snapshot cannot be made inside a transaction of the app, which may still roll back")
-    }
+    try requireOwnTransaction(or: "a snapshot cannot be made", on: connection)
     return try connection.integer("PRAGMA data_version")
   }
 }
@@ -218,7 +213,7 @@ struct SnapshotMark {
 
 /// Completes a snapshot that was not made anew, because the process died when diffs had been applied. Without them what
 /// others have sent would count as edited here, and go out again.
-enum SnapshotRepair {
+extension SnapshotMark {
   /// Brings what is missing into the snapshot, if anything is.
   ///
   /// - Parameters:
@@ -227,7 +222,7 @@ enum SnapshotRepair {
   ///   - database: The database.
   /// - Returns: A remark where it is not known any more what the diffs did; the snapshot stays as it was then.
   /// - Throws: `SQLiteError`, `LedgerError`.
-  static func run(
+  static func repair(
     _ path: String, marked mark: SnapshotMark?, of database: borrowing SQLiteConnection
   ) throws -> Remark? {
     guard var mark, let applied = try SnapshotRuns.entries(for: mark.id, on: database),
@@ -251,7 +246,7 @@ enum SnapshotRepair {
       try apply(SentChanges.read(from: snapshot), schema, to: snapshot)
       for part in parts {
         let definitions = try part.tables.map { try $0.definition(in: schema, for: "a diff") }
-        try PlainChanges(TemporaryBuffer(part.changes), definitions).apply(to: snapshot, conflicts: .takeIncoming)
+        try TemporaryBuffer(part.changes).applyPlainly(definitions, to: snapshot, conflicts: .takeIncoming)
       }
     } catch let error as any FileFault where error.refusal != nil {
       transaction.rollback()
@@ -275,6 +270,6 @@ enum SnapshotRepair {
       }
       return try schema.definition(of: entry)
     }
-    try PlainChanges(changes, definitions, summary).apply(to: snapshot, conflicts: .takeIncoming)
+    try changes.applyPlainly(definitions, summary, to: snapshot, conflicts: .takeIncoming)
   }
 }

@@ -83,7 +83,7 @@ package struct UnsentChanges {
       let definitions = try definitions(of: sent, schema, known)
     else { return nil }
     do {
-      try PlainChanges(sent, definitions).apply(to: copy, conflicts: .takeIncoming)
+      try sent.applyPlainly(definitions, to: copy, conflicts: .takeIncoming)
     } catch let error as any FileFault where error.refusal != nil {
       return nil
     }
@@ -121,7 +121,7 @@ package struct UnsentChanges {
     guard !reversal.isEmpty else { return }
     do {
       // What others know may have a UNIQUE value that a row of the database has got since.
-      try PlainChanges(reversal, definitions, summary).apply(to: copy, conflicts: .keepLocal)
+      try reversal.applyPlainly(definitions, summary, to: copy, conflicts: .keepLocal)
     } catch let error as any FileFault where error.refusal != nil {
       let reason = error.refusal?.reason ?? ""
       throw BuckiaError(
@@ -184,37 +184,27 @@ struct SentChanges {
   }
 }
 
-/// Changes that are nobody's diff: what they meet is no conflict, and nothing is recorded.
-struct PlainChanges {
-  private let changes: TemporaryBuffer
-  private let definitions: [TableDefinition]
-  private let summary: ChangesetSummary
-
-  /// - Parameters:
-  ///   - changes: A changeset.
-  ///   - definitions: Its tables, in its order.
-  init(_ changes: TemporaryBuffer, _ definitions: [TableDefinition]) throws {
-    self.init(changes, definitions, try ChangesetSummary.of(changes))
-  }
-
-  init(_ changes: TemporaryBuffer, _ definitions: [TableDefinition], _ summary: ChangesetSummary) {
-    self.changes = changes
-    self.definitions = definitions
-    self.summary = summary
-  }
-
-  /// Applies the changes to a copy of the database without a ledger. A row gives way to another one of theirs with the same UNIQUE
-  /// value.
+extension TemporaryBuffer {
+  /// Applies the changeset to a copy of the database without a ledger, as nobody's diff: what it meets is no conflict, and nothing is
+  /// recorded. A row gives way to another one of the changeset's with the same UNIQUE value.
   ///
-  /// - Throws: A fault with a refusal when they do not fit the copy; `SQLiteError`. It is unchanged then.
-  func apply(to copy: borrowing SQLiteConnection, conflicts: ConflictPolicies) throws {
+  /// - Parameters:
+  ///   - definitions: Its tables, in its order.
+  ///   - summary: What it holds; nil where that is not known yet.
+  ///   - copy: The copy.
+  ///   - conflicts: What is done about rows that differ.
+  /// - Throws: A fault with a refusal when it does not fit the copy; `SQLiteError`. The copy is unchanged then.
+  func applyPlainly(
+    _ definitions: [TableDefinition], _ summary: ChangesetSummary? = nil, to copy: borrowing SQLiteConnection,
+    conflicts: ConflictPolicies
+  ) throws {
     var settings = ApplySettings(policies: conflicts, schema: .exact, recordsConflicts: false, time: 0)
     settings.keepsLedger = false
     settings.makesRoom = true
     settings.indexPolicy = .keep
     let incoming = IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
-      changeset: changes, feed: ChangesetFeed(summary))
+      changeset: self, feed: ChangesetFeed(try summary ?? ChangesetSummary.of(self)))
     let connection = SQLiteConnection(sharing: copy)
     let session = settings.session(on: connection)
     let transaction = try SQLiteTransaction(on: connection)

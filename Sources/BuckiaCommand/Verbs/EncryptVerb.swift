@@ -68,7 +68,7 @@ struct EncryptVerb: Verb {
       return try FileEncryption(to: to.map { try recipients.key($0) })
     }
     if let passphraseFile {
-      return try FileEncryption(passphrase: SecretFile.passphrase(in: ArgumentFile.cipherSource(passphraseFile)))
+      return try FileEncryption(passphrase: ArgumentFile.cipherSource(passphraseFile).passphrase())
     }
     return try FileEncryption(passphrase: PassphrasePrompt.askForNew())
   }
@@ -139,7 +139,7 @@ struct DecryptVerb: Verb {
   }
 
   private func passphrase() throws -> [UInt8]? {
-    if let passphraseFile { return try SecretFile.passphrase(in: ArgumentFile.cipherSource(passphraseFile)) }
+    if let passphraseFile { return try ArgumentFile.cipherSource(passphraseFile).passphrase() }
     return identity.isEmpty ? try PassphrasePrompt.ask("Passphrase: ") : nil
   }
 }
@@ -172,7 +172,7 @@ struct CipherPath {
   private var name: String { input.fileName }
 
   /// Where the result goes.
-  func target(_ path: String, replacing isReplacing: Bool) -> CipherTarget {
+  func target(_ path: String, replacing isReplacing: Bool) -> DiffOutput.File {
     guard isStandardOutput else { return .path(path, replacing: isReplacing) }
     return .stream { try StandardStream.output.write($0) }
   }

@@ -182,7 +182,7 @@ private enum NewPassphrase {
   static func given(_ file: String?, asking asks: Bool) throws -> IdentityPassphrase? {
     guard file != nil || asks else { return nil }
     let bytes =
-      try file.map { try SecretFile.passphrase(in: ArgumentFile.cipherSource($0)) } ?? PassphrasePrompt.askForNew()
+      try file.map { try ArgumentFile.cipherSource($0).passphrase() } ?? PassphrasePrompt.askForNew()
     return IdentityPassphrase(bytes)
   }
 }

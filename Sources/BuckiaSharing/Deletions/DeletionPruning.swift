@@ -67,12 +67,6 @@ final class DeletionPruning {
     let stream: [UInt8]
   }
 
-  /// Who knows of one deletion.
-  private struct Notices {
-    var told: [Int64: (diff: KSUID, sequence: Int64)] = [:]
-    var heard: [Stream: KSUID] = [:]
-  }
-
   /// - Parameters:
   ///   - silence: After how many days without a word somebody counts as gone; 0 for never.
   ///   - time: The present time, in milliseconds since 1970.
@@ -90,13 +84,12 @@ final class DeletionPruning {
     let last = try LedgerSettings.pruningTime(on: connection)
     let isDue = !(last...last + Self.interval).contains(time)
     guard isDue || !candidates.isEmpty else { return }
-    var clocks: [(number: Int64, table: TableName)] = []
-    try connection.forEachRow(
+    let clocks = try connection.rows(
       of: """
         SELECT clock, table_name FROM main.buckia_clock AS c WHERE EXISTS (SELECT 1 FROM main.buckia_told AS t WHERE t.clock = c.clock)
           OR EXISTS (SELECT 1 FROM main.buckia_heard AS h WHERE h.clock = c.clock)
         """
-    ) { clocks.append(($0.integer(at: 0), TableName($0.text(at: 1) ?? ""))) }
+    ) { (number: $0.integer(at: 0), table: TableName($0.text(at: 1) ?? "")) }
     for clock in clocks where isDue || candidates[clock.number] != nil {
       guard let exchange = try exchange(of: clock.table), try !travelsOtherwise(clock.number) else { continue }
       guard isDue else {
@@ -115,15 +108,15 @@ final class DeletionPruning {
 
   /// Whether rows of a table are in diffs that belong to no stream: nobody can tell who has them.
   private func travelsOtherwise(_ clock: Int64) throws -> Bool {
-    try connection.cachedInteger(
-      """
-      SELECT 1 FROM main.buckia_stamp AS s WHERE s.clock = \(clock) AND CASE WHEN s.is_own = 1
-        THEN NOT EXISTS (SELECT 1 FROM main.buckia_outbox AS o WHERE o.diff = s.diff)
-        ELSE EXISTS (
-          SELECT 1 FROM main.buckia_ledger AS l WHERE l.diff = s.diff AND l.sender <> 'own'
-            AND NOT EXISTS (SELECT 1 FROM main.buckia_stream AS p WHERE p.entry = l.entry)) END
-      LIMIT 1
-      """) != nil
+    try connection.hasRow(
+      cached: """
+        SELECT 1 FROM main.buckia_stamp AS s WHERE s.clock = \(clock) AND CASE WHEN s.is_own = 1
+          THEN NOT EXISTS (SELECT 1 FROM main.buckia_outbox AS o WHERE o.diff = s.diff)
+          ELSE EXISTS (
+            SELECT 1 FROM main.buckia_ledger AS l WHERE l.diff = s.diff AND l.sender <> 'own'
+              AND NOT EXISTS (SELECT 1 FROM main.buckia_stream AS p WHERE p.entry = l.entry)) END
+        LIMIT 1
+        """)
   }
 
   // MARK: Who takes part
@@ -134,15 +127,13 @@ final class DeletionPruning {
     for share in try ShareEntry.all(on: connection)
     where try ShadowEntry.all(of: share.number, on: connection).contains(where: { $0.table == table }) {
       exchange.shares.append(share)
-      exchange.bounds[share.number] = try RecipientProgress.through(share, on: connection) { replica, through in
+      exchange.bounds[share.number] = try share.throughAll(on: connection) { replica, through in
         try self.isGone(replica.sender, replica.replica) ? max(through, self.toldLongAgo(by: share)) : through
       }
     }
-    let query = try connection.cached("SELECT sender, stream FROM main.buckia_vouch WHERE table_name = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    while try query.statement.step() {
-      exchange.streams.append(Stream(sender: query.statement.text(at: 0) ?? "", stream: query.statement.blob(at: 1)))
+    let query = "SELECT sender, stream FROM main.buckia_vouch WHERE table_name = ?1"
+    try connection.forEachRow(ofCached: query, binding: [table.text]) {
+      exchange.streams.append(Stream(sender: $0.text(at: 0) ?? "", stream: $0.blob(at: 1)))
     }
     return exchange.shares.isEmpty && exchange.streams.isEmpty ? nil : exchange
   }
@@ -150,17 +141,14 @@ final class DeletionPruning {
   /// Whether nothing has been heard of a replica for so long that nobody waits for it.
   private func isGone(_ sender: String, _ replica: [UInt8]) throws -> Bool {
     guard let cutoff else { return false }
-    let query = try connection.cached(
+    let heard = try connection.cachedInteger(
       """
       SELECT max(l.recorded_at) FROM main.buckia_stream_author AS a
       JOIN main.buckia_stream AS s ON s.stream = a.stream AND s.sender = a.sender
       JOIN main.buckia_ledger AS l ON l.entry = s.entry
       WHERE a.sender = ?1 AND a.replica = ?2
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(replica, at: 1)
-    return try query.statement.step() && !query.statement.isNull(at: 0) && query.statement.integer(at: 0) < cutoff
+      """, sender, replica)
+    return heard.map { $0 < cutoff } ?? false
   }
 
   /// Whether nothing has been heard of whoever has made a stream for so long.
@@ -171,64 +159,44 @@ final class DeletionPruning {
 
   /// The replica that has made a stream; nil where its diffs do not say.
   private func author(of stream: Stream) throws -> [UInt8]? {
-    let query = try connection.cached("SELECT replica FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(stream.sender, at: 0)
-    try query.statement.bind(stream.stream, at: 1)
-    return try query.statement.step() ? query.statement.blob(at: 0) : nil
+    let query = "SELECT replica FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2"
+    return try connection.first(ofCached: query, stream.sender, stream.stream) { $0.blob(at: 0) }
   }
 
   /// The number up to which a share was made so long ago.
   private func toldLongAgo(by share: ShareEntry) throws -> Int64 {
     guard let cutoff else { return 0 }
-    let query = try connection.cached(
-      "SELECT min(sequence) FROM main.buckia_outbox WHERE share = ?1 AND made_at >= ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(share.number, at: 0)
-    try query.statement.bind(cutoff, at: 1)
-    guard try query.statement.step(), !query.statement.isNull(at: 0) else { return share.sequence }
-    return query.statement.integer(at: 0) - 1
+    let later = try connection.cachedInteger(
+      "SELECT min(sequence) FROM main.buckia_outbox WHERE share = ?1 AND made_at >= ?2", share.number, cutoff)
+    return later.map { $0 - 1 } ?? share.sequence
   }
 
   // MARK: Deletions
-
-  /// Who knows of a deletion.
-  private func notices(of key: [UInt8], in clock: Int64) throws -> Notices {
-    var found = Notices()
-    let told = try connection.cached("SELECT share, diff, sequence FROM main.buckia_told WHERE clock = ?1 AND key = ?2")
-    defer { told.statement.reset() }
-    try told.statement.bind(clock, at: 0)
-    try told.statement.bind(key, at: 1)
-    while try told.statement.step() {
-      guard let diff = told.statement.text(at: 1).flatMap({ KSUID($0) }) else { continue }
-      found.told[told.statement.integer(at: 0)] = (diff, told.statement.integer(at: 2))
-    }
-    let heard = try connection.cached(
-      "SELECT sender, stream, diff FROM main.buckia_heard WHERE clock = ?1 AND key = ?2")
-    defer { heard.statement.reset() }
-    try heard.statement.bind(clock, at: 0)
-    try heard.statement.bind(key, at: 1)
-    while try heard.statement.step() {
-      guard let diff = heard.statement.text(at: 2).flatMap({ KSUID($0) }) else { continue }
-      found.heard[Stream(sender: heard.statement.text(at: 0) ?? "", stream: heard.statement.blob(at: 1))] = diff
-    }
-    return found
-  }
 
   private func forget(_ key: [UInt8], in clock: Int64, _ exchange: Exchange) throws {
     guard let deletion = try RowClocks.deletion(of: key, in: clock, on: connection) else {
       // The row is there again.
       return try drop(key, in: clock)
     }
-    let notices = try notices(of: key, in: clock)
-    let told = notices.told.filter { $0.value.diff >= deletion }.mapValues(\.sequence)
-    let heard = notices.heard.filter { $0.value >= deletion }
+    // Who knows of it: the shares that have told of it, each with the number of its diff, and the streams that tell of it.
+    var told: [Int64: Int64] = [:]
+    let telling = "SELECT share, sequence, diff FROM main.buckia_told WHERE clock = ?1 AND key = ?2"
+    try connection.forEachRow(ofCached: telling, binding: [clock, key]) { row in
+      guard let diff = row.text(at: 2).flatMap({ KSUID($0) }), diff >= deletion else { return }
+      told[row.integer(at: 0)] = row.integer(at: 1)
+    }
+    var heard: Set<Stream> = []
+    let hearing = "SELECT sender, stream, diff FROM main.buckia_heard WHERE clock = ?1 AND key = ?2"
+    try connection.forEachRow(ofCached: hearing, binding: [clock, key]) { row in
+      guard let diff = row.text(at: 2).flatMap({ KSUID($0) }), diff >= deletion else { return }
+      heard.insert(Stream(sender: row.text(at: 0) ?? "", stream: row.blob(at: 1)))
+    }
     for share in exchange.shares {
       if let sequence = told[share.number], sequence <= exchange.bounds[share.number] ?? 0 { continue }
       // What came from the only recipient is not sent back.
-      guard try share.isForOne(), try isTold(by: heard.keys, for: share.number) else { return }
+      guard try share.isForOne(), try isTold(by: heard, for: share.number) else { return }
     }
-    for stream in exchange.streams where heard[stream] == nil {
+    for stream in exchange.streams where !heard.contains(stream) {
       guard try told.contains(where: { try knows(stream, of: $0.key, at: $0.value) }) else { return }
     }
     try RowClocks.forgetDeletion(of: key, in: clock, on: connection)
@@ -247,7 +215,7 @@ final class DeletionPruning {
   }
 
   /// Whether each replica that has acknowledged a share tells of a deletion itself.
-  private func isTold(by streams: some Collection<Stream>, for share: Int64) throws -> Bool {
+  private func isTold(by streams: Set<Stream>, for share: Int64) throws -> Bool {
     let replicas = try AcknowledgementEntry.all(of: share, on: connection)
     return try !replicas.isEmpty
       && replicas.allSatisfy { replica in

@@ -92,22 +92,18 @@ package struct DepartedRows {
 struct WithdrawalRuns {
   private let runs: [(count: Int64, isWithdrawal: Bool)]
   private var index = 0
-  private var left: Int64
+  private var place: Int64 = 0
 
-  init(_ runs: [(count: Int64, isWithdrawal: Bool)]) {
-    self.runs = runs
-    left = runs.first?.count ?? 0
-  }
+  init(_ runs: [(count: Int64, isWithdrawal: Bool)]) { self.runs = runs }
 
   /// Whether the next change is a withdrawal.
   mutating func next() -> Bool {
-    guard index < runs.count else { return false }
-    while left == 0 {
+    while index < runs.count, place == runs[index].count {
       index += 1
-      guard index < runs.count else { return false }
-      left = runs[index].count
+      place = 0
     }
-    left -= 1
+    guard index < runs.count else { return false }
+    place += 1
     return runs[index].isWithdrawal
   }
 }
@@ -195,11 +191,7 @@ private final class LeftOutLookup {
     let columns = definition.columns.map(\.name)
     try table.selected.selection(where: isLeftOut + (keyed == nil ? "" : hasNullKey ?? "")).forEachRow(
       of: table.definition, columns.filter { table.definition.column(named: $0) != nil }, on: connection
-    ) { row in
-      var writer = ChangesetWriter()
-      for place in 0..<row.columnCount { writer.append(column: place, of: row) }
-      contents[writer.bytes, default: 0] += 1
-    }
+    ) { contents[ChangesetWriter.record(of: $0, 0..<$0.columnCount), default: 0] += 1 }
   }
 
   func finds(_ row: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -245,8 +237,7 @@ package struct Baseline {
     let untold = try isSnapshot ? [:] : UntoldRows.all(for: share.number, on: connection)
     let selections = rows.selections
     for name in rows.tables where isSnapshot || untold[name] != nil {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let local = try schema.definition(of: entry)
+      guard let local = try schema.table(named: name) else { continue }
       let sent = try (selections[name] ?? RowSelection()).applied(to: local)
       // Others may not have what a dataset begins with: only of whole tables all rows are known to them.
       let common = rows.isWhole(name) ? senders.union([CopiedRows.datasetSender]) : senders

@@ -6,7 +6,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// The deletions of which a diff of a share tells its recipients.
-package enum ToldDeletions {
+extension DeletionNotices {
   /// Notes them, once the clocks know the diff: for those who have to be told, and so that the rows stay deleted.
   ///
   /// - Parameters:
@@ -16,7 +16,7 @@ package enum ToldDeletions {
   ///   - share: The share, with the number of the diff.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
-  package static func note(
+  package static func noteTold(
     in changeset: TemporaryBuffer, of definitions: [TableDefinition],
     withdrawals: [(count: Int64, isWithdrawal: Bool)], _ share: ShareEntry, _ schema: SchemaReader,
     on connection: borrowing SQLiteConnection
@@ -40,8 +40,7 @@ package enum ToldDeletions {
         return
       }
       guard let diff = try RowClocks.deletion(of: key, in: clock, on: connection) else { return }
-      try DeletionNotices.noteTold(
-        key, in: clock, deletedBy: diff, to: share.number, at: share.sequence, on: connection)
+      try noteTold(key, in: clock, deletedBy: diff, to: share.number, at: share.sequence, on: connection)
     }
   }
 
@@ -52,32 +51,26 @@ package enum ToldDeletions {
   package static func prepareSnapshot(
     of share: ShareEntry, isOtherStream: Bool, on connection: borrowing SQLiteConnection
   ) throws {
-    if isOtherStream {
-      try DeletionNotices.restart(share.number, on: connection)
-    } else {
-      let known = try RecipientProgress.through(share, on: connection)
-      try DeletionNotices.forgetTold(to: share.number, beyond: known, on: connection)
-    }
+    if isOtherStream { return try restart(share.number, on: connection) }
+    try forgetTold(to: share.number, beyond: share.throughAll(on: connection), on: connection)
   }
 }
 
-/// How far the recipients of a share have applied it.
-enum RecipientProgress {
-  /// The number up to which all of them have; 0 where somebody has never answered.
+extension ShareEntry {
+  /// The number up to which all recipients have applied the share; 0 where somebody has never answered.
   ///
   /// - Parameter bound: What is said for a replica, given how far it has come; nil for just that.
   /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
-  static func through(
-    _ share: ShareEntry, on connection: borrowing SQLiteConnection,
+  func throughAll(
+    on connection: borrowing SQLiteConnection,
     counting bound: ((_ replica: AcknowledgementEntry, _ through: Int64) throws -> Int64)? = nil
   ) throws -> Int64 {
-    let replicas = try AcknowledgementEntry.all(of: share.number, on: connection)
+    let replicas = try AcknowledgementEntry.all(of: number, on: connection)
     // Unsigned diffs may all be of one person.
-    guard try Set(replicas.map(\.sender)).count >= share.recipients.count else { return 0 }
-    var least = share.sequence
+    guard try Set(replicas.map(\.sender)).count >= recipients.count else { return 0 }
+    var least = sequence
     for replica in replicas {
-      let through = try DeletionNotices.acknowledged(
-        share.number, by: replica.sender, replica.replica, on: connection)
+      let through = try DeletionNotices.acknowledged(number, by: replica.sender, replica.replica, on: connection)
       least = min(least, try bound?(replica, through) ?? through)
     }
     return least
@@ -140,18 +133,12 @@ extension InboundShares {
   /// Whether a stream begins, and its author has begun another incarnation since the last one.
   private func isOtherIncarnation(_ place: StreamPlace, _ replica: [UInt8], _ sender: String) throws -> Bool {
     guard let incarnation = place.incarnation else { return false }
-    let query = try connection.cached(
-      """
-      SELECT 1 FROM main.buckia_stream AS s JOIN main.buckia_stream_author AS a ON a.sender = s.sender AND a.stream = s.stream
-      WHERE s.sender = ?1 AND a.replica = ?2 AND s.incarnation <> ?3
-        AND NOT EXISTS (SELECT 1 FROM main.buckia_stream_author AS o WHERE o.sender = ?1 AND o.stream = ?4) LIMIT 1
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(replica, at: 1)
-    try query.statement.bind(incarnation, at: 2)
-    try query.statement.bind(place.stream, at: 3)
-    return try query.statement.step()
+    return try connection.hasRow(
+      cached: """
+        SELECT 1 FROM main.buckia_stream AS s JOIN main.buckia_stream_author AS a ON a.sender = s.sender AND a.stream = s.stream
+        WHERE s.sender = ?1 AND a.replica = ?2 AND s.incarnation <> ?3
+          AND NOT EXISTS (SELECT 1 FROM main.buckia_stream_author AS o WHERE o.sender = ?1 AND o.stream = ?4) LIMIT 1
+        """, sender, replica, incarnation, place.stream)
   }
 }
 

@@ -69,10 +69,7 @@ package final class UndoneRows: RowEffectObserver {
   package func note(on connection: borrowing SQLiteConnection) throws {
     guard !chunks.isEmpty else { return }
     let schema = try SchemaReader(connection)
-    let names = Set(tables)
-    let definitions = try schema.entries.filter { names.contains($0.name) && $0.kind == .table }
-      .map { try schema.definition(of: $0) }
-    let keyed = try KeyedTables(definitions, schema)
+    let keyed = try KeyedTables([], and: tables, schema)
     // Those who have brought a row are told nothing of it when something is shared with them for the first time, either.
     let vouchers = Vouchers(on: connection)
     try forEachRow { name, key, isThere in

@@ -143,7 +143,7 @@ extension InboundShares {
     _ schema: SchemaReader
   ) throws {
     var present: [TableName: KeySet] = [:]
-    let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
+    let tables = try KeyedTables(changes.definitions ?? [], and: resent.tables, schema)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
         table.hasKey(reader.new)

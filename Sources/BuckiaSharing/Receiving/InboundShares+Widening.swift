@@ -63,9 +63,9 @@ extension InboundShares {
   package var isWatching: Bool { author != nil }
 
   package func didWriteIndirectly(_ key: [UInt8], of table: TableName) throws {
-    guard let author, let entry = author.schema.entry(named: table), entry.kind == .table else { return }
-    let local = try author.schema.definition(of: entry)
-    guard let table = KeyedTable(local, local) else { return }
+    guard let author, let local = try author.schema.table(named: table), let table = KeyedTable(local, local) else {
+      return
+    }
     let isTheirs = try author.holders.has(author.sender, key, of: table)
     try WideningChanges.note(isTheirs ? .reference : .row, key, of: table.name, by: author.sender, on: connection)
   }
@@ -118,15 +118,13 @@ extension ScopeSchema {
   static func ofShares(
     _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws -> [(share: Int64, schema: ScopeSchema?)] {
-    var found: [(share: Int64, schema: ScopeSchema?)] = []
-    for share in try ShareEntry.all(on: connection) {
+    try ShareEntry.all(on: connection).map { share in
       do {
-        found.append((share.number, try ScopeSchema(ShareScope(json: share.scope), schema, on: connection)))
+        return (share.number, try ScopeSchema(ShareScope(json: share.scope), schema, on: connection))
       } catch is ReplicationError {
-        found.append((share.number, nil))
+        return (share.number, nil)
       }
     }
-    return found
   }
 }
 
@@ -154,11 +152,9 @@ final class DependentScopes {
   private static func looksAtOthers(
     _ shared: SharedTable, _ table: ScopeSchema.Table, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    let plan = try connection.prepare(
-      "EXPLAIN QUERY PLAN SELECT 1 FROM \(table.sql) WHERE (\(shared.condition ?? "true")\n)")
-    var steps = 0
-    while try plan.step() { steps += 1 }
-    return steps > 1
+    try connection.rows(
+      of: "EXPLAIN QUERY PLAN SELECT 1 FROM \(table.sql) WHERE (\(shared.condition ?? "true")\n)"
+    ) { _ in true }.count > 1
   }
 
   /// Gathers the rows that meet no condition, unless that is done.
@@ -185,7 +181,7 @@ final class DependentScopes {
         "SELECT \(keys.joined(separator: ", ")) FROM \(table.sql) WHERE (\(identity)) IN (SELECT * FROM \(name)) AND (\(shared.condition ?? "true")\n)",
         shared
       ) { query in
-        while try query.step() { try body(ContentTable.content(of: query, keys.count), keyed) }
+        while try query.step() { try body(ChangesetWriter.record(of: query, 0..<keys.count), keyed) }
       }
       try connection.execute("DROP TABLE \(name)")
     }

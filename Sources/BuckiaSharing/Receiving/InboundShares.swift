@@ -112,8 +112,7 @@ package final class InboundShares: SharingParticipant {
   }
 
   private func prepared(_ changes: IncomingChanges) throws -> IncomingChanges {
-    try ReplacedKeys(senders.keys(before: changes.key.sender), by: changes.key.sender).handOver(
-      changes.place, on: connection)
+    try takeOverStreams(by: changes.key.sender, changes.place)
     if let replica = changes.claims.replica {
       try ReplicaSigners.settle(replica, of: changes.key.sender, senders, on: connection)
     }
@@ -156,13 +155,13 @@ package final class InboundShares: SharingParticipant {
     }
     // A snapshot also holds the rows that its reader has made.
     let returned = try resent.isEmpty ? ReturnedChanges(runs, on: connection) : nil
-    let matched = try MatchedChanges(
-      resent, place, from: changes.key.sender, of: changes.claims.replica, tables, vouchers, names,
-      sent: sent(to: changes),
-      identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
-      returned, runs, naming, contents, outdated, crossing, here: own, repeatsRows: repeatsRows,
-      WithdrawalRuns(withdrawals),
-      keySets, on: connection)
+    var matched = try MatchedChanges(
+      resent: resent, place: place, sender: changes.key.sender, author: changes.claims.replica,
+      own: ReplicaIdentity.read(on: connection)?.replica, tables: tables, vouchers: vouchers, names: names,
+      sent: sent(to: changes), identified: resent.isEmpty ? [] : identified,
+      sentKeys: translation?.keys.sentKeys ?? [:], staying: staying, returned: returned, origins: runs, naming: naming,
+      contents: contents, outdated: outdated, crossing: crossing, rowsHere: own, repeatsRows: repeatsRows,
+      withdrawals: WithdrawalRuns(withdrawals), keySets: keySets, connection: SQLiteConnection(sharing: connection))
     var result = try matched.changes(of: changes, schema) ?? changes
     contested = try outOfScope(matched.contested, tables, changes)
     result.knownOrigins = origins
@@ -261,10 +260,9 @@ package final class InboundShares: SharingParticipant {
     let contentsNow = try contents.map { _ in
       try ReceivedContents(definitions, from: changes.key.sender, schema, on: connection)
     }
-    let hasTombstones = try connection.cachedInteger("SELECT 1 FROM main.buckia_tombstone LIMIT 1") != nil
-    let hasWithdrawn =
-      try connection.cachedInteger(
-        "SELECT 1 FROM main.buckia_taken_back WHERE share = \(TakenBackRows.withdrawn) LIMIT 1") != nil
+    let hasTombstones = try connection.hasRow(cached: "SELECT 1 FROM main.buckia_tombstone LIMIT 1")
+    let hasWithdrawn = try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_taken_back WHERE share = \(TakenBackRows.withdrawn) LIMIT 1")
     let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
     let sentIn = untold.map(\.shadow)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in

@@ -18,94 +18,51 @@ import SQLiteConnections
 /// A snapshot holds all rows of the scope, another diff may repeat those of some buckets. A row that has not changed since it came is left out,
 /// so that it stays as it was edited or deleted here. A row that has, and was not edited here, is an UPDATE. What the stream had and has no more
 /// is a DELETE.
-final class MatchedChanges {
-  private let connection: SQLiteConnection
-  private let vouchers: Vouchers
-  private let names: RowNames
-  private let tables: KeyedTables
-  private let place: StreamPlace
-  private let sender: String
+struct MatchedChanges: ~Copyable {
+  /// Which rows the diff repeats.
+  let resent: ResentRows
+  let place: StreamPlace
+  let sender: String
   /// The replica that the diff is of; nil where it does not say.
-  private let author: [UInt8]?
-  private let resent: ResentRows
-  /// What was sent of each row: in the shares with the sender first.
-  private let sent: [PeerShadow]
+  let author: [UInt8]?
   /// The replica that this database is.
-  private let own: [UInt8]?
+  let own: [UInt8]?
+  /// The tables of the diff.
+  let tables: KeyedTables
+  let vouchers: Vouchers
+  let names: RowNames
+  /// What was sent of each row: in the shares with the sender first.
+  let sent: [PeerShadow]
   /// The tables in which a row with the key of an incoming one is that row: others have got another key.
-  private let identified: Set<TableName>
+  let identified: Set<TableName>
   /// The keys with which incoming rows were sent, by their keys here, where the two differ.
-  private let sentKeys: [TableName: [[UInt8]: [UInt8]]]
+  let sentKeys: [TableName: [[UInt8]: [UInt8]]]
   /// The numbers of changes that are left out, from 1.
-  private let staying: Set<Int64>
-  private let returned: ReturnedChanges?
-  private let origins: [OriginRun]
-  private let naming: [RowNaming.Run]
-  private let contents: ReceivedContents?
-  private let outdated: OutdatedChanges?
-  private let crossing: CrossingShares?
+  let staying: Set<Int64>
+  /// Finds changes that were made here.
+  let returned: ReturnedChanges?
+  /// Where the changes come from.
+  let origins: [OriginRun]
+  /// What other replicas call the rows.
+  let naming: [RowNaming.Run]
+  /// What the changes say of rows that only their content identifies.
+  let contents: ReceivedContents?
+  /// Finds changes that are older than what is here.
+  let outdated: OutdatedChanges?
+  /// Is told of the changes that may be; nil where none is.
+  let crossing: CrossingShares?
   /// The keys of the rows that the diff inserts, and that are here.
-  private let rowsHere: [TableName: KeySet]
+  let rowsHere: [TableName: KeySet]
   /// True if the diff inserts a row that its sender has brought already.
-  private let repeatsRows: Bool
-  private let keySets: KeySets
-  /// Those of them that their sender is not known to have, and that are not as the sender says.
-  private(set) var contested: [TableName: Set<[UInt8]>] = [:]
-  private let withdrawals: WithdrawalRuns
-  private var hasClock: [TableName: Bool] = [:]
-
-  /// - Parameters:
-  ///   - resent: Which rows the diff repeats.
-  ///   - author: The replica that the diff is of; nil where it does not say.
-  ///   - tables: The tables of the diff.
-  ///   - sent: What was sent of each row, in the shares with the sender first.
-  ///   - identified: The tables in which a row with the key of an incoming one is that row.
-  ///   - sentKeys: The keys with which incoming rows were sent, by their keys here, where the two differ.
-  ///   - staying: The numbers of changes that are left out, from 1.
-  ///   - returned: Finds changes that were made here.
-  ///   - origins: Where the changes come from.
-  ///   - naming: What other replicas call the rows.
-  ///   - contents: What they say of rows that only their content identifies.
-  ///   - outdated: Finds changes that are older than what is here.
-  ///   - crossing: Is told of the changes that may be; nil where none is.
-  ///   - here: The keys of the rows that the diff inserts, and that are here.
-  ///   - repeatsRows: True if the diff inserts a row that its sender has brought already.
-  ///   - withdrawals: Which changes are of rows that are not shared any more.
-  ///   - keySets: Makes sets of keys.
-  init(
-    _ resent: ResentRows, _ place: StreamPlace, from sender: String, of author: [UInt8]? = nil, _ tables: KeyedTables,
-    _ vouchers: Vouchers,
-    _ names: RowNames, sent: [PeerShadow], identified: Set<TableName>,
-    sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:], staying: Set<Int64> = [], _ returned: ReturnedChanges? = nil,
-    _ origins: [OriginRun] = [], _ naming: [RowNaming.Run] = [], _ contents: ReceivedContents? = nil,
-    _ outdated: OutdatedChanges? = nil, _ crossing: CrossingShares? = nil, here: [TableName: KeySet] = [:],
-    repeatsRows: Bool = false,
-    _ withdrawals: WithdrawalRuns = WithdrawalRuns([]), _ keySets: KeySets, on connection: borrowing SQLiteConnection
-  ) throws {
-    self.sentKeys = sentKeys
-    self.identified = identified
-    self.resent = resent
-    self.sent = sent
-    self.place = place
-    self.sender = sender
-    self.author = author
-    self.tables = tables
-    self.vouchers = vouchers
-    self.names = names
-    self.staying = staying
-    self.returned = returned
-    self.origins = origins
-    self.naming = naming
-    self.contents = contents
-    self.outdated = outdated
-    self.crossing = crossing
-    rowsHere = here
-    self.repeatsRows = repeatsRows
-    self.keySets = keySets
-    self.withdrawals = withdrawals
-    self.connection = SQLiteConnection(sharing: connection)
-    own = try ReplicaIdentity.read(on: connection)?.replica
-  }
+  let repeatsRows: Bool
+  /// Which changes are of rows that are not shared any more.
+  let withdrawals: WithdrawalRuns
+  /// Makes sets of keys.
+  let keySets: KeySets
+  let connection: SQLiteConnection
+  /// Those of the rows here that their sender is not known to have, and that are not as the sender says.
+  var contested: [TableName: Set<[UInt8]>] = [:]
+  var hasClock: [TableName: Bool] = [:]
 
   /// The streams whose rows the snapshot replaces: its own, and one that it takes the place of.
   private var streams: [[UInt8]] { [place.stream] + (place.replaces.map { [$0] } ?? []) }
@@ -115,7 +72,7 @@ final class MatchedChanges {
   /// - Parameter schema: The schema of the database.
   /// - Returns: nil where they stay as they are.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
-  func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
+  mutating func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
     var brought: [TableName] = []
     for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
     brought = brought.filter { resent.concern($0) }
@@ -180,8 +137,7 @@ final class MatchedChanges {
     }
     var added: [TableDefinition] = []
     for name in Set(brought).sorted(by: { $0.text < $1.text }) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let local = try schema.definition(of: entry)
+      guard let local = try schema.table(named: name) else { continue }
       let author = incoming.definitions?.first { TableName($0.name) == name }
       guard let table = KeyedTable(author ?? local, local) else { continue }
       if try writeDeletions(of: table, author ?? local, except: present[name], into: result), author == nil {
@@ -210,7 +166,7 @@ final class MatchedChanges {
   /// - Parameters:
   ///   - isAnew: True if the diff repeats the row.
   ///   - called: The replicas that the row came from.
-  private func meet(
+  private mutating func meet(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isAnew: Bool, _ called: [NameRuns.Name]
   ) throws -> MetRow {
     if isAnew, let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) {
@@ -256,7 +212,7 @@ final class MatchedChanges {
   ///   - met: What is known of its row.
   ///   - isRelayed: True if others have brought the row to the sender.
   /// - Returns: True if that is known; otherwise it stays an INSERT.
-  private func write(
+  private mutating func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, _ met: MetRow,
     isRelayed: Bool, into writer: inout ChangesetWriter
   ) throws -> Bool {
@@ -360,7 +316,7 @@ final class MatchedChanges {
   ///   - isOwn: Whether it was taken from here.
   ///   - said: The hash of what the sender has said of the row last; nil where they have not brought it.
   /// - Returns: Whether that is known; otherwise the row stays an INSERT.
-  private func write(
+  private mutating func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow?,
     taken version: UInt64?, isOwn: Bool, said: UInt64?, into writer: inout ChangesetWriter
   ) throws -> Bool {
@@ -408,7 +364,7 @@ final class MatchedChanges {
     return nil
   }
 
-  private func followsClock(_ table: KeyedTable) throws -> Bool {
+  private mutating func followsClock(_ table: KeyedTable) throws -> Bool {
     if let known = hasClock[table.name] { return known }
     let found = try RowClocks.number(of: table.local, on: connection) != nil
     hasClock[table.name] = found
@@ -448,9 +404,8 @@ final class MatchedChanges {
   /// The keys with which the stream has sent rows, by their keys here, where the two differ.
   private func brought(of table: KeyedTable) throws -> [[UInt8]: [[UInt8]]] {
     guard let number = try vouchers.number(of: table, stream: place.stream, from: sender) else { return [:] }
-    var found: [[UInt8]: [[UInt8]]] = [:]
-    for (key, row) in try TranslatedRows(of: number).all(on: connection) { found[row.local, default: []].append(key) }
-    return found
+    let rows = try TranslatedRows(of: number).all(on: connection)
+    return Dictionary(grouping: rows.keys) { rows[$0]?.local ?? $0 }
   }
 
   /// Deletes the rows that the stream had, and that are here on its account alone.

@@ -17,11 +17,7 @@ final class PeerShadow {
   /// The columns that the shadow has: others may have come since the last share.
   private var present: [TableName: [String]] = [:]
   /// Reads rows of a table in the columns of a changeset; those that were not sent are NULL.
-  private struct RowQuery {
-    let columns: [String]
-    let isSent: [Bool]
-    let sql: String
-  }
+  private typealias RowQuery = (columns: [String], isSent: [Bool], sql: String)
   private var rowQueries: [TableName: RowQuery] = [:]
   /// Statements that are put together once for each table.
   private var lookups: [TableName: String] = [:]
@@ -43,9 +39,7 @@ final class PeerShadow {
     self.share = share.number
     for (table, entry) in entries {
       let query = "SELECT name FROM pragma_table_info(?1, 'main')"
-      try connection.forEachRow(of: query, binding: [entry.name.text]) { row in
-        present[table, default: []].append(row.text(at: 0) ?? "")
-      }
+      present[table] = try connection.rows(of: query, entry.name.text) { $0.text(at: 0) ?? "" }
     }
     for state in try StateEntry.all(of: .share(share.number), stream: share.stream, on: connection) {
       hashedColumns[state.table] = try TableState(state, at: connection.path).columns
@@ -103,9 +97,8 @@ final class PeerShadow {
     case .update: try update(reader.old, reader, bytes, of: table, in: shadow, beside: edited)
     case .delete:
       guard try isKept || !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
-      try run("DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", bytes) { statement in
-        try table.bindKey(reader.old, bytes, to: statement)
-      }
+      try connection.run(
+        cached: "DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", table.keyValues(reader.old), bytes)
     }
   }
 
@@ -178,10 +171,7 @@ final class PeerShadow {
     try table.bindKey(row, bytes, to: prepared.statement)
     guard try prepared.statement.step() else { return nil }
     return query.isSent.enumerated().map { index, isSent in
-      guard isSent else { return nil }
-      var writer = ChangesetWriter()
-      writer.append(column: index, of: prepared.statement)
-      return writer.bytes
+      isSent ? ChangesetWriter.record(of: prepared.statement, index..<index + 1) : nil
     }
   }
 
@@ -199,9 +189,8 @@ final class PeerShadow {
     let present = Set((present[table.name] ?? []).map { ASCIIName.folded($0) })
     let isSent = table.columns.map { present.contains(ASCIIName.folded($0)) }
     let results = zip(table.columns, isSent).map { $1 ? SQLText.identifier($0) : "NULL" }.joined(separator: ", ")
-    let query = RowQuery(
-      columns: table.columns, isSent: isSent,
-      sql: "SELECT \(results) FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))")
+    let sql = "SELECT \(results) FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))"
+    let query = (table.columns, isSent, sql)
     rowQueries[table.name] = query
     return query
   }
@@ -220,26 +209,17 @@ final class PeerShadow {
     }
   }
 
-  /// How a row of a table gets into the shadow.
-  private struct Insertion {
-    /// The columns of the changeset.
-    let columns: [String]
-    /// The places of those that are bound.
-    let places: [Int]
-    /// Copies the row from the table, if it is there with these values.
-    let copy: String
-    /// Inserts the values themselves.
-    let insert: String
-  }
+  /// How a row of a table gets into the shadow: the columns of the changeset, the places of those that are bound, what copies the row
+  /// from the table if it is there with these values, and what inserts the values themselves.
+  private typealias Insertion = (columns: [String], places: [Int], copy: String, insert: String)
 
   private func insert(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, into shadow: String, isForgotten: Bool
   ) throws {
     guard table.hasKey(row), let insertion = insertion(of: table, into: shadow) else { return }
-    try run(isForgotten ? insertion.insert : insertion.copy, bytes) { statement in
-      for (index, place) in insertion.places.enumerated() { try statement.bind(row[place], in: bytes, at: index) }
-      if !isForgotten { try table.bindKey(row, bytes, to: statement, from: insertion.places.count) }
-    }
+    let values = insertion.places.map { row[$0] }
+    if isForgotten { return try connection.run(cached: insertion.insert, values, bytes) }
+    try connection.run(cached: insertion.copy, values + table.keyValues(row), bytes)
   }
 
   /// - Returns: nil where others do not get all columns as the changeset has them.
@@ -267,13 +247,11 @@ final class PeerShadow {
     }
     let names = columns.map { SQLText.identifier($0.name) }.joined(separator: ", ")
     let insert = "INSERT OR REPLACE INTO \(shadow)(\(names))"
-    let made = Insertion(
-      columns: table.columns, places: places,
-      copy: """
-        \(insert) SELECT \(results.joined(separator: ", ")) FROM \(table.sql) \
-        WHERE \(table.condition(from: places.count + 1)) AND \(terms.joined(separator: " AND "))
-        """,
-      insert: "\(insert) VALUES (\(values.joined(separator: ", ")))")
+    let copy = """
+      \(insert) SELECT \(results.joined(separator: ", ")) FROM \(table.sql) \
+      WHERE \(table.condition(from: places.count + 1)) AND \(terms.joined(separator: " AND "))
+      """
+    let made = (table.columns, places, copy, "\(insert) VALUES (\(values.joined(separator: ", ")))")
     insertions[table.name] = made
     return made
   }
@@ -294,23 +272,11 @@ final class PeerShadow {
     }
     let sql =
       "UPDATE \(shadow) SET \(assignments.joined(separator: ", ")) WHERE \(table.condition(from: changed.count + 1))"
-    try run(sql, bytes) { statement in
-      for (index, column) in changed.enumerated() { try statement.bind(reader.new[column.1], in: bytes, at: index) }
-      try table.bindKey(row, bytes, to: statement, from: changed.count)
-    }
+    try connection.run(cached: sql, changed.map { reader.new[$0.1] } + table.keyValues(row), bytes)
   }
 
   /// Whether a column has the value of a parameter, by storage class and bytes.
   private static func isSame(_ column: String, _ parameter: Int) -> String {
     "(\(column) IS ?\(parameter) COLLATE BINARY AND typeof(\(column)) = typeof(?\(parameter)))"
-  }
-
-  private func run(
-    _ sql: String, _ bytes: RawSpan, _ bind: (borrowing SQLiteStatement) throws -> Void
-  ) throws {
-    let prepared = try connection.cached(sql)
-    defer { prepared.statement.clearBindings() }
-    try bind(prepared.statement)
-    try prepared.statement.run()
   }
 }

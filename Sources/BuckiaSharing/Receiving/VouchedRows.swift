@@ -91,9 +91,7 @@ final class VouchedIntegers: VouchedRows {
       let (number, block) = (query.integer(at: 0), VouchedBlock(query.blobBytes(at: 1)))
       for place in 0..<VouchEntry.blockWidth {
         guard let row = block[place] else { continue }
-        var writer = ChangesetWriter()
-        writer.append(integer: number << VouchEntry.blockBits | Int64(place))
-        try body(writer.bytes, row)
+        try body(RowNames.encoded(number << VouchEntry.blockBits | Int64(place)), row)
       }
     }
   }
@@ -240,12 +238,10 @@ final class VouchedKeys: VouchedRows {
   func forEach(_ body: ([UInt8], VouchedRow) throws -> Void) throws {
     try flush()
     let columns = (0..<keyCount).map { "k\($0)" }.joined(separator: ", ")
-    let query = try connection.prepare(
-      "SELECT \(columns), is_own, hash FROM \(entry.name) WHERE vouch = \(entry.number)")
-    while try query.step() {
-      var writer = ChangesetWriter()
-      for column in 0..<keyCount { writer.append(column: column, of: query) }
-      try body(writer.bytes, VouchedRow(query, at: keyCount))
+    try connection.forEachRow(
+      of: "SELECT \(columns), is_own, hash FROM \(entry.name) WHERE vouch = \(entry.number)"
+    ) { row in
+      try body(ChangesetWriter.record(of: row, 0..<keyCount), VouchedRow(row, at: keyCount))
     }
   }
 

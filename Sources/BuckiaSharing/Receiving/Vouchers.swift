@@ -131,12 +131,10 @@ final class Vouchers {
     if let lastBlocks, lastBlocks.store == store, lastBlocks.number == number {
       return lastBlocks.blocks.compactMap { stream, block in block[place].map { (stream, $0) } }
     }
-    let query = try connection.cached("SELECT vouch, vouched FROM \(VouchEntry.name(ofStore: store)) WHERE block = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(number, at: 0)
+    let query = "SELECT vouch, vouched FROM \(VouchEntry.name(ofStore: store)) WHERE block = ?1"
     var blocks: [(Int64, VouchedBlock)] = []
-    while try query.statement.step() {
-      blocks.append((query.statement.integer(at: 0), VouchedBlock(query.statement.blobBytes(at: 1))))
+    try connection.forEachRow(ofCached: query, binding: [number]) { row in
+      blocks.append((row.integer(at: 0), VouchedBlock(row.blobBytes(at: 1))))
     }
     lastBlocks = (store, number, blocks)
     return blocks.compactMap { stream, block in block[place].map { (stream, $0) } }

@@ -62,7 +62,7 @@ final class ContentTable {
     definitions = counted + added
     isStrict = local.isStrict
     columns = definitions.map(\.name)
-    document = JSONValue.array(columns.map { .string($0) }).text()
+    document = JSONValue.strings(columns).text()
     let sent = author.changesetColumns
     places = columns.map { name in sent.firstIndex { ASCIIName.matches($0, name) } }
     defaults = try zip(definitions, places).map { column, place in
@@ -106,13 +106,6 @@ final class ContentTable {
     for (place, value) in zip(places, defaults) {
       if let place { writer.append(row[place], of: bytes) } else { writer.append(encoded: value) }
     }
-    return writer.bytes
-  }
-
-  /// The content that some columns of a row have, the first ones or those from a place on, in the format of changesets.
-  static func content(of row: borrowing SQLiteStatement, _ count: Int, from start: Int = 0) -> [UInt8] {
-    var writer = ChangesetWriter()
-    for place in start..<(start + count) { writer.append(column: place, of: row) }
     return writer.bytes
   }
 
@@ -177,7 +170,7 @@ final class ContentTable {
     let query = try connection.prepare("SELECT \(values.joined(separator: ", ")) FROM \(source) WHERE \(isSame)")
     for (place, value) in identity.enumerated() { try query.bind(value, at: place) }
     guard try query.step() else { return [] }
-    let row = Self.content(of: query, values.count)
+    let row = ChangesetWriter.record(of: query, 0..<values.count)
     guard let known = try ledger.content(row) else { return [] }
     let own = try ReplicaIdentity.read(on: connection).map { known.counts.present(of: $0.incarnation) } ?? 0
     return try counter.count(row) > known.counts.present - own ? [] : ledger.holders(of: known)
@@ -197,7 +190,7 @@ final class ContentTable {
     let query = try connection.prepare(
       "SELECT \(results), \(values.joined(separator: ", ")) FROM \(source)\(condition.map { " WHERE \($0)" } ?? "")")
     while try query.step() {
-      let row = Self.content(of: query, values.count, from: count)
+      let row = ChangesetWriter.record(of: query, count..<count + values.count)
       let hash = row.hashValue
       if left[hash] == nil {
         let known = try ledger.content(row).flatMap { try ledger.isHeld($0, by: holder) ? $0.counts : nil }
@@ -259,8 +252,7 @@ final class ContentTable {
     }
     return { row in
       row.withRawSpan { bytes in
-        var position = 0
-        let values = before.map { _ in ValueSlice(verified: bytes, at: &position) }
+        let values = ValueSlice.values(before.count, of: bytes)
         var writer = ChangesetWriter()
         for source in sources {
           if let place = source.place {
@@ -385,7 +377,7 @@ final class ContentCounter {
   func row(_ content: [UInt8], number: Int64, _ results: [String]) throws -> [UInt8]? {
     guard let search else { return nil }
     let query = try connection.prepare("SELECT \(results.joined(separator: ", ")) \(search) LIMIT 1 OFFSET \(number)")
-    return try find(content, by: query) ? ContentTable.content(of: query, query.columnCount) : nil
+    return try find(content, by: query) ? ChangesetWriter.record(of: query, 0..<query.columnCount) : nil
   }
 
   @discardableResult
@@ -423,6 +415,6 @@ final class ContentCounter {
     guard exists else { return }
     let query = try connection.prepare(all)
     try bindParameters(query)
-    while try query.step() { try body(ContentTable.content(of: query, query.columnCount)) }
+    while try query.step() { try body(ChangesetWriter.record(of: query, 0..<query.columnCount)) }
   }
 }

@@ -56,8 +56,7 @@ package enum CopiedRows {
       let scope = try ShareScope(json: share.scope)
       for shadow in try ShadowEntry.all(of: share.number, on: connection) {
         defer { vouchers.reload() }
-        if let entry = schema.entry(named: shadow.table), entry.kind == .table {
-          let local = try schema.definition(of: entry)
+        if let local = try schema.table(named: shadow.table) {
           let omitted =
             try scope.table(shadow.table)?.omittedColumns(of: local)
             ?? local.columns.map(\.name).filter { try !shadow.hasColumn($0, on: connection) }
@@ -92,11 +91,8 @@ package enum CopiedRows {
   ) throws {
     let columns = table.columns.map { SQLText.identifier($0) }.joined(separator: ", ")
     try connection.forEachRow(of: "SELECT \(columns) FROM \(source)") { row in
-      var writer = ChangesetWriter()
-      for column in table.columns.indices { writer.append(column: column, of: row) }
-      try writer.bytes.withRawSpan { bytes in
-        var position = 0
-        let slices = table.columns.map { _ in ValueSlice(verified: bytes, at: &position) }
+      try ChangesetWriter.record(of: row, table.columns.indices).withRawSpan { bytes in
+        let slices = ValueSlice.values(table.columns.count, of: bytes)
         guard table.hasKey(slices) else { return }
         try vouchers.add(slices, bytes, of: table, stream: stream, from: sender, isOwn: true)
       }
@@ -115,17 +111,15 @@ public enum CopyPolicy: String, Sendable, CaseIterable {
   case apart
 }
 
-/// How the integer keys of a first diff meet those that are here.
-struct MetKeys {
-  /// How many rows are equal to the ones with their keys here.
-  var equal = 0
-  /// How many are not, and are equal in at least half of their columns.
-  var different = 0
-
-  /// Why the diff is refused: the two databases seem to be copies.
-  var refusal: Refusal? {
+extension Refusal {
+  /// Refuses a first diff where its integer keys meet those here such that the two databases seem to be copies.
+  ///
+  /// - Parameters:
+  ///   - equal: How many rows are equal to the ones with their keys here.
+  ///   - different: How many are not, and are equal in at least half of their columns.
+  init?(ofCopyWithEqual equal: Int, different: Int) {
     guard different > 0, equal > different, equal > 1 else { return nil }
-    return Refusal(
+    self.init(
       .rejected, code: .fromCopy,
       reason:
         "\(equal) of its rows are here with the same keys and values, and \(different) with the same keys and some other values: its sender's "

@@ -11,20 +11,12 @@ typealias KeyLink = (table: TableName, key: ForeignKey)
 struct KeyColumns {
   private var targets: [TableName: [String: TableName]] = [:]
 
-  /// The columns of tables as they are here.
-  ///
   /// - Parameters:
   ///   - definitions: The tables.
+  ///   - keyed: Those of them whose rows have integer keys that replicas give out themselves; nil where the tables are as they are here.
   ///   - links: References that no foreign key declares.
-  init(_ definitions: [TableDefinition], links: [KeyLink]) {
-    self.init(definitions, keyed: definitions.namesWithOwnKeys(links), links: links)
-  }
-
-  /// - Parameters:
-  ///   - definitions: The tables.
-  ///   - keyed: Those of them whose rows have integer keys that replicas give out themselves.
-  ///   - links: References that no foreign key declares.
-  init(_ definitions: [TableDefinition], keyed: Set<TableName>, links: [KeyLink]) {
+  init(_ definitions: [TableDefinition], keyed: Set<TableName>? = nil, links: [KeyLink]) {
+    let keyed = keyed ?? definitions.namesWithOwnKeys(links)
     let tables = Dictionary(definitions.map { (TableName($0.name), $0) }) { first, _ in first }
     for (name, table) in tables where keyed.contains(name) {
       guard let column = table.ownKeyColumn else { continue }
@@ -101,8 +93,7 @@ extension SchemaReader {
     var seen = Set(tables)
     var open = tables
     while let name = open.popLast() {
-      guard let entry = entry(named: name), entry.kind == .table else { continue }
-      let table = try definition(of: entry)
+      guard let table = try table(named: name) else { continue }
       found.append(table)
       for key in table.references(with: links) {
         let parent = TableName(key.parent)

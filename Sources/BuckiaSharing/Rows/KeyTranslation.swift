@@ -39,7 +39,7 @@ final class KeyTranslation {
   private var greatest: [TableName: (regular: Int64, any: Int64)]?
   /// What is done about the first diff of a copy; nil where this is none.
   private let copies: CopyPolicy?
-  private var met = MetKeys()
+  private var met = (equal: 0, different: 0)
   /// Tables with rows that were taken for those that are here, because they are equal.
   private var equal: Set<TableName> = []
 
@@ -79,7 +79,7 @@ final class KeyTranslation {
       let name = TableName(table.name)
       if merged[name] == nil { merged[name] = table } else { merged[name]?.foreignKeys += table.foreignKeys }
     }
-    tables = try KeyedTables.withLocal(here.map { TableName($0.name) }, authors, schema)
+    tables = try KeyedTables(authors, and: here.map { TableName($0.name) }, schema)
     columns = KeyColumns(
       Array(merged.values), keyed: changes.claims.ownKeys.union(known).union(naming.references.map(\.table)),
       links: naming.links)
@@ -117,7 +117,7 @@ final class KeyTranslation {
       taken = found.mapValues { Set($0.values) }
       try decideAll()
       // Only at first no row has a new key.
-      if copies == .ask, let refusal = met.refusal { throw refusal }
+      if copies == .ask, let refusal = Refusal(ofCopyWithEqual: met.equal, different: met.different) { throw refusal }
       let moved = Set(found.keys.filter { found[$0]?.count != before[$0] })
       guard
         equal.contains(where: {
@@ -344,9 +344,7 @@ final class KeyTranslation {
       guard row[place].kind == .integer, place < targets.count, let target = targets[place] else {
         return local.encoded(place) == bytes.array(row[place].encoded)
       }
-      var writer = ChangesetWriter()
-      writer.append(integer: try translated(row[place].integer(in: bytes), target))
-      return local.encoded(place) == writer.bytes
+      return try local.encoded(place) == RowNames.encoded(translated(row[place].integer(in: bytes), target))
     }
   }
 

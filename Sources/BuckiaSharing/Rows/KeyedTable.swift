@@ -80,9 +80,7 @@ final class KeyedTable {
 
   /// Does something with a row of which only the key is known, an integer.
   func withRow<Result>(forKey key: Int64, _ body: ([ValueSlice], RawSpan) throws -> Result) rethrows -> Result {
-    var writer = ChangesetWriter()
-    writer.append(integer: key)
-    return try writer.bytes.withRawSpan { try body(row(withKey: $0), $0) }
+    try RowNames.encoded(key).withRawSpan { try body(row(withKey: $0), $0) }
   }
 
   /// A key such that keys which SQLite takes for the same are equal; nil where that cannot be told, because of a collating sequence
@@ -118,6 +116,9 @@ final class KeyedTable {
     return ([condition(from: start)] + isSame).joined(separator: " AND ")
   }
 
+  /// The values of a row's key.
+  func keyValues(_ row: [ValueSlice]) -> [ValueSlice] { keyPlaces.map { row[$0] } }
+
   /// Binds a row's key.
   ///
   /// - Parameter start: The index of the first parameter, from 0.
@@ -147,12 +148,19 @@ final class KeyedTables {
   /// The one that was asked for last, as a changeset names it: its changes stand together.
   private var last: (header: ChangesetTable, table: KeyedTable?)?
 
+  /// - Parameters:
+  ///   - definitions: The tables of the diff.
+  ///   - others: Names of others, as they are here. Those that the diff has, or that are not here, do not count.
+  ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`.
-  init(_ definitions: [TableDefinition], _ schema: SchemaReader) throws {
+  init(_ definitions: [TableDefinition], and others: [TableName] = [], _ schema: SchemaReader) throws {
     for definition in definitions {
       let name = TableName(definition.name)
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      tables[name] = KeyedTable(definition, try schema.definition(of: entry))
+      tables[name] = try schema.table(named: name).flatMap { KeyedTable(definition, $0) }
+    }
+    let known = Set(definitions.map { TableName($0.name) })
+    for name in others where !known.contains(name) {
+      tables[name] = try schema.table(named: name).flatMap { KeyedTable($0, $0) }
     }
   }
 
@@ -169,27 +177,6 @@ final class KeyedTables {
     let found = tables[TableName(header.name)]
     last = (header, found)
     return found
-  }
-}
-
-extension KeyedTables {
-  /// The tables of a diff, and others as they are here.
-  ///
-  /// - Parameters:
-  ///   - names: The others. Those that the diff has, or that are not here, do not count.
-  ///   - definitions: The tables of the diff.
-  ///   - schema: The schema of the database.
-  /// - Throws: `SQLiteError`.
-  static func withLocal(
-    _ names: [TableName], _ definitions: [TableDefinition], _ schema: SchemaReader
-  ) throws -> KeyedTables {
-    let known = Set(definitions.map { TableName($0.name) })
-    var all = definitions
-    for name in names where !known.contains(name) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      all.append(try schema.definition(of: entry))
-    }
-    return try KeyedTables(all, schema)
   }
 }
 
@@ -225,10 +212,7 @@ final class KeySet {
   }
 
   private func store(_ key: [UInt8], _ number: Int64) throws {
-    let insertion = try sets.connection.cached("INSERT OR IGNORE INTO \(sets.table) VALUES (?1, ?2)")
-    try insertion.statement.bind(number, at: 0)
-    try insertion.statement.bind(key, at: 1)
-    try insertion.statement.run()
+    try sets.connection.run(cached: "INSERT OR IGNORE INTO \(sets.table) VALUES (?1, ?2)", number, key)
   }
 
   /// True if a key is there.
@@ -236,11 +220,8 @@ final class KeySet {
   /// - Throws: `SQLiteError`.
   func contains(_ key: [UInt8]) throws -> Bool {
     guard let number else { return keys.contains(key) }
-    let query = try sets.connection.cached("SELECT 1 FROM \(sets.table) WHERE number = ?1 AND key = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(number, at: 0)
-    try query.statement.bind(key, at: 1)
-    return try query.statement.step()
+    return try sets.connection.hasRow(
+      cached: "SELECT 1 FROM \(sets.table) WHERE number = ?1 AND key = ?2", number, key)
   }
 
   /// Gives each key. None may be added meanwhile.

@@ -27,12 +27,9 @@ struct LocalRow {
     }
     try table.bindKey(row, bytes, to: prepared.statement)
     guard try prepared.statement.step() else { return nil }
-    var writer = ChangesetWriter()
-    for column in table.columns.indices { writer.append(column: column, of: prepared.statement) }
-    values = writer.bytes
+    values = ChangesetWriter.record(of: prepared.statement, table.columns.indices)
     let read = values.withRawSpan { span in
-      var position = 0
-      let slices = table.columns.map { _ in ValueSlice(verified: span, at: &position) }
+      let slices = ValueSlice.values(table.columns.count, of: span)
       return (slices, StreamRowHash(slices, span, table.seeds).value)
     }
     (slices, hash) = read
@@ -124,7 +121,27 @@ struct RecoveredRow {
   }
 }
 
+extension ValueSlice {
+  /// The first values of a record, which are known to be in order.
+  static func values(_ count: Int, of record: RawSpan) -> [ValueSlice] {
+    var position = 0
+    return (0..<count).map { _ in ValueSlice(verified: record, at: &position) }
+  }
+}
+
 extension ChangesetWriter {
+  /// Some columns of a row, in the format of changesets.
+  static func record(of row: borrowing SQLiteStatement, _ columns: Range<Int>) -> [UInt8] {
+    var writer = ChangesetWriter()
+    for column in columns { writer.append(column: column, of: row) }
+    return writer.bytes
+  }
+
+  /// The key in the first columns of a row, in the format of changesets; nil where it has a NULL.
+  static func key(of row: borrowing SQLiteStatement, count: Int) -> [UInt8]? {
+    (0..<count).contains { row.isNull(at: $0) } ? nil : record(of: row, 0..<count)
+  }
+
   /// Appends an UPDATE of some columns to the values of a row; nothing where there are none.
   ///
   /// - Parameter old: Writes the old value of a column of the key, or of one that is changed.
@@ -199,6 +216,14 @@ struct StreamRowHash {
     for place in row.indices where row[place].isDefined { add(row[place], bytes, seeds[place]) }
   }
 
+  /// The hash of some columns of a result.
+  ///
+  /// - Parameter seeds: Where the hashes of the columns start.
+  init(of row: borrowing SQLiteStatement, from start: Int, _ seeds: [Seed]) {
+    let record = ChangesetWriter.record(of: row, start..<start + seeds.count)
+    value = record.withRawSpan { StreamRowHash(ValueSlice.values(seeds.count, of: $0), $0, seeds).value }
+  }
+
   /// The hash of one value.
   ///
   /// - Parameter value: The value in the format of changesets.
@@ -218,10 +243,12 @@ struct StreamRowHash {
   static func hash(of number: UInt64, _ seed: Seed) -> UInt64 {
     var hash = (seed.value ^ number) &* mix
     hash ^= hash >> 32
-    hash = hash &* mix
-    hash ^= hash >> 32
-    hash = hash &* mix
-    return hash ^ (hash >> 32)
+    return finished(hash &* mix)
+  }
+
+  private static func finished(_ hash: UInt64) -> UInt64 {
+    let mixed = (hash ^ hash >> 32) &* mix
+    return mixed ^ (mixed >> 32)
   }
 
   private static let prime: UInt64 = 0x0000_0100_0000_01b3
@@ -246,8 +273,6 @@ struct StreamRowHash {
       }
       hash = (hash ^ rest) &* mix
     }
-    hash ^= hash >> 32
-    hash = hash &* mix
-    return hash ^ (hash >> 32)
+    return finished(hash)
   }
 }

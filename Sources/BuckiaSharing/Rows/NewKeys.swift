@@ -53,17 +53,14 @@ final class NewKeys {
   /// The greatest key below ``limit`` that is in use here.
   private func greatest(of table: KeyedTable) throws -> Int64 {
     let column = table.local.keySQL[0]
-    var sequence: Int64 = 0
-    if table.local.isAutoIncrement {
-      let query = "SELECT seq FROM main.sqlite_sequence WHERE name = ?1 COLLATE NOCASE"
-      try connection.forEachRow(ofCached: query, binding: [table.local.name]) { sequence = $0.integer(at: 0) }
-    }
-    let others = [
+    let sequence = "SELECT seq FROM main.sqlite_sequence WHERE name = ?1 COLLATE NOCASE"
+    let greatest = [
+      table.local.isAutoIncrement ? try connection.cachedInteger(sequence, table.local.name) : 0,
       try connection.cachedInteger("SELECT max(\(column)) FROM \(table.sql) WHERE \(column) < \(Self.limit)"),
       try RowNameEntry.greatest(below: Self.limit, in: table.name, on: connection),
       try told.greatest(below: Self.limit, of: table),
     ]
-    return others.reduce(max(0, sequence)) { max($0, $1 ?? 0) }
+    return greatest.reduce(0) { max($0, $1 ?? 0) }
   }
 }
 

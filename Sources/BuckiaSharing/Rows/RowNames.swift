@@ -58,15 +58,14 @@ final class RowNames {
   ///
   /// - Parameter own: The replica that this database is.
   func local(_ name: Name, in table: KeyedTable, own: [UInt8]?) throws -> Int64? {
-    if name.replica == own { return try isHere(name.key, in: table) ? name.key : nil }
+    if name.replica == own {
+      let isHere = try table.withRow(forKey: name.key) { try table.finds(table.lookup, $0, $1, on: connection) }
+      return isHere ? name.key : nil
+    }
     if let found = try entry(of: name, in: table.name) { return found.local }
     // What is here under another name of the same replica is another row.
     guard try isBrought(name.key, in: table, by: name.replica) else { return nil }
     return try names(of: name.key, in: table.name).contains { $0.replica == name.replica } ? nil : name.key
-  }
-
-  private func isHere(_ key: Int64, in table: KeyedTable) throws -> Bool {
-    try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
   }
 
   private func isBrought(_ key: Int64, in table: KeyedTable, by replica: [UInt8]) throws -> Bool {

@@ -150,11 +150,7 @@ private struct NamedRuns {
     let shape = names.map {
       Shape(replica: $0.name.replica, isOther: key != nil && $0.name.key != key, isChanged: $0.version != nil)
     }
-    if runs.last?.shape != shape {
-      runs.append(Run(shape: shape, keys: shape.map { _ in [] }, versions: shape.map { _ in [] }))
-    }
-    let last = runs.count - 1
-    runs[last].count += 1
+    let last = count(shape)
     for (place, name) in names.enumerated() {
       if shape[place].isOther { runs[last].keys[place].append(name.name.key) }
       if let version = name.version { runs[last].versions[place].append(version) }
@@ -166,10 +162,19 @@ private struct NamedRuns {
     isNamed = true
     let origins = counts.byOrigin.sorted { $0.key.lexicographicallyPrecedes($1.key) }
     let shape = origins.map { Shape(replica: $0.key, isOther: false, isChanged: false, copies: $0.value) }
+    count(shape)
+  }
+
+  /// Counts a row of a shape.
+  ///
+  /// - Returns: The place of its run.
+  @discardableResult
+  private mutating func count(_ shape: [Shape]) -> Int {
     if runs.last?.shape != shape {
       runs.append(Run(shape: shape, keys: shape.map { _ in [] }, versions: shape.map { _ in [] }))
     }
     runs[runs.count - 1].count += 1
+    return runs.count - 1
   }
 
   /// The runs; none where no row has a name.

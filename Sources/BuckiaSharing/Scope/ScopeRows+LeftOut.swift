@@ -169,7 +169,7 @@ extension ScopeRows {
     ) { row in
       if isKeyedByInteger {
         keys.add(row.integer(at: 0))
-      } else if let key = RowHash.key(in: row, count: columns.count) {
+      } else if let key = ChangesetWriter.key(of: row, count: columns.count) {
         keys.add(key)
       } else {
         keys.addAll()
@@ -188,16 +188,14 @@ extension ScopeRows {
     for place in leftOutPlaces.sorted() {
       let table = schema.tables[place]
       let name = Self.leftOutName(place)
-      var groups: [(number: Int, isParentLeftOut: Bool, count: Int)] = []
-      try connection.forEachRow(
+      let groups = try connection.rows(
         of: "SELECT reference, round > 0, count(*) FROM \(name) GROUP BY 1, 2 ORDER BY 1, 2"
-      ) { groups.append((Int($0.integer(at: 0)), $0.integer(at: 1) == 1, Int($0.integer(at: 2)))) }
+      ) { (number: Int($0.integer(at: 0)), isParentLeftOut: $0.integer(at: 1) == 1, count: Int($0.integer(at: 2))) }
       let keys = table.definition.keySQL
       for group in groups {
         let reference = group.number < 0 ? nil : schema.references[group.number]
         let columns = keys + (reference?.columns ?? []).map { SQLText.identifier($0) }
-        var rows: [LeftOutRows.Row] = []
-        try connection.forEachRow(
+        let rows = try connection.rows(
           of: """
             SELECT \(columns.map { "c.\($0)" }.joined(separator: ", ")) FROM \(name) AS s \
             CROSS JOIN \(table.sql) AS c ON \(isGathered(table, as: "c")) \
@@ -206,8 +204,7 @@ extension ScopeRows {
             """
         ) { row in
           let values = columns.indices.map { ChangesetValue(row, at: $0) }
-          rows.append(
-            LeftOutRows.Row(key: Array(values.prefix(keys.count)), values: Array(values.dropFirst(keys.count))))
+          return LeftOutRows.Row(key: Array(values.prefix(keys.count)), values: Array(values.dropFirst(keys.count)))
         }
         let reason: LeftOutRows.Reason =
           reference == nil

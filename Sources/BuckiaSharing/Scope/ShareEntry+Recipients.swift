@@ -16,8 +16,7 @@ extension ShareEntry {
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
   package static func recipients(in document: String) throws -> [String] {
-    guard case .array(let names) = try JSONParser.parse(Array(document.utf8)) else { return [] }
-    return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+    try JSONValue.strings(in: document)
   }
 
   /// Whether it is shared with one person alone.
@@ -49,6 +48,19 @@ extension ShareEntry {
   }
 }
 
+extension JSONValue {
+  /// A list of texts.
+  package static func strings(_ texts: some Sequence<String>) -> JSONValue { .array(texts.map { .string($0) }) }
+
+  /// The texts in a document that is a list of them.
+  ///
+  /// - Throws: `JSONError` when it is no document.
+  static func strings(in document: String) throws -> [String] {
+    guard case .array(let values) = try JSONParser.parse(Array(document.utf8)) else { return [] }
+    return values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+  }
+}
+
 extension StreamClaims {
   /// The number up to which the author of a diff says that they have applied a share; 0 where they do not say.
   func acknowledged(_ share: ShareEntry) -> Int64 {
@@ -64,10 +76,8 @@ extension IncomingChanges {
   func definitions(in schema: SchemaReader) throws -> [TableDefinition] {
     if let definitions { return definitions }
     return try feed.summary().tables.compactMap { section in
-      let entry = schema.entry(named: TableName(section.table.name))
-      guard let entry, entry.kind == .table else { return nil }
-      let local = try schema.definition(of: entry)
-      return local.changesetColumns.count == section.table.columnCount ? local : nil
+      let local = try schema.table(named: TableName(section.table.name))
+      return local?.changesetColumns.count == section.table.columnCount ? local : nil
     }
   }
 
@@ -90,29 +100,19 @@ extension IncomingChanges {
   }
 }
 
-/// The keys that a sender had before, and what was noted of their streams.
-///
-/// Streams are kept by key, so a new key begins anew, with a snapshot that names the stream of the former one. Only a person who has
-/// confirmed the new key has made them one sender: then it takes over what is known of the former one's streams.
-struct ReplacedKeys {
-  private let former: [String]
-  private let present: String
-
-  /// - Parameters:
-  ///   - former: The keys, as the ledger has them.
-  ///   - present: The one that has replaced them.
-  init(_ former: [String], by present: String) {
-    self.former = former
-    self.present = present
-  }
-
-  /// Makes what is known of the former keys known of the present one: how far they have applied what was sent, and which rows came
-  /// with the stream that a snapshot takes the place of. Streams whose place was taken before the key was confirmed are forgotten.
+extension InboundShares {
+  /// Makes what is known of a sender's former keys known of the present one: how far they have applied what was sent, and which rows
+  /// came with the stream that a snapshot takes the place of. Streams whose place was taken before the key was confirmed are forgotten.
   ///
-  /// - Parameter place: That of the diff which is about to be applied.
+  /// Streams are kept by key, so a new key begins anew, with a snapshot that names the stream of the former one. Only a person who has
+  /// confirmed the new key has made them one sender: then it takes over what is known of the former one's streams.
+  ///
+  /// - Parameters:
+  ///   - present: The key that has replaced the others, as the ledger has it.
+  ///   - place: That of the diff which is about to be applied.
   /// - Throws: `SQLiteError`.
-  func handOver(_ place: StreamPlace?, on connection: borrowing SQLiteConnection) throws {
-    for key in former {
+  func takeOverStreams(by present: String, _ place: StreamPlace?) throws {
+    for key in senders.keys(before: present) {
       try AcknowledgementEntry.handOver(from: key, to: present, on: connection)
       let streams = try VouchEntry.streams(from: key, on: connection)
       guard !streams.isEmpty else { continue }

@@ -113,7 +113,7 @@ package final class Shadow {
     let condition = definition.hasNullKeySQL.map { " WHERE \($0)" } ?? ""
     let query = "SELECT \(values.joined(separator: ", ")), \(rowID) FROM main.\(shadow.quoted)\(condition)"
     try connection.forEachRow(of: query) { row in
-      let content = ContentTable.content(of: row, values.count)
+      let content = ChangesetWriter.record(of: row, 0..<values.count)
       guard let count = missing[content] else { return }
       if count > 0 { missing[content] = count - 1 } else { surplus.append(row.integer(at: values.count)) }
     }
@@ -235,13 +235,14 @@ final class ShadowWriter {
     switch change.operation {
     case .insert: try insert(reader.new, bytes)
     case .delete:
-      try run("DELETE FROM \(name) WHERE \(condition(from: 0))", key.map { reader.old[$0] }, bytes)
+      try connection.run(
+        cached: "DELETE FROM \(name) WHERE \(condition(from: 0))", key.map { reader.old[$0] }, bytes)
     case .update:
       let changed = reader.new.indices.filter { reader.new[$0].isDefined }
       guard !changed.isEmpty else { return }
       let assignments = changed.enumerated().map { "\(columns[$1]) = ?\($0 + 1)" }.joined(separator: ", ")
-      try run(
-        "UPDATE \(name) SET \(assignments) WHERE \(condition(from: changed.count))",
+      try connection.run(
+        cached: "UPDATE \(name) SET \(assignments) WHERE \(condition(from: changed.count))",
         changed.map { reader.new[$0] } + key.map { reader.old[$0] }, bytes)
     }
   }
@@ -253,7 +254,8 @@ final class ShadowWriter {
     // The rowid of a row without a key means nothing.
     let values = Array(row.suffix(columns.count))
     let places = values.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    try run("INSERT INTO \(name)(\(columns.joined(separator: ", "))) VALUES (\(places))", values, bytes)
+    try connection.run(
+      cached: "INSERT INTO \(name)(\(columns.joined(separator: ", "))) VALUES (\(places))", values, bytes)
   }
 
   /// Chooses the row with a key, whose values are bound from a parameter on, counted from 0. The index of a collating sequence
@@ -265,10 +267,16 @@ final class ShadowWriter {
     .joined(separator: " AND ")
   }
 
-  private func run(_ sql: String, _ values: [ValueSlice], _ bytes: RawSpan) throws {
-    let prepared = try connection.cached(sql)
-    for (index, value) in values.enumerated() { try prepared.statement.bind(value, in: bytes, at: index) }
+}
+
+extension SQLiteConnection {
+  /// Runs a cached statement that returns nothing, with values of a changeset for its parameters.
+  ///
+  /// - Throws: `SQLiteError`.
+  func run(cached sql: String, _ values: [ValueSlice], _ bytes: RawSpan) throws {
+    let prepared = try cached(sql)
     defer { prepared.statement.clearBindings() }
+    for (index, value) in values.enumerated() { try prepared.statement.bind(value, in: bytes, at: index) }
     try prepared.statement.run()
   }
 }
@@ -305,7 +313,7 @@ final class ShadowRows {
     }
     try table.bindKey(row, bytes, to: prepared.statement)
     guard try prepared.statement.step() else { return nil }
-    return RowHash.of(seeds, in: prepared.statement, from: 0)
+    return StreamRowHash(of: prepared.statement, from: 0, seeds).value
   }
 
   /// Gives the key and the hash of each row that has a key without NULL.
@@ -315,38 +323,8 @@ final class ShadowRows {
     let keys = table.local.keySQL.joined(separator: ", ")
     let query = "SELECT \(keys), \(results) FROM main.\(entry.name.quoted)"
     try connection.forEachRow(of: query) { row in
-      guard let key = RowHash.key(in: row, count: table.keyPlaces.count) else { return }
-      try body(key, RowHash.of(seeds, in: row, from: table.keyPlaces.count))
+      guard let key = ChangesetWriter.key(of: row, count: table.keyPlaces.count) else { return }
+      try body(key, StreamRowHash(of: row, from: table.keyPlaces.count, seeds).value)
     }
-  }
-}
-
-/// Keys and hashes of rows that a query gives.
-enum RowHash {
-  /// The hash of some columns of a result.
-  ///
-  /// - Parameter seeds: Where the hashes of the columns start; nil for those that do not count.
-  static func of(_ seeds: [StreamRowHash.Seed?], in row: borrowing SQLiteStatement, from start: Int) -> UInt64 {
-    var writer = ChangesetWriter()
-    for place in seeds.indices { writer.append(column: start + place, of: row) }
-    return writer.bytes.withRawSpan { bytes in
-      var hash = StreamRowHash()
-      var position = 0
-      for seed in seeds {
-        let value = ValueSlice(verified: bytes, at: &position)
-        if let seed { hash.add(value, bytes, seed) }
-      }
-      return hash.value
-    }
-  }
-
-  /// A key in the first columns of a result, in the format of changesets; nil where it has a NULL.
-  static func key(in row: borrowing SQLiteStatement, count: Int) -> [UInt8]? {
-    var writer = ChangesetWriter()
-    for place in 0..<count {
-      if row.isNull(at: place) { return nil }
-      writer.append(column: place, of: row)
-    }
-    return writer.bytes
   }
 }

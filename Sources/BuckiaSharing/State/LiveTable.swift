@@ -101,8 +101,13 @@ final class LiveTable {
       keyed.append(key, content, references)
       return
     }
-    let identity = isFromSeveral || hasKey ? Self.bytes(of: row, count: hasKey ? keyCount : self.identity.count) : []
-    if isFromSeveral, !seen.insert(Self.hash(identity)).inserted { return }
+    let identity =
+      isFromSeveral || hasKey
+      ? ChangesetWriter.record(of: row, 0..<(hasKey ? keyCount : self.identity.count)) : []
+    if isFromSeveral {
+      let hash = identity.withRawSpan { StreamRowHash.hash(of: $0, LiveNodes.plainSeed) }
+      if !seen.insert(hash).inserted { return }
+    }
     let (content, references) = read(row, isOwn: isOwn)
     if !others.targets.isEmpty {
       others.append(nil, content, references)
@@ -119,9 +124,8 @@ final class LiveTable {
   /// The hash of what a row says by itself, and the keys that it refers to.
   private func read(_ row: borrowing SQLiteStatement, isOwn: Bool) -> (content: UInt64, references: [Int64]) {
     var references: [Int64] = []
-    var writer = ChangesetWriter()
-    for place in columns.indices { writer.append(column: identity.count + place, of: row) }
-    let content = writer.bytes.withRawSpan { bytes in
+    let values = ChangesetWriter.record(of: row, identity.count..<identity.count + columns.count)
+    let content = values.withRawSpan { bytes in
       var hash = StreamRowHash()
       var position = 0
       for place in columns.indices {
@@ -140,18 +144,6 @@ final class LiveTable {
       return hash.value
     }
     return (content, references)
-  }
-
-  private static func bytes(of row: borrowing SQLiteStatement, count: Int) -> [UInt8] {
-    var writer = ChangesetWriter()
-    for place in 0..<count { writer.append(column: place, of: row) }
-    return writer.bytes
-  }
-
-  private static let identitySeed = StreamRowHash.Seed(of: "")
-
-  private static func hash(_ identity: [UInt8]) -> UInt64 {
-    identity.withRawSpan { StreamRowHash.hash(of: $0, identitySeed) }
   }
 
   /// Ends what has been added by one source: a row that comes again is known from now on.
@@ -191,7 +183,8 @@ final class LiveNodes {
   private static let rounds = 8
   /// Stands for no reference.
   static let none = Int64.min
-  private static let roundSeed = StreamRowHash.Seed(of: "")
+  /// For what is no value of a column.
+  static let plainSeed = StreamRowHash.Seed(of: "")
 
   /// Rows of one source: their keys are found by a binary search.
   private struct Segment {
@@ -303,7 +296,7 @@ final class LiveNodes {
       }
       for node in nodes {
         for row in node.colours.indices {
-          node.colours[row] = StreamRowHash.hash(of: node.colours[row] &+ node.sums[row], roundSeed)
+          node.colours[row] = StreamRowHash.hash(of: node.colours[row] &+ node.sums[row], plainSeed)
         }
       }
     }

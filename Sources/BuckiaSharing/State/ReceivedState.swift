@@ -1,4 +1,5 @@
 import BuckiaApply
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
@@ -44,7 +45,7 @@ final class ReceivedState {
       guard let table = tables[name] else { continue }
       try begin(table, definition, known[name])
     }
-    let others = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
+    let others = try KeyedTables(changes.definitions ?? [], and: resent.tables, schema)
     for name in resent.tables where states[name] == nil {
       if let table = others[name] { try begin(table, nil, known[name]) }
     }
@@ -258,10 +259,7 @@ extension TableState {
 extension StateEntry {
   /// The first digits of the stream, as people see them.
   package var shortStream: String {
-    stream.prefix(4).map { byte in
-      let text = String(byte, radix: 16)
-      return text.count < 2 ? "0" + text : text
-    }.joined()
+    HexText.lowercase(stream.prefix(4))
   }
 }
 

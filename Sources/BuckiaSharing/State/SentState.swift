@@ -60,10 +60,9 @@ package final class SentState {
   ) throws -> [ResendRequest] {
     var sent: [ResendRequest] = []
     for request in requests {
-      guard let entry = schema.entry(named: request.table), entry.kind == .table, let known = shadows[request.table]
+      guard let known = shadows[request.table], let definition = try schema.table(named: request.table),
+        let table = KeyedTable(definition, definition)
       else { continue }
-      let definition = try schema.definition(of: entry)
-      guard let table = KeyedTable(definition, definition) else { continue }
       let asides = AsideRows(of: share.number, request.table)
       if let buckets = request.buckets, let state = states[request.table] {
         try resend(buckets, of: table, known, state, asides)
@@ -103,11 +102,8 @@ package final class SentState {
     }
     let delete = "DELETE FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))"
     for key in gone {
-      let prepared = try connection.cached(delete)
-      defer { prepared.statement.clearBindings() }
       try key.withRawSpan { bytes in
-        try table.bindKey(table.row(withKey: bytes), bytes, to: prepared.statement)
-        try prepared.statement.run()
+        try connection.run(cached: delete, ValueSlice.values(table.keyPlaces.count, of: bytes), bytes)
       }
     }
     try state.write(on: connection)

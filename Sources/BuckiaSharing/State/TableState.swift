@@ -27,7 +27,7 @@ final class TableState {
 
   /// A state without rows.
   init(_ owner: StateEntry.Owner, stream: [UInt8], _ table: TableName, columns: [String]) {
-    entry = StateEntry(of: owner, stream: stream, table: table, columns: Self.document(of: columns))
+    entry = StateEntry(of: owner, stream: stream, table: table, columns: JSONValue.strings(columns).text())
     sums = StateSums()
     hasher = StateHasher(key: stream, table: table.text)
   }
@@ -36,14 +36,7 @@ final class TableState {
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
   var columns: [String] {
-    get throws {
-      guard case .array(let names) = try JSONParser.parse(Array(entry.columns.utf8)) else { return [] }
-      return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
-    }
-  }
-
-  private static func document(of columns: [String]) -> String {
-    JSONValue.array(columns.map { .string($0) }).text()
+    get throws { try JSONValue.strings(in: entry.columns) }
   }
 
   /// The buckets of the rows that have changed.
@@ -74,7 +67,7 @@ final class TableState {
   /// Forgets all rows.
   func removeAll(columns: [String]) {
     sums = StateSums()
-    entry.columns = Self.document(of: columns)
+    entry.columns = JSONValue.strings(columns).text()
   }
 
   /// Notes whether the sender has something else.
@@ -166,15 +159,14 @@ extension KeyedTable {
 }
 
 /// Checks the sums that follow changes against the rows that they are of.
-package enum StateAudit {
+extension StateEntry {
   /// The states whose sums are not those of their rows: something else has written to the tables of the ledger.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` when sums are damaged.
   package static func altered(on connection: borrowing SQLiteConnection) throws -> [StateEntry] {
     let schema = try SchemaReader(connection)
-    return try StateEntry.all(on: connection).filter { entry in
-      guard let local = schema.entry(named: entry.table), local.kind == .table else { return false }
-      let definition = try schema.definition(of: local)
+    return try all(on: connection).filter { entry in
+      guard let definition = try schema.table(named: entry.table) else { return false }
       guard let table = KeyedTable(definition, definition) else { return false }
       let state = try TableState(entry, at: connection.path)
       let fresh = TableState(entry.owner, stream: entry.stream, entry.table, columns: [])

@@ -49,7 +49,7 @@ final class SharingPerson {
   /// The tables whose sums are not those of their rows.
   func alteredStates() throws -> [String] {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
-    return try StateAudit.altered(on: connection).map { "\($0.owner) \($0.table.text)" }
+    return try StateEntry.altered(on: connection).map { "\($0.owner) \($0.table.text)" }
   }
 }
 
