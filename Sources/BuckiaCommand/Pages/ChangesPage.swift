@@ -74,9 +74,10 @@ final class ChangesPage {
       title: "Changes in \(header.path)", facts: header.facts(statementsAt: "at the end of this page"),
       noun: "changes", counts: ["Inserted", "Updated", "Deleted"],
       tables: tables.prefix(limits.tables).enumerated().map { place, table in
-        PageFrame.Table(
-          table.table.name, id: Self.id(of: place),
-          counts: [table.inserted, table.updated, table.deleted].map { $0 == 0 ? "–" : $0.grouped })
+        (
+          table.table.name, Self.id(of: place),
+          [table.inserted, table.updated, table.deleted].map { $0 == 0 ? "–" : $0.grouped }
+        )
       },
       rest: left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil)
   }
@@ -131,7 +132,7 @@ final class ChangesPage {
       }
     let rows = rows(of: change)
     return PageEntry(
-      number: Int64(counts.shown), state, label: label, key: key(of: change),
+      number: Int64(counts.shown), state: state, label: label, key: key(of: change),
       notes: rows.isEmpty ? ["Nothing is set."] : [], rows: rows)
   }
 
@@ -158,7 +159,7 @@ final class ChangesPage {
       default:
         let versions: [PageValues.Version] = [(before?.value, before?.whole), (after?.value, after?.whole)]
         let absence = change.operation == .update ? "not in the file" : "–"
-        return PageEntry.Row(columns[place].column, values.values(versions, absence: absence))
+        return (columns[place].column, values.values(versions, absence: absence))
       }
     }
   }

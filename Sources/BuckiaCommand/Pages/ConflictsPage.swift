@@ -109,8 +109,7 @@ final class ConflictsPage {
       title: "Conflicts of \(name)", facts: facts, noun: "conflicts", counts: kinds.map(\.heading) + ["In all"],
       tables: tables.prefix(limits.tables).enumerated().map { place, table in
         let numbers = kinds.map { table.kinds[$0] ?? 0 } + [table.count]
-        return PageFrame.Table(
-          table.name, id: Self.id(of: place), counts: numbers.map { $0 == 0 ? "–" : $0.grouped })
+        return (table.name, Self.id(of: place), numbers.map { $0 == 0 ? "–" : $0.grouped })
       },
       rest: left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil)
   }
@@ -152,9 +151,9 @@ final class ConflictsPage {
   private func entry(for record: ConflictRecord) -> PageEntry {
     let columns = limits.characters == .max ? record.columns : record.columns.filter(record.isWorthShowing)
     var entry = PageEntry(
-      number: record.id, record.isOpen ? .open : .resolved, label: record.isOpen ? "open" : "decided",
+      number: record.id, state: record.isOpen ? .open : .resolved, label: record.isOpen ? "open" : "decided",
       key: ConflictRecord.shownKey(record.key, label: record.label), notes: record.notes,
-      rows: columns.map { column in PageEntry.Row(column, versions(of: column, in: record)) })
+      rows: columns.map { column in (column, versions(of: column, in: record)) })
     entry.actions = service?.actions(record)
     return entry
   }

@@ -20,8 +20,7 @@ struct InboxPage {
     let shown = listings.flatMap { $0.prefix(ServedDatabase.filesOnPage) }
     let entries = try database.manager.lastLogEntries(ofFiles: shown.map { ($0.name, $0.id) })
     var frame = PageFrame(
-      title: "Inbound folders of \(database.name)", facts: [("database", database.name)], noun: "files", counts: [],
-      tables: [])
+      title: "Inbound folders of \(database.name)", facts: [("database", database.name)], noun: "files")
     frame.site = site
     try frame.write(on: page) {
       if database.folders.isEmpty {

@@ -12,7 +12,7 @@ struct OverviewPage {
     let (entries, total) = try database.manager.log(newest: ServedDatabase.entriesOnPage)
     let listings = try database.folders.map { try $0.files() }
     var frame = PageFrame(
-      title: "Where \(database.name) stands", facts: facts(of: status), noun: "files", counts: [], tables: [])
+      title: "Where \(database.name) stands", facts: facts(of: status), noun: "files")
     frame.site = site
     try frame.write(on: page) {
       try page.write(next(status, listings))

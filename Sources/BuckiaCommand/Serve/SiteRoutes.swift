@@ -102,7 +102,7 @@ struct SiteRoutes: Sendable {
     return PageSite(
       pages: links.map { name, path in
         let isCurrent = path == part || path == "inbox" && part == "file"
-        return PageSite.Link(name, path: addresses.address(path ?? ""), isCurrent: isCurrent)
+        return (name, addresses.address(path ?? ""), isCurrent)
       }, message: message, statePath: addresses.state, version: version)
   }
 
@@ -116,7 +116,7 @@ struct SiteRoutes: Sendable {
   private func failure(_ report: ErrorReport, _ status: PageResponse.Status) -> PageResponse {
     var frame = PageFrame(
       title: status == .notFound ? "Not there" : "This did not work", facts: [("database", database.name)],
-      noun: "files", counts: [], tables: [])
+      noun: "files")
     frame.site = site(at: "", message: PageMessage(.bad, [report.message]), version: "")
     do {
       return try page(report.status == .busy ? .unavailable : status) { page in
