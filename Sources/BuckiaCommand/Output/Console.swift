@@ -49,6 +49,11 @@ final class Console {
     try write(json().prettyText() + "\n")
   }
 
+  /// Prints a result: the document with `--json`, and else the lines for people.
+  func show(_ json: @autoclosure () -> JSONValue, _ lines: @autoclosure () -> [String]) throws {
+    if isJSON { try document(json()) } else if showsText { try say(lines()) }
+  }
+
   /// Prints bytes as they are: results, and JSON that is written piece by piece.
   func write(_ text: String) throws {
     pending.append(contentsOf: text.utf8)

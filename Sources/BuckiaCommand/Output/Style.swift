@@ -65,6 +65,9 @@ extension Style {
   /// How many conflicts are shown with their rows.
   var conflictLimit: Int { isFull ? .max : 10 }
 
+  /// How many files are named for which a command is suggested.
+  var fileLimit: Int { isFull ? .max : 5 }
+
   /// How many remarks, or groups of them, are shown.
   var remarkLimit: Int { isFull ? .max : 20 }
 
@@ -76,6 +79,22 @@ extension Style {
   func rest(_ count: Int, _ noun: String, indent: Int = 0) -> String {
     Self.spaces(indent)
       + self("… and \(count.grouped) more \(count == 1 ? noun : noun + "s") (--full shows all)", .faint)
+  }
+
+  /// The lines of a list, as far as it is shown, and how many entries are left out.
+  ///
+  /// - Parameters:
+  ///   - items: The entries.
+  ///   - noun: What they are, in the singular.
+  ///   - indent: The columns before the line that says how many are left out.
+  ///   - limit: How many are shown; nil for as many as of any list.
+  ///   - lines: The lines of an entry.
+  func listed<Item>(
+    _ items: [Item], _ noun: String, indent: Int = 2, limit: Int? = nil, _ lines: (Item) -> [String]
+  ) -> [String] {
+    let limit = limit ?? listLimit
+    let rest = items.count > limit ? [rest(items.count - limit, noun, indent: indent)] : []
+    return items.prefix(limit).flatMap(lines) + rest
   }
 
   /// The text in lines that fit, broken at spaces. A word that is longer than a line, such as a path, is never broken.

@@ -13,7 +13,7 @@ struct ConflictListing {
   func write(on page: PageWriter) throws {
     let filter = query.filter
     let found = try manager.conflictCounts(matching: filter)
-    let total = found.reduce(0) { $0 + $1.count }
+    let total = found.total
     var first: Int64?
     try manager.forEachConflict(matching: filter, newest: ServedDatabase.conflictsOnPage) { first = first ?? $0.id }
     var limits = database.limits
@@ -97,7 +97,7 @@ struct ConflictListing {
   private func all(_ forms: ConflictForms) throws -> Markup {
     guard !database.isReadOnly, !query.includesDecided else { return "" }
     let filter = query.with { _ in }.filter
-    let count = try manager.conflictCounts(matching: filter).reduce(0) { $0 + $1.count }
+    let count = try manager.conflictCounts(matching: filter).total
     guard count > 1 else { return "" }
     var newest: Int64?
     try manager.forEachConflict(matching: filter, newest: 1) { newest = $0.id }

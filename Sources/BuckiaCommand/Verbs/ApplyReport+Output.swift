@@ -33,10 +33,9 @@ extension ApplyReport {
   ///
   /// - Parameter database: The database's path as it was typed, for the commands that are suggested.
   func lines(database: String, style: Style) -> [String] {
-    var lines = answers.prefix(style.listLimit).flatMap {
+    var lines = style.listed(answers, "answer", indent: 0) {
       $0.lines(database: database, style: style, isDryRun: isDryRun) + [""]
     }
-    if answers.count > style.listLimit { lines.append(style.rest(answers.count - style.listLimit, "answer")) }
     lines += diffs.isEmpty ? ["There is nothing\(answers.isEmpty ? "" : " else") to apply."] : tableLines(style: style)
     lines += noteLines(style: style)
     if isDryRun { lines += dryRunConflictLines(style: style) }
@@ -84,10 +83,7 @@ extension ApplyReport {
 
   /// The files in a table. Of many, those come first that were not simply applied.
   private func tableLines(style: Style) -> [String] {
-    var table = TextTable([
-      "state", "file", .text("sender"), .number("inserted"), .number("updated"), .number("deleted"),
-      .number("conflicts"),
-    ])
+    var table = TextTable(.changes(after: ["state", "file", .text("sender")], before: [.number("conflicts")]))
     var shown = diffs
     if diffs.count > style.listLimit {
       let isUsual = { (diff: DiffOutcome) in diff.state == .applied || diff.state == .alreadyApplied }
@@ -108,7 +104,7 @@ extension ApplyReport {
   private func dryRunConflictLines(style: Style) -> [String] {
     guard !dryRunConflicts.isEmpty else { return [] }
     let shown = Array(dryRunConflicts.prefix(style.conflictLimit))
-    let all = ConflictSummary(dryRunConflictCounts)
+    let all = dryRunConflictCounts
     var lines = ["", style("It would record \(all.total.counted("conflict")):", .notable), ""]
     lines += shown.lines(style: style)
     guard shown.count < all.total else { return lines }
@@ -156,12 +152,13 @@ extension ApplyReport {
   private func limitLines(database: String, style: Style) -> [String] {
     let files = diffs.filter { $0.code == .overLimit }
     guard !files.isEmpty else { return [] }
-    let shown = files.prefix(style.isFull ? .max : 5)
     let lines = style.wrapped(
       "\(files.count.counted("file")) \(files.count == 1 ? "brings" : "bring") more than is applied without being asked for. If the sender means it, let \(files.count == 1 ? "it" : "each") through:",
       hanging: 2)
-    return lines + shown.map { "  buckia apply \(database.shellQuoted) \($0.path.shellQuoted)" }
-      + (shown.count < files.count ? [style.rest(files.count - shown.count, "file", indent: 2)] : [])
+    return lines
+      + style.listed(files, "file", limit: style.fileLimit) {
+        ["  buckia apply \(database.shellQuoted) \($0.path.shellQuoted)"]
+      }
   }
 
   /// What of the folders was not taken.
@@ -180,9 +177,10 @@ extension ApplyReport {
           : "\(misnamed.count.grouped) of them are diff files or changesets under another name than their id. To apply them, "
             + "name them:", .notable),
       hanging: 2)
-    let shown = misnamed.prefix(style.isFull ? .max : 5)
-    lines += shown.map { "  buckia apply \(database.shellQuoted) \($0.shellQuoted)" }
-    return lines + (shown.count < misnamed.count ? [style.rest(misnamed.count - shown.count, "file", indent: 2)] : [])
+    return lines
+      + style.listed(misnamed, "file", limit: style.fileLimit) {
+        ["  buckia apply \(database.shellQuoted) \($0.shellQuoted)"]
+      }
   }
 
   /// What became of the files themselves.

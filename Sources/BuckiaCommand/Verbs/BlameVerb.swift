@@ -37,8 +37,7 @@ struct BlameVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let values = Dictionary(key.map { ($0.column, $0.value) }) { _, last in last }
     let origin = try target.manager(home: home.folder).origin(ofRowIn: table, key: values)
-    try console.document(origin.json)
-    try console.say(origin.lines(style: console.style))
+    try console.show(origin.json, origin.lines(style: console.style))
     return .done
   }
 }

@@ -117,8 +117,7 @@ extension ChangesetOptions {
   /// Writes the changes where and as the options say, and reports it.
   func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
     let report = try changes.write(to: OutputPath.diffOutput(path, replacing: force), home: output.home.folder)
-    try console.document(report.json)
-    try console.say(report.lines(style: console.style))
+    try console.show(report.json, report.lines(style: console.style))
     return .done
   }
 }
@@ -211,16 +210,10 @@ extension ChangesetReport {
       } else {
         "Nothing remains to be changed, so no file was written."
       }
-    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
-    for entry in tables.prefix(style.listLimit) {
-      table.add([
-        .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
-        .count(entry.deleted, .bad),
-      ])
+    let table = TextTable.lines(.changes(after: [.text("table")]), of: tables, "table", style: style) {
+      .changes(after: [.init($0.name.escaped(limit: 60))], $0.inserted, $0.updated, $0.deleted)
     }
-    let left = tables.count - style.listLimit
-    return style.wrapped(first, hanging: 2) + (table.isEmpty ? [] : [""] + table.lines(style: style))
-      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
+    return style.wrapped(first, hanging: 2) + (table.isEmpty ? [] : [""] + table)
       + (rebase?.lines(style: style) ?? [])
       + remarks.map(\.shown).remarkLines(style: style)
   }
@@ -241,12 +234,9 @@ extension RebaseReport {
     }
     if !remappedKeys.isEmpty {
       lines += [""] + style.wrapped("\(remappedKeys.count.counted("row")) with a new key:")
-      for remapped in remappedKeys.prefix(style.listLimit) {
-        lines += style.wrapped(
-          "\(remapped.table.escaped(limit: 60)) \(remapped.key) → \(remapped.newKey)", indent: 2, hanging: 4)
+      lines += style.listed(remappedKeys, "row") {
+        style.wrapped("\($0.table.escaped(limit: 60)) \($0.key) → \($0.newKey)", indent: 2, hanging: 4)
       }
-      let left = remappedKeys.count - style.listLimit
-      if left > 0 { lines.append(style.rest(left, "row", indent: 2)) }
     }
     if !remapsKeys, conflicts.contains(where: { $0.kind == .insertedByBoth }) {
       let advice =

@@ -90,8 +90,7 @@ struct ContactListVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let contacts = try home.folder.contacts()
-    try console.document(contacts.json)
-    try console.say(contacts.lines(style: console.style))
+    try console.show(contacts.json, contacts.lines(style: console.style))
     return .done
   }
 }

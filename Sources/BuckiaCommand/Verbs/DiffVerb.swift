@@ -84,7 +84,7 @@ struct DiffVerb: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  mutating func validate() throws {
+  func validate() throws {
     let tables = conditions.map(\.table)
     guard Set(tables).count == tables.count else {
       throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
@@ -124,8 +124,7 @@ struct DiffVerb: Verb {
       since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: signer,
       progress: { now in try progress.update(now.line) })
     progress.clear()
-    try console.document(report.json)
-    try console.say(report.lines(style: console.style))
+    try console.show(report.json, report.lines(style: console.style))
     return report.isComplete ? .done : .needsPerson
   }
 }
@@ -202,15 +201,12 @@ extension DiffReport {
     } else {
       lines.append("No file was written: what differs does not travel (\(Elapsed(seconds))).")
     }
-    var table = TextTable([
-      .text("table"), .number("inserted"), .number("updated"), .number("deleted"), "method", .prose(""),
-    ])
+    var table = TextTable(.changes(after: [.text("table")], before: ["method", .prose("")]))
     for entry in tables.prefix(style.listLimit) {
-      table.add([
-        .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
-        .count(entry.deleted, .bad), .init(entry.method.rawValue, .faint),
-        .init(entry.schemaRemark, .notable),
-      ])
+      table.add(
+        .changes(
+          after: [.init(entry.name.escaped(limit: 60))], entry.inserted, entry.updated, entry.deleted,
+          before: [.init(entry.method.rawValue, .faint), .init(entry.schemaRemark, .notable)]))
     }
     let left = tables.count - style.listLimit
     if tables.count > 1 {

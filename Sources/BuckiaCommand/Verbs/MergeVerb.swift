@@ -66,8 +66,7 @@ struct MergeVerb: Verb {
       theirs, since: base, into: path, options: options,
       progress: { try console.progress.update($0.line) })
     console.progress.clear()
-    try console.document(report.json)
-    try console.say(report.lines(database: path, style: console.style))
+    try console.show(report.json, report.lines(database: path, style: console.style))
     return report.isClean ? .done : .needsPerson
   }
 }
@@ -220,11 +219,8 @@ extension MergeReport {
       lines += style.wrapped(
         "There is no base: rows that are equal are one, and others with the same key are conflicts.", hanging: 2)
     }
-    for change in schemaChanges.prefix(style.listLimit) {
-      lines += style.wrapped("schema: \(change.escaped)", indent: 2, hanging: 4)
-    }
-    if schemaChanges.count > style.listLimit {
-      lines.append(style.rest(schemaChanges.count - style.listLimit, "change", indent: 2))
+    lines += style.listed(schemaChanges, "change") {
+      style.wrapped("schema: \($0.escaped)", indent: 2, hanging: 4)
     }
     lines += unmergedLines(database: database, style: style)
     if isDryRun { lines += ["", "This was a dry run: nothing was changed."] }
@@ -242,16 +238,12 @@ extension MergeReport {
     var lines: [String] = []
     if !schemaConflicts.isEmpty {
       lines += ["", style("\(schemaConflicts.count.counted("conflict")) in the schema:", .notable)]
-      for conflict in schemaConflicts.prefix(style.listLimit) {
-        lines += style.wrapped(conflict.description.escaped, indent: 2, hanging: 4)
-      }
-      if schemaConflicts.count > style.listLimit {
-        lines.append(style.rest(schemaConflicts.count - style.listLimit, "conflict", indent: 2))
+      lines += style.listed(schemaConflicts, "conflict") {
+        style.wrapped($0.description.escaped, indent: 2, hanging: 4)
       }
     }
     guard conflicts > 0 else { return lines }
-    let summary = ConflictSummary(conflictCounts)
-    lines += ["", style("\(conflicts.counted("conflict")) of rows:", .notable)] + summary.lines(style: style)
+    lines += ["", style("\(conflicts.counted("conflict")) of rows:", .notable)] + conflictCounts.lines(style: style)
     if isDryRun {
       let shown = Array(dryRunConflicts.prefix(style.conflictLimit))
       lines += [""] + shown.lines(style: style)

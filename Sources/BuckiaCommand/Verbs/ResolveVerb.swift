@@ -115,8 +115,7 @@ struct ResolveVerb: Verb {
       all
       ? try manager.resolve(matching: filter.filter, taking: answer, options: options)
       : try manager.resolve(ids, taking: answer, options: options)
-    try console.document(report.json)
-    try console.say(report.lines(remembers: remember, style: console.style))
+    try console.show(report.json, report.lines(remembers: remember, style: console.style))
     let referredTo = report.refused.filter { $0.refusal?.code == .repointsRows }.map(\.id)
     guard !referredTo.isEmpty, !dryRun, console.showsText, Confirmation.isPossible else {
       return report.status(remembers: remember)
@@ -240,10 +239,9 @@ extension ResolveReport {
     if shown.count < counts.total { lines += ["", style.rest(counts.total - shown.count, "conflict")] }
     lines += [""] + style.wrapped(summary, hanging: 2)
     if remembers { lines += ruleLines(style: style) }
-    for violation in violations.prefix(style.listLimit) {
-      lines += style.wrapped("\(style("Note:", .notable)) a row was left so that \(violation.escaped)", hanging: 2)
+    lines += style.listed(violations, "such row", indent: 0) {
+      style.wrapped("\(style("Note:", .notable)) a row was left so that \($0.escaped)", hanging: 2)
     }
-    if violations.count > style.listLimit { lines.append(style.rest(violations.count - style.listLimit, "such row")) }
     for warning in warnings {
       lines += style.wrapped("\(style("Note:", .notable)) \(warning.shown.escaped)", hanging: 2)
     }

@@ -168,16 +168,10 @@ struct ShownHeader {
     for fact in self.facts(statementsAt: "--json lists them") {
       facts.add([.init(fact.name, .faint), .init(fact.value)])
     }
-    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
-    for entry in file.summary.tables.prefix(style.listLimit) {
-      table.add([
-        .init(entry.table.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
-        .count(entry.deleted, .bad),
-      ])
+    let table = TextTable.lines(.changes(after: [.text("table")]), of: file.summary.tables, "table", style: style) {
+      .changes(after: [.init($0.table.name.escaped(limit: 60))], $0.inserted, $0.updated, $0.deleted)
     }
-    let left = file.summary.tables.count - style.listLimit
-    return facts.lines(style: style, indent: 0) + [""] + (table.isEmpty ? ["No changes."] : table.lines(style: style))
-      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
+    return facts.lines(style: style, indent: 0) + [""] + (table.isEmpty ? ["No changes."] : table)
   }
 }
 
