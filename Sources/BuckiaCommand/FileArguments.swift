@@ -34,6 +34,9 @@ enum ArgumentFile {
     argument == standardInput ? .standardInput : .path(argument)
   }
 
+  /// The passphrase in a file.
+  static func passphrase(_ argument: String) throws -> [UInt8] { try SecretFile.passphrase(in: cipherSource(argument)) }
+
   /// True if there is such a file.
   static func isThere(_ argument: String) -> Bool { FileManager.default.fileExists(atPath: argument) }
 

@@ -139,7 +139,7 @@ struct HomeOptions: ParsableArguments {
   var passphrase: IdentityPassphrase {
     let file = identityPassphraseFile ?? Self.variable
     return IdentityPassphrase {
-      if let file { return try SecretFile.passphrase(in: ArgumentFile.cipherSource(file)) }
+      if let file { return try ArgumentFile.passphrase(file) }
       return try PassphrasePrompt.ask("Passphrase of your identity: ", elsewhere: "--identity-passphrase-file")
     }
   }
@@ -198,6 +198,6 @@ struct DecryptionOptions: ParsableArguments {
     guard !identity.isEmpty || passphraseFile != nil else { return nil }
     return try FileDecryption(
       identities: identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) },
-      passphraseBytes: passphraseFile.map { try SecretFile.passphrase(in: ArgumentFile.cipherSource($0)) })
+      passphraseBytes: passphraseFile.map { try ArgumentFile.passphrase($0) })
   }
 }

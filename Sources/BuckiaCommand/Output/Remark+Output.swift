@@ -27,10 +27,7 @@ private struct RemarkGroup {
   private var subjects: [Subject]
 
   /// A table, or a column of one.
-  private struct Subject {
-    let table: String
-    let column: String?
-  }
+  private typealias Subject = (table: String, column: String?)
 
   /// The remarks in groups, in the order in which the first of each came.
   static func of(_ remarks: [Remark]) -> [RemarkGroup] {
@@ -56,10 +53,10 @@ private struct RemarkGroup {
   private static func parts(of remark: Remark) -> (Subject, predicate: String)? {
     guard let table = remark.arguments.first else { return nil }
     let sentence = remark.shown
-    var subjects = [("table \"\(table)\"", Subject(table: table, column: nil))]
+    var subjects: [(String, Subject)] = [("table \"\(table)\"", (table, nil))]
     if remark.arguments.count > 1 {
       let column = remark.arguments[1]
-      subjects.append(("column \"\(table).\(column)\"", Subject(table: table, column: column)))
+      subjects.append(("column \"\(table).\(column)\"", (table, column)))
     }
     for (beginning, subject) in subjects where sentence.utf8.starts(with: beginning.utf8) {
       return (subject, String(decoding: sentence.utf8.dropFirst(beginning.utf8.count), as: UTF8.self))

@@ -112,13 +112,13 @@ struct ContactTrustVerb: Verb {
   var name: String
 
   @Option(help: ArgumentHelp("The fingerprint that its owner has told you.", valueName: "fingerprint"))
-  var fingerprint: FingerprintArgument?
+  var fingerprint: Fingerprint?
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
     let seen = try home.folder.contact(named: name)
-    let compared = fingerprint?.fingerprint ?? seen.fingerprintToConfirm
+    let compared = fingerprint ?? seen.fingerprintToConfirm
     if fingerprint == nil {
       guard Confirmation.isPossible else {
         throw ValidationError(
@@ -206,14 +206,9 @@ struct ContactRemoveVerb: Verb {
   }
 }
 
-/// The value of `--fingerprint`.
-struct FingerprintArgument: ExpressibleByArgument {
-  let fingerprint: Fingerprint
-
-  init?(argument: String) {
-    guard let fingerprint = Fingerprint(argument) else { return nil }
-    self.fingerprint = fingerprint
-  }
+extension Fingerprint: ExpressibleByArgument {
+  /// Reads the value of `--fingerprint`.
+  public init?(argument: String) { self.init(argument) }
 }
 
 extension Contacts {

@@ -43,8 +43,8 @@ struct ResolveVerb: Verb {
     help: ArgumentHelp(
       "The answer: local, incoming (of a merge also ours, theirs), both, same, or a JSON object of columns and their values, such as '{\"title\":\"Both\"}'.",
       valueName: "answer"),
-    transform: TypedAnswer.init(parsing:))
-  var take: TypedAnswer?
+    transform: ConflictAnswer.init(parsing:))
+  var take: ConflictAnswer?
 
   @Option(
     help: ArgumentHelp(
@@ -103,7 +103,7 @@ struct ResolveVerb: Verb {
 
   private func answer() throws -> ConflictAnswer? {
     if delete { return .deletion }
-    return set.isEmpty ? take?.answer : try TypedAnswer(setting: set).answer
+    return set.isEmpty ? take : try ConflictAnswer(setting: set)
   }
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -154,19 +154,17 @@ struct ResolveVerb: Verb {
   }
 }
 
-/// The answer to a conflict as a person types it: `local`, `incoming` (or `ours`, `theirs`, as merges call them), `both`, `same`, or
-/// a JSON object of columns and their values.
-struct TypedAnswer {
-  let answer: ConflictAnswer
-
-  private static let words: [String: ConflictAnswer] = [
-    "local": .local, "incoming": .incoming, "both": .both, "same": .same, "ours": .local, "theirs": .incoming,
-  ]
-
+extension ConflictAnswer {
+  /// The answer to a conflict as a person types it: `local`, `incoming` (or `ours`, `theirs`, as merges call them), `both`, `same`, or
+  /// a JSON object of columns and their values.
+  ///
   /// - Throws: `ValidationError` that says what is wrong with the argument.
   init(parsing argument: String) throws {
-    if let answer = Self.words[argument] {
-      self.answer = answer
+    let words: [String: ConflictAnswer] = [
+      "local": .local, "incoming": .incoming, "both": .both, "same": .same, "ours": .local, "theirs": .incoming,
+    ]
+    if let answer = words[argument] {
+      self = answer
       return
     }
     let document: JSONValue
@@ -185,7 +183,7 @@ struct TypedAnswer {
       }
       values[member.name] = value
     }
-    answer = .values(values)
+    self = .values(values)
   }
 
   /// The answer of `--set`: values of columns, each as `COLUMN=VALUE`, where the value is JSON or else text.
@@ -203,7 +201,7 @@ struct TypedAnswer {
         throw ValidationError("--set has two values for \(column.escaped).")
       }
     }
-    answer = .values(values)
+    self = .values(values)
   }
 
   /// A value as it was typed: what is no JSON is text.
