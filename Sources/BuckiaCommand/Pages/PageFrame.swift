@@ -203,6 +203,15 @@ struct PageMessage: Sendable {
     self.link = link
   }
 
+  /// What has come of something, or why nothing has.
+  static func telling(_ action: () throws -> PageMessage) -> PageMessage {
+    do {
+      return try action()
+    } catch {
+      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
+    }
+  }
+
   var markup: Markup {
     var markup: Markup = """
       <div class="message \(tone.rawValue)" id="message" role="\(tone == .good ? "status" : "alert")" tabindex="-1">

@@ -3,7 +3,6 @@ import Buckia
 /// The first page: where the database stands, what waits for a person, and what has arrived.
 struct OverviewPage {
   let database: ServedDatabase
-  let addresses: SiteAddresses
   let site: PageSite
 
   /// Writes the page.
@@ -41,13 +40,13 @@ struct OverviewPage {
     var steps: Markup = ""
     if status.openConflicts > 0 {
       steps += """
-        <p><a href="\(addresses.address("conflicts"))">Decide \(status.openConflicts.counted("open conflict"))</a></p>
+        <p><a href="\(database.address("conflicts"))">Decide \(status.openConflicts.counted("open conflict"))</a></p>
 
         """
     }
     for (place, files) in listings.enumerated() where !files.isEmpty {
       steps += """
-        <p><a href="\(addresses.address("inbox"))#folder-\(place)">Look at \(files.count.counted("file")) \
+        <p><a href="\(database.address("inbox"))#folder-\(place)">Look at \(files.count.counted("file")) \
         in \(database.folders[place].path)</a></p>
 
         """
@@ -143,7 +142,7 @@ struct OverviewPage {
     var found: [KSUID: String] = [:]
     for (place, files) in listings.enumerated() {
       for file in files where !file.isAnswer {
-        found[file.id] = addresses.address("file", [("folder", "\(place)"), ("name", file.name)])
+        found[file.id] = database.address("file", [("folder", "\(place)"), ("name", file.name)])
       }
     }
     return found
@@ -153,7 +152,7 @@ struct OverviewPage {
     let name = entry.id?.description ?? entry.file
     var conflicts: Markup = "–"
     if entry.conflicts > 0 {
-      let address = addresses.address(
+      let address = database.address(
         "conflicts", [("diff", entry.id?.description ?? entry.digest), ("state", "all")])
       conflicts = "<a href=\"\(address)\">\(entry.conflicts.counted("conflict"))</a>"
     }
@@ -170,7 +169,7 @@ struct OverviewPage {
     }
     if !database.isReadOnly, entry.state == .applied, entry.reason == nil {
       actions += """
-        <form method="post" action="\(addresses.address("undo", [("diff", entry.id?.description ?? entry.digest)]))">
+        <form method="post" action="\(database.address("undo", [("diff", entry.id?.description ?? entry.digest)]))">
         <button type="submit">Undo it<span class="unseen"> \(name)</span></button>
         </form>
 

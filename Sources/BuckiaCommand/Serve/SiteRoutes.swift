@@ -1,17 +1,20 @@
 import Buckia
 import BuckiaBytes
 import Dispatch
+import NIOConcurrencyHelpers
 
 /// Which page or action an address stands for.
 struct SiteRoutes: Sendable {
-  let database: ServedDatabase
-  let addresses: SiteAddresses
+  private let database: ServedDatabase
   private let version: SiteVersion
-  private let messages = SiteMessages()
+  /// What has come of what was done, by number: it is told on the page that the browser is sent on to, whose address has the number.
+  private let messages = NIOLockedValueBox<(newest: Int, kept: [Int: PageMessage])>((0, [:]))
 
-  init(_ database: ServedDatabase, _ addresses: SiteAddresses) {
+  /// How many messages are kept: a browser asks for one at once.
+  private static let messageLimit = 100
+
+  init(_ database: ServedDatabase) {
     self.database = database
-    self.addresses = addresses
     version = SiteVersion(of: database)
   }
 
@@ -33,21 +36,21 @@ struct SiteRoutes: Sendable {
     let site = try site(for: request)
     switch request.path {
     case []:
-      return try page { try OverviewPage(database: database, addresses: addresses, site: site).write(on: $0) }
+      return try page { try OverviewPage(database: database, site: site).write(on: $0) }
     case ["inbox"]:
-      return try page { try InboxPage(database: database, addresses: addresses, site: site).write(on: $0) }
+      return try page { try InboxPage(database: database, site: site).write(on: $0) }
     case ["file"]:
       guard let (file, address) = file(in: request) else { return notFound }
       return try page { try showChanges(in: file, address, site, on: $0) }
     case ["conflicts"]:
       guard let query = ConflictQuery(request.query) else { return notFound }
       return try page {
-        try ConflictListing(database: database, addresses: addresses, site: site, query: query).write(on: $0)
+        try ConflictListing(database: database, site: site, query: query).write(on: $0)
       }
     default:
       guard let number = conflict(in: request) else { return notFound }
       return try page {
-        try ConflictEntry(database: database, addresses: addresses, site: site, number: number).write(on: $0)
+        try database.writeConflict(number, site, on: $0)
       }
     }
   }
@@ -75,7 +78,7 @@ struct SiteRoutes: Sendable {
       return nil
     }
     let fields = [(name: "folder", value: request.query["folder"] ?? ""), (name: "name", value: file.name)]
-    return (file, addresses.address("inbox", fields))
+    return (file, database.address("inbox", fields))
   }
 
   private func folder(in request: PageRequest) -> InboundFolder? {
@@ -94,7 +97,9 @@ struct SiteRoutes: Sendable {
   }
 
   private func site(for request: PageRequest) throws -> PageSite {
-    site(at: request.path.first, message: messages.message(request.query["told"]), version: try version.current())
+    let number = request.query["told"].flatMap { Int($0) }
+    let message = number.flatMap { number in messages.withLockedValue { $0.kept[number] } }
+    return site(at: request.path.first, message: message, version: try version.current())
   }
 
   private func site(at part: String?, message: PageMessage?, version: String) -> PageSite {
@@ -102,8 +107,8 @@ struct SiteRoutes: Sendable {
     return PageSite(
       pages: links.map { name, path in
         let isCurrent = path == part || path == "inbox" && part == "file"
-        return (name, addresses.address(path ?? ""), isCurrent)
-      }, message: message, statePath: addresses.state, version: version)
+        return (name, database.address(path ?? ""), isCurrent)
+      }, message: message, statePath: database.address("state"), version: version)
   }
 
   // MARK: What is not there, or fails
@@ -150,19 +155,16 @@ struct SiteRoutes: Sendable {
     }
     switch request.path {
     case ["inbox"]:
-      let message = InboxActions(database: database, addresses: addresses).act(
-        folder(in: request), request.query["name"], request.form["do"])
-      return tell(message, at: "inbox")
+      return tell(database.settle(folder(in: request), request.query["name"], request.form["do"]), at: "inbox")
     case ["undo"]:
       guard let diff = request.query["diff"] else { return notFound }
       return tell(undo(diff), at: "")
     case ["conflicts"]:
       guard let query = ConflictQuery(request.query) else { return notFound }
-      let message = ConflictActions(database: database, addresses: addresses).resolveAll(query, request.form)
-      return tell(message, at: "conflicts", query.fields)
+      return tell(database.resolveAll(query, request.form), at: "conflicts", query.fields)
     default:
       guard let number = conflict(in: request), let query = ConflictQuery(request.query) else { return notFound }
-      let outcome = ConflictActions(database: database, addresses: addresses).resolve(number, request.form)
+      let outcome = database.resolve(number, request.form)
       // What stays open is looked at again by itself.
       return outcome.tone == .good
         ? tell(outcome, at: "conflicts", query.fields) : tell(outcome, at: "conflicts/\(number)")
@@ -171,14 +173,12 @@ struct SiteRoutes: Sendable {
 
   /// Takes a diff back.
   private func undo(_ diff: String) -> PageMessage {
-    do {
+    .telling {
       let report = try database.manager.undo([.diff(diff)])
       let lines = report.lines(database: database.name, style: Style(isColored: false, width: .max))
       let conflicts = report.undone.contains { $0.conflicts > 0 }
       return PageMessage(
-        .good, lines, link: conflicts ? (name: "Look at the conflicts", path: addresses.address("conflicts")) : nil)
-    } catch {
-      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
+        .good, lines, link: conflicts ? (name: "Look at the conflicts", path: database.address("conflicts")) : nil)
     }
   }
 
@@ -186,54 +186,13 @@ struct SiteRoutes: Sendable {
   private func tell(
     _ message: PageMessage, at path: String, _ fields: [(name: String, value: String)] = []
   ) -> PageResponse {
-    .redirect(to: addresses.address(path, fields + [("told", messages.keep(message))]))
-  }
-}
-
-/// The addresses of the pages.
-struct SiteAddresses: Sendable {
-  /// What all of them begin with: the token between two slashes.
-  private let root: String
-
-  init(_ token: PageToken) { root = "/\(token.text)/" }
-
-  /// Where the version of everything is found.
-  var state: String { "\(root)state" }
-
-  /// - Parameters:
-  ///   - path: What stands behind the token.
-  ///   - fields: The query.
-  func address(_ path: String = "", _ fields: [(name: String, value: String)] = []) -> String {
-    fields.isEmpty ? "\(root)\(path)" : "\(root)\(path)?\(FormFields(fields).encoded)"
-  }
-}
-
-/// What has come of what was done: it is told on the page that the browser is sent on to, whose address has its number.
-final class SiteMessages: @unchecked Sendable {
-  // Everything below is used on this queue alone.
-  private let queue = DispatchQueue(label: "buckia.serve.messages")
-  private var messages: [Int: PageMessage] = [:]
-  private var newest = 0
-
-  /// How many are kept: a browser asks for one at once.
-  private static let limit = 100
-
-  /// Keeps a message.
-  ///
-  /// - Returns: Its number.
-  func keep(_ message: PageMessage) -> String {
-    queue.sync {
-      newest += 1
-      messages[newest] = message
-      messages[newest - Self.limit] = nil
-      return String(newest)
+    let number = messages.withLockedValue { messages in
+      messages.newest += 1
+      messages.kept[messages.newest] = message
+      messages.kept[messages.newest - Self.messageLimit] = nil
+      return messages.newest
     }
-  }
-
-  /// The message of a number; nil where it is not kept any more.
-  func message(_ number: String?) -> PageMessage? {
-    guard let number = number.flatMap({ Int($0) }) else { return nil }
-    return queue.sync { messages[number] }
+    return .redirect(to: database.address(path, fields + [("told", String(number))]))
   }
 }
 
