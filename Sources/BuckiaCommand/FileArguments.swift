@@ -102,6 +102,12 @@ extension String {
   /// The last part of a path.
   var fileName: String { split(separator: "/").last.map(String.init) ?? self }
 
+  /// The folder that a path lies in; empty for the current one.
+  var folderOfPath: String {
+    guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+    return slash == startIndex ? "/" : String(self[..<slash])
+  }
+
   /// The text as one word of a shell command, escaped for printing: what we suggest can be typed as it stands.
   var shellQuoted: String {
     let plain = unicodeScalars.allSatisfy {

@@ -185,7 +185,7 @@ extension ApplyReport {
 
   /// What became of the files themselves.
   private var removalLines: [String] {
-    let folders = Dictionary(grouping: removed, by: \.folder)
+    let folders = Dictionary(grouping: removed, by: \.path.folderOfPath)
     var lines = folders.sorted { $0.key < $1.key }.map { folder, files in
       "Removed \(files.count.counted("file"))\(folder.isEmpty ? "" : " from \(folder.escaped)"): "
         + "\(files.count == 1 ? "it was" : "they were") applied."
@@ -200,11 +200,6 @@ extension ApplyReport {
 extension DiffOutcome {
   /// The file's name without its folder.
   fileprivate var name: String { path.fileName }
-
-  /// The folder that the file is in; empty where the path says none.
-  fileprivate var folder: String {
-    path.utf8.lastIndex(of: UInt8(ascii: "/")).map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ""
-  }
 
   fileprivate func noteLines(style: Style, isDryRun: Bool) -> [String] {
     var notes: [String] = []

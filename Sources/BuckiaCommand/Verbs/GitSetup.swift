@@ -48,10 +48,10 @@ extension GitScope {
 
   /// How a shell starts this program: by its name where it is found by that, so that a newer version takes its place.
   private static var command: String {
-    guard let own = OwnProgram.path else { return "buckia" }
+    guard let own = ownPath else { return "buckia" }
     let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
     let first = folders.map { "\($0)/buckia" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-    return first.map(OwnProgram.isFound) == true ? "buckia" : own.shellWord
+    return first.map({ resolved(Array($0.utf8CString)) == own }) == true ? "buckia" : own.shellWord
   }
 }
 
@@ -199,10 +199,10 @@ extension String {
   }
 }
 
-/// This program as a file.
-enum OwnProgram {
+// This program as a file.
+extension GitScope {
   /// Its path without links; nil where the system does not tell.
-  static var path: String? {
+  private static var ownPath: String? {
     #if canImport(Darwin)
       var size: UInt32 = 0
       _NSGetExecutablePath(nil, &size)
@@ -213,9 +213,6 @@ enum OwnProgram {
       return resolved(Array("/proc/self/exe".utf8CString))
     #endif
   }
-
-  /// Whether another path leads to this program.
-  static func isFound(at other: String) -> Bool { path != nil && resolved(Array(other.utf8CString)) == path }
 
   private static func resolved(_ path: [CChar]) -> String? {
     guard let found = realpath(path, nil) else { return nil }
