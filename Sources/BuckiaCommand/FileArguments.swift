@@ -70,31 +70,25 @@ enum OutputPath {
   }
 }
 
-/// A card, a rotation or an invitation that was named on the command line: the line itself, as a message has it or a scanner of QR codes
-/// gives it, a file, or standard input.
-enum SignedLine {
-  /// The line.
-  case text(String)
-  /// The file that has it.
-  case file(String)
-
-  /// What an argument stands for. Standard input is read as far as a line can go.
-  init(_ argument: String) {
-    if argument == ArgumentFile.standardInput {
+extension ArgumentFile {
+  /// Reads a card, a rotation or an invitation that was named on the command line: the line itself, as a message has it or a scanner
+  /// of QR codes gives it, a file, or standard input, which is read as far as a line can go.
+  ///
+  /// - Parameters:
+  ///   - line: Reads the line.
+  ///   - file: Reads the file of a path.
+  static func signedLine<Value>(
+    _ argument: String, line: (String) throws -> Value, file: (String) throws -> Value
+  ) throws -> Value {
+    if argument == standardInput {
       var text = ""
       while text.utf8.count <= IdentityCard.textByteLimit, let line = readLine() { text += line }
-      self = .text(text)
-    } else if Self.isLine(argument) {
-      self = .text(argument)
-    } else {
-      self = .file(argument)
+      return try line(text)
     }
-  }
-
-  /// Whether it is a line, perhaps with white space around it, and not the path of a file.
-  private static func isLine(_ argument: String) -> Bool {
+    // Perhaps with white space around it.
     let visible = argument.drop { $0.isWhitespace }
-    return visible.hasPrefix("buckia-") && visible.contains(":")
+    let isLine = visible.hasPrefix("buckia-") && visible.contains(":")
+    return try isLine ? line(argument) : file(argument)
   }
 }
 

@@ -3,7 +3,7 @@ import Buckia
 /// The page of the changes in a file, written while they are read.
 final class ChangesPage {
   private let file: InspectedFile
-  private let header: ShownHeader
+  private let name: String
   private let limits: PageLimits
   private let page: PageWriter
   private var values: PageValues
@@ -40,7 +40,7 @@ final class ChangesPage {
   ///   - page: Where it goes.
   init(of file: InspectedFile, name: String, limits: PageLimits, on page: PageWriter) {
     self.file = file
-    header = ShownHeader(path: name, file: file)
+    self.name = name
     self.limits = limits
     self.page = page
     values = PageValues(limits: limits)
@@ -71,7 +71,7 @@ final class ChangesPage {
     let tables = file.summary.tables
     let left = tables.count - limits.tables
     return PageFrame(
-      title: "Changes in \(header.path)", facts: header.facts(statementsAt: "at the end of this page"),
+      title: "Changes in \(name)", facts: file.facts(path: name, statementsAt: "at the end of this page"),
       noun: "changes", counts: ["Inserted", "Updated", "Deleted"],
       tables: tables.prefix(limits.tables).enumerated().map { place, table in
         (

@@ -58,11 +58,7 @@ struct DifferingWords {
   }
 
   /// Words that follow each other in both texts.
-  private struct Run {
-    let start: Int
-    let otherStart: Int
-    var count: Int
-  }
+  private typealias Run = (start: Int, otherStart: Int, count: Int)
 
   /// The runs of a longest common subsequence, in which a word counts by its length; without those that say nothing.
   private static func commonRuns(of mine: [Substring], and theirs: [Substring]) -> [Run] {
@@ -94,7 +90,7 @@ struct DifferingWords {
         if let last = runs.last, last.start + last.count == row, last.otherStart + last.count == column {
           runs[runs.count - 1].count += 1
         } else {
-          runs.append(Run(start: row, otherStart: column, count: 1))
+          runs.append((row, column, 1))
         }
         (row, column) = (row + 1, column + 1)
       } else if weight[place] == weight[place + width] {

@@ -94,12 +94,10 @@ extension PageValue {
   private func content(besides other: PageValue?) -> Markup {
     guard kind == .text else { return Markup(text: text) }
     guard let other, let pieces = pieces(besides: other) else { return Markup(lines: text) }
-    var markup: Markup = ""
-    for piece in pieces {
+    return Markup(pieces) { piece in
       let part = Markup(lines: piece.text)
-      markup += piece.isDifferent ? "<mark>\(part)</mark>" : part
+      return piece.isDifferent ? "<mark>\(part)</mark>" : part
     }
-    return markup
   }
 
   /// The text in parts, so that what is different can be marked; nil where that would not help: where nothing is different, or all.
@@ -197,8 +195,7 @@ struct EntryList {
   private var isAtEdge: Bool { count == 0 || count >= Self.unfolded && (count - Self.unfolded) % Self.foldSize == 0 }
 
   private func beginTable() throws {
-    var columns: Markup = ""
-    for version in versions { columns += "<th scope=\"col\">\(version)</th>" }
+    let columns = Markup(versions) { "<th scope=\"col\">\($0)</th>" }
     try page.write(
       """
       <table class="entries"><caption class="unseen">\(table)</caption>

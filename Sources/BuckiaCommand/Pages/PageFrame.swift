@@ -113,8 +113,7 @@ struct PageFrame: Sendable {
 
   private var contentsList: Markup {
     guard !tables.isEmpty else { return "" }
-    var headings: Markup = ""
-    for count in counts { headings += "<th scope=\"col\">\(count)</th>" }
+    let headings = Markup(counts) { "<th scope=\"col\">\($0)</th>" }
     var markup: Markup = """
       <nav aria-label="Tables">
       <h2>Tables</h2>
@@ -181,13 +180,8 @@ struct PageSite: Sendable {
 
 /// What has come of something that was done on a page of a server.
 struct PageMessage: Sendable {
-  /// How it went.
-  enum Tone: String, Sendable {
-    case good, bad
-  }
-
-  /// How it went.
-  let tone: Tone
+  /// How it went: good or bad.
+  let tone: FileList.Tone
   /// What has happened, a sentence each.
   let lines: [String]
   /// Where more is found; nil for nowhere.
@@ -197,7 +191,7 @@ struct PageMessage: Sendable {
   ///   - tone: How it went.
   ///   - lines: What has happened, a sentence each.
   ///   - link: Where more is found.
-  init(_ tone: Tone, _ lines: [String], link: (name: String, path: String)? = nil) {
+  init(_ tone: FileList.Tone, _ lines: [String], link: (name: String, path: String)? = nil) {
     self.tone = tone
     self.lines = lines
     self.link = link

@@ -19,8 +19,7 @@ struct ConflictForms {
   func whole(_ record: ConflictRecord) -> Markup {
     let columns = ValueForm.columns(of: record)
     guard !columns.isEmpty else { return choice(record, isForcing: true) }
-    var rows: Markup = ""
-    for column in columns { rows += ValueForm.row(column, of: record) }
+    let rows = Markup(columns) { ValueForm.row($0, of: record) }
     return """
       \(choice(record, isForcing: true))
       <form method="post" action="\(address(of: record))">
@@ -60,11 +59,9 @@ struct ConflictForms {
     if record.kind == .conflict, record.base == nil { buttons.append(("both", "Keep both")) }
     if record.kind == .constraint, !record.others.isEmpty { buttons.append(("same", "These two are the same")) }
     if record.local != nil || record.kind == .foreignKey { buttons.append(("delete", "Delete the row")) }
-    var markup: Markup = ""
-    for button in buttons {
-      markup += "<button type=\"submit\" name=\"take\" value=\"\(button.value)\">\(button.label)\(place)</button>\n"
+    return Markup(buttons) { button in
+      "<button type=\"submit\" name=\"take\" value=\"\(button.value)\">\(button.label)\(place)</button>\n"
     }
-    return markup
   }
 
   private static let forcing: Markup = """

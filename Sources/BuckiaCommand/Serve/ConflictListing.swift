@@ -68,10 +68,7 @@ struct ConflictListing {
   private static let tableLimit = 100
 
   private static func line(_ links: [Markup]) -> Markup {
-    var markup: Markup = "<p class=\"choices\">"
-    for link in links { markup += "\(link) " }
-    markup += "</p>\n"
-    return markup
+    "<p class=\"choices\">\(Markup(links) { "\($0) " })</p>\n"
   }
 
   private func link(_ name: String, _ query: ConflictQuery, isCurrent: Bool) -> Markup {

@@ -37,7 +37,9 @@ struct ContactAddVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let addition = try added
+    let addition = try ArgumentFile.signedLine(
+      card, line: { try home.folder.addContact($0, named: name) },
+      file: { try home.folder.addContact(contentsOf: $0, named: name) })
     let (contact, outcome): (Contact, String) =
       switch addition {
       case .added(let contact): (contact, "added")
@@ -47,15 +49,6 @@ struct ContactAddVerb: Verb {
     try console.document(["version": 1, "outcome": .string(outcome), "contact": contact.json])
     try console.say(lines(addition, contact, style: console.style))
     return .done
-  }
-
-  private var added: Contacts.Addition {
-    get throws {
-      switch SignedLine(card) {
-      case .text(let text): try home.folder.addContact(text, named: name)
-      case .file(let path): try home.folder.addContact(contentsOf: path, named: name)
-      }
-    }
   }
 
   private func lines(_ addition: Contacts.Addition, _ contact: Contact, style: Style) -> [String] {

@@ -125,17 +125,9 @@ struct AcceptVerb: Verb {
 
   var printsResult: Bool { path == OutputPath.standardOutput }
 
-  private var read: Invitation {
-    get throws {
-      switch SignedLine(invitation) {
-      case .text(let text): try Invitation(text)
-      case .file(let path): try Invitation(contentsOf: path)
-      }
-    }
-  }
-
   func perform(on console: Console) throws -> ExitStatus {
-    let invitation = try read
+    let invitation = try ArgumentFile.signedLine(
+      invitation, line: { try Invitation($0) }, file: { try Invitation(contentsOf: $0) })
     let identity = try home.folder.identity()
     let answer = path ?? invitation.localFolder ?? "."
     if !yes {
