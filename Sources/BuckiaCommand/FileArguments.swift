@@ -93,6 +93,12 @@ extension ArgumentFile {
 }
 
 extension String {
+  /// What stands before the first such character, or the last one, and behind it; nil where there is none.
+  func parts(beside separator: Character, last isLast: Bool = false) -> (before: String, behind: String)? {
+    guard let place = isLast ? lastIndex(of: separator) : firstIndex(of: separator) else { return nil }
+    return (String(self[..<place]), String(self[index(after: place)...]))
+  }
+
   /// The last part of a path.
   var fileName: String { split(separator: "/").last.map(String.init) ?? self }
 

@@ -105,11 +105,10 @@ struct CollationChoice: ExpressibleByArgument {
   let standIn: BuiltInCollation
 
   init?(argument: String) {
-    guard let split = argument.lastIndex(of: "="), split > argument.startIndex,
-      BuiltInCollation(named: argument[..<split]) == nil,
-      let standIn = BuiltInCollation(named: argument[argument.index(after: split)...])
+    guard let (name, other) = argument.parts(beside: "=", last: true), !name.isEmpty,
+      BuiltInCollation(named: name[...]) == nil, let standIn = BuiltInCollation(named: other[...])
     else { return nil }
-    name = String(argument[..<split])
+    self.name = name
     self.standIn = standIn
   }
 }

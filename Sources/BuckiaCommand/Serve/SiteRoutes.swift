@@ -1,22 +1,19 @@
 import Buckia
 import BuckiaBytes
-import Dispatch
 import NIOConcurrencyHelpers
 
 /// Which page or action an address stands for.
 struct SiteRoutes: Sendable {
   private let database: ServedDatabase
-  private let version: SiteVersion
+  /// The files of the database when it was read last, and a hash of what its ledger said then.
+  private let seen = NIOLockedValueBox<(files: [FileIdentity?], ledger: Int)>(([], 0))
   /// What has come of what was done, by number: it is told on the page that the browser is sent on to, whose address has the number.
   private let messages = NIOLockedValueBox<(newest: Int, kept: [Int: PageMessage])>((0, [:]))
 
   /// How many messages are kept: a browser asks for one at once.
   private static let messageLimit = 100
 
-  init(_ database: ServedDatabase) {
-    self.database = database
-    version = SiteVersion(of: database)
-  }
+  init(_ database: ServedDatabase) { self.database = database }
 
   /// Answers a request.
   func answer(_ request: PageRequest) -> PageResponse {
@@ -99,7 +96,7 @@ struct SiteRoutes: Sendable {
   private func site(for request: PageRequest) throws -> PageSite {
     let number = request.query["told"].flatMap { Int($0) }
     let message = number.flatMap { number in messages.withLockedValue { $0.kept[number] } }
-    return site(at: request.path.first, message: message, version: try version.current())
+    return site(at: request.path.first, message: message, version: try version())
   }
 
   private func site(at part: String?, message: PageMessage?, version: String) -> PageSite {
@@ -135,7 +132,7 @@ struct SiteRoutes: Sendable {
   /// The version of everything, which the script of each page asks for.
   private func state(_ request: PageRequest) -> PageResponse {
     do {
-      let version = try version.current()
+      let version = try self.version()
       let tag = "\"\(version)\""
       guard request.knownVersion != tag else { return PageResponse(.notModified, headers: [("ETag", tag)]) }
       return PageResponse(.ok, headers: [("ETag", tag)], body: Array(version.utf8))
@@ -196,30 +193,19 @@ struct SiteRoutes: Sendable {
   }
 }
 
-/// Tells whether what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
-///
-/// It is asked every few seconds. The database is only read where its file has been written since.
-final class SiteVersion: @unchecked Sendable {
-  private let database: ServedDatabase
-  // The rest is used on this queue alone.
-  private let queue = DispatchQueue(label: "buckia.serve.version")
-  private var files: [FileIdentity?] = []
-  private var ledger = 0
-
-  init(of database: ServedDatabase) { self.database = database }
-
+// Whether what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
+extension SiteRoutes {
   /// The version: the same text as long as nothing has changed.
   ///
+  /// It is asked for every few seconds. The database is only read where its file has been written since.
+  ///
   /// - Throws: `BuckiaError` when the database or a folder cannot be read.
-  func current() throws -> String {
-    try queue.sync {
+  private func version() throws -> String {
+    try seen.withLockedValue { seen in
       let now = ["", "-wal", "-journal"].map { FileIdentity.ofFile(at: database.manager.path + $0) }
-      if now != files {
-        ledger = try Self.ledger(of: database)
-        files = now
-      }
+      if now != seen.files { seen = (now, try ledgerHash()) }
       var hasher = Hasher()
-      hasher.combine(ledger)
+      hasher.combine(seen.ledger)
       for folder in database.folders {
         for file in try folder.files() {
           hasher.combine(file.path)
@@ -230,7 +216,7 @@ final class SiteVersion: @unchecked Sendable {
     }
   }
 
-  private static func ledger(of database: ServedDatabase) throws -> Int {
+  private func ledgerHash() throws -> Int {
     let status = try database.manager.status()
     var hasher = Hasher()
     for count in [status.conflicts, status.openConflicts] { hasher.combine(count) }

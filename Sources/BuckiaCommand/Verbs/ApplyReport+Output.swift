@@ -63,21 +63,15 @@ extension ApplyReport {
 
   /// What there is to say of the files; what is the same of several is said once.
   private func noteLines(style: Style) -> [String] {
-    var order: [[String]] = []
-    var names: [[String]: [String]] = [:]
-    for diff in diffs {
-      let notes = diff.noteLines(style: style, isDryRun: isDryRun)
-      guard !notes.isEmpty else { continue }
-      if names[notes] == nil { order.append(notes) }
-      names[notes, default: []].append(diff.name)
-    }
-    let lines = order.prefix(style.listLimit).flatMap { notes -> [String] in
-      let files = names[notes] ?? []
+    let groups = diffs.map { (name: $0.name, notes: $0.noteLines(style: style, isDryRun: isDryRun)) }
+      .filter { !$0.notes.isEmpty }.grouped(by: \.notes)
+    let lines = groups.prefix(style.listLimit).flatMap { notes, group -> [String] in
+      let files = group.map(\.name)
       let shown = files.prefix(style.isFull ? .max : 3).map(\.escaped).joined(separator: ", ")
       let rest = files.count > 3 && !style.isFull ? " and \((files.count - 3).grouped) more" : ""
       return [""] + style.wrapped(style(shown + rest, .strong), hanging: 2) + notes
     }
-    let left = order.dropFirst(style.listLimit).reduce(0) { $0 + (names[$1]?.count ?? 0) }
+    let left = groups.dropFirst(style.listLimit).reduce(0) { $0 + $1.elements.count }
     return lines + (left > 0 ? ["", style.rest(left, "file with notes")] : [])
   }
 

@@ -47,11 +47,9 @@ struct BlameVerb: Verb {
   ///
   /// - Throws: `ValidationError` where there is no equals sign.
   private static func key(parsing argument: String) throws -> (column: String, value: ChangesetValue) {
-    guard let equals = argument.firstIndex(of: "="), equals > argument.startIndex else {
+    guard let (column, text) = argument.parts(beside: "="), !column.isEmpty else {
       throw ValidationError("It has the form column=value.")
     }
-    let column = String(argument[..<equals])
-    let text = String(argument[argument.index(after: equals)...])
     if let number = Int64(text), String(number) == text {
       return (column, .integer(number))
     }

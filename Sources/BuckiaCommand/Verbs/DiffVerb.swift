@@ -148,9 +148,9 @@ struct ConditionChoice: ExpressibleByArgument {
   let sql: String
 
   init?(argument: String) {
-    guard let sign = argument.firstIndex(of: "="), sign > argument.startIndex else { return nil }
-    table = TableName(String(argument[..<sign]))
-    sql = String(argument[argument.index(after: sign)...])
+    guard let (table, sql) = argument.parts(beside: "="), !table.isEmpty else { return nil }
+    self.table = TableName(table)
+    self.sql = sql
   }
 }
 
@@ -160,20 +160,21 @@ struct ColumnChoice: ExpressibleByArgument {
   let column: String
 
   init?(argument: String) {
-    guard let dot = argument.lastIndex(of: ".") else { return nil }
-    table = TableName(String(argument[..<dot]))
-    column = String(argument[argument.index(after: dot)...])
-    guard !table.text.isEmpty, !column.isEmpty else { return nil }
+    guard let (table, column) = argument.parts(beside: ".", last: true), !table.isEmpty, !column.isEmpty else {
+      return nil
+    }
+    self.table = TableName(table)
+    self.column = column
   }
 }
 
 extension ColumnRename: ExpressibleByArgument {
   /// Reads `TABLE.OLD=NEW`.
   public init?(argument: String) {
-    guard let sign = argument.lastIndex(of: "="), let old = ColumnChoice(argument: String(argument[..<sign])) else {
+    guard let (before, name) = argument.parts(beside: "=", last: true), let old = ColumnChoice(argument: before) else {
       return nil
     }
-    self.init(table: old.table, from: old.column, to: String(argument[argument.index(after: sign)...]))
+    self.init(table: old.table, from: old.column, to: name)
     guard refusal == nil else { return nil }
   }
 }

@@ -158,18 +158,14 @@ struct PolicyChoice: ExpressibleByArgument {
   let policy: ConflictPolicy
 
   init?(argument: String) {
-    let sign = argument.lastIndex(of: "=")
-    guard
-      let policy = ConflictPolicy(
-        rawValue: String(argument[(sign.map(argument.index(after:)) ?? argument.startIndex)...]))
-    else { return nil }
+    let parts = argument.parts(beside: "=", last: true)
+    guard let policy = ConflictPolicy(rawValue: parts?.behind ?? argument) else { return nil }
     self.argument = argument
     self.policy = policy
-    guard let sign else {
+    guard let name = parts?.before else {
       subject = .otherwise
       return
     }
-    let name = String(argument[..<sign])
     guard !name.isEmpty else { return nil }
     if let column = ColumnChoice(argument: name) {
       subject = .column(column.column, of: column.table.text)

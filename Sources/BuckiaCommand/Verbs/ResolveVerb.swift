@@ -192,11 +192,9 @@ extension ConflictAnswer {
   init(setting arguments: [String]) throws {
     var values: [String: ChangesetValue] = [:]
     for argument in arguments {
-      guard let place = argument.firstIndex(of: "="), place > argument.startIndex else {
+      guard let (column, text) = argument.parts(beside: "="), !column.isEmpty else {
         throw ValidationError("--set needs a column and its value: \(argument.escaped) is not COLUMN=VALUE.")
       }
-      let column = String(argument[..<place])
-      let text = String(argument[argument.index(after: place)...])
       guard values.updateValue(Self.value(text), forKey: column) == nil else {
         throw ValidationError("--set has two values for \(column.escaped).")
       }
