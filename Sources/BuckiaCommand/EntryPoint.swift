@@ -18,7 +18,7 @@ enum EntryPoint {
       let status = RootCommand.exitCode(for: error)
       guard !(error is ExitCode), status == .validationFailure else { RootCommand.exit(withError: error) }
       if CommandLine.arguments.contains("--json") {
-        print(ErrorReport(usage: RootCommand.message(for: error)).json.prettyText())
+        print(ErrorReport(usage: RootCommand.message(for: error)).failure.json.prettyText())
       }
       let message = RootCommand.escaped(in: RootCommand.fullMessage(for: error))
       StandardStream.error.tell("\(Style.ofMessages().wrapped(message: message))\n")

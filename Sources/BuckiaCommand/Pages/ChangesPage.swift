@@ -69,21 +69,17 @@ final class ChangesPage {
 
   private var frame: PageFrame {
     let tables = file.summary.tables
-    let left = tables.count - limits.tables
     return PageFrame(
       title: "Changes in \(name)", facts: file.facts(path: name, statementsAt: "at the end of this page"),
       noun: "changes", counts: ["Inserted", "Updated", "Deleted"],
       tables: tables.prefix(limits.tables).enumerated().map { place, table in
         (
-          table.table.name, Self.id(of: place),
-          [table.inserted, table.updated, table.deleted].map { $0 == 0 ? "–" : $0.grouped }
+          table.table.name, PageFrame.sectionID(place),
+          [table.inserted, table.updated, table.deleted].map(PageFrame.number)
         )
       },
-      rest: left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil)
+      rest: PageFrame.rest(of: tables.count, limits))
   }
-
-  /// What links to the section of a table name.
-  private static func id(of place: Int) -> String { "table-\(place + 1)" }
 
   // MARK: Changes
 
@@ -113,7 +109,7 @@ final class ChangesPage {
     let isFirst = !progress[place].isBegun
     progress[place].isBegun = true
     list = try EntryList(
-      table, id: isFirst ? Self.id(of: place) : "\(Self.id(of: place))-from-\(counts.shown + 1)",
+      table, id: isFirst ? PageFrame.sectionID(place) : "\(PageFrame.sectionID(place))-from-\(counts.shown + 1)",
       remark: isFirst ? changeCount(at: place).counted("change") : "continued", versions: Self.versions, on: page)
   }
 

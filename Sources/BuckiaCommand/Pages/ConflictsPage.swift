@@ -104,17 +104,14 @@ final class ConflictsPage {
 
   private func frame(_ tables: [Table]) -> PageFrame {
     let kinds = ConflictKind.allCases.filter { kind in found.contains { $0.kind == kind } }
-    let left = tables.count - limits.tables
     return PageFrame(
       title: "Conflicts of \(name)", facts: facts, noun: "conflicts", counts: kinds.map(\.heading) + ["In all"],
       tables: tables.prefix(limits.tables).enumerated().map { place, table in
         let numbers = kinds.map { table.kinds[$0] ?? 0 } + [table.count]
-        return (table.name, Self.id(of: place), numbers.map { $0 == 0 ? "–" : $0.grouped })
+        return (table.name, PageFrame.sectionID(place), numbers.map(PageFrame.number))
       },
-      rest: left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil)
+      rest: PageFrame.rest(of: tables.count, limits))
   }
-
-  private static func id(of place: Int) -> String { "table-\(place + 1)" }
 
   /// What is shown of which database.
   private var facts: [(name: String, value: String)] {
@@ -131,7 +128,8 @@ final class ConflictsPage {
 
   private func write(_ table: Table, at place: Int, newest: Int) throws {
     var list = try EntryList(
-      table.name, id: Self.id(of: place), remark: table.count.counted("conflict"), versions: Self.versions, on: page)
+      table.name, id: PageFrame.sectionID(place), remark: table.count.counted("conflict"), versions: Self.versions,
+      on: page)
     var filter = filter
     filter.table = table.name
     var shown = 0

@@ -134,6 +134,20 @@ struct PageFrame: Sendable {
   }
 }
 
+extension PageFrame {
+  /// What links to the section of a table name.
+  static func sectionID(_ place: Int) -> String { "table-\(place + 1)" }
+
+  /// What is to be said of tables that are not listed; nil where all are.
+  static func rest(of tableCount: Int, _ limits: PageLimits) -> String? {
+    let left = tableCount - limits.tables
+    return left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil
+  }
+
+  /// A number in the list of tables.
+  static func number(_ count: Int) -> String { count == 0 ? "–" : count.grouped }
+}
+
 /// What a page of a server has besides: links to the other pages, what has just happened, and where its script asks
 /// whether anything has changed.
 struct PageSite: Sendable {

@@ -267,7 +267,7 @@ extension [SyncResult.Transfer] {
 
 extension SyncResult.Failure {
   fileprivate var json: JSONValue {
-    ["step": .string(step.rawValue), "subject": .text(subject), "error": ErrorReport(error).details]
+    ["step": .string(step.rawValue), "subject": .text(subject), "error": ErrorReport(error).failure.details]
   }
 }
 
