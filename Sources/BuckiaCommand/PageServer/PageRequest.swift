@@ -17,7 +17,7 @@ struct PageRequest: Sendable {
   /// The query of the address.
   let query: FormFields
   /// The fields of the form that was sent; none where nothing is to be changed.
-  internal(set) var form = FormFields()
+  var form = FormFields()
   /// The version that the browser has already, as it stands in the header; nil where it has none.
   let knownVersion: String?
 }
