@@ -19,6 +19,27 @@ func call(_ error: ErrorPlace, _ body: () throws -> Void) -> buckia_status {
   }
 }
 
+/// The same for the work of a function on a database.
+func call(_ error: ErrorPlace, on database: OpaquePointer?, _ body: (Database) throws -> Void) -> buckia_status {
+  call(error) { try body(Handle.required(database, "database")) }
+}
+
+/// The same for a function that gives a document.
+func call(_ error: ErrorPlace, _ json: Results.Text, _ body: () throws -> JSONValue) -> buckia_status {
+  json?.pointee = nil
+  return call(error) {
+    let document = try body()
+    try Results.give(document, to: json)
+  }
+}
+
+/// The same for a function that gives a document about a database.
+func call(
+  _ error: ErrorPlace, on database: OpaquePointer?, _ json: Results.Text, _ body: (Database) throws -> JSONValue
+) -> buckia_status {
+  call(error, json) { try body(Handle.required(database, "database")) }
+}
+
 /// Objects as C has them: pointers to something unknown, which own what they point to.
 enum Handle {
   /// Hands an object over to C.
@@ -131,9 +152,10 @@ enum Arguments {
       return .path(try text(path, "output"), replacing: replacing)
     }
     guard path == nil else { throw misuse("the file goes either to output or to the callback") }
-    let context = CallbackContext(context)
+    // It is only handed back, in the thread that has called.
+    nonisolated(unsafe) let context = context
     return .stream { bytes in
-      guard write(context.pointer, bytes.baseAddress, bytes.count) == 0 else {
+      guard write(context, bytes.baseAddress, bytes.count) == 0 else {
         throw CallbackFailure("the callback that takes the file has failed")
       }
     }

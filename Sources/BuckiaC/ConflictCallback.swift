@@ -21,7 +21,7 @@ final class ConflictCallback: @unchecked Sendable {
   ///
   /// - Throws: `CallbackFailure` when the callback says so, or its answer is none.
   func decide(_ conflict: borrowing Conflict) throws -> ConflictDecision {
-    answer.removeAll()
+    answer.values.removeAll(keepingCapacity: true)
     switch ask(about: conflict) {
     case BUCKIA_ANSWER_DEFAULT: return .useDefault
     case BUCKIA_ANSWER_LOCAL: return .keepLocal
@@ -111,11 +111,7 @@ extension ChangeOperation {
 
 /// What `buckia_row` points to: the row that a resolver makes up.
 final class RowAnswer {
-  private(set) var values: [String: ChangesetValue] = [:]
-
-  func set(_ column: String, _ value: ChangesetValue) { values[column] = value }
-
-  func removeAll() { values.removeAll(keepingCapacity: true) }
+  var values: [String: ChangesetValue] = [:]
 }
 
 extension ChangesetValue {
@@ -160,7 +156,7 @@ package func buckia_row_set(
     let row: RowAnswer = try Handle.required(row, "row")
     let column = try Arguments.text(column, "column")
     guard let value else { throw Arguments.misuse("value is NULL") }
-    row.set(column, try ChangesetValue(value.pointee, of: column))
+    row.values[column] = try ChangesetValue(value.pointee, of: column)
   }
 }
 
@@ -224,20 +220,9 @@ struct ValueBuffer {
   }
 }
 
-/// The context of a callback.
-///
-/// `@unchecked Sendable`: it is only handed back, in the thread that has called.
-struct CallbackContext: @unchecked Sendable {
-  let pointer: UnsafeMutableRawPointer?
-
-  init(_ pointer: UnsafeMutableRawPointer?) { self.pointer = pointer }
-}
-
 /// A callback of the program has failed, or has given an answer that is none.
 struct CallbackFailure: Error, CustomStringConvertible {
-  let message: String
+  let description: String
 
-  init(_ message: String) { self.message = message }
-
-  var description: String { message }
+  init(_ description: String) { self.description = description }
 }

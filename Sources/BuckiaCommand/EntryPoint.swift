@@ -13,8 +13,8 @@ enum EntryPoint {
     heedSignals()
     keepFreedMemory()
     do {
-      try TypedArguments.requireUTF8()
-      try UnknownVerb.refuse(in: Array(CommandLine.arguments.dropFirst()))
+      try RootCommand.requireUTF8()
+      try RootCommand.refuseUnknownVerb(in: Array(CommandLine.arguments.dropFirst()))
       var command = try RootCommand.parseAsRoot()
       try command.run()
     } catch {
@@ -22,9 +22,9 @@ enum EntryPoint {
       let status = RootCommand.exitCode(for: error)
       guard !(error is ExitCode), status == .validationFailure else { RootCommand.exit(withError: error) }
       if CommandLine.arguments.contains("--json") {
-        print(ErrorReport(usage: RootCommand.message(for: error)).json.prettyText())
+        print(ErrorReport(usage: RootCommand.message(for: error)).failure.json.prettyText())
       }
-      let message = TypedArguments.escaped(in: RootCommand.fullMessage(for: error))
+      let message = RootCommand.escaped(in: RootCommand.fullMessage(for: error))
       StandardStream.error.tell("\(Style.ofMessages().wrapped(message: message))\n")
       exit(status.rawValue)
     }

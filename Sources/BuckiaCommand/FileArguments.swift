@@ -34,6 +34,9 @@ enum ArgumentFile {
     argument == standardInput ? .standardInput : .path(argument)
   }
 
+  /// The passphrase in a file.
+  static func passphrase(_ argument: String) throws -> [UInt8] { try SecretFile.passphrase(in: cipherSource(argument)) }
+
   /// True if there is such a file.
   static func isThere(_ argument: String) -> Bool { FileManager.default.fileExists(atPath: argument) }
 
@@ -67,37 +70,43 @@ enum OutputPath {
   }
 }
 
-/// A card, a rotation or an invitation that was named on the command line: the line itself, as a message has it or a scanner of QR codes
-/// gives it, a file, or standard input.
-enum SignedLine {
-  /// The line.
-  case text(String)
-  /// The file that has it.
-  case file(String)
-
-  /// What an argument stands for. Standard input is read as far as a line can go.
-  init(_ argument: String) {
-    if argument == ArgumentFile.standardInput {
+extension ArgumentFile {
+  /// Reads a card, a rotation or an invitation that was named on the command line: the line itself, as a message has it or a scanner
+  /// of QR codes gives it, a file, or standard input, which is read as far as a line can go.
+  ///
+  /// - Parameters:
+  ///   - line: Reads the line.
+  ///   - file: Reads the file of a path.
+  static func signedLine<Value>(
+    _ argument: String, line: (String) throws -> Value, file: (String) throws -> Value
+  ) throws -> Value {
+    if argument == standardInput {
       var text = ""
       while text.utf8.count <= IdentityCard.textByteLimit, let line = readLine() { text += line }
-      self = .text(text)
-    } else if Self.isLine(argument) {
-      self = .text(argument)
-    } else {
-      self = .file(argument)
+      return try line(text)
     }
-  }
-
-  /// Whether it is a line, perhaps with white space around it, and not the path of a file.
-  private static func isLine(_ argument: String) -> Bool {
+    // Perhaps with white space around it.
     let visible = argument.drop { $0.isWhitespace }
-    return visible.hasPrefix("buckia-") && visible.contains(":")
+    let isLine = visible.hasPrefix("buckia-") && visible.contains(":")
+    return try isLine ? line(argument) : file(argument)
   }
 }
 
 extension String {
+  /// What stands before the first such character, or the last one, and behind it; nil where there is none.
+  func parts(beside separator: Character, last isLast: Bool = false) -> (before: String, behind: String)? {
+    guard let place = isLast ? lastIndex(of: separator) : firstIndex(of: separator) else { return nil }
+    return (String(self[..<place]), String(self[index(after: place)...]))
+  }
+
   /// The last part of a path.
   var fileName: String { split(separator: "/").last.map(String.init) ?? self }
+
+  /// The folder that a path lies in; empty for the current one.
+  var folderOfPath: String {
+    guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+    return slash == startIndex ? "/" : String(self[..<slash])
+  }
 
   /// The text as one word of a shell command, escaped for printing: what we suggest can be typed as it stands.
   var shellQuoted: String {

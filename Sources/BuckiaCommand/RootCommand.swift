@@ -32,13 +32,13 @@ struct RootCommand: ParsableCommand {
     ])
 }
 
-/// A word that stands where a verb should, and is none.
-enum UnknownVerb {
+// A word that stands where a verb should, and is none.
+extension RootCommand {
   /// Makes sure that the arguments begin with a verb, and with one of its own where it has some.
   ///
   /// - Throws: `ValidationError` with the verb that was meant, where one is written much like it.
-  static func refuse(in arguments: [String]) throws {
-    var verbs = RootCommand.configuration.subcommands
+  static func refuseUnknownVerb(in arguments: [String]) throws {
+    var verbs = configuration.subcommands
     for argument in arguments {
       guard !verbs.isEmpty, !argument.hasPrefix("-"), argument != "help" else { return }
       let names = verbs.map { verb in verb.configuration.commandName ?? "" }
@@ -82,8 +82,8 @@ enum UnknownVerb {
   }
 }
 
-/// The arguments as they were typed, before anything is made of them.
-enum TypedArguments {
+// The arguments as they were typed, before anything is made of them.
+extension RootCommand {
   /// Makes sure that every argument is UTF-8, since text is all that can be made of it.
   ///
   /// A path can be any bytes. Repaired to text it would be another one, which does not exist.

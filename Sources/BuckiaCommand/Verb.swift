@@ -105,11 +105,10 @@ struct CollationChoice: ExpressibleByArgument {
   let standIn: BuiltInCollation
 
   init?(argument: String) {
-    guard let split = argument.lastIndex(of: "="), split > argument.startIndex,
-      BuiltInCollation(named: argument[..<split]) == nil,
-      let standIn = BuiltInCollation(named: argument[argument.index(after: split)...])
+    guard let (name, other) = argument.parts(beside: "=", last: true), !name.isEmpty,
+      BuiltInCollation(named: name[...]) == nil, let standIn = BuiltInCollation(named: other[...])
     else { return nil }
-    name = String(argument[..<split])
+    self.name = name
     self.standIn = standIn
   }
 }
@@ -139,7 +138,7 @@ struct HomeOptions: ParsableArguments {
   var passphrase: IdentityPassphrase {
     let file = identityPassphraseFile ?? Self.variable
     return IdentityPassphrase {
-      if let file { return try ArgumentFile.cipherSource(file).passphrase() }
+      if let file { return try ArgumentFile.passphrase(file) }
       return try PassphrasePrompt.ask("Passphrase of your identity: ", elsewhere: "--identity-passphrase-file")
     }
   }
@@ -198,6 +197,6 @@ struct DecryptionOptions: ParsableArguments {
     guard !identity.isEmpty || passphraseFile != nil else { return nil }
     return try FileDecryption(
       identities: identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) },
-      passphraseBytes: passphraseFile.map { try ArgumentFile.cipherSource($0).passphrase() })
+      passphraseBytes: passphraseFile.map { try ArgumentFile.passphrase($0) })
   }
 }

@@ -67,11 +67,12 @@ private struct DiffCall {
     options.isRaw = isRaw ?? true
     options.refusesIncomplete = true
     return try SQLiteFunctionFailure.wrapping {
-      let collected = CollectedBytes()
+      // The thread that asks for the difference writes them.
+      nonisolated(unsafe) var bytes: [UInt8] = []
       do {
         let report = try DatabaseManager(newer, home: home).createDatabaseDiff(
-          since: older, output: .stream { collected.append($0) }, options: options)
-        return report.id == nil ? nil : collected.bytes
+          since: older, output: .stream { bytes.append(contentsOf: $0) }, options: options)
+        return report.id == nil ? nil : bytes
       } catch let refusal as IncompleteChangeset {
         throw SQLiteFunctionFailure("\(refusal); ask for a diff file with the option {\"raw\":false}")
       }
@@ -88,15 +89,6 @@ private struct DiffCall {
       return try DatabaseComparison.run(from: source, to: RowSource(opening: newer), options: options)
     }
   }
-}
-
-/// The bytes of a stream.
-///
-/// `@unchecked Sendable`: the thread that asks for the difference writes them.
-private final class CollectedBytes: @unchecked Sendable {
-  private(set) var bytes: [UInt8] = []
-
-  func append(_ piece: UnsafeRawBufferPointer) { bytes.append(contentsOf: piece) }
 }
 
 extension SQLiteConnection {

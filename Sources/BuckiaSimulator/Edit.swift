@@ -1,5 +1,6 @@
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// Something that a person does with an app: one transaction on one replica.
 ///
@@ -106,30 +107,8 @@ public final class SimulatedDatabase {
 }
 
 extension SQLiteStatement {
-  /// Binds a value.
-  func bind(_ value: ChangesetValue, at index: Int) throws(SQLiteError) {
-    switch value {
-    case .null: try bindNull(at: index)
-    case .integer(let number): try bind(number, at: index)
-    case .real(let number): try bind(number, at: index)
-    case .text(let text): try bind(text, at: index)
-    case .blob(let bytes): try bind(bytes, at: index)
-    }
-  }
-
   /// The values of the present row.
-  var values: [ChangesetValue] { (0..<columnCount).map { value(at: $0) } }
-
-  /// A value of the present row.
-  func value(at index: Int) -> ChangesetValue {
-    switch storageClass(at: index) {
-    case .null: .null
-    case .integer: .integer(integer(at: index))
-    case .real: .real(real(at: index))
-    case .text: .text(text(at: index) ?? "")
-    case .blob: .blob(blob(at: index))
-    }
-  }
+  var values: [ChangesetValue] { (0..<columnCount).map { ChangesetValue(self, at: $0) } }
 }
 
 /// The randomness of a simulation: the same seed gives the same numbers, on every machine.

@@ -68,8 +68,8 @@ public struct Simulation: Sendable {
     self.checks = checks
   }
 
-  /// A mistake for tests to find.
-  package var sabotage: Sabotage?
+  /// A mistake that tests build into replicas, to see that it is found: what is done to a replica's database whenever it has received diffs.
+  package var sabotage: (@Sendable (_ replica: Int, borrowing SQLiteConnection) throws -> Void)?
 }
 
 extension Simulation {
@@ -137,7 +137,7 @@ extension Simulation {
   ///
   /// - Parameter path: The file.
   /// - Throws: `SimulationFailure` when it still fails; `BuckiaError` where the file cannot be read or is no history.
-  public func replay(_ path: String) throws { try check(try HistoryFile.read(path)) }
+  public func replay(_ path: String) throws { try check(try History(contentsOf: path)) }
 
   /// Takes a history and checks it.
   ///
@@ -212,19 +212,6 @@ public struct Check: Sendable {
   }
 }
 
-/// A mistake that tests build into replicas, to see that it is found.
-package struct Sabotage: Sendable {
-  /// What is done to a replica's database whenever it has received diffs.
-  private let body: @Sendable (_ replica: Int, borrowing SQLiteConnection) throws -> Void
-
-  /// - Parameter body: What is done to a replica's database whenever it has received diffs.
-  package init(_ body: @escaping @Sendable (_ replica: Int, borrowing SQLiteConnection) throws -> Void) {
-    self.body = body
-  }
-
-  func didReceive(_ replica: Replica) throws { try body(replica.number, replica.database) }
-}
-
 /// How much has happened.
 public struct SimulationReport: Sendable, Equatable {
   /// Histories that were made.
@@ -244,21 +231,15 @@ public struct SimulationReport: Sendable, Equatable {
   /// Diffs that were not taken at first, because nobody trusted their author.
   public internal(set) var quarantined = 0
 
-  /// How often each edit was tried, and how often it has changed something.
-  private var tries: [String: Tries] = [:]
+  /// The edits that were tried, and whether each has ever changed something.
+  private var tries: [String: Bool] = [:]
 
   /// The names of edits that were tried and have never changed anything: they do not find the rows that they look for, or SQLite refuses
   /// what they do.
-  public var idleEdits: [String] { tries.filter { $0.value.changed == 0 }.keys.sorted() }
-
-  private struct Tries: Equatable {
-    var made = 0
-    var changed = 0
-  }
+  public var idleEdits: [String] { tries.filter { !$0.value }.keys.sorted() }
 
   mutating func tried(_ edit: String, hasChanged: Bool) {
-    tries[edit, default: Tries()].made += 1
-    if hasChanged { tries[edit]?.changed += 1 }
+    tries[edit] = tries[edit] == true || hasChanged
   }
 
   mutating func add(_ received: Replica.Received) {
@@ -284,10 +265,7 @@ public struct SimulationReport: Sendable, Equatable {
     sum.crashes += other.crashes
     sum.held += other.held
     sum.quarantined += other.quarantined
-    for (edit, tried) in other.tries {
-      sum.tries[edit, default: Tries()].made += tried.made
-      sum.tries[edit]?.changed += tried.changed
-    }
+    for (edit, hasChanged) in other.tries { sum.tried(edit, hasChanged: hasChanged) }
   }
 }
 
@@ -329,7 +307,7 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
   /// - Throws: `BuckiaError` when it cannot be written.
   public func write(to path: String) throws {
     do {
-      try HistoryFile.write(history, failing: "\(invariant): \(details)", to: path)
+      try history.write(failing: "\(invariant): \(details)", to: path)
     } catch {
       throw BuckiaError.wrapped(error)
     }

@@ -129,7 +129,7 @@ struct ReportTests {
     let changeset = ErrorReport(ChangesetError(.truncated, offset: 12, table: "t"))
     #expect((changeset.code, changeset.offset, changeset.status) == ("truncated", 12, .failed))
     let engine = ErrorReport(ReplicationError(.noSuchTable, "there is no table x"))
-    #expect(engine.json.text().contains(#""code":"no-such-table","message":"there is no table x","path":null"#))
+    #expect(engine.failure.json.text().contains(#""code":"no-such-table","message":"there is no table x","path":null"#))
     let id = #expect(throws: KSUIDError.self) { try KSUID(parsing: "x") }
     #expect(id.map { ErrorReport($0).status } == .usage)
   }

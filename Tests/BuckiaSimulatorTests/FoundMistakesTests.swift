@@ -39,7 +39,7 @@ struct FoundMistakesTests {
   func forgottenEntry() throws {
     let failure = try failure(
       of: simulation {
-        $0.sabotage = Sabotage { _, database in
+        $0.sabotage = { _, database in
           try database.execute(
             "DELETE FROM buckia_ledger WHERE entry = (SELECT min(entry) FROM buckia_ledger HAVING count(*) > 1)")
         }
@@ -52,7 +52,7 @@ struct FoundMistakesTests {
   func lostValue() throws {
     let failure = try failure(
       of: simulation {
-        $0.sabotage = Sabotage { replica, database in
+        $0.sabotage = { replica, database in
           if replica == 1 { try database.execute("UPDATE notes SET title = 'overwritten' WHERE edited > 100") }
         }
       })
@@ -63,7 +63,7 @@ struct FoundMistakesTests {
   @Test("A conflict that is not recorded is missed")
   func lostRecord() throws {
     let failure = try failure(
-      of: simulation { $0.sabotage = Sabotage { _, database in try database.execute("DELETE FROM buckia_conflict") } })
+      of: simulation { $0.sabotage = { _, database in try database.execute("DELETE FROM buckia_conflict") } })
     #expect(failure.invariant == .counters)
     #expect(failure.history.stepCount <= 6)
   }
@@ -78,7 +78,7 @@ struct FoundMistakesTests {
       """
     let failure = try failure(
       of: simulation(schema: schema) {
-        $0.sabotage = Sabotage { _, database in
+        $0.sabotage = { _, database in
           try database.execute("PRAGMA foreign_keys = OFF; DELETE FROM albums")
         }
       })

@@ -34,8 +34,8 @@ struct HistoryTests {
   func roundTrip() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("history.json")
-    try HistoryFile.write(Self.history, failing: "nothing", to: path)
-    let read = try HistoryFile.read(path)
+    try Self.history.write(failing: "nothing", to: path)
+    let read = try History(contentsOf: path)
     #expect(read == Self.history)
     // `==` takes both zeros for the same.
     #expect("\(read.json(failing: "nothing"))" == "\(Self.history.json(failing: "nothing"))")

@@ -62,7 +62,7 @@ struct UpgradeTests {
     simulation.upgrade = ["ALTER TABLE notes ADD COLUMN remark TEXT"]
     simulation.schemaMode = .hold
     simulation.network.losses = 0
-    simulation.sabotage = Sabotage { _, database in try database.execute("DELETE FROM buckia_held_change") }
+    simulation.sabotage = { _, database in try database.execute("DELETE FROM buckia_held_change") }
     let failure = try failure(of: simulation)
     #expect([.nothingLost, .nothingHeld, .counters].contains(failure.invariant))
     #expect(failure.history.stepCount <= 8)
@@ -81,7 +81,7 @@ struct UpgradeTests {
     var simulation = Simulation(schema: Self.notes, replicas: 2)
     simulation.length = 8
     simulation.trust = .known
-    simulation.sabotage = Sabotage { _, database in
+    simulation.sabotage = { _, database in
       try database.execute("UPDATE buckia_settings SET value = 'any' WHERE name = 'trust'")
     }
     let failure = try failure(of: simulation)

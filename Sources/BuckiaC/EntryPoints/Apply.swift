@@ -8,8 +8,7 @@ package func buckia_apply(
   _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
   json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  return call(error, on: database) { database in
     let paths = try Arguments.texts(paths, path_count, "paths")
     let given = try Arguments.options(options, buckia_apply_options())
     try buckia_counts.clear(counts)

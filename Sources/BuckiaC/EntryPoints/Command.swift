@@ -8,8 +8,7 @@ package func buckia_call(
   _ options: UnsafePointer<buckia_file_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
+  call(error, json) {
     let name = try Arguments.text(command, "command")
     guard let run = Command.all[name] else {
       throw Arguments.misuse(
@@ -19,8 +18,7 @@ package func buckia_call(
     let options = try FileOptions(options)
     try options.watch.check()
     let command = try Command(name, text, Handle.object(database, as: Database.self), options)
-    let document = try run(command)
-    try Results.give(document, to: json)
+    return try run(command)
   }
 }
 

@@ -89,8 +89,7 @@ package func buckia_set_home(
   _ database: OpaquePointer?, _ home: UnsafePointer<CChar>?, _ passphrase: UnsafePointer<CChar>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database) { database in
     database.home = try BuckiaHome(home, passphrase)
   }
 }
@@ -99,8 +98,7 @@ package func buckia_set_home(
 package func buckia_set_busy_timeout(
   _ database: OpaquePointer?, _ milliseconds: Int32, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database) { database in
     guard milliseconds >= 0 else { throw Arguments.misuse("milliseconds is negative") }
     database.busyTimeout = milliseconds
   }
@@ -111,14 +109,11 @@ package func buckia_init(
   _ database: OpaquePointer?, _ trust: buckia_trust, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let mode = try trust.mode
-    try database.with { manager in
+    return try database.with { manager in
       let report = try manager.initialize(trust: mode)
-      let dataset = try manager.dataset()
-      try Results.give(report.json(dataset: dataset), to: json)
+      return try report.json(dataset: manager.dataset())
     }
   }
 }

@@ -7,9 +7,7 @@ package func buckia_diff(
   _ options: UnsafePointer<buckia_diff_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let given = try Arguments.options(options, buckia_diff_options())
     let older = try Arguments.optionalText(older, "older")
     let output = try Arguments.output(output, replacing: given.replace, write: given.write, given.write_context)
@@ -26,7 +24,7 @@ package func buckia_diff(
         since: older, output: output, options: options, signedBy: signer,
         progress: { try watch.tell($0) })
     }
-    try Results.give(report.json, to: json)
+    return report.json
   }
 }
 
@@ -37,9 +35,7 @@ package func buckia_share(
   _ options: UnsafePointer<buckia_share_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let given = try Arguments.options(options, buckia_share_options())
     let scope = try Arguments.optionalText(scope, "scope").map { try ShareScope(json: $0) }
     let known = Recipients(in: database.home)
@@ -63,7 +59,7 @@ package func buckia_share(
         scope ?? manager.onlyScope(sharedWith: recipients), to: recipients, output: output, options: options,
         signedBy: manager.home.identityIfAny(), progress: { try watch.tell($0) })
     }
-    try Results.give(report.json, to: json)
+    return report.json
   }
 }
 

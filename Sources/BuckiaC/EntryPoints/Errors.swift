@@ -42,7 +42,7 @@ extension FailureReport {
     switch BuckiaError.wrapped(error) {
     case let error as BuckiaError: self.init(error)
     case is CancellationError: self.init(code: "cancelled", message: "the caller has stopped the work")
-    case let error as CallbackFailure: self.init(code: "callback-failed", message: error.message)
+    case let error as CallbackFailure: self.init(code: "callback-failed", message: error.description)
     case let error: self.init(code: "failed", message: String(describing: error))
     }
   }

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaBytes
 import CBuckia
 
 @c @implementation
@@ -7,9 +8,8 @@ package func buckia_verify(
   _ all_good: UnsafeMutablePointer<Bool>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
   all_good?.pointee = false
-  return call(error) {
+  return call(error, json) {
     let paths = try Arguments.texts(paths, path_count, "paths")
     let options = try FileOptions(options)
     try options.watch.check()
@@ -17,7 +17,7 @@ package func buckia_verify(
       paths.map { .path($0) }, home: options.home, decryption: options.decryption,
       progress: { options.watch.tell($0) }, poll: { try options.watch.check() })
     all_good?.pointee = report.files.allSatisfy(\.isGood)
-    try Results.give(report.json, to: json)
+    return report.json
   }
 }
 
@@ -26,11 +26,10 @@ package func buckia_invert(
   _ path: UnsafePointer<CChar>?, _ output: UnsafePointer<CChar>?, _ options: UnsafePointer<buckia_file_options>?,
   _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
+  call(error, json) {
     let path = try Arguments.text(path, "path")
     let options = try FileOptions(options)
-    try options.write(to: output, json) {
+    return try options.write(to: output) {
       try RewrittenChanges(inverting: .path(path), progress: $0, poll: $1)
     }
   }
@@ -42,12 +41,11 @@ package func buckia_concat(
   _ options: UnsafePointer<buckia_file_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
+  call(error, json) {
     let paths = try Arguments.texts(paths, path_count, "paths")
     guard !paths.isEmpty else { throw Arguments.misuse("paths is empty") }
     let options = try FileOptions(options)
-    try options.write(to: output, json) {
+    return try options.write(to: output) {
       try RewrittenChanges(concatenating: paths.map { .path($0) }, progress: $0, poll: $1)
     }
   }
@@ -70,13 +68,12 @@ struct FileOptions {
 
   /// Makes changes of files, and writes them into a new one.
   fileprivate func write(
-    to output: UnsafePointer<CChar>?, _ json: Results.Text,
+    to output: UnsafePointer<CChar>?,
     _ make: (@escaping RewrittenChanges.Progress, @escaping () throws -> Void) throws -> RewrittenChanges
-  ) throws {
+  ) throws -> JSONValue {
     let output = try Arguments.output(output, replacing: replaces)
     try watch.check()
     let changes = try make({ watch.tell($0) }, { try watch.check() })
-    let report = try changes.write(to: output, home: home)
-    try Results.give(report.json, to: json)
+    return try changes.write(to: output, home: home).json
   }
 }

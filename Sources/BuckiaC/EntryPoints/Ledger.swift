@@ -7,14 +7,12 @@ package func buckia_log(
   _ database: OpaquePointer?, _ newest: Int64, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let entries = try database.with { manager -> [LedgerEntry] in
       guard let count = limit(newest) else { return try manager.log() }
       return try count == 0 ? [] : manager.log(newest: count).entries
     }
-    try Results.give(["version": 1, "entries": .array(entries.map(\.json))], to: json)
+    return ["version": 1, "entries": .array(entries.map(\.json))]
   }
 }
 
@@ -23,8 +21,7 @@ package func buckia_each_log_entry(
   _ database: OpaquePointer?, _ item: buckia_item_callback?, _ context: UnsafeMutableRawPointer?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database) { database in
     guard let item else { throw Arguments.misuse("item is NULL") }
     try database.with { manager in
       try manager.forEachLogEntry { try Results.give($0.json, to: item, context) }
@@ -38,9 +35,7 @@ package func buckia_undo(
   _ options: UnsafePointer<buckia_undo_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let given = try Arguments.options(options, buckia_undo_options())
     let diffs = try Arguments.texts(diffs, diff_count, "diffs")
     let senders = try Arguments.texts(given.senders, given.sender_count, "senders")
@@ -48,8 +43,7 @@ package func buckia_undo(
     let options = UndoOptions(
       conflicts: ConflictPolicies(try ConflictPolicy(given.on_conflict)), isDryRun: given.dry_run)
     let subjects = try diffs.map { .diff($0) } + UndoSubject.senders(named: senders, in: database.home)
-    let report = try database.with { try $0.undo(subjects, options: options) }
-    try Results.give(report.json, to: json)
+    return try database.with { try $0.undo(subjects, options: options) }.json
   }
 }
 
@@ -58,17 +52,15 @@ package func buckia_conflicts(
   _ database: OpaquePointer?, _ filter: UnsafePointer<buckia_conflict_filter>?, _ newest: Int64,
   _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let filter = try ConflictFilter(filter)
-    try database.with { manager in
+    return try database.with { manager in
       let counts = try manager.conflictCounts(matching: filter)
       var items: [JSONValue] = []
       if newest != 0 {
         try manager.forEachConflict(matching: filter, newest: limit(newest)) { items.append($0.json) }
       }
-      try Results.give(["version": 1, "summary": counts.json, "conflicts": .array(items)], to: json)
+      return ["version": 1, "summary": counts.json, "conflicts": .array(items)]
     }
   }
 }
@@ -78,8 +70,7 @@ package func buckia_each_conflict(
   _ database: OpaquePointer?, _ filter: UnsafePointer<buckia_conflict_filter>?, _ newest: Int64,
   _ item: buckia_item_callback?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database) { database in
     guard let item else { throw Arguments.misuse("item is NULL") }
     let filter = try ConflictFilter(filter)
     guard newest != 0 else { return }
@@ -100,13 +91,10 @@ package func buckia_resolve(
   _ choice: buckia_version_choice, _ options: UnsafePointer<buckia_resolve_options>?,
   _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let conflicts = Array(try Arguments.array(conflicts, conflict_count, "conflicts"))
     let (answer, options) = try decision(choice, options)
-    let report = try database.with { try $0.resolve(conflicts, taking: answer, options: options) }
-    try Results.give(report.json, to: json)
+    return try database.with { try $0.resolve(conflicts, taking: answer, options: options) }.json
   }
 }
 
@@ -116,13 +104,10 @@ package func buckia_resolve_all(
   _ options: UnsafePointer<buckia_resolve_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let filter = try ConflictFilter(filter)
     let (answer, options) = try decision(choice, options)
-    let report = try database.with { try $0.resolve(matching: filter, taking: answer, options: options) }
-    try Results.give(report.json, to: json)
+    return try database.with { try $0.resolve(matching: filter, taking: answer, options: options) }.json
   }
 }
 
@@ -155,11 +140,9 @@ package func buckia_rules(
   _ database: OpaquePointer?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  json?.pointee = nil
-  return call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database, json) { database in
     let rules = try database.with { try $0.conflictRules() }
-    try Results.give(["version": 1, "rules": .array(rules.map(\.json))], to: json)
+    return ["version": 1, "rules": .array(rules.map(\.json))]
   }
 }
 
@@ -167,8 +150,7 @@ package func buckia_rules(
 package func buckia_forget_rule(
   _ database: OpaquePointer?, _ rule: Int64, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> buckia_status {
-  call(error) {
-    let database: Database = try Handle.required(database, "database")
+  call(error, on: database) { database in
     try database.with { try $0.forgetConflictRule(rule) }
   }
 }

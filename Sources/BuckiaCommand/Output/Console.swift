@@ -49,6 +49,11 @@ final class Console {
     try write(json().prettyText() + "\n")
   }
 
+  /// Prints a result: the document with `--json`, and else the lines for people.
+  func show(_ json: @autoclosure () -> JSONValue, _ lines: @autoclosure () -> [String]) throws {
+    if isJSON { try document(json()) } else if showsText { try say(lines()) }
+  }
+
   /// Prints bytes as they are: results, and JSON that is written piece by piece.
   func write(_ text: String) throws {
     pending.append(contentsOf: text.utf8)
@@ -79,7 +84,7 @@ final class Console {
       // What was printed before the failure stands; a JSON document would be cut off, so it is dropped.
       if isJSON {
         pending.removeAll()
-        try write(error.json.prettyText() + "\n")
+        try write(error.failure.json.prettyText() + "\n")
       }
       try flush()
     } catch {
@@ -175,12 +180,6 @@ extension ErrorReport {
 
   /// The error without an exit code.
   var failure: FailureReport { FailureReport(code: code, message: message, path: path, offset: offset) }
-
-  /// The document `--json` prints instead of a result.
-  var json: JSONValue { failure.json }
-
-  /// The error itself as `--json` has it.
-  var details: JSONValue { failure.details }
 }
 
 /// Prints the document that `--json` asks for where it is one long list: item by item, since it need not fit in memory.

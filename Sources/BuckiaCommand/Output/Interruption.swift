@@ -1,5 +1,6 @@
 import BuckiaBytes
 import Dispatch
+import NIOConcurrencyHelpers
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -11,34 +12,16 @@ import Dispatch
 /// ends the program at once, and so does the first where nothing asks for some seconds.
 final class Interruption {
   private let source: any DispatchSourceSignal
-  private let flag = Flag()
-
-  /// `@unchecked Sendable`: the lock guards `isSet`.
-  private final class Flag: @unchecked Sendable {
-    private let lock = DispatchSemaphore(value: 1)
-    private var isSet = false
-
-    var value: Bool {
-      lock.wait()
-      defer { lock.signal() }
-      return isSet
-    }
-
-    /// - Returns: True if it was set before.
-    func set() -> Bool {
-      lock.wait()
-      defer {
-        isSet = true
-        lock.signal()
-      }
-      return isSet
-    }
-  }
+  private let isSet = NIOLockedValueBox(false)
 
   init() {
     source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
-    source.setEventHandler { [flag] in
-      if flag.set() { InterruptionCleanup.end(by: SIGINT) }
+    source.setEventHandler { [isSet] in
+      let wasSet = isSet.withLockedValue { isSet in
+        defer { isSet = true }
+        return isSet
+      }
+      if wasSet { InterruptionCleanup.end(by: SIGINT) }
       DispatchQueue.global().asyncAfter(deadline: .now() + 5) { InterruptionCleanup.end(by: SIGINT) }
     }
     source.resume()
@@ -48,7 +31,7 @@ final class Interruption {
   }
 
   /// - Throws: `CancellationError` after an interruption.
-  func check() throws { if flag.value { throw CancellationError() } }
+  func check() throws { if isSet.withLockedValue({ $0 }) { throw CancellationError() } }
 }
 
 /// Removes a folder when the program is interrupted (Control-C) or ended by a signal, and lets it end then.

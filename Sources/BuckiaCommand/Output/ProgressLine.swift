@@ -32,7 +32,7 @@ final class ProgressLine {
     lastUpdate = now
     isOnScreen = true
     // A line that is broken could not be rewritten.
-    let width = TerminalWidth.of(descriptor: StandardStream.error.rawValue) - 1
+    let width = Style.terminalWidth(of: StandardStream.error.rawValue) - 1
     StandardStream.error.tell("\r\u{1B}[K\(text().escaped.prefix(columns: width))")
   }
 

@@ -27,10 +27,7 @@ private struct RemarkGroup {
   private var subjects: [Subject]
 
   /// A table, or a column of one.
-  private struct Subject {
-    let table: String
-    let column: String?
-  }
+  private typealias Subject = (table: String, column: String?)
 
   /// The remarks in groups, in the order in which the first of each came.
   static func of(_ remarks: [Remark]) -> [RemarkGroup] {
@@ -56,10 +53,10 @@ private struct RemarkGroup {
   private static func parts(of remark: Remark) -> (Subject, predicate: String)? {
     guard let table = remark.arguments.first else { return nil }
     let sentence = remark.shown
-    var subjects = [("table \"\(table)\"", Subject(table: table, column: nil))]
+    var subjects: [(String, Subject)] = [("table \"\(table)\"", (table, nil))]
     if remark.arguments.count > 1 {
       let column = remark.arguments[1]
-      subjects.append(("column \"\(table).\(column)\"", Subject(table: table, column: column)))
+      subjects.append(("column \"\(table).\(column)\"", (table, column)))
     }
     for (beginning, subject) in subjects where sentence.utf8.starts(with: beginning.utf8) {
       return (subject, String(decoding: sentence.utf8.dropFirst(beginning.utf8.count), as: UTF8.self))
@@ -98,17 +95,13 @@ extension [String] {
 /// a, b, c and 2 more  the pages of the two databases differ in size
 /// ```
 struct GroupedList {
-  private var order: [String] = []
-  private var names: [String: [String]] = [:]
+  private var items: [(name: String, reason: String)] = []
 
   /// How many names of a group are shown.
   private static let shownNames = 3
 
   /// Adds a name and its reason, neither escaped.
-  mutating func add(_ name: String, _ reason: String) {
-    if names[reason] == nil { order.append(reason) }
-    names[reason, default: []].append(name)
-  }
+  mutating func add(_ name: String, _ reason: String) { items.append((name, reason)) }
 
   /// One line a reason, in the order in which they came.
   ///
@@ -116,23 +109,18 @@ struct GroupedList {
   ///
   /// - Parameter noun: What the names are, for the line that says how many are left out.
   func lines(_ noun: String, style: Style) -> [String] {
-    let grouped = order.count > style.remarkLimit ? merged : self
+    var groups = items.grouped(by: \.reason)
+    if groups.count > style.remarkLimit {
+      groups = groups.flatMap { group in
+        group.elements.map { (name: $0.name, reason: Self.withoutQuotedNames($0.reason)) }
+      }.grouped(by: \.reason)
+    }
     var table = TextTable([.text(""), .prose("")])
-    for reason in grouped.order.prefix(style.remarkLimit) {
-      table.add([
-        .init(Self.list(grouped.names[reason] ?? [], style)), .init(reason.escaped, .faint),
-      ])
+    for group in groups.prefix(style.remarkLimit) {
+      table.add([.init(Self.list(group.elements.map(\.name), style)), .init(group.key.escaped, .faint)])
     }
-    let left = grouped.order.dropFirst(style.remarkLimit).reduce(0) { $0 + (grouped.names[$1]?.count ?? 0) }
+    let left = groups.dropFirst(style.remarkLimit).reduce(0) { $0 + $1.elements.count }
     return table.lines(style: style) + (left > 0 ? [style.rest(left, noun, indent: 2)] : [])
-  }
-
-  private var merged: GroupedList {
-    var list = GroupedList()
-    for reason in order {
-      for name in names[reason] ?? [] { list.add(name, Self.withoutQuotedNames(reason)) }
-    }
-    return list
   }
 
   /// The reason with an ellipsis for each name in quotes.
@@ -148,5 +136,23 @@ struct GroupedList {
     let limit = style.isFull ? names.count : shownNames
     let shown = names.prefix(limit).map { style.isFull ? $0.escaped : $0.escaped(limit: 30) }.joined(separator: ", ")
     return names.count > limit ? "\(shown) and \((names.count - limit).grouped) more" : shown
+  }
+}
+
+extension Sequence {
+  /// The elements by what they have in common, in the order in which the first of each came.
+  func grouped<Key: Hashable>(by key: (Element) -> Key) -> [(key: Key, elements: [Element])] {
+    var groups: [(key: Key, elements: [Element])] = []
+    var places: [Key: Int] = [:]
+    for element in self {
+      let common = key(element)
+      if let place = places[common] {
+        groups[place].elements.append(element)
+      } else {
+        places[common] = groups.count
+        groups.append((common, [element]))
+      }
+    }
+    return groups
   }
 }

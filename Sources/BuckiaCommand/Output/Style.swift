@@ -21,13 +21,18 @@ struct Style {
     case notable = "33"
   }
 
+  /// How many columns a line may take where the output is no terminal.
+  static let standardWidth = 80
+  /// Narrower terminals get lines of this width: nothing useful fits less.
+  private static let leastWidth = 40
+
   let isColored: Bool
   /// How many columns a line may take.
   let width: Int
   /// Whether texts are shown whole and lists to their end (`--full`).
   let isFull: Bool
 
-  init(isColored: Bool, width: Int = TerminalWidth.standard, isFull: Bool = false) {
+  init(isColored: Bool, width: Int = standardWidth, isFull: Bool = false) {
     self.isColored = isColored
     self.width = width
     self.isFull = isFull
@@ -40,7 +45,7 @@ struct Style {
     let refused = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
     self.init(
       isColored: isatty(descriptor) != 0 && !refused && environment["TERM"] != "dumb",
-      width: TerminalWidth.of(descriptor: descriptor), isFull: isFull)
+      width: Self.terminalWidth(of: descriptor), isFull: isFull)
   }
 
   /// The style of standard error, which is not wrapped for a file or another program.
@@ -48,6 +53,15 @@ struct Style {
     let style = Style(descriptor: StandardStream.error.rawValue, isFull: isFull)
     return isatty(StandardStream.error.rawValue) != 0
       ? style : Style(isColored: style.isColored, width: .max, isFull: isFull)
+  }
+
+  /// The width of the terminal behind a file descriptor; the standard one where there is no terminal.
+  static func terminalWidth(of descriptor: Int32) -> Int {
+    var size = winsize()
+    guard isatty(descriptor) != 0, ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+      return standardWidth
+    }
+    return max(leastWidth, Int(size.ws_col))
   }
 
   /// The text in its role.
@@ -65,6 +79,9 @@ extension Style {
   /// How many conflicts are shown with their rows.
   var conflictLimit: Int { isFull ? .max : 10 }
 
+  /// How many files are named for which a command is suggested.
+  var fileLimit: Int { isFull ? .max : 5 }
+
   /// How many remarks, or groups of them, are shown.
   var remarkLimit: Int { isFull ? .max : 20 }
 
@@ -76,6 +93,22 @@ extension Style {
   func rest(_ count: Int, _ noun: String, indent: Int = 0) -> String {
     Self.spaces(indent)
       + self("… and \(count.grouped) more \(count == 1 ? noun : noun + "s") (--full shows all)", .faint)
+  }
+
+  /// The lines of a list, as far as it is shown, and how many entries are left out.
+  ///
+  /// - Parameters:
+  ///   - items: The entries.
+  ///   - noun: What they are, in the singular.
+  ///   - indent: The columns before the line that says how many are left out.
+  ///   - limit: How many are shown; nil for as many as of any list.
+  ///   - lines: The lines of an entry.
+  func listed<Item>(
+    _ items: [Item], _ noun: String, indent: Int = 2, limit: Int? = nil, _ lines: (Item) -> [String]
+  ) -> [String] {
+    let limit = limit ?? listLimit
+    let rest = items.count > limit ? [rest(items.count - limit, noun, indent: indent)] : []
+    return items.prefix(limit).flatMap(lines) + rest
   }
 
   /// The text in lines that fit, broken at spaces. A word that is longer than a line, such as a path, is never broken.
@@ -182,23 +215,6 @@ extension StringProtocol {
       text.append(character)
     }
     return String(text.reversed())
-  }
-}
-
-/// How many columns a line of output may take.
-enum TerminalWidth {
-  /// The width where the output is no terminal.
-  static let standard = 80
-  /// Narrower terminals get lines of this width: nothing useful fits less.
-  private static let least = 40
-
-  /// The width of the terminal behind a file descriptor; the standard one where there is no terminal.
-  static func of(descriptor: Int32) -> Int {
-    var size = winsize()
-    guard isatty(descriptor) != 0, ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
-      return standard
-    }
-    return max(least, Int(size.ws_col))
   }
 }
 

@@ -69,6 +69,18 @@ struct TextTable {
   /// Adds a row; cells that are missing at its end stay empty.
   mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
+  /// The lines of a table with a row for each entry of a list, as far as it is shown, and how many are left out.
+  ///
+  /// - Parameter noun: What the entries are, in the singular.
+  static func lines<Item>(
+    _ columns: [Column], of items: [Item], _ noun: String, style: Style, row: (Item) -> [Cell]
+  ) -> [String] {
+    var table = TextTable(columns)
+    for item in items.prefix(style.listLimit) { table.add(row(item)) }
+    let left = items.count - style.listLimit
+    return table.lines(style: style) + (left > 0 ? [style.rest(left, noun, indent: 2)] : [])
+  }
+
   /// The lines of the table, the headings first unless all are empty.
   func lines(style: Style, indent: Int = 2) -> [String] {
     guard !rows.isEmpty else { return [] }
@@ -164,5 +176,21 @@ struct TextTable {
     var lines = words.isEmpty ? [] : style.wrapped(pieces: words, separator: "  ", indent: indent, hanging: hanging)
     if !numbers.isEmpty { lines += style.wrapped(pieces: numbers, indent: hanging, hanging: hanging) }
     return lines + prose
+  }
+}
+
+extension [TextTable.Column] {
+  /// Columns that tell how many rows were inserted, updated and deleted, among others.
+  static func changes(after first: Self, before last: Self = []) -> Self {
+    first + [.number("inserted"), .number("updated"), .number("deleted")] + last
+  }
+}
+
+extension [TextTable.Cell] {
+  /// Cells that tell how many rows were inserted, updated and deleted, among others.
+  static func changes(
+    after first: Self, _ inserted: Int, _ updated: Int, _ deleted: Int, before last: Self = []
+  ) -> Self {
+    first + [.count(inserted, .good), .count(updated, .notable), .count(deleted, .bad)] + last
   }
 }

@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// What a browser asks for, once it is clear that it may.
 struct PageRequest: Sendable {
   /// What is to be done.
@@ -15,7 +17,7 @@ struct PageRequest: Sendable {
   /// The query of the address.
   let query: FormFields
   /// The fields of the form that was sent; none where nothing is to be changed.
-  internal(set) var form = FormFields()
+  var form = FormFields()
   /// The version that the browser has already, as it stands in the header; nil where it has none.
   let knownVersion: String?
 }
@@ -60,46 +62,12 @@ struct FormFields: Equatable, Sendable {
 
   /// The fields as they stand in an address: ASCII that no attribute of a page has to escape but for `&`.
   var encoded: String {
-    fields.map { "\(Self.encoded($0.name))=\(Self.encoded($0.value))" }.joined(separator: "&")
+    fields.map { "\(PercentEncoding.encoded($0.name))=\(PercentEncoding.encoded($0.value))" }.joined(separator: "&")
   }
 
   private static func decoded(_ bytes: some Collection<UInt8>) -> String? {
-    var text: [UInt8] = []
-    var rest = Array(bytes)[...]
-    while let byte = rest.popFirst() {
-      switch byte {
-      case UInt8(ascii: "+"): text.append(UInt8(ascii: " "))
-      case UInt8(ascii: "%"):
-        guard let high = digit(rest.popFirst()), let low = digit(rest.popFirst()) else { return nil }
-        text.append(high << 4 | low)
-      default: text.append(byte)
-      }
-    }
-    let decoded = String(decoding: text, as: UTF8.self)
-    return decoded.utf8.elementsEqual(text) ? decoded : nil
-  }
-
-  private static func digit(_ byte: UInt8?) -> UInt8? {
-    switch byte {
-    case let byte? where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte): byte - UInt8(ascii: "0")
-    case let byte? where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte): byte - UInt8(ascii: "a") + 10
-    case let byte? where (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(byte): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
-  }
-
-  private static func encoded(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var encoded: [UInt8] = []
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-        UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-        encoded.append(byte)
-      default: encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: encoded, as: UTF8.self)
+    let spaced = bytes.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+    return String(validating: spaced, as: UTF8.self).flatMap { PercentEncoding.decoded($0) }
   }
 }
 

@@ -109,7 +109,7 @@ struct PageToken: Sendable {
   }
 }
 
-/// How much of a server anybody may take up.
+/// How much of a server anybody may take up: by default as one person's browsers need it.
 struct ServerLimits: Sendable {
   /// How many bytes the address and the header fields of a request may have.
   var headBytes = 16 << 10
@@ -121,9 +121,6 @@ struct ServerLimits: Sendable {
   /// How long a connection may take for a request, and for taking the answer to it, in milliseconds. One that asks for
   /// nothing is closed after that.
   var milliseconds: Int64 = 60_000
-
-  /// The limits for one person's browsers.
-  init() {}
 }
 
 /// The connections that are open, up to a limit.
@@ -131,10 +128,7 @@ struct ServerLimits: Sendable {
 /// At the limit a new connection takes the place of the oldest one that has not sent an accepted request yet: programs that do not know the
 /// address cannot keep out those that do.
 final class OpenConnections: Sendable {
-  private struct Entry {
-    let channel: any Channel
-    var isTrusted = false
-  }
+  private typealias Entry = (channel: any Channel, isTrusted: Bool)
 
   private let limit: Int
   /// In the order in which they were opened.
@@ -152,7 +146,7 @@ final class OpenConnections: Sendable {
         guard let place = entries.firstIndex(where: { !$0.isTrusted }) else { return (false, nil) }
         oldest = entries.remove(at: place).channel
       }
-      entries.append(Entry(channel: channel))
+      entries.append((channel, false))
       return (true, oldest)
     }
     oldest?.close(promise: nil)

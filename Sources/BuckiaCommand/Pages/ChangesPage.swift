@@ -3,7 +3,7 @@ import Buckia
 /// The page of the changes in a file, written while they are read.
 final class ChangesPage {
   private let file: InspectedFile
-  private let header: ShownHeader
+  private let name: String
   private let limits: PageLimits
   private let page: PageWriter
   private var values: PageValues
@@ -40,7 +40,7 @@ final class ChangesPage {
   ///   - page: Where it goes.
   init(of file: InspectedFile, name: String, limits: PageLimits, on page: PageWriter) {
     self.file = file
-    header = ShownHeader(path: name, file: file)
+    self.name = name
     self.limits = limits
     self.page = page
     values = PageValues(limits: limits)
@@ -69,20 +69,17 @@ final class ChangesPage {
 
   private var frame: PageFrame {
     let tables = file.summary.tables
-    let left = tables.count - limits.tables
     return PageFrame(
-      title: "Changes in \(header.path)", facts: header.facts(statementsAt: "at the end of this page"),
+      title: "Changes in \(name)", facts: file.facts(path: name, statementsAt: "at the end of this page"),
       noun: "changes", counts: ["Inserted", "Updated", "Deleted"],
       tables: tables.prefix(limits.tables).enumerated().map { place, table in
-        PageFrame.Table(
-          table.table.name, id: Self.id(of: place),
-          counts: [table.inserted, table.updated, table.deleted].map { $0 == 0 ? "–" : $0.grouped })
+        (
+          table.table.name, PageFrame.sectionID(place),
+          [table.inserted, table.updated, table.deleted].map(PageFrame.number)
+        )
       },
-      rest: left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil)
+      rest: PageFrame.rest(of: tables.count, limits))
   }
-
-  /// What links to the section of a table name.
-  private static func id(of place: Int) -> String { "table-\(place + 1)" }
 
   // MARK: Changes
 
@@ -112,7 +109,7 @@ final class ChangesPage {
     let isFirst = !progress[place].isBegun
     progress[place].isBegun = true
     list = try EntryList(
-      table, id: isFirst ? Self.id(of: place) : "\(Self.id(of: place))-from-\(counts.shown + 1)",
+      table, id: isFirst ? PageFrame.sectionID(place) : "\(PageFrame.sectionID(place))-from-\(counts.shown + 1)",
       remark: isFirst ? changeCount(at: place).counted("change") : "continued", versions: Self.versions, on: page)
   }
 
@@ -131,7 +128,7 @@ final class ChangesPage {
       }
     let rows = rows(of: change)
     return PageEntry(
-      number: Int64(counts.shown), state, label: label, key: key(of: change),
+      number: Int64(counts.shown), state: state, label: label, key: key(of: change),
       notes: rows.isEmpty ? ["Nothing is set."] : [], rows: rows)
   }
 
@@ -158,7 +155,7 @@ final class ChangesPage {
       default:
         let versions: [PageValues.Version] = [(before?.value, before?.whole), (after?.value, after?.whole)]
         let absence = change.operation == .update ? "not in the file" : "–"
-        return PageEntry.Row(columns[place].column, values.values(versions, absence: absence))
+        return (columns[place].column, values.values(versions, absence: absence))
       }
     }
   }

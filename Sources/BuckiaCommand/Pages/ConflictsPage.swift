@@ -104,18 +104,14 @@ final class ConflictsPage {
 
   private func frame(_ tables: [Table]) -> PageFrame {
     let kinds = ConflictKind.allCases.filter { kind in found.contains { $0.kind == kind } }
-    let left = tables.count - limits.tables
     return PageFrame(
       title: "Conflicts of \(name)", facts: facts, noun: "conflicts", counts: kinds.map(\.heading) + ["In all"],
       tables: tables.prefix(limits.tables).enumerated().map { place, table in
         let numbers = kinds.map { table.kinds[$0] ?? 0 } + [table.count]
-        return PageFrame.Table(
-          table.name, id: Self.id(of: place), counts: numbers.map { $0 == 0 ? "–" : $0.grouped })
+        return (table.name, PageFrame.sectionID(place), numbers.map(PageFrame.number))
       },
-      rest: left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil)
+      rest: PageFrame.rest(of: tables.count, limits))
   }
-
-  private static func id(of place: Int) -> String { "table-\(place + 1)" }
 
   /// What is shown of which database.
   private var facts: [(name: String, value: String)] {
@@ -132,7 +128,8 @@ final class ConflictsPage {
 
   private func write(_ table: Table, at place: Int, newest: Int) throws {
     var list = try EntryList(
-      table.name, id: Self.id(of: place), remark: table.count.counted("conflict"), versions: Self.versions, on: page)
+      table.name, id: PageFrame.sectionID(place), remark: table.count.counted("conflict"), versions: Self.versions,
+      on: page)
     var filter = filter
     filter.table = table.name
     var shown = 0
@@ -152,9 +149,9 @@ final class ConflictsPage {
   private func entry(for record: ConflictRecord) -> PageEntry {
     let columns = limits.characters == .max ? record.columns : record.columns.filter(record.isWorthShowing)
     var entry = PageEntry(
-      number: record.id, record.isOpen ? .open : .resolved, label: record.isOpen ? "open" : "decided",
+      number: record.id, state: record.isOpen ? .open : .resolved, label: record.isOpen ? "open" : "decided",
       key: ConflictRecord.shownKey(record.key, label: record.label), notes: record.notes,
-      rows: columns.map { column in PageEntry.Row(column, versions(of: column, in: record)) })
+      rows: columns.map { column in (column, versions(of: column, in: record)) })
     entry.actions = service?.actions(record)
     return entry
   }

@@ -1,10 +1,7 @@
 /// Which words of a text are not in another one, where both differ.
 struct DifferingWords {
   /// A part of the text.
-  struct Piece {
-    let text: Substring
-    let isDifferent: Bool
-  }
+  typealias Piece = (text: Substring, isDifferent: Bool)
 
   /// The parts of the text, in order.
   private(set) var pieces: [Piece] = []
@@ -41,7 +38,7 @@ struct DifferingWords {
   }
 
   private mutating func add(_ text: Substring, isDifferent: Bool) {
-    if !text.isEmpty { pieces.append(Piece(text: text, isDifferent: isDifferent)) }
+    if !text.isEmpty { pieces.append((text, isDifferent)) }
   }
 
   /// Words, and whatever stands between them character by character.
@@ -61,11 +58,7 @@ struct DifferingWords {
   }
 
   /// Words that follow each other in both texts.
-  private struct Run {
-    let start: Int
-    let otherStart: Int
-    var count: Int
-  }
+  private typealias Run = (start: Int, otherStart: Int, count: Int)
 
   /// The runs of a longest common subsequence, in which a word counts by its length; without those that say nothing.
   private static func commonRuns(of mine: [Substring], and theirs: [Substring]) -> [Run] {
@@ -97,7 +90,7 @@ struct DifferingWords {
         if let last = runs.last, last.start + last.count == row, last.otherStart + last.count == column {
           runs[runs.count - 1].count += 1
         } else {
-          runs.append(Run(start: row, otherStart: column, count: 1))
+          runs.append((row, column, 1))
         }
         (row, column) = (row + 1, column + 1)
       } else if weight[place] == weight[place + width] {
@@ -118,18 +111,10 @@ extension Character {
   var isWordCharacter: Bool { isLetter || isNumber }
 }
 
-/// Where a text differs from another one: between what both begin with and what both end with.
-struct DifferingPart: Equatable {
-  /// What both begin with.
-  let beginning: Substring
-  /// What is different.
-  let middle: Substring
-  /// What both end with.
-  let end: Substring
-
-  /// Compares a text with another one.
-  init(of text: String, and other: String) {
-    let (mine, theirs) = (text.utf8, other.utf8)
+extension String {
+  /// The text in three parts: what it and another one begin with, what is different, and what both end with.
+  func parts(besides other: String) -> (beginning: Substring, middle: Substring, end: Substring) {
+    let (mine, theirs) = (utf8, other.utf8)
     var start = mine.startIndex
     var place = theirs.startIndex
     while start < mine.endIndex, place < theirs.endIndex, mine[start] == theirs[place] {
@@ -137,7 +122,7 @@ struct DifferingPart: Equatable {
       place = theirs.index(after: place)
     }
     // A character is marked as a whole.
-    while start > mine.startIndex, start.samePosition(in: text) == nil {
+    while start > mine.startIndex, start.samePosition(in: self) == nil {
       start = mine.index(before: start)
       place = theirs.index(before: place)
     }
@@ -147,9 +132,7 @@ struct DifferingPart: Equatable {
       stop = mine.index(before: stop)
       otherStop = theirs.index(before: otherStop)
     }
-    while stop < mine.endIndex, stop.samePosition(in: text) == nil { stop = mine.index(after: stop) }
-    beginning = text[..<start]
-    middle = text[start..<stop]
-    end = text[stop...]
+    while stop < mine.endIndex, stop.samePosition(in: self) == nil { stop = mine.index(after: stop) }
+    return (self[..<start], self[start..<stop], self[stop...])
   }
 }

@@ -25,6 +25,11 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
   /// Markup with text in it.
   init(stringInterpolation: StringInterpolation) { utf8 = stringInterpolation.utf8 }
 
+  /// The markup of items, one after the other.
+  init<Item>(_ items: some Sequence<Item>, _ markup: (Item) throws -> Markup) rethrows {
+    utf8 = try items.flatMap { try markup($0).utf8 }
+  }
+
   /// Nothing but text.
   init(text: some StringProtocol) {
     utf8 = []

@@ -13,21 +13,8 @@ struct PageEntry: Sendable {
     case open, resolved
   }
 
-  /// A column, and its value in each version.
-  struct Row: Sendable {
-    /// The name.
-    let column: String
-    /// The values, in the order of the versions.
-    let values: [PageValue]
-
-    /// - Parameters:
-    ///   - column: The name.
-    ///   - values: The values, in the order of the versions.
-    init(_ column: String, _ values: [PageValue]) {
-      self.column = column
-      self.values = values
-    }
-  }
+  /// A column, and its values in the order of the versions.
+  typealias Row = (column: String, values: [PageValue])
 
   /// Its number on the page, by which links find it.
   let number: Int64
@@ -38,27 +25,11 @@ struct PageEntry: Sendable {
   /// The row's key.
   let key: String
   /// What else there is to say, a sentence each.
-  let notes: [String]
+  var notes: [String] = []
   /// The columns.
   let rows: [Row]
   /// What can be done about it; nil for nothing.
   var actions: Markup?
-
-  /// - Parameters:
-  ///   - number: Its number on the page.
-  ///   - state: What has happened.
-  ///   - label: What has happened, in words.
-  ///   - key: The row's key.
-  ///   - notes: What else there is to say.
-  ///   - rows: The columns.
-  init(number: Int64, _ state: State, label: String, key: String, notes: [String] = [], rows: [Row]) {
-    self.number = number
-    self.state = state
-    self.label = label
-    self.key = key
-    self.notes = notes
-    self.rows = rows
-  }
 }
 
 extension PageEntry {
@@ -76,7 +47,14 @@ extension PageEntry {
       """
     for note in notes { markup += "<p>\(note)</p>" }
     markup += "</th></tr>\n"
-    for row in rows { markup += row.markup }
+    for row in rows {
+      markup += "<tr><th scope=\"row\">\(row.column)</th>"
+      for place in row.values.indices {
+        let value = row.values[place]
+        markup += "<td>\(value.markup(besides: Self.compared(with: place, in: row.values)))</td>"
+      }
+      markup += "</tr>\n"
+    }
     if let actions { markup += "<tr class=\"actions\"><td colspan=\"\(versions + 1)\">\(actions)</td></tr>\n" }
     markup += "</tbody>\n"
     return markup
@@ -92,18 +70,9 @@ extension PageEntry {
     case .resolved: "✓"
     }
   }
-}
-
-extension PageEntry.Row {
-  fileprivate var markup: Markup {
-    var markup: Markup = "<tr><th scope=\"row\">\(column)</th>"
-    for place in values.indices { markup += "<td>\(values[place].markup(besides: compared(with: place)))</td>" }
-    markup += "</tr>\n"
-    return markup
-  }
 
   /// The text that a version is compared with: the first one, and that the second where there are two only.
-  private func compared(with place: Int) -> PageValue? {
+  private static func compared(with place: Int, in values: [PageValue]) -> PageValue? {
     let other = place == 0 ? (values.count == 2 ? 1 : 0) : 0
     guard other != place, values[place].kind == .text, values[other].kind == .text else { return nil }
     return values[other]
@@ -116,7 +85,7 @@ extension PageValue {
   /// - Parameter other: A text; what is different in this one is marked.
   fileprivate func markup(besides other: PageValue?) -> Markup {
     var markup: Markup = ""
-    if let image { markup += image.markup(isNamed: text == image.description) }
+    if let image { markup += Self.markup(of: image, isNamed: text == image.description) }
     markup += "<span class=\"\(kind.rawValue)\">\(content(besides: other))</span>"
     if let note { markup += " <span class=\"size\">(\(note))</span>" }
     return markup
@@ -125,22 +94,20 @@ extension PageValue {
   private func content(besides other: PageValue?) -> Markup {
     guard kind == .text else { return Markup(text: text) }
     guard let other, let pieces = pieces(besides: other) else { return Markup(lines: text) }
-    var markup: Markup = ""
-    for piece in pieces {
+    return Markup(pieces) { piece in
       let part = Markup(lines: piece.text)
-      markup += piece.isDifferent ? "<mark>\(part)</mark>" : part
+      return piece.isDifferent ? "<mark>\(part)</mark>" : part
     }
-    return markup
   }
 
   /// The text in parts, so that what is different can be marked; nil where that would not help: where nothing is different, or all.
   private func pieces(besides other: PageValue) -> [DifferingWords.Piece]? {
     // What is only shown from somewhere in it on can be compared with nothing that is shown from elsewhere on.
     guard isCutBefore == other.isCutBefore else { return nil }
-    let part = DifferingPart(of: text, and: other.text)
+    let part = text.parts(besides: other.text)
     let middle = DifferingWords(
-      of: part.middle, and: DifferingPart(of: other.text, and: text).middle, areCut: isCutBehind && other.isCutBehind)
-    let ends = [part.beginning, part.end].map { DifferingWords.Piece(text: $0, isDifferent: false) }
+      of: part.middle, and: other.text.parts(besides: text).middle, areCut: isCutBehind && other.isCutBehind)
+    let ends = [part.beginning, part.end].map { (text: $0, isDifferent: false) }
     let pieces = [ends[0]] + middle.pieces + [ends[1]]
     let hasSame = pieces.contains { !$0.isDifferent && $0.text.contains(where: \.isWordCharacter) }
     return hasSame && pieces.contains(where: \.isDifferent) ? pieces : nil
@@ -149,14 +116,14 @@ extension PageValue {
   /// Whether only a part of the text is shown, and what is missing is before or behind it.
   private var isCutBefore: Bool { note != nil && text.hasPrefix("'…") }
   private var isCutBehind: Bool { note != nil && text.hasSuffix("…'") }
-}
 
-extension PageImage {
-  /// - Parameter isNamed: Whether what it is stands beside it.
-  fileprivate func markup(isNamed: Bool) -> Markup {
-    guard let shown else { return "<span class=\"size\">\(description), too large for this page</span><br />" }
+  /// - Parameter isNamed: True if what it is stands beside it.
+  private static func markup(of image: Image, isNamed: Bool) -> Markup {
+    guard let shown = image.shown else {
+      return "<span class=\"size\">\(image.description), too large for this page</span><br />"
+    }
     return """
-      <img alt="\(isNamed ? "" : description)" width="\(shown.width)" height="\(shown.height)" \
+      <img alt="\(isNamed ? "" : image.description)" width="\(shown.width)" height="\(shown.height)" \
       src="data:\(shown.format.mediaType);base64,\(Data(shown.bytes).base64EncodedString())" />
       """
   }
@@ -228,8 +195,7 @@ struct EntryList {
   private var isAtEdge: Bool { count == 0 || count >= Self.unfolded && (count - Self.unfolded) % Self.foldSize == 0 }
 
   private func beginTable() throws {
-    var columns: Markup = ""
-    for version in versions { columns += "<th scope=\"col\">\(version)</th>" }
+    let columns = Markup(versions) { "<th scope=\"col\">\($0)</th>" }
     try page.write(
       """
       <table class="entries"><caption class="unseen">\(table)</caption>

@@ -8,25 +8,8 @@ import Crypto
 
 /// What stands around the contents of a page: its policy, style and script, its heading, what can be searched, and the list of its tables.
 struct PageFrame: Sendable {
-  /// A line of the list of tables.
-  struct Table: Sendable {
-    /// The table.
-    let name: String
-    /// The id of its section; nil where there is none.
-    let id: String?
-    /// The numbers, one for each heading.
-    let counts: [String]
-
-    /// - Parameters:
-    ///   - name: The table.
-    ///   - id: The id of its section.
-    ///   - counts: The numbers, one for each heading.
-    init(_ name: String, id: String?, counts: [String]) {
-      self.name = name
-      self.id = id
-      self.counts = counts
-    }
-  }
+  /// A line of the list of tables: the table, the id of its section, and the numbers, one for each heading.
+  typealias Table = (name: String, id: String, counts: [String])
 
   /// What the page is about: its title and heading.
   let title: String
@@ -35,32 +18,13 @@ struct PageFrame: Sendable {
   /// What the entries are, in the plural.
   let noun: String
   /// The headings of the numbers in the list of tables.
-  let counts: [String]
+  var counts: [String] = []
   /// The list of tables.
-  let tables: [Table]
+  var tables: [Table] = []
   /// What is to be said of tables that are not listed; nil where all are.
-  let rest: String?
+  var rest: String?
   /// What a page of a server has besides; nil for a page that is a file.
   var site: PageSite?
-
-  /// - Parameters:
-  ///   - title: What the page is about.
-  ///   - facts: What is known of it, by name.
-  ///   - noun: What the entries are, in the plural.
-  ///   - counts: The headings of the numbers in the list of tables.
-  ///   - tables: The list of tables.
-  ///   - rest: What is to be said of tables that are not listed.
-  init(
-    title: String, facts: [(name: String, value: String)], noun: String, counts: [String], tables: [Table],
-    rest: String? = nil
-  ) {
-    self.title = title
-    self.facts = facts
-    self.noun = noun
-    self.counts = counts
-    self.tables = tables
-    self.rest = rest
-  }
 
   /// Writes the page.
   ///
@@ -103,7 +67,7 @@ struct PageFrame: Sendable {
     guard site == nil else { return "" }
     return """
       <meta http-equiv="Content-Security-Policy" \
-      content="\(ContentSecurityPolicy.text(style: PageStyle.text, script: PageScript.text))" />
+      content="\(Self.policy(style: PageStyle.text, script: PageScript.text, formAction: "'none'"))" />
 
       """
   }
@@ -149,8 +113,7 @@ struct PageFrame: Sendable {
 
   private var contentsList: Markup {
     guard !tables.isEmpty else { return "" }
-    var headings: Markup = ""
-    for count in counts { headings += "<th scope=\"col\">\(count)</th>" }
+    let headings = Markup(counts) { "<th scope=\"col\">\($0)</th>" }
     var markup: Markup = """
       <nav aria-label="Tables">
       <h2>Tables</h2>
@@ -160,8 +123,7 @@ struct PageFrame: Sendable {
 
       """
     for table in tables {
-      let name: Markup = if let id = table.id { "<a href=\"#\(id)\">\(table.name)</a>" } else { "\(table.name)" }
-      markup += "<tr><th scope=\"row\">\(name)</th>"
+      markup += "<tr><th scope=\"row\"><a href=\"#\(table.id)\">\(table.name)</a></th>"
       for count in table.counts { markup += "<td>\(count)</td>" }
       markup += "</tr>\n"
     }
@@ -172,31 +134,25 @@ struct PageFrame: Sendable {
   }
 }
 
+extension PageFrame {
+  /// What links to the section of a table name.
+  static func sectionID(_ place: Int) -> String { "table-\(place + 1)" }
+
+  /// What is to be said of tables that are not listed; nil where all are.
+  static func rest(of tableCount: Int, _ limits: PageLimits) -> String? {
+    let left = tableCount - limits.tables
+    return left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil
+  }
+
+  /// A number in the list of tables.
+  static func number(_ count: Int) -> String { count == 0 ? "–" : count.grouped }
+}
+
 /// What a page of a server has besides: links to the other pages, what has just happened, and where its script asks
 /// whether anything has changed.
 struct PageSite: Sendable {
-  /// Another page of the server.
-  struct Link: Sendable {
-    /// What it is called.
-    let name: String
-    /// Where it is.
-    let path: String
-    /// Whether it is this page, or what this page belongs to.
-    let isCurrent: Bool
-
-    /// - Parameters:
-    ///   - name: What it is called.
-    ///   - path: Where it is.
-    ///   - isCurrent: Whether it is this page, or what this page belongs to.
-    init(_ name: String, path: String, isCurrent: Bool) {
-      self.name = name
-      self.path = path
-      self.isCurrent = isCurrent
-    }
-  }
-
-  /// The pages.
-  let pages: [Link]
+  /// The pages of the server: what each is called, where it is, and whether this page is it or belongs to it.
+  let pages: [(name: String, path: String, isCurrent: Bool)]
   /// What has just happened; nil for nothing.
   let message: PageMessage?
   /// Where the version of what the page shows is found.
@@ -204,23 +160,14 @@ struct PageSite: Sendable {
   /// The version that the page shows.
   let version: String
 
-  /// - Parameters:
-  ///   - pages: The pages.
-  ///   - message: What has just happened.
-  ///   - statePath: Where the version of what the page shows is found.
-  ///   - version: The version that the page shows.
-  init(pages: [Link], message: PageMessage?, statePath: String, version: String) {
-    self.pages = pages
-    self.message = message
-    self.statePath = statePath
-    self.version = version
-  }
+  /// The policy for the header of the answer: the page may send forms to the server and ask it for its state, too, and stands in no
+  /// other page.
+  static let policy =
+    PageFrame.policy(style: style, script: script, formAction: "'self'")
+    + "; connect-src 'self'; frame-ancestors 'none'"
 
-  /// The policy for the header of the answer.
-  static let policy = ContentSecurityPolicy.served(style: style, script: script)
-
-  static let style = "\(PageStyle.text)\n\(SiteStyle.text)"
-  static let script = "\(PageScript.text)\n\(SiteScript.text)"
+  static let style = "\(PageStyle.text)\n\(PageStyle.siteText)"
+  static let script = "\(PageScript.text)\n\(PageScript.siteText)"
 
   /// What the script finds on the main part of the page.
   var attributes: Markup { " data-state=\"\(statePath)\" data-version=\"\(version)\"" }
@@ -247,13 +194,8 @@ struct PageSite: Sendable {
 
 /// What has come of something that was done on a page of a server.
 struct PageMessage: Sendable {
-  /// How it went.
-  enum Tone: String, Sendable {
-    case good, bad
-  }
-
-  /// How it went.
-  let tone: Tone
+  /// How it went: good or bad.
+  let tone: FileList.Tone
   /// What has happened, a sentence each.
   let lines: [String]
   /// Where more is found; nil for nowhere.
@@ -263,10 +205,19 @@ struct PageMessage: Sendable {
   ///   - tone: How it went.
   ///   - lines: What has happened, a sentence each.
   ///   - link: Where more is found.
-  init(_ tone: Tone, _ lines: [String], link: (name: String, path: String)? = nil) {
+  init(_ tone: FileList.Tone, _ lines: [String], link: (name: String, path: String)? = nil) {
     self.tone = tone
     self.lines = lines
     self.link = link
+  }
+
+  /// What has come of something, or why nothing has.
+  static func telling(_ action: () throws -> PageMessage) -> PageMessage {
+    do {
+      return try action()
+    } catch {
+      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
+    }
   }
 
   var markup: Markup {
@@ -283,29 +234,16 @@ struct PageMessage: Sendable {
 
 /// What a browser may do with a page: show it, run the one script that we have put into it, and nothing else.
 ///
-/// The page has no address of its own, so the policy stands in the page, before everything that it is about. It follows
+/// A page that is a file has no address of its own, so its policy stands in the page, before everything that it is about. It follows
 /// [CSP Level 3](https://www.w3.org/TR/CSP3/): scripts and styles are allowed by the SHA-256 of their bytes, images as bytes in the page.
-enum ContentSecurityPolicy {
-  /// The policy of a page with this style and this script.
+extension PageFrame {
+  /// The policy of a page.
   ///
   /// - Parameters:
   ///   - style: What stands between `<style>` and `</style>`.
   ///   - script: What stands between `<script>` and `</script>`.
-  static func text(style: String, script: String) -> String {
-    policy(style: style, script: script, formAction: "'none'")
-  }
-
-  /// The policy of a page that a server hands out: it may send forms to that server and ask it for its state, too, and
-  /// stands in no other page.
-  ///
-  /// - Parameters:
-  ///   - style: What stands between `<style>` and `</style>`.
-  ///   - script: What stands between `<script>` and `</script>`.
-  static func served(style: String, script: String) -> String {
-    policy(style: style, script: script, formAction: "'self'") + "; connect-src 'self'; frame-ancestors 'none'"
-  }
-
-  private static func policy(style: String, script: String, formAction: String) -> String {
+  ///   - formAction: Where forms may be sent.
+  fileprivate static func policy(style: String, script: String, formAction: String) -> String {
     [
       "default-src 'none'", "script-src '\(source(script))'", "style-src '\(source(style))'", "img-src data:",
       "base-uri 'none'", "form-action \(formAction)", "require-trusted-types-for 'script'", "trusted-types 'none'",

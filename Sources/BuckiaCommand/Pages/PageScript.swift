@@ -161,8 +161,8 @@ enum PageScript {
 }
 
 /// What the pages of a server do besides: they notice when what they show has changed, and keep what is being typed.
-enum SiteScript {
-  static let text = #"""
+extension PageScript {
+  static let siteText = #"""
     /*<![CDATA[*/
     (() => {
       const main = document.querySelector("main");

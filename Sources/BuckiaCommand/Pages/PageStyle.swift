@@ -143,8 +143,8 @@ struct PagePalette: Sendable {
 }
 
 /// How forms and messages look on the pages of a server.
-enum SiteStyle {
-  static let text = #"""
+extension PageStyle {
+  static let siteText = #"""
     /*<![CDATA[*/
     .site { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; padding: 0.75rem 0 0; }
     .site a[aria-current] { color: var(--text); font-weight: 600; text-decoration: none; }

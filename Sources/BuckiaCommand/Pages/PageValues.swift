@@ -14,11 +14,6 @@ struct PageValues {
 
   init(limits: PageLimits) { self.limits = limits }
 
-  /// A value of its own.
-  mutating func value(_ value: ChangesetValue, whole: LongValue? = nil) -> PageValue {
-    shown([(value, whole)])[0]
-  }
-
   /// Versions of one value. Long ones are shown around what differs.
   ///
   /// - Parameters:
@@ -76,17 +71,17 @@ struct PageValues {
   }
 
   /// The image that a blob is; nil where it is none.
-  private mutating func image(in value: ChangesetValue, whole: LongValue?) -> PageImage? {
+  private mutating func image(in value: ChangesetValue, whole: LongValue?) -> PageValue.Image? {
     guard case .blob(let bytes) = value, whole?.shownFrom ?? 0 == 0, let image = EmbeddedImage(bytes) else {
       return nil
     }
     let byteCount = whole?.byteCount ?? bytes.count
     let description = "\(image.format.rawValue) image, \(image.width) × \(image.height), \(ByteCount(byteCount))"
     guard whole == nil, byteCount <= limits.imageBytes, byteCount <= limits.allImageBytes - imageBytes else {
-      return PageImage(description, nil)
+      return (description, nil)
     }
     imageBytes += byteCount
-    return PageImage(description, image)
+    return (description, image)
   }
 }
 
@@ -114,6 +109,9 @@ struct PageValue: Sendable {
     case absent
   }
 
+  /// An image: what it is, for those who cannot see it, and the image itself; nil where it would make the page too large.
+  typealias Image = (description: String, shown: EmbeddedImage?)
+
   /// The kind.
   let kind: Kind
   /// The value for people. Of a text its lines are shown as lines.
@@ -121,7 +119,7 @@ struct PageValue: Sendable {
   /// What is not shown of it: its whole size.
   var note: String?
   /// The image that its bytes are.
-  var image: PageImage?
+  var image: Image?
 
   /// - Parameters:
   ///   - kind: The kind.
@@ -129,22 +127,6 @@ struct PageValue: Sendable {
   init(_ kind: Kind, _ text: String) {
     self.kind = kind
     self.text = text
-  }
-}
-
-/// An image on a page, or why it is not shown.
-struct PageImage: Sendable {
-  /// What it is, for those who cannot see it.
-  let description: String
-  /// The image; nil where it would make the page too large.
-  let shown: EmbeddedImage?
-
-  /// - Parameters:
-  ///   - description: What it is.
-  ///   - shown: The image; nil where it would make the page too large.
-  init(_ description: String, _ shown: EmbeddedImage?) {
-    self.description = description
-    self.shown = shown
   }
 }
 
@@ -180,7 +162,7 @@ struct EmbeddedImage: Equatable, Sendable {
   ///
   /// - Returns: nil where the bytes are no image, do not say how large it is, or where it has too many pixels.
   init?(_ bytes: [UInt8]) {
-    guard let (format, size) = Self.header(of: ImageHeader(bytes)), let size else { return nil }
+    guard let (format, size) = Self.header(of: bytes), let size else { return nil }
     guard size.width > 0, size.height > 0, size.width <= Self.pixelLimit / size.height else { return nil }
     self.format = format
     (width, height) = size
@@ -189,7 +171,7 @@ struct EmbeddedImage: Equatable, Sendable {
 
   private typealias Size = (width: Int, height: Int)
 
-  private static func header(of header: ImageHeader) -> (Format, Size?)? {
+  private static func header(of header: [UInt8]) -> (Format, Size?)? {
     if header.has([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], at: 0) { return (.png, pngSize(header)) }
     if header.has(Array("GIF87a".utf8), at: 0) || header.has(Array("GIF89a".utf8), at: 0) {
       return (.gif, size(header.little(2, at: 6), header.little(2, at: 8)))
@@ -205,13 +187,13 @@ struct EmbeddedImage: Equatable, Sendable {
   }
 
   /// PNG's first chunk, see [its specification](https://www.w3.org/TR/png-3/#11IHDR).
-  private static func pngSize(_ header: ImageHeader) -> Size? {
+  private static func pngSize(_ header: [UInt8]) -> Size? {
     guard header.has(Array("IHDR".utf8), at: 12) else { return nil }
     return size(header.big(4, at: 16), header.big(4, at: 20))
   }
 
   /// The frame header of a JPEG, behind any number of other segments.
-  private static func jpegSize(_ header: ImageHeader) -> Size? {
+  private static func jpegSize(_ header: [UInt8]) -> Size? {
     var place = 2
     while let start = header.big(1, at: place), start == 0xFF, let marker = header.big(1, at: place + 1) {
       switch marker {
@@ -228,7 +210,7 @@ struct EmbeddedImage: Equatable, Sendable {
   }
 
   /// The first chunk of a WebP file, which is of one of three kinds; see [RFC 9649](https://www.rfc-editor.org/rfc/rfc9649).
-  private static func webpSize(_ header: ImageHeader) -> Size? {
+  private static func webpSize(_ header: [UInt8]) -> Size? {
     if header.has(Array("VP8 ".utf8), at: 12), header.has([0x9D, 0x01, 0x2A], at: 23) {
       return size(header.little(2, at: 26).map { $0 & 0x3FFF }, header.little(2, at: 28).map { $0 & 0x3FFF })
     }
@@ -244,22 +226,18 @@ struct EmbeddedImage: Equatable, Sendable {
 }
 
 /// The numbers in the first bytes of a file; nil where it ends before them.
-private struct ImageHeader {
-  private let bytes: [UInt8]
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  func has(_ expected: [UInt8], at place: Int) -> Bool {
-    place + expected.count <= bytes.count && bytes[place..<place + expected.count].elementsEqual(expected)
+extension [UInt8] {
+  fileprivate func has(_ expected: [UInt8], at place: Int) -> Bool {
+    place + expected.count <= count && self[place..<place + expected.count].elementsEqual(expected)
   }
 
-  func big(_ count: Int, at place: Int) -> Int? {
-    guard place + count <= bytes.count else { return nil }
-    return bytes[place..<place + count].reduce(0) { $0 << 8 | Int($1) }
+  fileprivate func big(_ length: Int, at place: Int) -> Int? {
+    guard place + length <= count else { return nil }
+    return self[place..<place + length].reduce(0) { $0 << 8 | Int($1) }
   }
 
-  func little(_ count: Int, at place: Int) -> Int? {
-    guard place + count <= bytes.count else { return nil }
-    return bytes[place..<place + count].reversed().reduce(0) { $0 << 8 | Int($1) }
+  fileprivate func little(_ length: Int, at place: Int) -> Int? {
+    guard place + length <= count else { return nil }
+    return self[place..<place + length].reversed().reduce(0) { $0 << 8 | Int($1) }
   }
 }

@@ -1,42 +1,39 @@
 import Buckia
 
 /// Decides conflicts as a form says.
-struct ConflictActions {
-  let database: ServedDatabase
-  let addresses: SiteAddresses
-
+extension ServedDatabase {
   /// Decides one conflict.
   ///
   /// - Returns: What has come of it. Where somebody else has decided it since the page was made, nothing.
   func resolve(_ number: Int64, _ form: FormFields) -> PageMessage {
-    telling {
+    .telling {
       let answer = try answer(in: form, to: number)
       var options = ResolveOptions(
-        decidedBy: database.decidedBy, isForced: form["force"] != nil,
+        decidedBy: decidedBy, isForced: form["force"] != nil,
         remembers: form["remember"] != nil && answer.isVersion)
       guard let seen = form["seen"].flatMap({ Int64($0) }) else {
         throw ValueForm.Refusal(description: "The form does not say what its page showed; load the page again.")
       }
       options.seenResolutions[number] = seen
-      return try database.manager.resolve([number], taking: answer, options: options)
-        .message(remembers: options.remembers, addresses)
+      return try manager.resolve([number], taking: answer, options: options)
+        .message(remembers: options.remembers, on: self)
     }
   }
 
   /// Decides all open conflicts of a list.
   func resolveAll(_ query: ConflictQuery, _ form: FormFields) -> PageMessage {
-    telling {
+    .telling {
       guard form["sure"] != nil else {
         throw ValueForm.Refusal(description: "To decide all of them, tick the box that says so.")
       }
       guard let version = form["take"].flatMap({ ConflictVersion(rawValue: $0) }),
         let newest = form["newest"].flatMap({ Int64($0) })
-      else { throw ValueForm.Refusal(description: "The form does not say what to do; load the page again.") }
+      else { throw ValueForm.Refusal.unclear }
       var filter = query.with { $0.includesDecided = false }.filter
       filter.numbers = .min...newest
-      let options = ResolveOptions(decidedBy: database.decidedBy, remembers: form["remember"] != nil)
-      return try database.manager.resolve(matching: filter, taking: .version(version), options: options)
-        .message(remembers: options.remembers, addresses)
+      let options = ResolveOptions(decidedBy: decidedBy, remembers: form["remember"] != nil)
+      return try manager.resolve(matching: filter, taking: .version(version), options: options)
+        .message(remembers: options.remembers, on: self)
     }
   }
 
@@ -45,23 +42,14 @@ struct ConflictActions {
     let answers: [String: ConflictAnswer] = ["both": .both, "same": .same, "delete": .deletion]
     if let answer = form["take"].flatMap({ answers[$0] }) { return answer }
     guard form["take"] == "values" else {
-      throw ValueForm.Refusal(description: "The form does not say what to do; load the page again.")
+      throw ValueForm.Refusal.unclear
     }
     var filter = ConflictFilter()
     filter.numbers = number...number
-    guard let record = try database.manager.conflicts(matching: filter).first else {
+    guard let record = try manager.conflicts(matching: filter).first else {
       throw BuckiaError(.noSuchConflict, "there is no conflict with the number \(number)")
     }
     return .values(try ValueForm.values(in: form, of: record))
-  }
-
-  /// What has come of something, or why nothing has.
-  private func telling(_ action: () throws -> PageMessage) -> PageMessage {
-    do {
-      return try action()
-    } catch {
-      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
-    }
   }
 }
 
@@ -75,8 +63,8 @@ extension ResolveReport {
   ///
   /// - Parameters:
   ///   - remembers: Whether the answers were to be kept as rules.
-  ///   - addresses: Where the conflicts are.
-  func message(remembers: Bool, _ addresses: SiteAddresses) -> PageMessage {
+  ///   - database: Where the conflicts are.
+  func message(remembers: Bool, on database: ServedDatabase) -> PageMessage {
     let style = Style(isColored: false, width: .max)
     var lines = conflicts.count == 1 ? conflicts.flatMap(Self.lines) : [summary]
     if conflicts.count > 1 {
@@ -90,7 +78,7 @@ extension ResolveReport {
     lines += warnings.prefix(Self.limit).map { "Note: \($0.shown)" }
     let isGood = refused.isEmpty && !conflicts.isEmpty
     let link = (conflicts.count == 1 ? conflicts.first : refused.first).map { conflict in
-      (name: "See #\(conflict.id)", path: addresses.address("conflicts/\(conflict.id)"))
+      (name: "See #\(conflict.id)", path: database.address("conflicts/\(conflict.id)"))
     }
     return PageMessage(isGood ? .good : .bad, lines, link: link)
   }

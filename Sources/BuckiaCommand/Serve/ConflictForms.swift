@@ -3,7 +3,7 @@ import BuckiaBytes
 
 /// What can be done about a conflict, as forms.
 struct ConflictForms {
-  let addresses: SiteAddresses
+  let database: ServedDatabase
   /// Where the page is that the browser comes back to.
   let query: ConflictQuery
 
@@ -11,7 +11,7 @@ struct ConflictForms {
   func short(_ record: ConflictRecord) -> Markup {
     """
     \(choice(record, isForcing: false))
-    <p><a href="\(addresses.address("conflicts/\(record.id)"))">Other values for #\(record.id)</a></p>
+    <p><a href="\(database.address("conflicts/\(record.id)"))">Other values for #\(record.id)</a></p>
     """
   }
 
@@ -19,8 +19,7 @@ struct ConflictForms {
   func whole(_ record: ConflictRecord) -> Markup {
     let columns = ValueForm.columns(of: record)
     guard !columns.isEmpty else { return choice(record, isForcing: true) }
-    var rows: Markup = ""
-    for column in columns { rows += ValueForm.row(column, of: record) }
+    let rows = Markup(columns) { ValueForm.row($0, of: record) }
     return """
       \(choice(record, isForcing: true))
       <form method="post" action="\(address(of: record))">
@@ -36,7 +35,7 @@ struct ConflictForms {
   }
 
   private func address(of record: ConflictRecord) -> String {
-    addresses.address("conflicts/\(record.id)", query.fields)
+    database.address("conflicts/\(record.id)", query.fields)
   }
 
   private func choice(_ record: ConflictRecord, isForcing: Bool) -> Markup {
@@ -60,11 +59,9 @@ struct ConflictForms {
     if record.kind == .conflict, record.base == nil { buttons.append(("both", "Keep both")) }
     if record.kind == .constraint, !record.others.isEmpty { buttons.append(("same", "These two are the same")) }
     if record.local != nil || record.kind == .foreignKey { buttons.append(("delete", "Delete the row")) }
-    var markup: Markup = ""
-    for button in buttons {
-      markup += "<button type=\"submit\" name=\"take\" value=\"\(button.value)\">\(button.label)\(place)</button>\n"
+    return Markup(buttons) { button in
+      "<button type=\"submit\" name=\"take\" value=\"\(button.value)\">\(button.label)\(place)</button>\n"
     }
-    return markup
   }
 
   private static let forcing: Markup = """
@@ -78,7 +75,7 @@ struct ConflictForms {
   ///   - count: How many these are.
   ///   - newest: The number of the newest of them: those that come meanwhile stay open.
   func all(_ count: Int, upTo newest: Int64) -> Markup {
-    let address = addresses.address("conflicts", query.with { _ in }.fields)
+    let address = database.address("conflicts", query.with { _ in }.fields)
     return """
       <section aria-labelledby="all">
       <h2 id="all">Decide all of them</h2>
@@ -106,10 +103,7 @@ extension ConflictRecord {
 /// Columns have numbers in it, and not their names: those can be anything, and the record keeps their order.
 enum ValueForm {
   /// A column that can get another value.
-  struct Column {
-    let place: Int
-    let name: String
-  }
+  typealias Column = (place: Int, name: String)
 
   /// What a column gets.
   private enum Choice: String, CaseIterable {
@@ -134,12 +128,17 @@ enum ValueForm {
   private static let rowLimit = 8
 
   /// Why a form is no answer.
-  struct Refusal: Error, CustomStringConvertible { let description: String }
+  struct Refusal: Error, CustomStringConvertible {
+    let description: String
+
+    /// What was chosen is missing in the form.
+    static let unclear = Refusal(description: "The form does not say what to do; load the page again.")
+  }
 
   /// The columns of a record but for its key, which stays.
   static func columns(of record: ConflictRecord) -> [Column] {
     record.columns.enumerated().filter { column in !record.key.contains { $0.column == column.element } }
-      .map { Column(place: $0.offset, name: $0.element) }
+      .map { ($0.offset, $0.element) }
   }
 
   // MARK: Asking

@@ -3,7 +3,6 @@ import Buckia
 /// A page of conflicts, with what can be done about them.
 struct ConflictListing {
   let database: ServedDatabase
-  let addresses: SiteAddresses
   let site: PageSite
   let query: ConflictQuery
 
@@ -13,14 +12,14 @@ struct ConflictListing {
   func write(on page: PageWriter) throws {
     let filter = query.filter
     let found = try manager.conflictCounts(matching: filter)
-    let total = found.reduce(0) { $0 + $1.count }
+    let total = found.total
     var first: Int64?
     try manager.forEachConflict(matching: filter, newest: ServedDatabase.conflictsOnPage) { first = first ?? $0.id }
     var limits = database.limits
     limits.entries = ServedDatabase.conflictsOnPage
     let listing = ConflictsPage(
       of: manager, name: database.name, filter: filter, found: found, limits: limits, on: page)
-    let forms = ConflictForms(addresses: addresses, query: query)
+    let forms = ConflictForms(database: database, query: query)
     let isReadOnly = database.isReadOnly
     var end = pages(from: first, total)
     end += try all(forms)
@@ -69,15 +68,12 @@ struct ConflictListing {
   private static let tableLimit = 100
 
   private static func line(_ links: [Markup]) -> Markup {
-    var markup: Markup = "<p class=\"choices\">"
-    for link in links { markup += "\(link) " }
-    markup += "</p>\n"
-    return markup
+    "<p class=\"choices\">\(Markup(links) { "\($0) " })</p>\n"
   }
 
   private func link(_ name: String, _ query: ConflictQuery, isCurrent: Bool) -> Markup {
     let current: Markup = isCurrent ? " aria-current=\"true\"" : ""
-    return "<a href=\"\(addresses.address("conflicts", query.fields))\"\(current)>\(name)</a>"
+    return "<a href=\"\(database.address("conflicts", query.fields))\"\(current)>\(name)</a>"
   }
 
   // MARK: Behind the conflicts
@@ -97,7 +93,7 @@ struct ConflictListing {
   private func all(_ forms: ConflictForms) throws -> Markup {
     guard !database.isReadOnly, !query.includesDecided else { return "" }
     let filter = query.with { _ in }.filter
-    let count = try manager.conflictCounts(matching: filter).reduce(0) { $0 + $1.count }
+    let count = try manager.conflictCounts(matching: filter).total
     guard count > 1 else { return "" }
     var newest: Int64?
     try manager.forEachConflict(matching: filter, newest: 1) { newest = $0.id }
@@ -105,37 +101,29 @@ struct ConflictListing {
   }
 }
 
-/// The page of one conflict, with all that can be answered, and how it was decided before.
-struct ConflictEntry {
-  let database: ServedDatabase
-  let addresses: SiteAddresses
-  let site: PageSite
-  let number: Int64
-
-  /// Writes the page.
+extension ServedDatabase {
+  /// Writes the page of one conflict, with all that can be answered, and how it was decided before.
   ///
   /// - Throws: `BuckiaError` with `noSuchConflict`.
-  func write(on page: PageWriter) throws {
+  func writeConflict(_ number: Int64, _ site: PageSite, on page: PageWriter) throws {
     var filter = ConflictFilter()
     filter.numbers = number...number
-    let found = try database.manager.conflictCounts(matching: filter)
+    let found = try manager.conflictCounts(matching: filter)
     guard !found.isEmpty else {
       throw BuckiaError(.noSuchConflict, "there is no conflict with the number \(number)")
     }
-    var limits = database.limits
+    var limits = limits
     limits.entries = 1
-    let listing = ConflictsPage(
-      of: database.manager, name: database.name, filter: filter, found: found, limits: limits, on: page)
-    let forms = ConflictForms(addresses: addresses, query: ConflictQuery())
-    let isReadOnly = database.isReadOnly
+    let listing = ConflictsPage(of: manager, name: name, filter: filter, found: found, limits: limits, on: page)
+    let forms = ConflictForms(database: self, query: ConflictQuery())
     listing.service = ConflictsPage.Service(
-      site: site, actions: { isReadOnly ? nil : forms.whole($0) }, introduction: "", end: try history())
+      site: site, actions: { isReadOnly ? nil : forms.whole($0) }, introduction: "", end: try history(of: number))
     _ = try listing.write()
   }
 
   /// How it was decided before, each time.
-  private func history() throws -> Markup {
-    let resolutions = try database.manager.resolutions(of: number)
+  private func history(of number: Int64) throws -> Markup {
+    let resolutions = try manager.resolutions(of: number)
     guard !resolutions.isEmpty else { return "" }
     var markup: Markup = "<section aria-labelledby=\"history\">\n<h2 id=\"history\">How it was decided</h2>\n"
     for resolution in resolutions {

@@ -11,7 +11,6 @@ import BuckiaFormat
 /// The page of the inbound folders: what lies in them, how each file has fared so far, and what can be done about it.
 struct InboxPage {
   let database: ServedDatabase
-  let addresses: SiteAddresses
   let site: PageSite
 
   /// Writes the page.
@@ -20,8 +19,7 @@ struct InboxPage {
     let shown = listings.flatMap { $0.prefix(ServedDatabase.filesOnPage) }
     let entries = try database.manager.lastLogEntries(ofFiles: shown.map { ($0.name, $0.id) })
     var frame = PageFrame(
-      title: "Inbound folders of \(database.name)", facts: [("database", database.name)], noun: "files", counts: [],
-      tables: [])
+      title: "Inbound folders of \(database.name)", facts: [("database", database.name)], noun: "files")
     frame.site = site
     try frame.write(on: page) {
       if database.folders.isEmpty {
@@ -51,7 +49,7 @@ struct InboxPage {
 
   private func formForAll(of place: Int, named name: String) -> Markup {
     """
-    <form method="post" action="\(addresses.address("inbox", [("folder", "\(place)")]))">
+    <form method="post" action="\(database.address("inbox", [("folder", "\(place)")]))">
     <button type="submit" name="do" value="apply">Apply everything in \(name)</button>
     <button type="submit" name="do" value="try">Dry run of everything in \(name)</button>
     </form>
@@ -76,12 +74,12 @@ struct InboxPage {
     var actions: Markup = ""
     if !file.isAnswer {
       actions += """
-        <p><a href="\(addresses.address("file", fields))">Look at its changes\
+        <p><a href="\(database.address("file", fields))">Look at its changes\
         <span class="unseen">: \(file.name)</span></a></p>
 
         """
     }
-    if !database.isReadOnly { actions += Self.form(addresses.address("inbox", fields), file) }
+    if !database.isReadOnly { actions += Self.form(database.address("inbox", fields), file) }
     line.actions = actions
     return line
   }
@@ -169,18 +167,7 @@ struct InboundFolder: Sendable {
 }
 
 /// Settles files of the inbound folders as a form says.
-struct InboxActions {
-  let database: ServedDatabase
-  let addresses: SiteAddresses
-
-  /// What can be done about a file, or a folder.
-  private enum Action: String {
-    case apply
-    /// It is only said what would happen.
-    case tryOnly = "try"
-    case setAside = "set-aside"
-  }
-
+extension ServedDatabase {
   /// Settles a file, or a folder.
   ///
   /// - Parameters:
@@ -188,20 +175,21 @@ struct InboxActions {
   ///   - name: The file's name; nil for all that are in the folder.
   ///   - action: What to do.
   /// - Returns: What has come of it.
-  func act(_ folder: InboundFolder?, _ name: String?, _ action: String?) -> PageMessage {
-    guard let folder, let action = action.flatMap({ Action(rawValue: $0) }) else {
-      return PageMessage(.bad, ["The form does not say what to do; load the page again."])
+  func settle(_ folder: InboundFolder?, _ name: String?, _ action: String?) -> PageMessage {
+    // With `try` it is only said what would happen.
+    guard let folder, let action, ["apply", "try", "set-aside"].contains(action) else {
+      return PageMessage(.bad, [ValueForm.Refusal.unclear.description])
     }
     guard let name else {
-      return action == .setAside
+      return action == "set-aside"
         ? PageMessage(.bad, ["Only single files can be set aside."])
-        : apply(folder.path, isDryRun: action == .tryOnly)
+        : apply(folder.path, isDryRun: action == "try")
     }
     guard let file = folder.file(named: name) else {
       return PageMessage(.bad, ["\(name) is not in \(folder.path) any more. Nothing was changed."])
     }
     // A file that is named by itself stays where it is: its folder may be an outbox.
-    guard action == .setAside else { return apply(file.path, isDryRun: action == .tryOnly) }
+    guard action == "set-aside" else { return apply(file.path, isDryRun: action == "try") }
     do {
       let target = try folder.setAside(file)
       return PageMessage(.good, ["\(file.name) was set aside: it is \(target) now, and not applied with the folder."])
@@ -211,15 +199,14 @@ struct InboxActions {
   }
 
   private func apply(_ path: String, isDryRun: Bool) -> PageMessage {
-    var options = database.options
+    var options = options
     options.isDryRun = isDryRun
-    do {
-      return try database.manager.processInboundChanges([path], options: options)
-        .message(failure: nil, addresses)
-    } catch let interruption as ApplyInterruption {
-      return interruption.report.message(failure: ErrorReport(interruption.cause), addresses)
-    } catch {
-      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
+    return .telling {
+      do {
+        return try manager.processInboundChanges([path], options: options).message(failure: nil, on: self)
+      } catch let interruption as ApplyInterruption {
+        return interruption.report.message(failure: ErrorReport(interruption.cause), on: self)
+      }
     }
   }
 }
@@ -229,8 +216,8 @@ extension ApplyReport {
   ///
   /// - Parameters:
   ///   - failure: What stopped the work, if anything did.
-  ///   - addresses: Where the conflicts are.
-  func message(failure: ErrorReport?, _ addresses: SiteAddresses) -> PageMessage {
+  ///   - database: Where the conflicts are.
+  func message(failure: ErrorReport?, on database: ServedDatabase) -> PageMessage {
     var lines: [String] = []
     if isDryRun { lines.append("This was a dry run: nothing was changed.") }
     if diffs.isEmpty, answers.isEmpty { lines.append("There is nothing to apply.") }
@@ -253,7 +240,7 @@ extension ApplyReport {
     let conflicts = diffs.reduce(0) { $0 + $1.conflicts }
     let link =
       conflicts > 0 && !isDryRun
-      ? (name: "Look at the conflicts", path: addresses.address("conflicts")) : nil
+      ? (name: "Look at the conflicts", path: database.address("conflicts")) : nil
     return PageMessage(status(failure: failure, failsOnConflict: false) == .done ? .good : .bad, lines, link: link)
   }
 

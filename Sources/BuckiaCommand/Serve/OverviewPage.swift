@@ -3,7 +3,6 @@ import Buckia
 /// The first page: where the database stands, what waits for a person, and what has arrived.
 struct OverviewPage {
   let database: ServedDatabase
-  let addresses: SiteAddresses
   let site: PageSite
 
   /// Writes the page.
@@ -12,7 +11,7 @@ struct OverviewPage {
     let (entries, total) = try database.manager.log(newest: ServedDatabase.entriesOnPage)
     let listings = try database.folders.map { try $0.files() }
     var frame = PageFrame(
-      title: "Where \(database.name) stands", facts: facts(of: status), noun: "files", counts: [], tables: [])
+      title: "Where \(database.name) stands", facts: facts(of: status), noun: "files")
     frame.site = site
     try frame.write(on: page) {
       try page.write(next(status, listings))
@@ -41,13 +40,13 @@ struct OverviewPage {
     var steps: Markup = ""
     if status.openConflicts > 0 {
       steps += """
-        <p><a href="\(addresses.address("conflicts"))">Decide \(status.openConflicts.counted("open conflict"))</a></p>
+        <p><a href="\(database.address("conflicts"))">Decide \(status.openConflicts.counted("open conflict"))</a></p>
 
         """
     }
     for (place, files) in listings.enumerated() where !files.isEmpty {
       steps += """
-        <p><a href="\(addresses.address("inbox"))#folder-\(place)">Look at \(files.count.counted("file")) \
+        <p><a href="\(database.address("inbox"))#folder-\(place)">Look at \(files.count.counted("file")) \
         in \(database.folders[place].path)</a></p>
 
         """
@@ -69,56 +68,53 @@ struct OverviewPage {
   // MARK: Tables
 
   private func writeShares(_ shares: [ShareState], on page: PageWriter) throws {
-    guard !shares.isEmpty else { return }
-    try page.write(
+    try write(
+      shares, "shares", "You share", "What is shared with whom", ["With", "What", "Sent", "Applied there"],
+      "more share",
+      on: page
+    ) { share in
       """
-      <section aria-labelledby="shares">
-      <h2 id="shares">You share</h2>
-      <table class="files"><caption class="unseen">What is shared with whom</caption>
-      <thead><tr><th scope="col">With</th><th scope="col">What</th><th scope="col">Sent</th>\
-      <th scope="col">Applied there</th></tr></thead>
-      <tbody>
+      <tr><th scope="row">\(share.recipients.joined(separator: ", "))</th><td data-name="What">\(share.subject)</td>\
+      <td data-name="Sent">\(share.sequence.grouped)</td><td data-name="Applied there">\(share.progress)</td></tr>
 
-      """)
-    for share in shares.prefix(Self.streamLimit) {
-      try page.write(
-        """
-        <tr><th scope="row">\(share.recipients.joined(separator: ", "))</th><td data-name="What">\(share.subject)</td>\
-        <td data-name="Sent">\(share.sequence.grouped)</td><td data-name="Applied there">\(share.progress)</td></tr>
-
-        """)
+      """
     }
-    try page.write("</tbody></table>\n")
-    let left = shares.count - Self.streamLimit
-    if left > 0 { try page.write("<p class=\"rest\">\(left.counted("more share"))</p>\n") }
-    try page.write("</section>\n")
   }
 
   private func writeStreams(_ streams: [StreamState], on page: PageWriter) throws {
-    guard !streams.isEmpty else { return }
-    try page.write(
-      """
-      <section aria-labelledby="streams">
-      <h2 id="streams">Others share with you</h2>
-      <table class="files"><caption class="unseen">Streams of diff files</caption>
-      <thead><tr><th scope="col">Sender</th><th scope="col">What</th><th scope="col">Received</th>\
-      <th scope="col">Newest made</th><th scope="col">Remark</th></tr></thead>
-      <tbody>
-
-      """)
-    for stream in streams.prefix(Self.streamLimit) {
+    try write(
+      streams, "streams", "Others share with you", "Streams of diff files",
+      ["Sender", "What", "Received", "Newest made", "Remark"], "more stream", on: page
+    ) { stream in
       let age = stream.age.map { "\(Age(seconds: $0)) ago" } ?? "–"
-      try page.write(
-        """
+      return """
         <tr><th scope="row">\(stream.sender)</th><td data-name="What">\(stream.tables.summary)</td>\
         <td data-name="Received">\(stream.sequence.grouped)</td><td data-name="Newest made">\(age)</td>\
         <td>\(stream.remark)</td></tr>
 
-        """)
+        """
     }
+  }
+
+  /// Writes a section with a table; nothing where it would be empty.
+  private func write<Item>(
+    _ items: [Item], _ id: String, _ title: String, _ caption: String, _ columns: [String], _ noun: String,
+    on page: PageWriter, row: (Item) -> Markup
+  ) throws {
+    guard !items.isEmpty else { return }
+    try page.write(
+      """
+      <section aria-labelledby="\(id)">
+      <h2 id="\(id)">\(title)</h2>
+      <table class="files"><caption class="unseen">\(caption)</caption>
+      <thead><tr>\(Markup(columns) { "<th scope=\"col\">\($0)</th>" })</tr></thead>
+      <tbody>
+
+      """)
+    for item in items.prefix(Self.streamLimit) { try page.write(row(item)) }
     try page.write("</tbody></table>\n")
-    let left = streams.count - Self.streamLimit
-    if left > 0 { try page.write("<p class=\"rest\">\(left.counted("more stream"))</p>\n") }
+    let left = items.count - Self.streamLimit
+    if left > 0 { try page.write("<p class=\"rest\">\(left.counted(noun))</p>\n") }
     try page.write("</section>\n")
   }
 
@@ -143,7 +139,7 @@ struct OverviewPage {
     var found: [KSUID: String] = [:]
     for (place, files) in listings.enumerated() {
       for file in files where !file.isAnswer {
-        found[file.id] = addresses.address("file", [("folder", "\(place)"), ("name", file.name)])
+        found[file.id] = database.address("file", [("folder", "\(place)"), ("name", file.name)])
       }
     }
     return found
@@ -153,7 +149,7 @@ struct OverviewPage {
     let name = entry.id?.description ?? entry.file
     var conflicts: Markup = "–"
     if entry.conflicts > 0 {
-      let address = addresses.address(
+      let address = database.address(
         "conflicts", [("diff", entry.id?.description ?? entry.digest), ("state", "all")])
       conflicts = "<a href=\"\(address)\">\(entry.conflicts.counted("conflict"))</a>"
     }
@@ -170,7 +166,7 @@ struct OverviewPage {
     }
     if !database.isReadOnly, entry.state == .applied, entry.reason == nil {
       actions += """
-        <form method="post" action="\(addresses.address("undo", [("diff", entry.id?.description ?? entry.digest)]))">
+        <form method="post" action="\(database.address("undo", [("diff", entry.id?.description ?? entry.digest)]))">
         <button type="submit">Undo it<span class="unseen"> \(name)</span></button>
         </form>
 
@@ -241,8 +237,7 @@ struct FileList {
 
       """)
     if !lines.isEmpty {
-      var headings: Markup = ""
-      for column in columns { headings += "<th scope=\"col\">\(column)</th>" }
+      let headings = Markup(columns) { "<th scope=\"col\">\($0)</th>" }
       try page.write(
         """
         <table class="files"><caption class="unseen">\(title)</caption>
@@ -264,8 +259,7 @@ struct FileList {
       """
     for (cell, column) in zip(line.cells, columns) { markup += "<td data-name=\"\(column)\">\(cell)</td>" }
     markup += "</tr>\n"
-    var rest: Markup = ""
-    for note in line.notes { rest += "<p>\(note)</p>\n" }
+    var rest = Markup(line.notes) { "<p>\($0)</p>\n" }
     if let actions = line.actions { rest += actions }
     if !rest.utf8.isEmpty {
       markup += "<tr class=\"actions\"><td colspan=\"\(columns.count + 1)\">\(rest)</td></tr>\n"

@@ -60,9 +60,8 @@ struct ServeVerb: Verb {
     // What cannot be shown at all is told here, and not in the browser.
     _ = try database.manager.status()
     for folder in database.folders { _ = try folder.files() }
-    let token = PageToken()
-    let routes = SiteRoutes(database, SiteAddresses(token))
-    let server = try PageServer(port: port, token: token) { routes.answer($0) }
+    let routes = SiteRoutes(database)
+    let server = try PageServer(port: port, token: database.token) { routes.answer($0) }
     if console.isJSON {
       try console.document(["version": 1, "url": .string(server.address), "port": .number(server.port)])
     } else {
@@ -104,6 +103,18 @@ struct ServedDatabase: Sendable {
   let isReadOnly: Bool
   /// How much is drawn on a page.
   let limits: PageLimits
+  /// What the addresses of the pages begin with.
+  let token = PageToken()
+
+  /// The address of a page.
+  ///
+  /// - Parameters:
+  ///   - path: What stands behind the token.
+  ///   - fields: The query.
+  func address(_ path: String = "", _ fields: [(name: String, value: String)] = []) -> String {
+    let page = "/\(token.text)/\(path)"
+    return fields.isEmpty ? page : "\(page)?\(FormFields(fields).encoded)"
+  }
 
   /// How many conflicts are on a page.
   static let conflictsOnPage = 50

@@ -1,19 +1,19 @@
 import Buckia
 import BuckiaBytes
-import Dispatch
+import NIOConcurrencyHelpers
 
 /// Which page or action an address stands for.
 struct SiteRoutes: Sendable {
-  let database: ServedDatabase
-  let addresses: SiteAddresses
-  private let version: SiteVersion
-  private let messages = SiteMessages()
+  private let database: ServedDatabase
+  /// The files of the database when it was read last, and a hash of what its ledger said then.
+  private let seen = NIOLockedValueBox<(files: [FileIdentity?], ledger: Int)>(([], 0))
+  /// What has come of what was done, by number: it is told on the page that the browser is sent on to, whose address has the number.
+  private let messages = NIOLockedValueBox<(newest: Int, kept: [Int: PageMessage])>((0, [:]))
 
-  init(_ database: ServedDatabase, _ addresses: SiteAddresses) {
-    self.database = database
-    self.addresses = addresses
-    version = SiteVersion(of: database)
-  }
+  /// How many messages are kept: a browser asks for one at once.
+  private static let messageLimit = 100
+
+  init(_ database: ServedDatabase) { self.database = database }
 
   /// Answers a request.
   func answer(_ request: PageRequest) -> PageResponse {
@@ -33,21 +33,21 @@ struct SiteRoutes: Sendable {
     let site = try site(for: request)
     switch request.path {
     case []:
-      return try page { try OverviewPage(database: database, addresses: addresses, site: site).write(on: $0) }
+      return try page { try OverviewPage(database: database, site: site).write(on: $0) }
     case ["inbox"]:
-      return try page { try InboxPage(database: database, addresses: addresses, site: site).write(on: $0) }
+      return try page { try InboxPage(database: database, site: site).write(on: $0) }
     case ["file"]:
       guard let (file, address) = file(in: request) else { return notFound }
       return try page { try showChanges(in: file, address, site, on: $0) }
     case ["conflicts"]:
       guard let query = ConflictQuery(request.query) else { return notFound }
       return try page {
-        try ConflictListing(database: database, addresses: addresses, site: site, query: query).write(on: $0)
+        try ConflictListing(database: database, site: site, query: query).write(on: $0)
       }
     default:
       guard let number = conflict(in: request) else { return notFound }
       return try page {
-        try ConflictEntry(database: database, addresses: addresses, site: site, number: number).write(on: $0)
+        try database.writeConflict(number, site, on: $0)
       }
     }
   }
@@ -75,7 +75,7 @@ struct SiteRoutes: Sendable {
       return nil
     }
     let fields = [(name: "folder", value: request.query["folder"] ?? ""), (name: "name", value: file.name)]
-    return (file, addresses.address("inbox", fields))
+    return (file, database.address("inbox", fields))
   }
 
   private func folder(in request: PageRequest) -> InboundFolder? {
@@ -94,7 +94,9 @@ struct SiteRoutes: Sendable {
   }
 
   private func site(for request: PageRequest) throws -> PageSite {
-    site(at: request.path.first, message: messages.message(request.query["told"]), version: try version.current())
+    let number = request.query["told"].flatMap { Int($0) }
+    let message = number.flatMap { number in messages.withLockedValue { $0.kept[number] } }
+    return site(at: request.path.first, message: message, version: try version())
   }
 
   private func site(at part: String?, message: PageMessage?, version: String) -> PageSite {
@@ -102,8 +104,8 @@ struct SiteRoutes: Sendable {
     return PageSite(
       pages: links.map { name, path in
         let isCurrent = path == part || path == "inbox" && part == "file"
-        return PageSite.Link(name, path: addresses.address(path ?? ""), isCurrent: isCurrent)
-      }, message: message, statePath: addresses.state, version: version)
+        return (name, database.address(path ?? ""), isCurrent)
+      }, message: message, statePath: database.address("state"), version: version)
   }
 
   // MARK: What is not there, or fails
@@ -116,7 +118,7 @@ struct SiteRoutes: Sendable {
   private func failure(_ report: ErrorReport, _ status: PageResponse.Status) -> PageResponse {
     var frame = PageFrame(
       title: status == .notFound ? "Not there" : "This did not work", facts: [("database", database.name)],
-      noun: "files", counts: [], tables: [])
+      noun: "files")
     frame.site = site(at: "", message: PageMessage(.bad, [report.message]), version: "")
     do {
       return try page(report.status == .busy ? .unavailable : status) { page in
@@ -130,7 +132,7 @@ struct SiteRoutes: Sendable {
   /// The version of everything, which the script of each page asks for.
   private func state(_ request: PageRequest) -> PageResponse {
     do {
-      let version = try version.current()
+      let version = try self.version()
       let tag = "\"\(version)\""
       guard request.knownVersion != tag else { return PageResponse(.notModified, headers: [("ETag", tag)]) }
       return PageResponse(.ok, headers: [("ETag", tag)], body: Array(version.utf8))
@@ -150,19 +152,16 @@ struct SiteRoutes: Sendable {
     }
     switch request.path {
     case ["inbox"]:
-      let message = InboxActions(database: database, addresses: addresses).act(
-        folder(in: request), request.query["name"], request.form["do"])
-      return tell(message, at: "inbox")
+      return tell(database.settle(folder(in: request), request.query["name"], request.form["do"]), at: "inbox")
     case ["undo"]:
       guard let diff = request.query["diff"] else { return notFound }
       return tell(undo(diff), at: "")
     case ["conflicts"]:
       guard let query = ConflictQuery(request.query) else { return notFound }
-      let message = ConflictActions(database: database, addresses: addresses).resolveAll(query, request.form)
-      return tell(message, at: "conflicts", query.fields)
+      return tell(database.resolveAll(query, request.form), at: "conflicts", query.fields)
     default:
       guard let number = conflict(in: request), let query = ConflictQuery(request.query) else { return notFound }
-      let outcome = ConflictActions(database: database, addresses: addresses).resolve(number, request.form)
+      let outcome = database.resolve(number, request.form)
       // What stays open is looked at again by itself.
       return outcome.tone == .good
         ? tell(outcome, at: "conflicts", query.fields) : tell(outcome, at: "conflicts/\(number)")
@@ -171,14 +170,12 @@ struct SiteRoutes: Sendable {
 
   /// Takes a diff back.
   private func undo(_ diff: String) -> PageMessage {
-    do {
+    .telling {
       let report = try database.manager.undo([.diff(diff)])
       let lines = report.lines(database: database.name, style: Style(isColored: false, width: .max))
       let conflicts = report.undone.contains { $0.conflicts > 0 }
       return PageMessage(
-        .good, lines, link: conflicts ? (name: "Look at the conflicts", path: addresses.address("conflicts")) : nil)
-    } catch {
-      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
+        .good, lines, link: conflicts ? (name: "Look at the conflicts", path: database.address("conflicts")) : nil)
     }
   }
 
@@ -186,81 +183,29 @@ struct SiteRoutes: Sendable {
   private func tell(
     _ message: PageMessage, at path: String, _ fields: [(name: String, value: String)] = []
   ) -> PageResponse {
-    .redirect(to: addresses.address(path, fields + [("told", messages.keep(message))]))
-  }
-}
-
-/// The addresses of the pages.
-struct SiteAddresses: Sendable {
-  /// What all of them begin with: the token between two slashes.
-  private let root: String
-
-  init(_ token: PageToken) { root = "/\(token.text)/" }
-
-  /// Where the version of everything is found.
-  var state: String { "\(root)state" }
-
-  /// - Parameters:
-  ///   - path: What stands behind the token.
-  ///   - fields: The query.
-  func address(_ path: String = "", _ fields: [(name: String, value: String)] = []) -> String {
-    fields.isEmpty ? "\(root)\(path)" : "\(root)\(path)?\(FormFields(fields).encoded)"
-  }
-}
-
-/// What has come of what was done: it is told on the page that the browser is sent on to, whose address has its number.
-final class SiteMessages: @unchecked Sendable {
-  // Everything below is used on this queue alone.
-  private let queue = DispatchQueue(label: "buckia.serve.messages")
-  private var messages: [Int: PageMessage] = [:]
-  private var newest = 0
-
-  /// How many are kept: a browser asks for one at once.
-  private static let limit = 100
-
-  /// Keeps a message.
-  ///
-  /// - Returns: Its number.
-  func keep(_ message: PageMessage) -> String {
-    queue.sync {
-      newest += 1
-      messages[newest] = message
-      messages[newest - Self.limit] = nil
-      return String(newest)
+    let number = messages.withLockedValue { messages in
+      messages.newest += 1
+      messages.kept[messages.newest] = message
+      messages.kept[messages.newest - Self.messageLimit] = nil
+      return messages.newest
     }
-  }
-
-  /// The message of a number; nil where it is not kept any more.
-  func message(_ number: String?) -> PageMessage? {
-    guard let number = number.flatMap({ Int($0) }) else { return nil }
-    return queue.sync { messages[number] }
+    return .redirect(to: database.address(path, fields + [("told", String(number))]))
   }
 }
 
-/// Tells whether what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
-///
-/// It is asked every few seconds. The database is only read where its file has been written since.
-final class SiteVersion: @unchecked Sendable {
-  private let database: ServedDatabase
-  // The rest is used on this queue alone.
-  private let queue = DispatchQueue(label: "buckia.serve.version")
-  private var files: [FileIdentity?] = []
-  private var ledger = 0
-
-  init(of database: ServedDatabase) { self.database = database }
-
+// Whether what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
+extension SiteRoutes {
   /// The version: the same text as long as nothing has changed.
   ///
+  /// It is asked for every few seconds. The database is only read where its file has been written since.
+  ///
   /// - Throws: `BuckiaError` when the database or a folder cannot be read.
-  func current() throws -> String {
-    try queue.sync {
+  private func version() throws -> String {
+    try seen.withLockedValue { seen in
       let now = ["", "-wal", "-journal"].map { FileIdentity.ofFile(at: database.manager.path + $0) }
-      if now != files {
-        ledger = try Self.ledger(of: database)
-        files = now
-      }
+      if now != seen.files { seen = (now, try ledgerHash()) }
       var hasher = Hasher()
-      hasher.combine(ledger)
+      hasher.combine(seen.ledger)
       for folder in database.folders {
         for file in try folder.files() {
           hasher.combine(file.path)
@@ -271,7 +216,7 @@ final class SiteVersion: @unchecked Sendable {
     }
   }
 
-  private static func ledger(of database: ServedDatabase) throws -> Int {
+  private func ledgerHash() throws -> Int {
     let status = try database.manager.status()
     var hasher = Hasher()
     for count in [status.conflicts, status.openConflicts] { hasher.combine(count) }

@@ -33,10 +33,9 @@ extension ApplyReport {
   ///
   /// - Parameter database: The database's path as it was typed, for the commands that are suggested.
   func lines(database: String, style: Style) -> [String] {
-    var lines = answers.prefix(style.listLimit).flatMap {
+    var lines = style.listed(answers, "answer", indent: 0) {
       $0.lines(database: database, style: style, isDryRun: isDryRun) + [""]
     }
-    if answers.count > style.listLimit { lines.append(style.rest(answers.count - style.listLimit, "answer")) }
     lines += diffs.isEmpty ? ["There is nothing\(answers.isEmpty ? "" : " else") to apply."] : tableLines(style: style)
     lines += noteLines(style: style)
     if isDryRun { lines += dryRunConflictLines(style: style) }
@@ -64,30 +63,21 @@ extension ApplyReport {
 
   /// What there is to say of the files; what is the same of several is said once.
   private func noteLines(style: Style) -> [String] {
-    var order: [[String]] = []
-    var names: [[String]: [String]] = [:]
-    for diff in diffs {
-      let notes = diff.noteLines(style: style, isDryRun: isDryRun)
-      guard !notes.isEmpty else { continue }
-      if names[notes] == nil { order.append(notes) }
-      names[notes, default: []].append(diff.name)
-    }
-    let lines = order.prefix(style.listLimit).flatMap { notes -> [String] in
-      let files = names[notes] ?? []
+    let groups = diffs.map { (name: $0.name, notes: $0.noteLines(style: style, isDryRun: isDryRun)) }
+      .filter { !$0.notes.isEmpty }.grouped(by: \.notes)
+    let lines = groups.prefix(style.listLimit).flatMap { notes, group -> [String] in
+      let files = group.map(\.name)
       let shown = files.prefix(style.isFull ? .max : 3).map(\.escaped).joined(separator: ", ")
       let rest = files.count > 3 && !style.isFull ? " and \((files.count - 3).grouped) more" : ""
       return [""] + style.wrapped(style(shown + rest, .strong), hanging: 2) + notes
     }
-    let left = order.dropFirst(style.listLimit).reduce(0) { $0 + (names[$1]?.count ?? 0) }
+    let left = groups.dropFirst(style.listLimit).reduce(0) { $0 + $1.elements.count }
     return lines + (left > 0 ? ["", style.rest(left, "file with notes")] : [])
   }
 
   /// The files in a table. Of many, those come first that were not simply applied.
   private func tableLines(style: Style) -> [String] {
-    var table = TextTable([
-      "state", "file", .text("sender"), .number("inserted"), .number("updated"), .number("deleted"),
-      .number("conflicts"),
-    ])
+    var table = TextTable(.changes(after: ["state", "file", .text("sender")], before: [.number("conflicts")]))
     var shown = diffs
     if diffs.count > style.listLimit {
       let isUsual = { (diff: DiffOutcome) in diff.state == .applied || diff.state == .alreadyApplied }
@@ -108,7 +98,7 @@ extension ApplyReport {
   private func dryRunConflictLines(style: Style) -> [String] {
     guard !dryRunConflicts.isEmpty else { return [] }
     let shown = Array(dryRunConflicts.prefix(style.conflictLimit))
-    let all = ConflictSummary(dryRunConflictCounts)
+    let all = dryRunConflictCounts
     var lines = ["", style("It would record \(all.total.counted("conflict")):", .notable), ""]
     lines += shown.lines(style: style)
     guard shown.count < all.total else { return lines }
@@ -156,12 +146,13 @@ extension ApplyReport {
   private func limitLines(database: String, style: Style) -> [String] {
     let files = diffs.filter { $0.code == .overLimit }
     guard !files.isEmpty else { return [] }
-    let shown = files.prefix(style.isFull ? .max : 5)
     let lines = style.wrapped(
       "\(files.count.counted("file")) \(files.count == 1 ? "brings" : "bring") more than is applied without being asked for. If the sender means it, let \(files.count == 1 ? "it" : "each") through:",
       hanging: 2)
-    return lines + shown.map { "  buckia apply \(database.shellQuoted) \($0.path.shellQuoted)" }
-      + (shown.count < files.count ? [style.rest(files.count - shown.count, "file", indent: 2)] : [])
+    return lines
+      + style.listed(files, "file", limit: style.fileLimit) {
+        ["  buckia apply \(database.shellQuoted) \($0.path.shellQuoted)"]
+      }
   }
 
   /// What of the folders was not taken.
@@ -180,14 +171,15 @@ extension ApplyReport {
           : "\(misnamed.count.grouped) of them are diff files or changesets under another name than their id. To apply them, "
             + "name them:", .notable),
       hanging: 2)
-    let shown = misnamed.prefix(style.isFull ? .max : 5)
-    lines += shown.map { "  buckia apply \(database.shellQuoted) \($0.shellQuoted)" }
-    return lines + (shown.count < misnamed.count ? [style.rest(misnamed.count - shown.count, "file", indent: 2)] : [])
+    return lines
+      + style.listed(misnamed, "file", limit: style.fileLimit) {
+        ["  buckia apply \(database.shellQuoted) \($0.shellQuoted)"]
+      }
   }
 
   /// What became of the files themselves.
   private var removalLines: [String] {
-    let folders = Dictionary(grouping: removed, by: \.folder)
+    let folders = Dictionary(grouping: removed, by: \.path.folderOfPath)
     var lines = folders.sorted { $0.key < $1.key }.map { folder, files in
       "Removed \(files.count.counted("file"))\(folder.isEmpty ? "" : " from \(folder.escaped)"): "
         + "\(files.count == 1 ? "it was" : "they were") applied."
@@ -202,11 +194,6 @@ extension ApplyReport {
 extension DiffOutcome {
   /// The file's name without its folder.
   fileprivate var name: String { path.fileName }
-
-  /// The folder that the file is in; empty where the path says none.
-  fileprivate var folder: String {
-    path.utf8.lastIndex(of: UInt8(ascii: "/")).map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ""
-  }
 
   fileprivate func noteLines(style: Style, isDryRun: Bool) -> [String] {
     var notes: [String] = []

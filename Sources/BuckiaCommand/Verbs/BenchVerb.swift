@@ -54,8 +54,7 @@ struct BenchVerb: Verb {
     let report = BenchReport(
       results: results, rows: own == nil ? rows ?? ShortSuite.defaultRows : nil, database: own,
       seconds: (ContinuousClock.now - began) / .seconds(1))
-    try console.document(report.json)
-    try console.say(report.lines(style: console.style))
+    try console.show(report.json, report.lines(style: console.style))
     return .done
   }
 
@@ -116,14 +115,13 @@ struct BenchReport {
   }
 
   private func databaseLines(_ database: UserDatabase, style: Style) -> [String] {
-    var table = TextTable([
-      .text("table"), .number("rows"), .number("inserted"), .number("updated"), .number("deleted"),
-    ])
+    var table = TextTable(.changes(after: [.text("table"), .number("rows")]))
     for entry in database.tables {
-      table.add([
-        .init(entry.name.escaped(limit: 60)), .count(entry.rows), .count(entry.counts.inserted, .good),
-        .count(entry.counts.updated, .notable), .count(entry.counts.deleted, .bad),
-      ])
+      let counts = entry.counts
+      table.add(
+        .changes(
+          after: [.init(entry.name.escaped(limit: 60)), .count(entry.rows)], counts.inserted, counts.updated,
+          counts.deleted))
     }
     let heading = "A copy of \(database.path.escaped), \(ByteCount(database.bytes)), and rows of it changed at random:"
     return ["", heading] + table.lines(style: style) + database.leftOut.lines(heading: "Not measured:", style: style)

@@ -23,8 +23,8 @@ struct BlameVerb: Verb {
     help: ArgumentHelp(
       "A column of the primary key and its value; _rowid_ where there is none. Once for each column.",
       valueName: "column=value"),
-    transform: KeyArgument.init(parsing:))
-  var key: [KeyArgument]
+    transform: Self.key(parsing:))
+  var key: [(column: String, value: ChangesetValue)]
 
   @OptionGroup var output: OutputOptions
 
@@ -35,36 +35,28 @@ struct BlameVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let values = Dictionary(key.map { ($0.column, $0.value) }) { _, last in last }
+    let values = Dictionary(key) { _, last in last }
     let origin = try target.manager(home: home.folder).origin(ofRowIn: table, key: values)
-    try console.document(origin.json)
-    try console.say(origin.lines(style: console.style))
+    try console.show(origin.json, origin.lines(style: console.style))
     return .done
   }
-}
 
-/// A column of a key and its value, as they are typed: `id=7`, `name=red`, `hash=x'00ff'`.
-struct KeyArgument {
-  let column: String
-  let value: ChangesetValue
-
+  /// A column of a key and its value, as they are typed: `id=7`, `name=red`, `hash=x'00ff'`.
+  ///
   /// Takes a number for a number, `x'…'` for a blob, and all else for text. SQLite makes of it what the column has.
   ///
   /// - Throws: `ValidationError` where there is no equals sign.
-  init(parsing argument: String) throws {
-    guard let equals = argument.firstIndex(of: "="), equals > argument.startIndex else {
+  private static func key(parsing argument: String) throws -> (column: String, value: ChangesetValue) {
+    guard let (column, text) = argument.parts(beside: "="), !column.isEmpty else {
       throw ValidationError("It has the form column=value.")
     }
-    column = String(argument[..<equals])
-    let text = String(argument[argument.index(after: equals)...])
     if let number = Int64(text), String(number) == text {
-      value = .integer(number)
-    } else if text.hasPrefix("x'"), text.hasSuffix("'"), let bytes = HexText.bytes(String(text.dropFirst(2).dropLast()))
-    {
-      value = .blob(bytes)
-    } else {
-      value = .text(text)
+      return (column, .integer(number))
     }
+    if text.hasPrefix("x'"), text.hasSuffix("'"), let bytes = HexText.bytes(String(text.dropFirst(2).dropLast())) {
+      return (column, .blob(bytes))
+    }
+    return (column, .text(text))
   }
 }
 

@@ -19,7 +19,7 @@ struct ChangesetVerb: ParsableCommand {
 }
 
 /// `buckia changeset invert`
-struct ChangesetInvertVerb: Verb {
+struct ChangesetInvertVerb: ChangesetRewriting {
   static let configuration = CommandConfiguration(
     commandName: "invert",
     abstract: "Writes the changes that undo those of a file.",
@@ -41,21 +41,16 @@ struct ChangesetInvertVerb: Verb {
 
   @OptionGroup var options: ChangesetOptions
 
-  var output: OutputOptions { options.output }
-
-  var printsResult: Bool { options.path == OutputPath.standardOutput }
-
-  func perform(on console: Console) throws -> ExitStatus {
-    let changes = try RewrittenChanges(
+  func changes(watchedOn console: Console) throws -> RewrittenChanges {
+    try RewrittenChanges(
       inverting: ArgumentFile.source(file),
       progress: { console.progress.show($0.line("Inverting \(ArgumentFile.name(of: file))")) },
       poll: { try console.progress.check() })
-    return try options.write(changes, on: console)
   }
 }
 
 /// `buckia changeset concat`
-struct ChangesetConcatVerb: Verb {
+struct ChangesetConcatVerb: ChangesetRewriting {
   static let configuration = CommandConfiguration(
     commandName: "concat",
     abstract: "Joins the changes of files, oldest first, so that each row is changed once.",
@@ -69,21 +64,16 @@ struct ChangesetConcatVerb: Verb {
 
   @OptionGroup var options: ChangesetOptions
 
-  var output: OutputOptions { options.output }
-
-  var printsResult: Bool { options.path == OutputPath.standardOutput }
-
-  func perform(on console: Console) throws -> ExitStatus {
-    let changes = try RewrittenChanges(
+  func changes(watchedOn console: Console) throws -> RewrittenChanges {
+    try RewrittenChanges(
       concatenating: ArgumentFile.sources(files),
       progress: { console.progress.show($0.line("Joining \(files.count.counted("file"))")) },
       poll: { try console.progress.check() })
-    return try options.write(changes, on: console)
   }
 }
 
 /// `buckia changeset sort`
-struct ChangesetSortVerb: Verb {
+struct ChangesetSortVerb: ChangesetRewriting {
   static let configuration = CommandConfiguration(
     commandName: "sort",
     abstract: "Orders changes by table, then deletes, updates and inserts, each by key.",
@@ -100,31 +90,38 @@ struct ChangesetSortVerb: Verb {
 
   @OptionGroup var options: ChangesetOptions
 
+  func changes(watchedOn console: Console) throws -> RewrittenChanges {
+    try RewrittenChanges(
+      sorting: ArgumentFile.source(file),
+      progress: { console.progress.show($0.line("Sorting \(ArgumentFile.name(of: file))")) },
+      poll: { try console.progress.check() })
+  }
+}
+
+/// A verb of `changeset`: makes other changes of those of files.
+protocol ChangesetRewriting: Verb {
+  var options: ChangesetOptions { get }
+
+  /// The other changes, of whose making the console tells.
+  func changes(watchedOn console: Console) throws -> RewrittenChanges
+}
+
+extension ChangesetRewriting {
   var output: OutputOptions { options.output }
 
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
-  func perform(on console: Console) throws -> ExitStatus {
-    let changes = try RewrittenChanges(
-      sorting: ArgumentFile.source(file),
-      progress: { console.progress.show($0.line("Sorting \(ArgumentFile.name(of: file))")) },
-      poll: { try console.progress.check() })
-    return try options.write(changes, on: console)
-  }
-}
-
-extension ChangesetOptions {
   /// Writes the changes where and as the options say, and reports it.
-  func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
-    let report = try changes.write(to: OutputPath.diffOutput(path, replacing: force), home: output.home.folder)
-    try console.document(report.json)
-    try console.say(report.lines(style: console.style))
+  func perform(on console: Console) throws -> ExitStatus {
+    let report = try changes(watchedOn: console).write(
+      to: OutputPath.diffOutput(options.path, replacing: options.force), home: home.folder)
+    try console.show(report.json, report.lines(style: console.style))
     return .done
   }
 }
 
 /// `buckia changeset rebase`
-struct ChangesetRebaseVerb: Verb {
+struct ChangesetRebaseVerb: ChangesetRewriting {
   static let configuration = CommandConfiguration(
     commandName: "rebase",
     abstract: "Writes what the changes of a file are on top of those of others.",
@@ -162,22 +159,17 @@ struct ChangesetRebaseVerb: Verb {
 
   @OptionGroup var options: ChangesetOptions
 
-  var output: OutputOptions { options.output }
-
-  var printsResult: Bool { options.path == OutputPath.standardOutput }
-
   func validate() throws {
     guard !onto.isEmpty else { throw ValidationError("Name the changes to rebase onto with --onto.") }
   }
 
-  func perform(on console: Console) throws -> ExitStatus {
+  func changes(watchedOn console: Console) throws -> RewrittenChanges {
     let sources = try ArgumentFile.sources([file] + onto)
-    let changes = try RewrittenChanges(
+    return try RewrittenChanges(
       rebasing: sources[0], onto: Array(sources.dropFirst()),
       options: RebaseOptions(policy: onConflict, remapsKeys: remap, schema: schema),
       progress: { console.progress.show($0.line("Rebasing \(ArgumentFile.name(of: file))")) },
       poll: { try console.progress.check() })
-    return try options.write(changes, on: console)
   }
 }
 
@@ -211,16 +203,10 @@ extension ChangesetReport {
       } else {
         "Nothing remains to be changed, so no file was written."
       }
-    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
-    for entry in tables.prefix(style.listLimit) {
-      table.add([
-        .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
-        .count(entry.deleted, .bad),
-      ])
+    let table = TextTable.lines(.changes(after: [.text("table")]), of: tables, "table", style: style) {
+      .changes(after: [.init($0.name.escaped(limit: 60))], $0.inserted, $0.updated, $0.deleted)
     }
-    let left = tables.count - style.listLimit
-    return style.wrapped(first, hanging: 2) + (table.isEmpty ? [] : [""] + table.lines(style: style))
-      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
+    return style.wrapped(first, hanging: 2) + (table.isEmpty ? [] : [""] + table)
       + (rebase?.lines(style: style) ?? [])
       + remarks.map(\.shown).remarkLines(style: style)
   }
@@ -241,12 +227,9 @@ extension RebaseReport {
     }
     if !remappedKeys.isEmpty {
       lines += [""] + style.wrapped("\(remappedKeys.count.counted("row")) with a new key:")
-      for remapped in remappedKeys.prefix(style.listLimit) {
-        lines += style.wrapped(
-          "\(remapped.table.escaped(limit: 60)) \(remapped.key) → \(remapped.newKey)", indent: 2, hanging: 4)
+      lines += style.listed(remappedKeys, "row") {
+        style.wrapped("\($0.table.escaped(limit: 60)) \($0.key) → \($0.newKey)", indent: 2, hanging: 4)
       }
-      let left = remappedKeys.count - style.listLimit
-      if left > 0 { lines.append(style.rest(left, "row", indent: 2)) }
     }
     if !remapsKeys, conflicts.contains(where: { $0.kind == .insertedByBoth }) {
       let advice =

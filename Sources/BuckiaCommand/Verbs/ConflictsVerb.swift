@@ -56,7 +56,7 @@ struct ConflictsVerb: Verb {
     if rules { return try printRules(on: console) }
     if page.isWanted { return try writePage(on: console) }
     let filter = selection.filter
-    let found = try ConflictSummary(target.manager(home: home.folder).conflictCounts(matching: filter))
+    let found = try target.manager(home: home.folder).conflictCounts(matching: filter)
     let isWhole = console.isJSON || output.full
     let shown = min(found.total, summary ? 0 : last ?? (isWhole ? .max : Self.shownByDefault))
     if console.isJSON {
@@ -91,7 +91,7 @@ struct ConflictsVerb: Verb {
 
   /// The document, written conflict by conflict: it need not fit in memory.
   private func printDocument(
-    of filter: ConflictFilter, _ found: ConflictSummary, showing shown: Int, on console: Console
+    of filter: ConflictFilter, _ found: [ConflictCount], showing shown: Int, on console: Console
   ) throws {
     var list = JSONListWriter("conflicts", after: [("summary", found.json)], on: console)
     try target.manager(home: home.folder).forEachConflict(matching: filter, newest: shown) { try list.add($0.json) }
@@ -99,7 +99,7 @@ struct ConflictsVerb: Verb {
   }
 
   private func printText(
-    of filter: ConflictFilter, _ found: ConflictSummary, showing shown: Int, on console: Console
+    of filter: ConflictFilter, _ found: [ConflictCount], showing shown: Int, on console: Console
   ) throws {
     if found.total == 0 {
       try console.say(filter == ConflictFilter() ? "There are no conflicts." : "There are no such conflicts.")

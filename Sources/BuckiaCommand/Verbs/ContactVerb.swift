@@ -37,7 +37,9 @@ struct ContactAddVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let addition = try added
+    let addition = try ArgumentFile.signedLine(
+      card, line: { try home.folder.addContact($0, named: name) },
+      file: { try home.folder.addContact(contentsOf: $0, named: name) })
     let (contact, outcome): (Contact, String) =
       switch addition {
       case .added(let contact): (contact, "added")
@@ -47,15 +49,6 @@ struct ContactAddVerb: Verb {
     try console.document(["version": 1, "outcome": .string(outcome), "contact": contact.json])
     try console.say(lines(addition, contact, style: console.style))
     return .done
-  }
-
-  private var added: Contacts.Addition {
-    get throws {
-      switch SignedLine(card) {
-      case .text(let text): try home.folder.addContact(text, named: name)
-      case .file(let path): try home.folder.addContact(contentsOf: path, named: name)
-      }
-    }
   }
 
   private func lines(_ addition: Contacts.Addition, _ contact: Contact, style: Style) -> [String] {
@@ -90,8 +83,7 @@ struct ContactListVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let contacts = try home.folder.contacts()
-    try console.document(contacts.json)
-    try console.say(contacts.lines(style: console.style))
+    try console.show(contacts.json, contacts.lines(style: console.style))
     return .done
   }
 }
@@ -113,13 +105,13 @@ struct ContactTrustVerb: Verb {
   var name: String
 
   @Option(help: ArgumentHelp("The fingerprint that its owner has told you.", valueName: "fingerprint"))
-  var fingerprint: FingerprintArgument?
+  var fingerprint: Fingerprint?
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
     let seen = try home.folder.contact(named: name)
-    let compared = fingerprint?.fingerprint ?? seen.fingerprintToConfirm
+    let compared = fingerprint ?? seen.fingerprintToConfirm
     if fingerprint == nil {
       guard Confirmation.isPossible else {
         throw ValidationError(
@@ -207,14 +199,9 @@ struct ContactRemoveVerb: Verb {
   }
 }
 
-/// The value of `--fingerprint`.
-struct FingerprintArgument: ExpressibleByArgument {
-  let fingerprint: Fingerprint
-
-  init?(argument: String) {
-    guard let fingerprint = Fingerprint(argument) else { return nil }
-    self.fingerprint = fingerprint
-  }
+extension Fingerprint: ExpressibleByArgument {
+  /// Reads the value of `--fingerprint`.
+  public init?(argument: String) { self.init(argument) }
 }
 
 extension Contacts {

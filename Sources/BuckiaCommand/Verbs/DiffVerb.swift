@@ -84,7 +84,7 @@ struct DiffVerb: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  mutating func validate() throws {
+  func validate() throws {
     let tables = conditions.map(\.table)
     guard Set(tables).count == tables.count else {
       throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
@@ -124,8 +124,7 @@ struct DiffVerb: Verb {
       since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: signer,
       progress: { now in try progress.update(now.line) })
     progress.clear()
-    try console.document(report.json)
-    try console.say(report.lines(style: console.style))
+    try console.show(report.json, report.lines(style: console.style))
     return report.isComplete ? .done : .needsPerson
   }
 }
@@ -149,9 +148,9 @@ struct ConditionChoice: ExpressibleByArgument {
   let sql: String
 
   init?(argument: String) {
-    guard let sign = argument.firstIndex(of: "="), sign > argument.startIndex else { return nil }
-    table = TableName(String(argument[..<sign]))
-    sql = String(argument[argument.index(after: sign)...])
+    guard let (table, sql) = argument.parts(beside: "="), !table.isEmpty else { return nil }
+    self.table = TableName(table)
+    self.sql = sql
   }
 }
 
@@ -161,20 +160,21 @@ struct ColumnChoice: ExpressibleByArgument {
   let column: String
 
   init?(argument: String) {
-    guard let dot = argument.lastIndex(of: ".") else { return nil }
-    table = TableName(String(argument[..<dot]))
-    column = String(argument[argument.index(after: dot)...])
-    guard !table.text.isEmpty, !column.isEmpty else { return nil }
+    guard let (table, column) = argument.parts(beside: ".", last: true), !table.isEmpty, !column.isEmpty else {
+      return nil
+    }
+    self.table = TableName(table)
+    self.column = column
   }
 }
 
 extension ColumnRename: ExpressibleByArgument {
   /// Reads `TABLE.OLD=NEW`.
   public init?(argument: String) {
-    guard let sign = argument.lastIndex(of: "="), let old = ColumnChoice(argument: String(argument[..<sign])) else {
+    guard let (before, name) = argument.parts(beside: "=", last: true), let old = ColumnChoice(argument: before) else {
       return nil
     }
-    self.init(table: old.table, from: old.column, to: String(argument[argument.index(after: sign)...]))
+    self.init(table: old.table, from: old.column, to: name)
     guard refusal == nil else { return nil }
   }
 }
@@ -202,15 +202,12 @@ extension DiffReport {
     } else {
       lines.append("No file was written: what differs does not travel (\(Elapsed(seconds))).")
     }
-    var table = TextTable([
-      .text("table"), .number("inserted"), .number("updated"), .number("deleted"), "method", .prose(""),
-    ])
+    var table = TextTable(.changes(after: [.text("table")], before: ["method", .prose("")]))
     for entry in tables.prefix(style.listLimit) {
-      table.add([
-        .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
-        .count(entry.deleted, .bad), .init(entry.method.rawValue, .faint),
-        .init(entry.schemaRemark, .notable),
-      ])
+      table.add(
+        .changes(
+          after: [.init(entry.name.escaped(limit: 60))], entry.inserted, entry.updated, entry.deleted,
+          before: [.init(entry.method.rawValue, .faint), .init(entry.schemaRemark, .notable)]))
     }
     let left = tables.count - style.listLimit
     if tables.count > 1 {

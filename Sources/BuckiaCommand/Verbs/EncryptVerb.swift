@@ -68,7 +68,7 @@ struct EncryptVerb: Verb {
       return try FileEncryption(to: to.map { try recipients.key($0) })
     }
     if let passphraseFile {
-      return try FileEncryption(passphrase: ArgumentFile.cipherSource(passphraseFile).passphrase())
+      return try FileEncryption(passphrase: ArgumentFile.passphrase(passphraseFile))
     }
     return try FileEncryption(passphrase: PassphrasePrompt.askForNew())
   }
@@ -139,7 +139,7 @@ struct DecryptVerb: Verb {
   }
 
   private func passphrase() throws -> [UInt8]? {
-    if let passphraseFile { return try ArgumentFile.cipherSource(passphraseFile).passphrase() }
+    if let passphraseFile { return try ArgumentFile.passphrase(passphraseFile) }
     return identity.isEmpty ? try PassphrasePrompt.ask("Passphrase: ") : nil
   }
 }

@@ -8,8 +8,8 @@ import BuckiaBytes
   import Foundation
 #endif
 
-/// What git's configuration says of databases: how they become text, and how they are merged.
-enum GitDriver {
+// What git's configuration says of databases: how they become text, and how they are merged.
+extension GitScope {
   /// The sections of the configuration.
   private static let sections = ["diff.buckia", "merge.buckia"]
 
@@ -17,10 +17,10 @@ enum GitDriver {
   ///
   /// - Parameter options: Arguments of each merge.
   /// - Throws: `BuckiaError` with code `git`.
-  static func install(_ scope: GitScope, _ options: [String]) throws {
-    let program = command
+  func install(_ options: [String]) throws {
+    let program = Self.command
     // To git a percent sign stands for a file, unless it is doubled.
-    let merge = (["git", "merge"] + options.map { ShellWord($0).description.replacing("%", with: "%%") }).joined(
+    let merge = (["git", "merge"] + options.map { $0.shellWord.replacing("%", with: "%%") }).joined(
       separator: " ")
     let settings = [
       ("diff.buckia.textconv", "\(program) git textconv"),
@@ -28,30 +28,30 @@ enum GitDriver {
       // git quotes the path by itself, and the names of the three files need no quotes.
       ("merge.buckia.driver", "\(program) \(merge) %O %A %B %P"),
     ]
-    for (name, value) in settings { try GitProgram.require(["config", "--\(scope.rawValue)", name, value]) }
+    for (name, value) in settings { try GitProgram.require(["config", "--\(rawValue)", name, value]) }
   }
 
   /// Removes the configuration.
   ///
   /// - Returns: Whether there was any.
-  static func uninstall(_ scope: GitScope) throws -> Bool {
+  func uninstall() throws -> Bool {
     var isFound = false
-    for section in sections {
+    for section in Self.sections {
       let pattern = "^\(section.replacing(".", with: "\\."))\\."
-      let found = try GitProgram.run(["config", "--\(scope.rawValue)", "--get-regexp", pattern])
+      let found = try GitProgram.run(["config", "--\(rawValue)", "--get-regexp", pattern])
       guard found.status == 0 else { continue }
       isFound = true
-      try GitProgram.require(["config", "--\(scope.rawValue)", "--remove-section", section])
+      try GitProgram.require(["config", "--\(rawValue)", "--remove-section", section])
     }
     return isFound
   }
 
   /// How a shell starts this program: by its name where it is found by that, so that a newer version takes its place.
   private static var command: String {
-    guard let own = OwnProgram.path else { return "buckia" }
+    guard let own = ownPath else { return "buckia" }
     let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
     let first = folders.map { "\($0)/buckia" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-    return first.map(OwnProgram.isFound) == true ? "buckia" : ShellWord(own).description
+    return first.map({ resolved(Array($0.utf8CString)) == own }) == true ? "buckia" : own.shellWord
   }
 }
 
@@ -147,18 +147,12 @@ struct GitAttributes {
 
 /// The `git` of the system.
 enum GitProgram {
-  /// How a call ended.
-  struct Outcome {
-    let status: Int32
-    /// Its standard output, without the line end behind it.
-    let output: String
-  }
-
   /// Runs git in the current folder. What it prints on standard error is shown.
   ///
+  /// - Returns: How it ended, and its standard output without the line end behind it.
   /// - Throws: `BuckiaError` with code `git` when git cannot be started.
-  static func run(_ arguments: [String]) throws -> Outcome {
-    let command = (["git"] + arguments).map { ShellWord($0).description }.joined(separator: " ")
+  static func run(_ arguments: [String]) throws -> (status: Int32, output: String) {
+    let command = (["git"] + arguments).map(\.shellWord).joined(separator: " ")
     guard let stream = popen(command, "r") else {
       throw failure("it cannot be started: \(String(cString: strerror(errno)))")
     }
@@ -174,7 +168,7 @@ enum GitProgram {
     guard status >= 0, status & 0x7f == 0 else { throw failure("it has been ended by a signal") }
     guard status >> 8 != 127 else { throw failure("it is not installed, or not in PATH") }
     while bytes.last == 0x0a { bytes.removeLast() }
-    return Outcome(status: status >> 8, output: String(decoding: bytes, as: UTF8.self))
+    return (status >> 8, String(decoding: bytes, as: UTF8.self))
   }
 
   /// Runs git and makes sure that it succeeds.
@@ -197,20 +191,18 @@ extension BuckiaErrorCode {
   static let git = BuckiaErrorCode(rawValue: "git")
 }
 
-/// A text as one word of a command that a shell runs.
-struct ShellWord: CustomStringConvertible {
-  let description: String
-
-  init(_ text: String) {
-    let parts = text.split(separator: "'", omittingEmptySubsequences: false)
-    description = "'" + parts.joined(separator: #"'\''"#) + "'"
+extension String {
+  /// The text as one word of a command that a shell runs.
+  fileprivate var shellWord: String {
+    let parts = split(separator: "'", omittingEmptySubsequences: false)
+    return "'" + parts.joined(separator: #"'\''"#) + "'"
   }
 }
 
-/// This program as a file.
-enum OwnProgram {
+// This program as a file.
+extension GitScope {
   /// Its path without links; nil where the system does not tell.
-  static var path: String? {
+  private static var ownPath: String? {
     #if canImport(Darwin)
       var size: UInt32 = 0
       _NSGetExecutablePath(nil, &size)
@@ -221,9 +213,6 @@ enum OwnProgram {
       return resolved(Array("/proc/self/exe".utf8CString))
     #endif
   }
-
-  /// Whether another path leads to this program.
-  static func isFound(at other: String) -> Bool { path != nil && resolved(Array(other.utf8CString)) == path }
 
   private static func resolved(_ path: [CChar]) -> String? {
     guard let found = realpath(path, nil) else { return nil }

@@ -50,7 +50,7 @@ struct GitInstallVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     var attributes = try GitAttributes(at: scope.attributesPath())
     for pattern in patterns { attributes.add(pattern) }
-    try GitDriver.install(scope, merging.arguments + output.extensionArguments)
+    try scope.install(merging.arguments + output.extensionArguments)
     try attributes.write()
     try console.document([
       "version": 1, "scope": .string(scope.rawValue), "attributes": .string(attributes.path),
@@ -83,7 +83,7 @@ struct GitUninstallVerb: Verb {
     var attributes = try GitAttributes(at: scope.attributesPath())
     attributes.removeAll()
     try attributes.write()
-    let wasConfigured = try GitDriver.uninstall(scope)
+    let wasConfigured = try scope.uninstall()
     let isChanged = attributes.isChanged || wasConfigured
     try console.document([
       "version": 1, "scope": .string(scope.rawValue), "attributes": .string(attributes.path),

@@ -58,7 +58,7 @@ struct IdentityNewVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     var folder = home.folder
     // What opens an identity does not yet say that a new one is to be protected.
-    folder.passphrase = try NewPassphrase.given(passphraseFile, asking: passphrase)
+    folder.passphrase = try IdentityPassphrase.new(inFile: passphraseFile, asking: passphrase)
     let identity = try folder.makeIdentity(named: name ?? ProcessInfo.processInfo.userName)
     try console.document(identity.json)
     try console.say("These are the keys of \(identity.name.escaped), in \(home.folder.path.escaped)/identity:")
@@ -168,7 +168,7 @@ struct IdentityPassphraseVerb: Verb {
     let folder = home.folder
     // The old one first: whoever does not know it need not think of another.
     _ = try folder.identity()
-    let next = try NewPassphrase.given(passphraseFile, asking: !remove)
+    let next = try IdentityPassphrase.new(inFile: passphraseFile, asking: !remove)
     try folder.changePassphrase(to: next)
     try console.document(["version": 1, "protected": .bool(next != nil)])
     try console.say(next == nil ? "Your keys have no passphrase now." : "Your keys have a new passphrase now.")
@@ -176,13 +176,10 @@ struct IdentityPassphraseVerb: Verb {
   }
 }
 
-/// A passphrase that is about to protect something.
-private enum NewPassphrase {
-  /// The passphrase in a file, or one that is asked for twice; nil for none.
-  static func given(_ file: String?, asking asks: Bool) throws -> IdentityPassphrase? {
+extension IdentityPassphrase {
+  /// A new passphrase: that in a file, or one that is asked for twice; nil for none.
+  fileprivate static func new(inFile file: String?, asking asks: Bool) throws -> IdentityPassphrase? {
     guard file != nil || asks else { return nil }
-    let bytes =
-      try file.map { try ArgumentFile.cipherSource($0).passphrase() } ?? PassphrasePrompt.askForNew()
-    return IdentityPassphrase(bytes)
+    return try IdentityPassphrase(file.map { try ArgumentFile.passphrase($0) } ?? PassphrasePrompt.askForNew())
   }
 }

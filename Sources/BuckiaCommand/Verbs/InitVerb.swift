@@ -118,9 +118,7 @@ struct InitVerb: Verb {
     try console.say(warnings.lines(style: console.style))
     return .done
   }
-}
 
-extension InitVerb {
   private func remove(from manager: DatabaseManager, on console: Console) throws -> ExitStatus {
     let question =
       "Remove the ledger of \(target.database.escaped)? Its conflicts, undo, shares and clocks are lost, and files applied before would be applied again."

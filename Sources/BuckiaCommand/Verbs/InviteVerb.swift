@@ -125,17 +125,9 @@ struct AcceptVerb: Verb {
 
   var printsResult: Bool { path == OutputPath.standardOutput }
 
-  private var read: Invitation {
-    get throws {
-      switch SignedLine(invitation) {
-      case .text(let text): try Invitation(text)
-      case .file(let path): try Invitation(contentsOf: path)
-      }
-    }
-  }
-
   func perform(on console: Console) throws -> ExitStatus {
-    let invitation = try read
+    let invitation = try ArgumentFile.signedLine(
+      invitation, line: { try Invitation($0) }, file: { try Invitation(contentsOf: $0) })
     let identity = try home.folder.identity()
     let answer = path ?? invitation.localFolder ?? "."
     if !yes {
@@ -180,15 +172,12 @@ extension Invitation {
   func scopeLines(heading: String, style: Style) -> [String] {
     let named = scope.name.map { " \"\($0.escaped(limit: 100))\"" } ?? ""
     var lines = ["\(heading)\(named):"]
-    for table in scope.tables.prefix(style.listLimit) {
+    lines += style.listed(scope.tables, "table") { table in
       var line = "\(table.name.escaped(limit: 60)): \(table.rows.escaped(limit: style.isFull ? .max : 300))"
       line +=
         Self.columns(", without ", table.omittedColumns)
         + Self.columns(", with other values in ", table.rewrittenColumns)
-      lines += style.wrapped(line, indent: 2, hanging: 4)
-    }
-    if scope.tables.count > style.listLimit {
-      lines.append(style.rest(scope.tables.count - style.listLimit, "table", indent: 2))
+      return style.wrapped(line, indent: 2, hanging: 4)
     }
     return lines + [""]
   }

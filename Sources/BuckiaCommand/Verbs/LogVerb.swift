@@ -71,10 +71,7 @@ extension [LedgerEntry] {
   /// - Parameter total: How many entries the ledger has, where these are its newest; nil for as many.
   func lines(style: Style, of total: Int? = nil) -> [String] {
     guard !isEmpty else { return ["The ledger is empty: no diff file has arrived yet."] }
-    var table = TextTable([
-      "when", "state", "diff", .text("sender"), .number("inserted"), .number("updated"), .number("deleted"),
-      .number("conflicts"),
-    ])
+    var table = TextTable(.changes(after: ["when", "state", "diff", .text("sender")], before: [.number("conflicts")]))
     for entry in self {
       table.add([
         .init("\(Moment(unixMilliseconds: entry.recordedAt))"), .init(entry.state.rawValue, entry.state.role),

@@ -66,8 +66,7 @@ struct MergeVerb: Verb {
       theirs, since: base, into: path, options: options,
       progress: { try console.progress.update($0.line) })
     console.progress.clear()
-    try console.document(report.json)
-    try console.say(report.lines(database: path, style: console.style))
+    try console.show(report.json, report.lines(database: path, style: console.style))
     return report.isClean ? .done : .needsPerson
   }
 }
@@ -159,18 +158,14 @@ struct PolicyChoice: ExpressibleByArgument {
   let policy: ConflictPolicy
 
   init?(argument: String) {
-    let sign = argument.lastIndex(of: "=")
-    guard
-      let policy = ConflictPolicy(
-        rawValue: String(argument[(sign.map(argument.index(after:)) ?? argument.startIndex)...]))
-    else { return nil }
+    let parts = argument.parts(beside: "=", last: true)
+    guard let policy = ConflictPolicy(rawValue: parts?.behind ?? argument) else { return nil }
     self.argument = argument
     self.policy = policy
-    guard let sign else {
+    guard let name = parts?.before else {
       subject = .otherwise
       return
     }
-    let name = String(argument[..<sign])
     guard !name.isEmpty else { return nil }
     if let column = ColumnChoice(argument: name) {
       subject = .column(column.column, of: column.table.text)
@@ -220,11 +215,8 @@ extension MergeReport {
       lines += style.wrapped(
         "There is no base: rows that are equal are one, and others with the same key are conflicts.", hanging: 2)
     }
-    for change in schemaChanges.prefix(style.listLimit) {
-      lines += style.wrapped("schema: \(change.escaped)", indent: 2, hanging: 4)
-    }
-    if schemaChanges.count > style.listLimit {
-      lines.append(style.rest(schemaChanges.count - style.listLimit, "change", indent: 2))
+    lines += style.listed(schemaChanges, "change") {
+      style.wrapped("schema: \($0.escaped)", indent: 2, hanging: 4)
     }
     lines += unmergedLines(database: database, style: style)
     if isDryRun { lines += ["", "This was a dry run: nothing was changed."] }
@@ -242,16 +234,12 @@ extension MergeReport {
     var lines: [String] = []
     if !schemaConflicts.isEmpty {
       lines += ["", style("\(schemaConflicts.count.counted("conflict")) in the schema:", .notable)]
-      for conflict in schemaConflicts.prefix(style.listLimit) {
-        lines += style.wrapped(conflict.description.escaped, indent: 2, hanging: 4)
-      }
-      if schemaConflicts.count > style.listLimit {
-        lines.append(style.rest(schemaConflicts.count - style.listLimit, "conflict", indent: 2))
+      lines += style.listed(schemaConflicts, "conflict") {
+        style.wrapped($0.description.escaped, indent: 2, hanging: 4)
       }
     }
     guard conflicts > 0 else { return lines }
-    let summary = ConflictSummary(conflictCounts)
-    lines += ["", style("\(conflicts.counted("conflict")) of rows:", .notable)] + summary.lines(style: style)
+    lines += ["", style("\(conflicts.counted("conflict")) of rows:", .notable)] + conflictCounts.lines(style: style)
     if isDryRun {
       let shown = Array(dryRunConflicts.prefix(style.conflictLimit))
       lines += [""] + shown.lines(style: style)

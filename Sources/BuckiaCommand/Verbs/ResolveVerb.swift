@@ -43,8 +43,8 @@ struct ResolveVerb: Verb {
     help: ArgumentHelp(
       "The answer: local, incoming (of a merge also ours, theirs), both, same, or a JSON object of columns and their values, such as '{\"title\":\"Both\"}'.",
       valueName: "answer"),
-    transform: TypedAnswer.init(parsing:))
-  var take: TypedAnswer?
+    transform: ConflictAnswer.init(parsing:))
+  var take: ConflictAnswer?
 
   @Option(
     help: ArgumentHelp(
@@ -103,7 +103,7 @@ struct ResolveVerb: Verb {
 
   private func answer() throws -> ConflictAnswer? {
     if delete { return .deletion }
-    return set.isEmpty ? take?.answer : try TypedAnswer(setting: set).answer
+    return set.isEmpty ? take : try ConflictAnswer(setting: set)
   }
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -115,8 +115,7 @@ struct ResolveVerb: Verb {
       all
       ? try manager.resolve(matching: filter.filter, taking: answer, options: options)
       : try manager.resolve(ids, taking: answer, options: options)
-    try console.document(report.json)
-    try console.say(report.lines(remembers: remember, style: console.style))
+    try console.show(report.json, report.lines(remembers: remember, style: console.style))
     let referredTo = report.refused.filter { $0.refusal?.code == .repointsRows }.map(\.id)
     guard !referredTo.isEmpty, !dryRun, console.showsText, Confirmation.isPossible else {
       return report.status(remembers: remember)
@@ -155,19 +154,17 @@ struct ResolveVerb: Verb {
   }
 }
 
-/// The answer to a conflict as a person types it: `local`, `incoming` (or `ours`, `theirs`, as merges call them), `both`, `same`, or
-/// a JSON object of columns and their values.
-struct TypedAnswer {
-  let answer: ConflictAnswer
-
-  private static let words: [String: ConflictAnswer] = [
-    "local": .local, "incoming": .incoming, "both": .both, "same": .same, "ours": .local, "theirs": .incoming,
-  ]
-
+extension ConflictAnswer {
+  /// The answer to a conflict as a person types it: `local`, `incoming` (or `ours`, `theirs`, as merges call them), `both`, `same`, or
+  /// a JSON object of columns and their values.
+  ///
   /// - Throws: `ValidationError` that says what is wrong with the argument.
   init(parsing argument: String) throws {
-    if let answer = Self.words[argument] {
-      self.answer = answer
+    let words: [String: ConflictAnswer] = [
+      "local": .local, "incoming": .incoming, "both": .both, "same": .same, "ours": .local, "theirs": .incoming,
+    ]
+    if let answer = words[argument] {
+      self = answer
       return
     }
     let document: JSONValue
@@ -186,7 +183,7 @@ struct TypedAnswer {
       }
       values[member.name] = value
     }
-    answer = .values(values)
+    self = .values(values)
   }
 
   /// The answer of `--set`: values of columns, each as `COLUMN=VALUE`, where the value is JSON or else text.
@@ -195,16 +192,14 @@ struct TypedAnswer {
   init(setting arguments: [String]) throws {
     var values: [String: ChangesetValue] = [:]
     for argument in arguments {
-      guard let place = argument.firstIndex(of: "="), place > argument.startIndex else {
+      guard let (column, text) = argument.parts(beside: "="), !column.isEmpty else {
         throw ValidationError("--set needs a column and its value: \(argument.escaped) is not COLUMN=VALUE.")
       }
-      let column = String(argument[..<place])
-      let text = String(argument[argument.index(after: place)...])
       guard values.updateValue(Self.value(text), forKey: column) == nil else {
         throw ValidationError("--set has two values for \(column.escaped).")
       }
     }
-    answer = .values(values)
+    self = .values(values)
   }
 
   /// A value as it was typed: what is no JSON is text.
@@ -240,10 +235,9 @@ extension ResolveReport {
     if shown.count < counts.total { lines += ["", style.rest(counts.total - shown.count, "conflict")] }
     lines += [""] + style.wrapped(summary, hanging: 2)
     if remembers { lines += ruleLines(style: style) }
-    for violation in violations.prefix(style.listLimit) {
-      lines += style.wrapped("\(style("Note:", .notable)) a row was left so that \(violation.escaped)", hanging: 2)
+    lines += style.listed(violations, "such row", indent: 0) {
+      style.wrapped("\(style("Note:", .notable)) a row was left so that \($0.escaped)", hanging: 2)
     }
-    if violations.count > style.listLimit { lines.append(style.rest(violations.count - style.listLimit, "such row")) }
     for warning in warnings {
       lines += style.wrapped("\(style("Note:", .notable)) \(warning.shown.escaped)", hanging: 2)
     }

@@ -144,6 +144,12 @@ final class SettingsNode {
     return value
   }
 
+  /// One of the words that the values of a type have.
+  func choice<Value: CaseIterable & RawRepresentable>(_ type: Value.Type) throws -> Value
+  where Value.RawValue == String {
+    try choice(Dictionary(uniqueKeysWithValues: type.allCases.map { ($0.rawValue, $0) }))
+  }
+
   /// The parts of a list.
   func list() throws -> [SettingsNode] {
     guard let sequence = node.sequence else { throw error("a list is wanted") }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Buckia
-import Dispatch
+import NIOConcurrencyHelpers
 
 /// `buckia share`
 struct ShareVerb: Verb {
@@ -96,7 +96,7 @@ struct ShareVerb: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  mutating func validate() throws {
+  func validate() throws {
     guard scope == nil || tables.isEmpty else {
       throw ValidationError("Say what to share: with --table, or with --scope.")
     }
@@ -168,8 +168,7 @@ struct ShareVerb: Verb {
       output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: home.folder.identityIfAny(),
       progress: { now in try progress.update(now.line) })
     progress.clear()
-    try console.document(report.json)
-    try console.say(report.lines(style: console.style))
+    try console.show(report.json, report.lines(style: console.style))
     return .done
   }
 }
@@ -188,23 +187,13 @@ struct OrderedArgument {
 
   init(_ text: String) {
     self.text = text
-    position = Self.counter.next()
-  }
-
-  private static let counter = Counter()
-
-  /// Counts up, on its queue alone.
-  private final class Counter: @unchecked Sendable {
-    private let queue = DispatchQueue(label: "buckia.arguments")
-    private var count = 0
-
-    func next() -> Int {
-      queue.sync {
-        count += 1
-        return count
-      }
+    position = Self.count.withLockedValue { count in
+      count += 1
+      return count
     }
   }
+
+  private static let count = NIOLockedValueBox(0)
 }
 
 extension ShareReport {
@@ -227,17 +216,13 @@ extension ShareReport {
     } else {
       lines.append("No changes, so no file \(isDryRun ? "would be" : "was") written \(time).")
     }
-    var table = TextTable([
-      .text("table"), .number("inserted"), .number("updated"), .number("deleted"), .number("withdrawn"),
-    ])
-    for entry in tables.prefix(style.listLimit) {
-      table.add([
-        .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
-        .count(entry.deleted, .bad), .count(entry.withdrawn, .notable),
-      ])
+    let columns: [TextTable.Column] = .changes(after: [.text("table")], before: [.number("withdrawn")])
+    let table = TextTable.lines(columns, of: tables, "table", style: style) {
+      .changes(
+        after: [.init($0.name.escaped(limit: 60))], $0.inserted, $0.updated, $0.deleted,
+        before: [.count($0.withdrawn, .notable)])
     }
-    if !table.isEmpty { lines += [""] + table.lines(style: style) }
-    if tables.count > style.listLimit { lines.append(style.rest(tables.count - style.listLimit, "table", indent: 2)) }
+    if !table.isEmpty { lines += [""] + table }
     if isDryRun { for table in tables { lines += [""] + table.preview(style: style) } }
     lines += skipped.lines(heading: "Not in the file:", style: style)
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
@@ -246,6 +231,24 @@ extension ShareReport {
       lines += ["", "Held back:"] + held.map { $0.line(style: style) }
       lines.append(
         "To send these rows, share with --widen once; to send such rows from now on, too, with --widen always.")
+    }
+    return lines
+  }
+
+  /// The files behind the first one, and for how many people each is.
+  private func groupLines(style: Style) -> [String] {
+    guard files.count > 1, let first = files.first else { return [] }
+    var lines = [
+      "One file can be encrypted for up to 64 people, so there are \(files.count) with the same contents. Each person needs one:"
+    ]
+    lines += TextTable.lines(
+      [.text("file"), .number("people"), .text("from … to")], of: files, "file", style: style
+    ) { file in
+      let names = [file.recipients.first, file.recipients.last].compactMap { $0?.escaped(limit: 24) }
+      return [
+        .init(file == first ? "this one" : file.folderName.escaped(limit: 40)), .count(file.recipients.count),
+        .init(names.joined(separator: " … ")),
+      ]
     }
     return lines
   }
@@ -260,27 +263,6 @@ extension LeftOutRows {
   }
 }
 
-extension ShareReport {
-  /// The files behind the first one, and for how many people each is.
-  private func groupLines(style: Style) -> [String] {
-    guard files.count > 1, let first = files.first else { return [] }
-    var lines = [
-      "One file can be encrypted for up to 64 people, so there are \(files.count) with the same contents. Each person needs one:"
-    ]
-    var table = TextTable([.text("file"), .number("people"), .text("from … to")])
-    for file in files.prefix(style.listLimit) {
-      let names = [file.recipients.first, file.recipients.last].compactMap { $0?.escaped(limit: 24) }
-      table.add([
-        .init(file == first ? "this one" : file.folderName.escaped(limit: 40)), .count(file.recipients.count),
-        .init(names.joined(separator: " … ")),
-      ])
-    }
-    lines += table.lines(style: style)
-    if files.count > style.listLimit { lines.append(style.rest(files.count - style.listLimit, "file", indent: 2)) }
-    return lines
-  }
-}
-
 extension ShareReport.Delivery {
   /// The folder that the file is in, without those above it.
   fileprivate var folderName: String {
@@ -292,13 +274,11 @@ extension ShareReport.Table {
   /// The columns and rows that would leave.
   fileprivate func preview(style: Style) -> [String] {
     let columns = columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
-    var lines = style.wrapped("\(name.escaped(limit: 60)): \(columns)", indent: 0, hanging: 2)
-    for change in changes.prefix(style.listLimit) {
-      let sign = [ChangeOperation.insert: "+", .update: "~", .delete: "-"][change.operation] ?? " "
-      lines.append("  \(sign) \(change.key.map { $0.shown(limit: style.isFull ? .max : 40) }.joined(separator: ", "))")
-    }
-    let left = changes.count - style.listLimit
-    if left > 0 { lines.append(style.rest(left, "row", indent: 2)) }
-    return lines
+    let heading = style.wrapped("\(name.escaped(limit: 60)): \(columns)", indent: 0, hanging: 2)
+    return heading
+      + style.listed(changes, "row") { change in
+        let sign = [ChangeOperation.insert: "+", .update: "~", .delete: "-"][change.operation] ?? " "
+        return ["  \(sign) \(change.key.map { $0.shown(limit: style.isFull ? .max : 40) }.joined(separator: ", "))"]
+      }
   }
 }

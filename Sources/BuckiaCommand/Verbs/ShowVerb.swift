@@ -57,8 +57,7 @@ struct ShowVerb: Verb {
     } else if console.isJSON {
       try printDocument(of: inspected, on: console)
     } else if console.showsText {
-      let header = ShownHeader(path: name, file: inspected)
-      try console.say(header.lines(style: console.style))
+      try console.say(inspected.headerLines(path: name, style: console.style))
       try printChanges(of: inspected, on: console)
     }
     return .done
@@ -79,11 +78,14 @@ struct ShowVerb: Verb {
     try console.write(
       "{\n  \"version\": 1,\n  \"manifest\": \(manifest),\n  \"statements\": \(statements),\n  \"changes\": [")
     var separator = "\n"
-    let long = LongChangeWriter(inspected, on: console)
     try forEachChange(of: inspected, limit: limit ?? .max) { change in
       try console.write("\(separator)    ")
       separator = ",\n"
-      if change.hasLongValues { try long.write(change) } else { try console.write(change.json.lineText()) }
+      if change.hasLongValues {
+        try inspected.writeLong(change, on: console)
+      } else {
+        try console.write(change.json.lineText())
+      }
     }
     try console.write("\n  ]\n}\n")
   }
@@ -131,53 +133,47 @@ extension InspectedFile.ShownStatement {
   fileprivate var json: JSONValue { ["kind": .string(kind), "name": .string(name), "sql": .string(sql)] }
 }
 
-/// What a person wants to know before the changes: where a file comes from and how much it does.
-struct ShownHeader {
-  let path: String
-  let file: InspectedFile
-
+// What a person wants to know before the changes: where a file comes from and how much it does.
+extension InspectedFile {
   /// What is known of the file, by name.
   ///
-  /// - Parameter place: Where the statements of the author's schema are.
-  func facts(statementsAt place: String) -> [(name: String, value: String)] {
+  /// - Parameters:
+  ///   - path: Where it is.
+  ///   - place: Where the statements of the author's schema are.
+  func facts(path: String, statementsAt place: String) -> [(name: String, value: String)] {
     var facts: [(name: String, value: String)] = []
     func add(_ name: String, _ value: String) { facts.append((name, value)) }
-    add("file", "\(path.escaped) (\(ByteCount(Int(file.byteCount))))")
-    if let id = file.id { add("made", "\(Moment(unixSeconds: id.unixSeconds)), id \(id)") }
-    if case .object(let manifest)? = file.manifest {
-      add("sender", file.sender.escaped)
-      if case .object(let sender)? = manifest["sender"], case .string(let replica)? = sender["replica"] {
+    add("file", "\(path.escaped) (\(ByteCount(Int(byteCount))))")
+    if let id { add("made", "\(Moment(unixSeconds: id.unixSeconds)), id \(id)") }
+    if case .object(let manifest)? = manifest {
+      add("sender", sender.escaped)
+      if case .object(let author)? = manifest["sender"], case .string(let replica)? = author["replica"] {
         // Without a signature anybody can have written it.
-        add("replica", "\(file.isSigned ? "" : "claims to be ")\(replica.escaped)")
-        if case .string(let incarnation)? = sender["incarnation"] { add("incarnation", incarnation.escaped) }
+        add("replica", "\(isSigned ? "" : "claims to be ")\(replica.escaped)")
+        if case .string(let incarnation)? = author["incarnation"] { add("incarnation", incarnation.escaped) }
       }
       if case .string(let dataset)? = manifest["dataset"] { add("dataset", dataset.escaped) }
       if case .string(let kind)? = manifest["kind"] { add("kind", kind.escaped) }
-      if let statements = file.statements {
+      if let statements {
         add("schema", "\(statements.count.counted("statement")) for those who adopt it (\(place))")
       }
     } else {
-      let format = file.summary.format == .patchset ? "patchset" : "changeset"
+      let format = summary.format == .patchset ? "patchset" : "changeset"
       add("kind", "raw \(format): nothing says who made it, and its columns have no names")
     }
     return facts
   }
 
-  func lines(style: Style) -> [String] {
+  /// The same for people, and how much changes in each table.
+  fileprivate func headerLines(path: String, style: Style) -> [String] {
     var facts = TextTable(["", .prose("")])
-    for fact in self.facts(statementsAt: "--json lists them") {
+    for fact in self.facts(path: path, statementsAt: "--json lists them") {
       facts.add([.init(fact.name, .faint), .init(fact.value)])
     }
-    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
-    for entry in file.summary.tables.prefix(style.listLimit) {
-      table.add([
-        .init(entry.table.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
-        .count(entry.deleted, .bad),
-      ])
+    let table = TextTable.lines(.changes(after: [.text("table")]), of: summary.tables, "table", style: style) {
+      .changes(after: [.init($0.table.name.escaped(limit: 60))], $0.inserted, $0.updated, $0.deleted)
     }
-    let left = file.summary.tables.count - style.listLimit
-    return facts.lines(style: style, indent: 0) + [""] + (table.isEmpty ? ["No changes."] : table.lines(style: style))
-      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
+    return facts.lines(style: style, indent: 0) + [""] + (table.isEmpty ? ["No changes."] : table)
   }
 }
 
@@ -236,63 +232,53 @@ extension InspectedFile.ShownChange {
   }
 }
 
-/// Prints a change with long values as JSON, piece by piece: the values need not fit in memory.
-struct LongChangeWriter {
-  private let file: InspectedFile
-  private let console: Console
-
-  /// - Parameter file: The file that the change is of.
-  init(_ file: InspectedFile, on console: Console) {
-    self.file = file
-    self.console = console
-  }
-
-  /// Prints a change on one line, as `json` would be.
-  func write(_ change: InspectedFile.ShownChange) throws {
+extension InspectedFile {
+  /// Prints a change with long values on one line, as its `json` would be, but piece by piece: the values need not fit in memory.
+  fileprivate func writeLong(_ change: ShownChange, on console: Console) throws {
     let (table, operation) = (JSONValue.string(change.table), JSONValue.string(change.operation.word))
     try console.write("{\"table\":\(table.lineText()),\"op\":\(operation.lineText())")
     for (name, cells) in [("key", change.key), ("old", change.old), ("new", change.new)] {
       try console.write(",\"\(name)\":")
-      if let cells { try write(cells) } else { try console.write("null") }
+      if let cells { try write(cells, on: console) } else { try console.write("null") }
     }
     try console.write("}")
   }
 
-  private func write(_ cells: [InspectedFile.ShownChange.Cell]) throws {
+  private func write(_ cells: [ShownChange.Cell], on console: Console) throws {
     var separator = "{"
     for cell in cells {
       guard let value = cell.value else { continue }
       try console.write("\(separator)\(JSONValue.string(cell.column).lineText()):")
       separator = ","
       switch (value, cell.whole) {
-      case (.text, let whole?): try writeText(whole)
-      case (_, let whole?): try writeBlob(whole)
+      case (.text, let whole?): try writeText(whole, on: console)
+      case (_, let whole?): try writeBlob(whole, on: console)
       case (_, nil): try console.write(value.json.lineText())
       }
     }
     try console.write(separator == "{" ? "{}" : "}")
   }
 
-  private func writeBlob(_ value: LongValue) throws {
+  private func writeBlob(_ value: LongValue, on console: Console) throws {
     try console.write("{\"blob\":\"")
-    try file.forEachPiece(of: value) { try console.write(HexText.lowercase($0)) }
+    try forEachPiece(of: value) { try console.write(HexText.lowercase($0)) }
     try console.write("\"}")
   }
 
-  private func writeText(_ value: LongValue) throws {
+  private func writeText(_ value: LongValue, on console: Console) throws {
     try console.write("\"")
     var rest: [UInt8] = []
-    try file.forEachPiece(of: value) { piece in
+    try forEachPiece(of: value) { piece in
       rest.append(contentsOf: piece)
       let end = rest.count - Self.openCharacter(in: rest)
-      try writeText(rest[..<end])
+      try writeText(rest[..<end], on: console)
       rest.removeSubrange(..<end)
     }
-    try writeText(rest[...])
+    try writeText(rest[...], on: console)
     try console.write("\"")
   }
 
-  private func writeText(_ bytes: ArraySlice<UInt8>) throws {
+  private func writeText(_ bytes: ArraySlice<UInt8>, on console: Console) throws {
     try console.write(
       String(JSONValue.string(String(decoding: bytes, as: UTF8.self)).lineText().dropFirst().dropLast()))
   }

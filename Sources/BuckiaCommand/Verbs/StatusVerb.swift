@@ -33,17 +33,14 @@ struct StatusVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let report = try target.manager(home: home.folder).status(includesWords: words)
     let next = report.nextSteps(database: target.database)
-    try console.document(report.json(next: next.map { ($0.reason, $0.command) }))
+    try console.document(report.json(next: next))
     try console.say(report.lines(next: next, style: console.style))
     return .done
   }
 }
 
-/// What a person can do next, and why.
-struct NextStep {
-  let reason: String
-  let command: String
-}
+/// What a person can do next: why, and the command.
+typealias NextStep = (reason: String, command: String)
 
 extension StatusReport {
   /// What to do next.
@@ -51,26 +48,22 @@ extension StatusReport {
   /// - Parameter database: The database's path as it was typed.
   func nextSteps(database: String) -> [NextStep] {
     let path = database.shellQuoted
-    guard let ledger else { return [NextStep(reason: "Make the ledger", command: "buckia init \(path)")] }
+    guard let ledger else { return [("Make the ledger", "buckia init \(path)")] }
     var steps: [NextStep] = []
     if openConflicts > 0 {
-      steps.append(
-        NextStep(
-          reason: "Look at \(openConflicts.counted("open conflict"))", command: "buckia conflicts \(path) --open"))
+      steps.append(("Look at \(openConflicts.counted("open conflict"))", "buckia conflicts \(path) --open"))
     }
     let unfinished = ledger.held + ledger.waiting + ledger.quarantined + ledger.rejected
     if unfinished > 0 {
-      steps.append(
-        NextStep(
-          reason: "See why \(unfinished.counted("file")) \(unfinished == 1 ? "is" : "are") not applied",
-          command: "buckia log \(path)"))
+      let files = "\(unfinished.counted("file")) \(unfinished == 1 ? "is" : "are")"
+      steps.append(("See why \(files) not applied", "buckia log \(path)"))
     }
     if !leftOut.isEmpty {
       steps.append(
-        NextStep(
-          reason:
-            "Correct or delete \(leftOutSummary), which are not shared since they refer to missing rows",
-          command: "buckia doctor \(path)"))
+        (
+          "Correct or delete \(leftOutSummary), which are not shared since they refer to missing rows",
+          "buckia doctor \(path)"
+        ))
     }
     return steps
   }
@@ -182,16 +175,15 @@ extension ShareState {
 
 extension [ShareState] {
   fileprivate func lines(style: Style) -> [String] {
-    var table = TextTable([.text("with"), .text("what"), .number("sent"), "newest made", .prose("")])
-    for share in prefix(style.listLimit) {
-      table.add([
+    TextTable.lines(
+      [.text("with"), .text("what"), .number("sent"), "newest made", .prose("")], of: self, "share", style: style
+    ) { share in
+      [
         .init(share.recipients.map { $0.escaped(limit: 40) }.joined(separator: ", ")), .init(share.subject),
         .count(Int(clamping: share.sequence)), .init(share.id.map { Age(of: $0) }.map { "\($0) ago" } ?? "–"),
         .init(share.progress, .faint),
-      ])
+      ]
     }
-    let left = count - style.listLimit
-    return table.lines(style: style) + (left > 0 ? [style.rest(left, "share", indent: 2)] : [])
   }
 }
 
@@ -211,18 +203,16 @@ extension StreamState {
 
 extension [StreamState] {
   fileprivate func lines(style: Style) -> [String] {
-    var table = TextTable([
-      .text("sender"), .text("what"), .number("received"), "newest made", .prose(""),
-    ])
-    for stream in prefix(style.listLimit) {
-      table.add([
+    TextTable.lines(
+      [.text("sender"), .text("what"), .number("received"), "newest made", .prose("")], of: self, "stream",
+      style: style
+    ) { stream in
+      [
         .init(stream.sender.escaped(limit: 24)), .init(stream.tables.summary),
         .count(Int(clamping: stream.sequence)), .init(stream.age.map { "\(Age(seconds: $0)) ago" } ?? "–"),
         .init(stream.remark, .notable),
-      ])
+      ]
     }
-    let left = count - style.listLimit
-    return table.lines(style: style) + (left > 0 ? [style.rest(left, "stream", indent: 2)] : [])
   }
 }
 
@@ -242,8 +232,7 @@ struct DoctorVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let report = try target.manager(home: home.folder).examine()
-    try console.document(report.json)
-    try console.say(report.lines(style: console.style))
+    try console.show(report.json, report.lines(style: console.style))
     return .done
   }
 }

@@ -28,12 +28,15 @@ struct SyncFile {
     do {
       let file = try PosixFile(reading: path)
       isPrivate = try file.privacy() == .isPrivate
-      text = String(decoding: try Self.bytes(of: file, path), as: UTF8.self)
+      guard let bytes = try file.contents(limit: Self.sizeLimit) else {
+        throw StorageError(.invalidSetting, "\(path): it is too large for a file of settings")
+      }
+      text = String(decoding: bytes, as: UTF8.self)
     } catch let error as ByteStreamError { throw StorageError(error) }
-    let folder = (path as String).folderOfPath
+    let folder = path.folderOfPath
     let root = try SettingsNode(text, file: path, environment: environment)
     let reader = Reader(folder: folder, isPrivate: isPrivate, home: home)
-    configuration = try reader.configuration(root, home)
+    configuration = try reader.configuration(root)
     options = try reader.options(root["options"])
     signIns = reader.signIns
     try root.requireNothingElse()
@@ -41,15 +44,6 @@ struct SyncFile {
 
   /// How large such a file may be, in bytes.
   private static let sizeLimit = 1 << 20
-
-  private static func bytes(of file: PosixFile, _ path: String) throws -> [UInt8] {
-    guard file.initialByteCount <= sizeLimit else {
-      throw StorageError(.invalidSetting, "\(path): it is too large for a file of settings")
-    }
-    return try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount) + 1) { buffer, count in
-      count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
-    }
-  }
 
   private final class Reader {
     private let folder: String
@@ -80,7 +74,7 @@ struct SyncFile {
       return try node.text()
     }
 
-    func configuration(_ root: SettingsNode, _ home: BuckiaHome) throws -> BuckiaConfiguration {
+    func configuration(_ root: SettingsNode) throws -> BuckiaConfiguration {
       var folders = FolderStructureConfiguration(
         main: try path(root.required("folder")), other: try root["other-folder"].map { try path($0) })
       if let names = root["names"] {
@@ -225,16 +219,10 @@ struct SyncFile {
       var options = SyncOptions()
       guard let node else { return options }
       if let policy = node["on-conflict"] {
-        options.apply.conflicts = ConflictPolicies(
-          try policy.choice(Dictionary(uniqueKeysWithValues: ConflictPolicy.allCases.map { ($0.rawValue, $0) })))
+        options.apply.conflicts = ConflictPolicies(try policy.choice(ConflictPolicy.self))
       }
-      if let schema = node["schema"] {
-        options.apply.schema = try schema.choice(
-          Dictionary(uniqueKeysWithValues: SchemaMode.allCases.map { ($0.rawValue, $0) }))
-      }
-      if let trust = node["trust"] {
-        options.apply.trust = try trust.choice(["any": .any, "known": .known])
-      }
+      options.apply.schema = try node["schema"]?.choice(SchemaMode.self) ?? options.apply.schema
+      options.apply.trust = try node["trust"]?.choice(TrustMode.self) ?? options.apply.trust
       options.apply.snapshot = try node["snapshot"].map { try path($0) }
       options.apply.memoryLimit = try node["memory"].map { Int(try $0.size()) } ?? options.apply.memoryLimit
       options.apply.limits.senderBytes = try node["sender-limit"]?.size() ?? options.apply.limits.senderBytes
@@ -288,13 +276,5 @@ struct ServerSignIn {
       }
       try await tokens.save(found.token, for: context)
     }
-  }
-}
-
-extension String {
-  /// The folder that a path lies in; empty for the current one.
-  fileprivate var folderOfPath: String {
-    guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
-    return slash == startIndex ? "/" : String(self[..<slash])
   }
 }

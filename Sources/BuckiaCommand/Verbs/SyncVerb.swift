@@ -3,6 +3,7 @@ import ArgumentParser
 import Buckia
 import BuckiaSync
 import Foundation
+import NIOConcurrencyHelpers
 
 /// `buckia sync`
 struct SyncVerb: Verb {
@@ -124,9 +125,10 @@ struct SyncVerb: Verb {
   private func round(
     _ client: BuckiaClient, _ options: SyncOptions, _ line: ProgressLine, asking command: String?
   ) throws -> SyncResult {
-    let newest = NewestProgress()
+    // From the task that does the round to the thread that waits for it.
+    let newest = NIOLockedValueBox<SyncProgress?>(nil)
     let watching = Task.detached { [progress = client.progress] in
-      for await step in progress { newest.set(step) }
+      for await step in progress { newest.withLockedValue { $0 = step } }
     }
     defer {
       watching.cancel()
@@ -136,7 +138,7 @@ struct SyncVerb: Verb {
       return try AwaitedTask.run {
         try await client.sync(options)
       } meanwhile: {
-        if let step = newest.value { line.show(step.line) }
+        if let step = newest.withLockedValue({ $0 }) { line.show(step.line) }
       }
     } catch let error as StorageError where error.code == .unauthorized {
       guard let command else { throw error }
@@ -144,17 +146,6 @@ struct SyncVerb: Verb {
         error.code, "\(error.message). Sign in with: \(command) --sign-in", path: error.path, cause: error)
     }
   }
-}
-
-/// How far a round has come, from the task that does it to the thread that waits for it.
-private final class NewestProgress: @unchecked Sendable {
-  // The lock guards `step`.
-  private let lock = NSLock()
-  private var step: SyncProgress?
-
-  var value: SyncProgress? { lock.withLock { step } }
-
-  func set(_ step: SyncProgress) { lock.withLock { self.step = step } }
 }
 
 extension SyncProgress {
@@ -234,12 +225,10 @@ extension SyncResult {
       lines += facts.lines(style: style, indent: 0)
     }
     if let applied { lines += applied.unfinishedLines(style: style) }
-    for file in held.prefix(style.listLimit) {
-      lines += style.wrapped(
-        "\(style("held:", .notable)) \(file.file.escaped(limit: 100)): \(file.reason.escaped)", hanging: 2)
-      lines += style.suggestion("If its sender means it, let it through", file.command(command))
+    lines += style.listed(held, "file", indent: 0) { file in
+      style.wrapped("\(style("held:", .notable)) \(file.file.escaped(limit: 100)): \(file.reason.escaped)", hanging: 2)
+        + style.suggestion("If its sender means it, let it through", file.command(command))
     }
-    if held.count > style.listLimit { lines.append(style.rest(held.count - style.listLimit, "file")) }
     if let fallbackReason {
       lines += style.wrapped(
         "\(style("Note:", .notable)) the fallback was used: \(fallbackReason.escaped(limit: 300))", hanging: 2)
@@ -278,7 +267,7 @@ extension [SyncResult.Transfer] {
 
 extension SyncResult.Failure {
   fileprivate var json: JSONValue {
-    ["step": .string(step.rawValue), "subject": .text(subject), "error": ErrorReport(error).details]
+    ["step": .string(step.rawValue), "subject": .text(subject), "error": ErrorReport(error).failure.details]
   }
 }
 
@@ -295,13 +284,10 @@ extension ApplyReport {
       diffs.filter { ![.applied, .alreadyApplied].contains($0.state) && $0.code != .overLimit }
       .map { (path: $0.path, word: $0.state.rawValue, role: $0.state.role, reason: $0.reason) }
       + answers.filter { $0.state == .refused }.map { (path: $0.path, word: "refused", role: .bad, reason: $0.reason) }
-    var lines = files.prefix(style.listLimit).flatMap { file in
-      let name = file.path.split(separator: "/").last.map(String.init) ?? file.path
+    return style.listed(files, "file", indent: 0) { file in
+      let reason = file.reason.map { ": \($0.escaped)" } ?? ""
       return style.wrapped(
-        "\(style(file.word, file.role)): \(name.escaped(limit: 100))\(file.reason.map { ": \($0.escaped)" } ?? "")",
-        hanging: 2)
+        "\(style(file.word, file.role)): \(file.path.fileName.escaped(limit: 100))\(reason)", hanging: 2)
     }
-    if files.count > style.listLimit { lines.append(style.rest(files.count - style.listLimit, "file")) }
-    return lines
   }
 }

@@ -46,8 +46,7 @@ struct UndoVerb: Verb {
     let report = try target.manager(home: home.folder).undo(
       ids.map { .diff($0) } + UndoSubject.senders(named: sender, in: home.folder),
       options: UndoOptions(conflicts: ConflictPolicies(onConflict.policy), isDryRun: dryRun))
-    try console.document(report.json)
-    try console.say(report.lines(database: target.database, style: console.style))
+    try console.show(report.json, report.lines(database: target.database, style: console.style))
     return report.skipped.isEmpty ? .done : .failed
   }
 }
@@ -61,10 +60,8 @@ extension UndoReport {
     if undone.isEmpty {
       lines.append("There is nothing to undo.")
     } else {
-      var table = TextTable([
-        isDryRun ? "would be undone" : "undone", .text("by"), .number("inserted"), .number("updated"),
-        .number("deleted"), .number("conflicts"),
-      ])
+      let heading: TextTable.Column = isDryRun ? "would be undone" : "undone"
+      var table = TextTable(.changes(after: [heading, .text("by")], before: [.number("conflicts")]))
       for diff in undone.prefix(style.listLimit) {
         table.add([
           .init(diff.diff), .init("\(diff.id)", .faint), .count(diff.inserted), .count(diff.updated),
@@ -75,10 +72,9 @@ extension UndoReport {
       if undone.count > style.listLimit { lines.append(style.rest(undone.count - style.listLimit, "diff")) }
       lines += undone.flatMap(\.warnings).lines(style: style)
     }
-    for diff in skipped.prefix(style.listLimit) {
-      lines += style.wrapped("\(style(diff.diff, .strong)) was not undone: \(diff.reason.escaped)", hanging: 2)
+    lines += style.listed(skipped, "diff", indent: 0) {
+      style.wrapped("\(style($0.diff, .strong)) was not undone: \($0.reason.escaped)", hanging: 2)
     }
-    if skipped.count > style.listLimit { lines.append(style.rest(skipped.count - style.listLimit, "diff")) }
     let conflicts = undone.reduce(0) { $0 + $1.conflicts }
     lines += warnings.lines(style: style)
     if conflicts > 0 && !isDryRun {

@@ -26,8 +26,7 @@ struct VerifyVerb: Verb {
     let report = try DiffInspection.verify(
       ArgumentFile.sources(paths), home: home.folder, decryption: decryption.decryption(in: home),
       progress: { console.progress.show($0.line) }, poll: { try console.progress.check() })
-    try console.document(report.json)
-    try console.say(report.lines(style: console.style))
+    try console.show(report.json, report.lines(style: console.style))
     return report.files.allSatisfy(\.isGood) ? .done : .failed
   }
 }
@@ -62,10 +61,9 @@ extension VerifyReport {
   /// The diff files in the folders that go by another name than their id.
   private func misnamedLines(style: Style) -> [String] {
     guard !misnamed.isEmpty else { return [] }
-    let shown = misnamed.prefix(style.isFull ? .max : 5)
     let heading = "Not looked at, since in a folder a diff file goes by its id; name it to verify it:"
-    let rest = shown.count < misnamed.count ? [style.rest(misnamed.count - shown.count, "file", indent: 2)] : []
-    return [""] + style.wrapped(style(heading, .notable), hanging: 2) + shown.map { "  \($0.shellQuoted)" } + rest
+    return [""] + style.wrapped(style(heading, .notable), hanging: 2)
+      + style.listed(misnamed, "file", limit: style.fileLimit) { ["  \($0.shellQuoted)"] }
   }
 }
 

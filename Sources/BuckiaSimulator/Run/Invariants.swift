@@ -108,9 +108,8 @@ struct DatabaseInvariants {
   // MARK: Foreign keys
 
   private func requireReferences(of replica: Replica) throws {
-    var broken: [(table: String, rowID: Int64?)] = []
-    try replica.database.forEachRow(ofCached: "PRAGMA main.foreign_key_check") { row in
-      broken.append((row.text(at: 0) ?? "", row.isNull(at: 1) ? nil : row.integer(at: 1)))
+    let broken = try replica.database.rows(of: "PRAGMA main.foreign_key_check") { row in
+      (table: row.text(at: 0) ?? "", rowID: row.isNull(at: 1) ? nil : row.integer(at: 1))
     }
     guard !broken.isEmpty else { return }
     let records = try ConflictRecord.all(on: replica.database).filter { $0.kind == .foreignKey }
@@ -205,8 +204,7 @@ struct DatabaseInvariants {
         (SELECT \(records) FROM main.buckia_conflict c WHERE c.entry = l.entry)
       FROM main.buckia_ledger l WHERE diff = ?1
       """
-    var entries: [[ChangesetValue]] = []
-    try replica.database.forEachRow(ofCached: query, binding: ["\(diff.id)"]) { entries.append($0.values) }
+    let entries = try replica.database.rows(of: query, "\(diff.id)") { $0.values }
     let counts = [
       outcome.inserted, outcome.updated, outcome.deleted, outcome.conflicts, outcome.omitted, outcome.conflicts,
     ]
@@ -220,20 +218,13 @@ struct DatabaseInvariants {
   }
 }
 
-/// What holds when everybody has received everything.
-struct FinalInvariants {
-  let simulation: Simulation
-  let tables: [ReplicatedTable]
-
-  /// Checks all replicas.
+extension SimulationRun {
+  /// Checks what holds when everybody has received everything.
   ///
-  /// - Parameters:
-  ///   - written: What edits have written.
-  ///   - isSequential: Whether each edit knew all before it.
   /// - Throws: `Violation`.
-  func require(of replicas: [Replica], _ written: WrittenValues, isSequential: Bool) throws {
+  func requireEnd() throws {
     let isOwnKept = simulation.conflicts == .keepLocal && simulation.resolver == nil
-    try requireLedgers(of: replicas)
+    try requireLedgers()
     try written.require(in: replicas, keepsLocal: isOwnKept)
     if isSequential {
       for replica in replicas {
@@ -242,7 +233,7 @@ struct FinalInvariants {
         }
       }
     }
-    try requireEqualRows(of: replicas, isSequential ? .sequentialEdits : .convergence) { isSequential || converges($0) }
+    try requireEqualRows(isSequential ? .sequentialEdits : .convergence) { isSequential || converges($0) }
   }
 
   /// Whether a table must be the same everywhere.
@@ -250,7 +241,7 @@ struct FinalInvariants {
     simulation.convergingTables.contains(table.name) || simulation.conflicts.isConvergent(for: table.name)
   }
 
-  private func requireLedgers(of replicas: [Replica]) throws {
+  private func requireLedgers() throws {
     let all = replicas.reduce(into: Set<KSUID>()) { $0.formUnion($1.sent) }
     for replica in replicas where !replica.hasRefused {
       if let held = try replica.database.text("SELECT diff FROM main.buckia_ledger WHERE state = 'held'") {
@@ -271,7 +262,7 @@ struct FinalInvariants {
   }
 
   private func requireEqualRows(
-    of replicas: [Replica], _ invariant: Invariant, where isRequired: (ReplicatedTable) -> Bool
+    _ invariant: Invariant, where isRequired: (ReplicatedTable) -> Bool
   ) throws {
     let first = try replicas[0].rows()
     for (place, table) in tables.enumerated() where isRequired(table) {

@@ -44,8 +44,8 @@ final class Replica {
   init(_ number: Int, from template: Template, seed: UInt64, ahead: Int, signsDiffs: Bool = false) throws {
     self.number = number
     self.ahead = ahead
-    database = try template.makeDatabase()
-    known = try template.makeKnown()
+    database = try template.database.copiedInMemory()
+    known = try template.known.copiedInMemory()
     tables = template.tables
     upgrade = template.upgrade
     isUpgraded = template.upgrade.isEmpty
@@ -140,9 +140,10 @@ final class Replica {
     // A diff begins with the snapshot: two in a row, and the second would have the changes of the first once more.
     if hasSent { try keepSnapshot(without: unsentChanges()) }
     ids.unixSeconds = time(at: now)
-    let file = GatheredBytes()
+    // Written on the thread that reads it, before the call that writes it returns.
+    nonisolated(unsafe) var bytes: [UInt8] = []
     let report = try DatabaseManager.writeDiff(
-      from: RowSource(on: known), to: RowSource(on: database), output: .stream { file.bytes += Array($0) },
+      from: RowSource(on: known), to: RowSource(on: database), output: .stream { bytes += Array($0) },
       signer: signer,
       home: ids)
     hasUnsentEdits = false
@@ -151,7 +152,7 @@ final class Replica {
     guard let id = report.id else { return nil }
     hasSent = true
     sent.insert(id)
-    return try SentDiff(diff, id, by: number, bytes: file.bytes)
+    return try SentDiff(diff, id, by: number, bytes: bytes)
   }
 
   // MARK: Snapshots
@@ -273,11 +274,6 @@ final class Replica {
   }
 }
 
-/// Keeps in memory what a file would hold. Written on the thread that reads it, before the call that writes it returns.
-private final class GatheredBytes: @unchecked Sendable {
-  var bytes: [UInt8] = []
-}
-
 /// The database as it was last committed, which is all that a process leaves behind.
 private final class CommittedImage {
   private var image: SQLiteConnection
@@ -312,8 +308,10 @@ final class Template {
   let tables: [ReplicatedTable]
   /// What the upgrade adds to the schema, statement by statement.
   let upgrade: [String]
-  private let database: SQLiteConnection
-  private let known: SQLiteConnection
+  /// The database.
+  let database: SQLiteConnection
+  /// What others know of it.
+  let known: SQLiteConnection
 
   /// - Parameters:
   ///   - schema: The statements that make the database.
@@ -340,12 +338,6 @@ final class Template {
       throw BuckiaError.wrapped(error)
     }
   }
-
-  /// A copy of the database.
-  func makeDatabase() throws -> SQLiteConnection { try database.copiedInMemory() }
-
-  /// A copy of what others know of it.
-  func makeKnown() throws -> SQLiteConnection { try known.copiedInMemory() }
 }
 
 extension SQLiteConnection {

@@ -74,11 +74,10 @@ struct ReplicatedTable {
   }
 
   private func presentColumns(in connection: borrowing SQLiteConnection) throws -> Set<String> {
-    let query = try connection.cached("SELECT name FROM pragma_table_info(?1, 'main')")
-    defer { query.statement.reset() }
-    try query.statement.bind(name.text, at: 0)
     var present: Set<String> = []
-    while try query.statement.step() { present.insert(ASCIIName.folded(query.statement.text(at: 0) ?? "")) }
+    try connection.forEachRow(ofCached: "SELECT name FROM pragma_table_info(?1, 'main')", binding: [name.text]) {
+      present.insert(ASCIIName.folded($0.text(at: 0) ?? ""))
+    }
     return present
   }
 

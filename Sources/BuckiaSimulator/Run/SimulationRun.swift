@@ -14,15 +14,16 @@ final class SimulationRun {
   private(set) var diffs: [Int: SentDiff] = [:]
   /// How much has happened.
   private(set) var report = SimulationReport()
-  private let simulation: Simulation
+  let simulation: Simulation
   private let options: ApplyOptions
   private let invariants: DatabaseInvariants
-  private var written: WrittenValues
+  /// What edits have written.
+  private(set) var written: WrittenValues
   /// The right time, in seconds of Unix time.
   private var now: Int64 = 1_700_000_000
   private var trace: [String] = []
   /// Whether each edit knew all edits before it.
-  private var isSequential = true
+  private(set) var isSequential = true
 
   /// How often everybody sends and receives in the end before that counts as endless.
   private static let roundLimit = 4
@@ -127,7 +128,7 @@ final class SimulationRun {
     guard !replica.inbox.isEmpty || releasesHeld else { return }
     let before = replica.applied
     let received = try replica.receive(reception, options, simulation.resolver, at: now)
-    try simulation.sabotage?.didReceive(replica)
+    try simulation.sabotage?(replica.number, replica.database)
     report.add(received)
     // What a process has applied before it died counts as edited here, since it has made no snapshot.
     if received.hasCrashed { isSequential = false }
@@ -158,8 +159,7 @@ final class SimulationRun {
   func finish() throws -> RunResult {
     do {
       try settle()
-      try FinalInvariants(simulation: simulation, tables: tables).require(
-        of: replicas, written, isSequential: isSequential)
+      try requireEnd()
       for replica in replicas where try !replica.isKnown() {
         throw Violation(.atRest, "replica \(replica.number) has changes that were not sent")
       }
@@ -233,9 +233,8 @@ struct RunResult: Equatable {
   }
 
   private static func contents(of database: borrowing SQLiteConnection) throws -> [String] {
-    var tables: [String] = []
-    try database.forEachRow(ofCached: "SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name") {
-      tables.append($0.text(at: 0) ?? "")
+    let tables = try database.rows(of: "SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name") {
+      $0.text(at: 0) ?? ""
     }
     var lines: [String] = []
     for table in tables {

@@ -36,7 +36,7 @@ struct MarkupTests {
       let (label, key, note, column, rest) = (any(), any(), any(), any(), any())
       let values = [PageValue(.text, any()), PageValue(.text, any())]
       let entry = PageEntry(
-        number: 1, .updated, label: label, key: key, notes: [note], rows: [.init(column, values)])
+        number: 1, state: .updated, label: label, key: key, notes: [note], rows: [(column, values)])
       let bytes = try SamplePage.bytes(
         title: title, facts: [(fact, value)], table: table, remark: remark, rest: rest, entries: [entry])
       let page = try ParsedPage(bytes)

@@ -49,7 +49,7 @@ struct PageValueTests {
         if areCut { value.note = "984 bytes" }
         return value
       }
-      let entry = PageEntry(number: 1, .updated, label: "updated", key: "id 1", rows: [.init("text", values)])
+      let entry = PageEntry(number: 1, state: .updated, label: "updated", key: "id 1", rows: [("text", values)])
       return try cells(of: entry).map { $0.all("mark").map(\.text) }
     }
     #expect(try marks(texts, areCut: true) == [["wo"], ["hree"]])

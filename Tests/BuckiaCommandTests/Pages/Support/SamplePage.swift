@@ -18,7 +18,7 @@ enum SamplePage {
     _ = try PageTarget.stream { bytes.append(contentsOf: $0) }.write { page in
       let frame = PageFrame(
         title: title, facts: facts, noun: "changes", counts: ["Inserted"],
-        tables: [PageFrame.Table(table, id: "table-1", counts: ["1"])], rest: rest)
+        tables: [(table, "table-1", ["1"])], rest: rest)
       try frame.write(on: page) {
         var list = try EntryList(table, id: "table-1", remark: remark, versions: ["Before", "After"], on: page)
         for (place, entry) in entries.enumerated() { try list.add(entry, isReachedByTab: place == 0) }
@@ -31,25 +31,25 @@ enum SamplePage {
   /// An entry of one column.
   static func entry(_ number: Int, _ before: String = "'a'", _ after: String = "'b'") -> PageEntry {
     PageEntry(
-      number: Int64(number), .updated, label: "updated", key: "id \(number)",
-      rows: [.init("text", [PageValue(.text, before), PageValue(.text, after)])])
+      number: Int64(number), state: .updated, label: "updated", key: "id \(number)",
+      rows: [("text", [PageValue(.text, before), PageValue(.text, after)])])
   }
 
   /// An entry with a value of each kind, and an image.
   static func entryOfAllKinds(_ number: Int) throws -> PageEntry {
     var image = PageValue(.blob, "x'474946…' (35 bytes)")
     let shown: EmbeddedImage = try #require(EmbeddedImage(pixel))
-    image.image = PageImage("GIF image, 1 × 1, 35 bytes", shown)
+    image.image = ("GIF image, 1 × 1, 35 bytes", shown)
     var large = PageValue(.blob, "x'ffd8…' (9.00 MB)")
-    large.image = PageImage("JPEG image, 4000 × 3000, 9.00 MB", nil)
+    large.image = ("JPEG image, 4000 × 3000, 9.00 MB", nil)
     var long = PageValue(.text, "'aaa…'")
     long.note = "12.0 kB"
     return PageEntry(
-      number: Int64(number), .inserted, label: "inserted", key: "id \(number)", notes: ["A note."],
+      number: Int64(number), state: .inserted, label: "inserted", key: "id \(number)", notes: ["A note."],
       rows: [
-        .init("none", [PageValue(.absent, "–"), PageValue(.null, "NULL")]),
-        .init("number", [PageValue(.number, "-1"), PageValue(.number, "0.5")]),
-        .init("image", [image, large]), .init("text", [long, PageValue(.text, "'line\nline'")]),
+        ("none", [PageValue(.absent, "–"), PageValue(.null, "NULL")]),
+        ("number", [PageValue(.number, "-1"), PageValue(.number, "0.5")]),
+        ("image", [image, large]), ("text", [long, PageValue(.text, "'line\nline'")]),
       ])
   }
 }
