@@ -55,11 +55,7 @@ private struct ContentHash: FixedBytes {
   static let byteCount = 8
   let bytes: [UInt8]
 
-  init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
-
+  init(checked bytes: [UInt8]) { self.bytes = bytes }
   init(_ number: UInt64) { bytes = (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) } }
 
   var number: UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }

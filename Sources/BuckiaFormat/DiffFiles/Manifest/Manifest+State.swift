@@ -25,11 +25,7 @@ extension Manifest {
       package static let byteCount = 16
       /// The sum, its lowest byte first.
       package let bytes: [UInt8]
-      /// Takes 16 bytes.
-      package init?(_ bytes: [UInt8]) {
-        guard bytes.count == Self.byteCount else { return nil }
-        self.bytes = bytes
-      }
+      package init(checked bytes: [UInt8]) { self.bytes = bytes }
     }
 
     /// The table.
