@@ -121,11 +121,45 @@ struct JSONFields {
     return elements
   }
 
-  /// The same, and nothing where there is none.
-  mutating func listIfAny<Element>(
-    _ name: String, limit: Int, _ read: (JSONValue, String) throws(DiffFileError) -> Element
+  /// A list of objects, each read by `read`, which leaves nothing of it.
+  mutating func objects<Element>(
+    _ name: String, limit: Int, _ read: (inout JSONFields) throws(DiffFileError) -> Element
   ) throws(DiffFileError) -> [Element] {
-    has(name) ? try list(name, limit: limit, read) : []
+    let document = document
+    return try list(name, limit: limit) { (value, path) throws(DiffFileError) in
+      try JSONFields.object(value, at: path, of: document, read)
+    }
+  }
+
+  /// The same where the member need not be there; null is refused.
+  mutating func objectsIfNamed<Element>(
+    _ name: String, limit: Int, _ read: (inout JSONFields) throws(DiffFileError) -> Element
+  ) throws(DiffFileError) -> [Element] {
+    remaining[name] == nil ? [] : try objects(name, limit: limit, read)
+  }
+
+  /// An object, read by `read`, which leaves nothing of it; nil where there is none.
+  mutating func object<Content>(
+    _ name: String, _ read: (inout JSONFields) throws(DiffFileError) -> Content
+  ) throws(DiffFileError) -> Content? {
+    guard let value = take(name) else { return nil }
+    return try JSONFields.object(value, at: field(name), of: document, read)
+  }
+
+  private static func object<Content>(
+    _ value: JSONValue, at path: String, of document: JSONMember,
+    _ read: (inout JSONFields) throws(DiffFileError) -> Content
+  ) throws(DiffFileError) -> Content {
+    var fields = try JSONFields(value, at: path, of: document)
+    let content = try read(&fields)
+    try fields.finish()
+    return content
+  }
+
+  /// What was not read, to be kept as it is.
+  mutating func takeRemaining() -> JSONObject {
+    defer { remaining = JSONObject() }
+    return remaining
   }
 
   mutating func strings(_ name: String, limit: Int) throws(DiffFileError) -> [String] {
