@@ -197,7 +197,7 @@ extension DatabaseManager {
       case .path(let path, let replacing):
         return (
           id, path,
-          try RawChangesetWriter.write(
+          try RawChangeset.write(
             difference.changeset, to: path, replacing: replacing, isPrivate: isPrivate)
         )
       case .stream(let body):

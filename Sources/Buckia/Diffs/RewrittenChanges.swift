@@ -207,7 +207,7 @@ public struct RewrittenChanges {
       switch file {
       case .path(let path, let replacing):
         report.bytes = try Int(
-          RawChangesetWriter.write(changeset, to: path, replacing: replacing, isPrivate: isPrivate))
+          RawChangeset.write(changeset, to: path, replacing: replacing, isPrivate: isPrivate))
       case .stream(let body):
         try changeset.forEachPiece { try body($0) }
         report.bytes = changeset.count

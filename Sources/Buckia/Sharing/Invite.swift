@@ -167,7 +167,7 @@ extension Invitation {
       do {
         return try Invitation(verifying: SmallText.contents(of: PosixFile(reading: path), path))
       } catch let error as IdentityError {
-        throw IdentityError(error.code, error.message, path: path)
+        throw error.naming(path: path)
       }
     }
   }

@@ -86,7 +86,7 @@ extension VirtualModule {
     }
   }
 
-  /// Reads the field. `SchemaRules` checks that the rest of the definition fits.
+  /// Reads the field. `SchemaDocument` checks that the rest of the definition fits.
   ///
   /// - Parameter columns: How many columns the table has.
   init(reading fields: inout JSONFields, columns: Int) throws(DiffFileError) {

@@ -162,7 +162,7 @@ package enum SchemaDocument {
         try VirtualModule(reading: &fields, columns: count)
       }
       try fields.finish()
-      try SchemaRules.check(table)
+      try check(table)
       return table
     } catch {
       var named = error
@@ -203,8 +203,8 @@ package enum SchemaDocument {
 }
 
 /// The rules that a table definition must keep before anything is created from it.
-enum SchemaRules {
-  static func check(_ table: TableDefinition) throws(DiffFileError) {
+extension SchemaDocument {
+  private static func check(_ table: TableDefinition) throws(DiffFileError) {
     let document = JSONMember.schema
     let shown = EscapedText.quoted(table.name)
     try checkName(table.name, "table name")

@@ -147,18 +147,16 @@ extension Manifest {
     /// The stream that a snapshot takes the place of.
     package var replaces: StreamID?
     /// Fields this version does not know.
-    package var additional: JSONObject
+    package var additional = JSONObject()
 
     /// Makes a place in a stream.
     package init(
-      stream: StreamID, sequence: Int64, follows: Predecessor? = nil, replaces: StreamID? = nil,
-      additional: JSONObject = JSONObject()
+      stream: StreamID, sequence: Int64, follows: Predecessor? = nil, replaces: StreamID? = nil
     ) {
       self.stream = stream
       self.sequence = sequence
       self.follows = follows
       self.replaces = replaces
-      self.additional = additional
     }
   }
 
@@ -198,18 +196,16 @@ extension Manifest {
     /// Diffs up to `through` that are not applied.
     package var except: [Exception]
     /// Fields this version does not know.
-    package var additional: JSONObject
+    package var additional = JSONObject()
 
     /// Makes an acknowledgement.
     package init(
-      stream: StreamID, incarnation: IncarnationID, through: Int64, except: [Exception] = [],
-      additional: JSONObject = JSONObject()
+      stream: StreamID, incarnation: IncarnationID, through: Int64, except: [Exception] = []
     ) {
       self.stream = stream
       self.incarnation = incarnation
       self.through = through
       self.except = except
-      self.additional = additional
     }
   }
 
@@ -256,12 +252,12 @@ extension Manifest {
     /// How many of the DELETEs are withdrawals: rows that left the scope and are not deleted by their owner.
     package var withdrawn: Int64
     /// Fields this version does not know.
-    package var additional: JSONObject
+    package var additional = JSONObject()
 
     /// Makes an entry.
     package init(
       name: String, columns: Int, key: Key = .primary, order: Order = .author, inserted: Int64 = 0,
-      updated: Int64 = 0, deleted: Int64 = 0, withdrawn: Int64 = 0, additional: JSONObject = JSONObject()
+      updated: Int64 = 0, deleted: Int64 = 0, withdrawn: Int64 = 0
     ) {
       self.name = name
       self.columns = columns
@@ -271,7 +267,6 @@ extension Manifest {
       self.updated = updated
       self.deleted = deleted
       self.withdrawn = withdrawn
-      self.additional = additional
     }
   }
 
@@ -284,14 +279,13 @@ extension Manifest {
     /// SHA-256 of its bytes.
     package var sha256: ContentDigest
     /// Fields this version does not know.
-    package var additional: JSONObject
+    package var additional = JSONObject()
 
     /// Names a member.
-    package init(name: String, size: Int64, sha256: ContentDigest, additional: JSONObject = JSONObject()) {
+    package init(name: String, size: Int64, sha256: ContentDigest) {
       self.name = name
       self.size = size
       self.sha256 = sha256
-      self.additional = additional
     }
   }
 }
