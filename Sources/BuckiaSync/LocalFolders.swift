@@ -18,7 +18,7 @@ enum LocalEdits {
     let database = configuration.database.path
     let paths =
       [database, "\(database)-wal", folders.originals, folders.reworked] + configuration.deliveries.map(\.folder)
-    return try await BlockingWork.run {
+    return try await runBlocking {
       do { return try paths.map { try FileIdentity.current(at: $0)?.text ?? "-" }.joined(separator: " ") } catch let
         error as ByteStreamError
       { throw StorageError(error) }
@@ -103,10 +103,13 @@ public struct LocalFolders: Sendable, Equatable {
   }
 
   private func make() throws(StorageError) {
-    for folder in [originals, reworked, inbound] {
-      do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
-        throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(error)", cause: error)
-      }
+    for folder in [originals, reworked, inbound] { try Self.makeFolder(folder) }
+  }
+
+  /// Makes a folder of this device, and those around it.
+  static func makeFolder(_ folder: String) throws(StorageError) {
+    do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
+      throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(error)", cause: error)
     }
   }
 

@@ -66,7 +66,7 @@ struct S3MultipartUpload: Sendable {
       }
     }
     var request = HTTPTransportRequest("POST", bucket.url(path).with(query: [("uploads", "")]))
-    request.headers["Content-Type"] = ContentType.of(path)
+    request.headers["Content-Type"] = path.contentType
     let (document, _) = try await bucket.exchange.perform(request, about: path) {
       try await $0.document(named: "InitiateMultipartUploadResult")
     }

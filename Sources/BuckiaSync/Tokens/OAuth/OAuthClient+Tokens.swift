@@ -63,7 +63,7 @@ extension OAuthClient {
   /// The token of an answer (RFC 6749, section 5.1).
   private func token(_ answer: JSONAnswer) throws(TokenError) -> AccessToken {
     let value = try answer.requiredText("access_token")
-    guard HTTPFieldText.isSafe(value) else { throw answer.fault("access_token") }
+    guard value.isSafeInHeader else { throw answer.fault("access_token") }
     guard try answer.requiredText("token_type").lowercased() == "bearer" else { throw answer.fault("token_type") }
     let now = clock.now()
     var token = AccessToken(SecretText(value), issued: now)
@@ -152,10 +152,10 @@ struct JSONWebKey: Sendable {
   private init(_ members: JSONObject, origin: String) {
     self.members = members
     self.origin = origin
-    if case .string(let id)? = members["kid"] { self.id = id } else { id = nil }
+    id = members.text("kid")
   }
 
-  private func text(_ name: String) -> String? { if case .string(let text)? = members[name] { text } else { nil } }
+  private func text(_ name: String) -> String? { members.text(name) }
 
   /// The key for an algorithm; nil when it is not for that. The key's own type decides, never what a token says, so a public key is no shared secret.
   ///
