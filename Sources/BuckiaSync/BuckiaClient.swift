@@ -23,6 +23,8 @@ public final class BuckiaClient: Sendable {
   private let observers: ProgressObservers
   /// In which state what is edited here was when the last round looked at it.
   private let lastState = NIOLockedValueBox<String?>(nil)
+  /// How often it is looked whether something was edited here.
+  private static let editPause = Duration.seconds(1)
 
   /// Prepares a client. Nothing is sent yet.
   ///
@@ -152,11 +154,11 @@ public final class BuckiaClient: Sendable {
   public func waitForEdits(upTo seconds: Double) async throws {
     let end = ContinuousClock.now + .seconds(seconds)
     let folders = try await foundFolders()
-    var last = try await LocalEdits.state(of: configuration, in: folders)
+    var last = try await configuration.localState(in: folders)
     let known = lastState.withLockedValue { $0 } ?? last
     while ContinuousClock.now < end {
-      try await Task.sleep(for: min(LocalEdits.pause, end - ContinuousClock.now))
-      let state = try await LocalEdits.state(of: configuration, in: folders)
+      try await Task.sleep(for: min(Self.editPause, end - ContinuousClock.now))
+      let state = try await configuration.localState(in: folders)
       if state != known, state == last { return }
       last = state
     }

@@ -95,7 +95,7 @@ public final class AsyncHTTPTransport: HTTPTransport {
 
   /// The error of a request that brought no answer, or only a part of one.
   private func fault(_ error: any Error, of request: HTTPTransportRequest, _ watch: IdleWatch) async -> any Error {
-    let fault = ConnectionFault(request.url, through: proxy(for: request.url), settings)
+    let fault = ConnectionFault(url: request.url, proxy: proxy(for: request.url), settings: settings)
     if watch.isOver, !Task.isCancelled { return fault.silence(error) }
     guard fault.isAboutCertificate(error) else { return fault.meaning(of: error) }
     return fault.untrusted(error, await fault.shownCertificate())

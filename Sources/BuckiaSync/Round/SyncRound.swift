@@ -42,7 +42,7 @@ struct SyncRound {
       step(.applying)
       try await inbound.apply(&result)
     }
-    result.localState = try await LocalEdits.state(of: configuration, in: folders)
+    result.localState = try await configuration.localState(in: folders)
     if !result.isCutShort {
       // What the ledger says now is in a copy that is made from here on.
       let settled = options.isDryRun ? [] : try await inbound.settled()

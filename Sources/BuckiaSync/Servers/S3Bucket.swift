@@ -149,7 +149,7 @@ public struct S3Bucket: StorageProvider {
     _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
   ) async throws -> StoredObject {
     guard contents.byteCount < configuration.multipartThreshold else {
-      return try await S3MultipartUpload(of: contents, to: path, condition, in: self).run()
+      return try await S3MultipartUpload(contents: contents, path: path, condition: condition, bucket: self).run()
     }
     var request = HTTPTransportRequest(
       "PUT", url(path), body: .contents(contents, 0..<contents.byteCount))

@@ -128,9 +128,10 @@ extension OAuthClient {
 
 /// A public key of a server (RFC 7517; RFC 7518, section 6).
 struct JSONWebKey: Sendable {
-  let id: String?
   private let members: JSONObject
   private let origin: String
+
+  var id: String? { members.text("kid") }
 
   /// How many keys of a server are looked at.
   private static let countLimit = 100
@@ -143,16 +144,10 @@ struct JSONWebKey: Sendable {
     var keys: [JSONWebKey] = []
     for item in items {
       guard case .object(let members) = item else { throw answer.fault("keys") }
-      let key = JSONWebKey(members, origin: answer.origin)
+      let key = JSONWebKey(members: members, origin: answer.origin)
       if key.text("use") ?? "sig" == "sig" { keys.append(key) }
     }
     return keys
-  }
-
-  private init(_ members: JSONObject, origin: String) {
-    self.members = members
-    self.origin = origin
-    id = members.text("kid")
   }
 
   private func text(_ name: String) -> String? { members.text(name) }
