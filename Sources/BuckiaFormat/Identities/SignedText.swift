@@ -139,6 +139,8 @@ struct SignedText {
         switch byte {
         case UInt8(ascii: "-"): UInt8(ascii: "+")
         case UInt8(ascii: "_"): UInt8(ascii: "/")
+        // Those of the other alphabet stand for nothing: one document has one text.
+        case UInt8(ascii: "+"), UInt8(ascii: "/"): 0
         default: byte
         }
       })
