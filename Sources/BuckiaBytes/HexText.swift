@@ -46,11 +46,17 @@ package protocol FixedBytes: Hashable, Sendable, CustomStringConvertible {
   static var byteCount: Int { get }
   /// The bytes.
   var bytes: [UInt8] { get }
-  /// Makes a value of exactly ``byteCount`` bytes; nil for any other number.
-  init?(_ bytes: [UInt8])
+  /// Makes a value of bytes that were counted.
+  init(checked bytes: [UInt8])
 }
 
 extension FixedBytes {
+  /// Makes a value of exactly ``byteCount`` bytes; nil for any other number.
+  package init?(_ bytes: [UInt8]) {
+    guard bytes.count == Self.byteCount else { return nil }
+    self.init(checked: bytes)
+  }
+
   /// Reads exactly two lowercase digits for each byte.
   package init?(hex: String) {
     guard hex.utf8.count == 2 * Self.byteCount, let bytes = HexText.bytes(hex) else { return nil }

@@ -56,6 +56,20 @@ package struct JSONObject: Equatable, Sendable {
   package subscript(name: String) -> JSONValue? {
     members.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
+
+  /// The text of the member of that name; nil where there is none, or it is something else.
+  package func text(_ name: String) -> String? {
+    if case .string(let text)? = self[name] { text } else { nil }
+  }
+
+  /// Removes a member and returns its value; null counts as absent.
+  ///
+  /// Names are compared as bytes: to Swift `primaryKey` is the same with a Kelvin sign for its K, to others it is not.
+  package mutating func take(_ name: String) -> JSONValue? {
+    guard let index = members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return nil }
+    let value = members.remove(at: index).value
+    return value == .null ? nil : value
+  }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,

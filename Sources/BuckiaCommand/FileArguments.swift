@@ -35,7 +35,7 @@ enum ArgumentFile {
   }
 
   /// The passphrase in a file.
-  static func passphrase(_ argument: String) throws -> [UInt8] { try SecretFile.passphrase(in: cipherSource(argument)) }
+  static func passphrase(_ argument: String) throws -> [UInt8] { try cipherSource(argument).passphrase() }
 
   /// True if there is such a file.
   static func isThere(_ argument: String) -> Bool { FileManager.default.fileExists(atPath: argument) }

@@ -4,7 +4,7 @@ import Dispatch
 /// A folder of this machine as a storage: a disk, a stick, a network share, or what another program keeps in step with a server.
 ///
 /// Files appear complete and safely on disk. Links are not followed. Conditions are checked under a lock that programs which use Buckia
-/// respect; other programs may write at the same moment. What other synchronizing programs have not finished, and hidden files, are not listed (``PartialFiles``).
+/// respect; other programs may write at the same moment. What other synchronizing programs have not finished, and hidden files, are not listed (see ``isPartial(_:)``).
 public struct LocalFolder: StorageProvider {
   private let root: String
 
@@ -45,7 +45,7 @@ public struct LocalFolder: StorageProvider {
     var folders = [folder]
     while let folder = folders.popLast() {
       try Task.checkCancellation()
-      let found = try await BlockingWork.run { try entries(of: folder) }
+      let found = try await runBlocking { try entries(of: folder) }
       for entry in found {
         switch entry {
         case .folder(let path): folders.append(path)
@@ -72,9 +72,9 @@ public struct LocalFolder: StorageProvider {
   private func entries(of folder: RemotePath?) throws -> [Entry] {
     let directory = folder.map { file($0) } ?? root
     let names = try Self.names(in: directory) ?? []
-    return names.filter { !PartialFiles.areSystems($0) }.compactMap { name -> Entry? in
+    return names.filter { !Self.isSystems($0) }.compactMap { name -> Entry? in
       let shown = folder.map { "\($0)/\(name)" } ?? name
-      if PartialFiles.include(name) { return .leftOut(shown) }
+      if Self.isPartial(name) { return .leftOut(shown) }
       var status = FileStatus()
       // What has gone meanwhile is not there.
       guard lstat("\(directory)/\(name)", &status) == 0 else { return nil }
@@ -97,7 +97,7 @@ public struct LocalFolder: StorageProvider {
 
   /// Looks a file up. A link or a folder is none.
   public func stat(_ path: RemotePath) async throws -> StoredObject? {
-    try await BlockingWork.run { try look(at: path) }
+    try await runBlocking { try look(at: path) }
   }
 
   private func look(at path: RemotePath) throws(StorageError) -> StoredObject? {
@@ -114,7 +114,7 @@ public struct LocalFolder: StorageProvider {
 
   /// Opens a file. What changes while it is read ends with an error.
   public func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload {
-    let (object, contents) = try await BlockingWork.run { () -> (StoredObject, StorageContents) in
+    let (object, contents) = try await runBlocking { () -> (StoredObject, StorageContents) in
       guard let object = try look(at: path) else { throw StorageError.notFound(path) }
       if let version = request.version, version != object.version { throw StorageError.changed(path) }
       do throws(StorageError) { return (object, try StorageContents(file: file(path))) } catch {
@@ -135,23 +135,23 @@ public struct LocalFolder: StorageProvider {
     _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
   ) async throws -> StoredObject {
     do {
-      let opened = try await BlockingWork.run { () -> OpenOutput in
+      let opened = try await runBlocking { () -> HandedOver<AtomicFileOutput> in
         try makeFolders(around: path)
-        return OpenOutput(
-          output: try AtomicFileOutput(at: file(path), replacing: true, isPrivate: contents.isPrivate))
+        return HandedOver(
+          try AtomicFileOutput(at: file(path), replacing: true, isPrivate: contents.isPrivate))
       }
       // One thread after the other uses it.
-      nonisolated(unsafe) let output = opened.output
+      nonisolated(unsafe) let output = opened.value
       var written: Int64 = 0
       for try await chunk in contents.chunks() {
-        try await BlockingWork.run { try output.write(chunk) }
+        try await runBlocking { try output.write(chunk) }
         written += Int64(chunk.count)
       }
       guard written == contents.byteCount else {
         throw StorageError(.sourceChanged, "\(written) of \(contents.byteCount) bytes could be read", path: path)
       }
       let count = written
-      return try await BlockingWork.run {
+      return try await runBlocking {
         try whileLocked(condition != .none) {
           try condition.require(of: look(at: path), at: path)
           try output.publish()
@@ -165,7 +165,7 @@ public struct LocalFolder: StorageProvider {
 
   /// Removes a file. Folders that are empty then stay.
   public func delete(_ path: RemotePath) async throws {
-    try await BlockingWork.run {
+    try await runBlocking {
       guard unlink(file(path)) != 0 else { return }
       let number = errno
       guard number != ENOENT, number != ENOTDIR else { return }
@@ -175,7 +175,7 @@ public struct LocalFolder: StorageProvider {
 
   /// Renames a file.
   public func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
-    try await BlockingWork.run {
+    try await runBlocking {
       try makeFolders(around: newPath)
       try whileLocked(!isReplacing) {
         guard try look(at: path) != nil else { throw StorageError.notFound(path) }
@@ -190,7 +190,7 @@ public struct LocalFolder: StorageProvider {
 
   /// True if a folder lists a file of that path: no part of it is the name of a hidden or unfinished file.
   package static func holds(_ path: String) -> Bool {
-    !path.utf8.split(separator: UInt8(ascii: "/")).contains { PartialFiles.include(String(Substring($0))) }
+    !path.utf8.split(separator: UInt8(ascii: "/")).contains { Self.isPartial(String(Substring($0))) }
   }
 
   private func makeFolders(around path: RemotePath) throws(StorageError) {
@@ -216,7 +216,7 @@ public struct LocalFolder: StorageProvider {
   private func whileLocked<Result>(_ isLocked: Bool, _ body: () throws -> Result) throws -> Result {
     guard isLocked else { return try body() }
     let lock: PosixFile
-    do { lock = try PosixFile(updating: "\(root)/\(PartialFiles.lockName)") } catch { throw StorageError(error) }
+    do { lock = try PosixFile(updating: "\(root)/\(Self.lockName)") } catch { throw StorageError(error) }
     // Where files cannot be locked, the moment between check and act stays open.
     _ = lock.lock()
     return try withExtendedLifetime(lock) { try body() }
@@ -243,38 +243,37 @@ extension StoredObject {
   }
 }
 
-/// Files that programs keep while they are at work, which are no objects: unfinished downloads and uploads of synchronizing programs,
-/// locks, and what the system keeps beside files.
-///
-/// The names are those that the programs' documentation gives: Syncthing (`.syncthing.…`, `~syncthing~…`), Nextcloud and ownCloud (`….part`, `.~…`), browsers
-/// (`….crdownload`, `….download`), Dropbox and rclone (`.dropbox…`, `….partial`), iCloud (`.….icloud`), and Buckia's own `.buckia-…`.
-enum PartialFiles {
+// Files that programs keep while they are at work, which are no objects: unfinished downloads and uploads of synchronizing programs,
+// locks, and what the system keeps beside files.
+//
+// The names are those that the programs' documentation gives: Syncthing (`.syncthing.…`, `~syncthing~…`), Nextcloud and ownCloud (`….part`, `.~…`),
+// browsers (`….crdownload`, `….download`), Dropbox and rclone (`.dropbox…`, `….partial`), iCloud (`.….icloud`), and Buckia's own `.buckia-…`.
+extension LocalFolder {
   /// The file that is locked while a condition is checked.
-  static let lockName = ".buckia-lock"
+  private static let lockName = ".buckia-lock"
 
   private static let endings = [".part", ".partial", ".crdownload", ".download", ".tmp", ".!sync", ".filepart"]
 
   /// True if a file of that name is no object.
-  static func include(_ name: String) -> Bool {
+  static func isPartial(_ name: String) -> Bool {
     if name.hasPrefix(".") || name.hasPrefix("~syncthing~") || name.hasPrefix("~$") { return true }
     let lowered = name.lowercased()
-    return endings.contains { lowered.hasSuffix($0) } || areSystems(name)
+    return endings.contains { lowered.hasSuffix($0) } || isSystems(name)
   }
 
   private static let systems = ["desktop.ini", "thumbs.db", ".ds_store", ".localized", ".stfolder", ".stignore"]
 
   /// True if a program or a system keeps a file of that name for itself, and no person misses it elsewhere.
-  static func areSystems(_ name: String) -> Bool {
+  private static func isSystems(_ name: String) -> Bool {
     name.hasPrefix(".buckia-") || name.hasPrefix("._") || systems.contains(name.lowercased())
   }
 }
 
 /// Runs what waits for the disk where it keeps no thread of the cooperative pool from others' work.
-package enum BlockingWork {
-  /// - Throws: What the work throws.
-  package static func run<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue.global().async { continuation.resume(with: Swift.Result { try work() }) }
-    }
+///
+/// - Throws: What the work throws.
+package func runBlocking<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue.global().async { continuation.resume(with: Swift.Result { try work() }) }
   }
 }

@@ -15,7 +15,7 @@ public struct StorageContents: Sendable {
   /// True for the contents of a file that others may not read: a copy of it must not be more open.
   package private(set) var isPrivate = false
   /// Sees the bytes whenever all of them are read; nil for nobody.
-  private var watcher: (any ContentsWatcher)?
+  private var watcher: (begin: @Sendable () -> Void, add: @Sendable ([UInt8]) -> Void)?
 
   /// How many bytes are read at once.
   private static let chunkBytes = 128 << 10
@@ -83,10 +83,10 @@ public struct StorageContents: Sendable {
         return {
           let (start, open) = (offset, file)
           nonisolated(unsafe) let known = open
-          let (found, chunk) = try await BlockingWork.run {
+          let (found, chunk) = try await runBlocking {
             try Self.chunk(of: path, identity, known, from: start, upTo: range.upperBound)
           }
-          file = found.file
+          file = found.value
           offset += Int64(chunk?.count ?? 0)
           return chunk
         }
@@ -94,15 +94,10 @@ public struct StorageContents: Sendable {
     }
   }
 
-  /// A file on its way from one thread to the next, one of which uses it at a time.
-  private struct OpenFile: @unchecked Sendable {
-    let file: PosixFile
-  }
-
   /// The next bytes of a file; nil at the end.
   private static func chunk(
     of path: String, _ identity: FileIdentity, _ known: PosixFile?, from offset: Int64, upTo end: Int64
-  ) throws -> (OpenFile, [UInt8]?) {
+  ) throws -> (HandedOver<PosixFile>, [UInt8]?) {
     do {
       let open = try known ?? PosixFile(reading: path)
       guard open.identity == identity else { throw changed(path) }
@@ -110,36 +105,34 @@ public struct StorageContents: Sendable {
       guard count > 0 else {
         // What was written while it was read shows in the file of that name now.
         guard try PosixFile(reading: path).identity == identity else { throw changed(path) }
-        return (OpenFile(file: open), nil)
+        return (HandedOver(open), nil)
       }
       let chunk = try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
         initialized = try open.read(into: UnsafeMutableRawBufferPointer(buffer), at: Int(offset))
       }
       guard chunk.count == count else { throw changed(path) }
-      return (OpenFile(file: open), chunk)
+      return (HandedOver(open), chunk)
     } catch let error as ByteStreamError {
       throw StorageError(error)
     }
   }
 
   /// The same bytes, which somebody sees when all of them are read, once or several times: so they need not be read for that alone.
-  package func watched(by watcher: any ContentsWatcher) -> StorageContents {
+  ///
+  /// - Parameters:
+  ///   - begin: Is told that they are read from the beginning on.
+  ///   - add: Is given the next ones.
+  package func watched(
+    begin: @escaping @Sendable () -> Void, add: @escaping @Sendable ([UInt8]) -> Void
+  ) -> StorageContents {
     var contents = self
-    contents.watcher = watcher
+    contents.watcher = (begin, add)
     return contents
   }
 
   private static func changed(_ path: String) -> StorageError {
     StorageError(.sourceChanged, "\(path) was changed while it was being sent; nothing of it was stored")
   }
-}
-
-/// Sees the bytes of contents while they are read.
-package protocol ContentsWatcher: Sendable {
-  /// They are read from the beginning on.
-  func begin()
-  /// The next ones.
-  func add(_ chunk: [UInt8])
 }
 
 extension StorageError {

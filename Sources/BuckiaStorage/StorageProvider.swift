@@ -265,12 +265,21 @@ extension StorageProvider {
     }
     guard path != newPath else { return }
     let download = try await get(path, GetRequest())
-    let spool = try StorageSpool()
-    for try await chunk in download.chunks { try spool.write(chunk) }
-    guard spool.byteCount == download.object.byteCount else {
-      throw StorageError(.truncated, "\(spool.byteCount) of \(download.object.byteCount) bytes came", path: path)
+    // A file of this process's own, which is gone with it.
+    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    let temporary: TemporaryFile
+    do { temporary = try TemporaryFile(in: folder, shownAs: folder, isPrivate: true) } catch {
+      throw StorageError(error)
     }
-    try await putChecked(spool.contents(), to: newPath, isReplacing ? .none : .ifAbsent)
+    var received: Int64 = 0
+    for try await chunk in download.chunks {
+      do { try temporary.file.write(chunk) } catch { throw StorageError(error) }
+      received += Int64(chunk.count)
+    }
+    guard received == download.object.byteCount else {
+      throw StorageError(.truncated, "\(received) of \(download.object.byteCount) bytes came", path: path)
+    }
+    try await putChecked(StorageContents(file: temporary.path), to: newPath, isReplacing ? .none : .ifAbsent)
     try await delete(path)
   }
 
@@ -318,26 +327,6 @@ extension StorageError {
   package static func notFound(_ path: RemotePath) -> StorageError {
     StorageError(.notFound, "there is no such object", path: path)
   }
-}
-
-/// An object on its way from one place in a storage to another: a file of this process's own, which is gone with it.
-final class StorageSpool {
-  private let temporary: TemporaryFile
-  private(set) var byteCount: Int64 = 0
-
-  init() throws(StorageError) {
-    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    do { temporary = try TemporaryFile(in: folder, shownAs: folder, isPrivate: true) } catch {
-      throw StorageError(error)
-    }
-  }
-
-  func write(_ chunk: [UInt8]) throws(StorageError) {
-    do { try temporary.file.write(chunk) } catch { throw StorageError(error) }
-    byteCount += Int64(chunk.count)
-  }
-
-  func contents() throws(StorageError) -> StorageContents { try StorageContents(file: temporary.path) }
 }
 
 /// What must be true of a download before it gets its name.
@@ -413,8 +402,9 @@ extension StorageProvider {
 }
 
 /// A file on its way from one thread to the next, one of which uses it at a time.
-struct OpenOutput: @unchecked Sendable {
-  let output: AtomicFileOutput
+package struct HandedOver<File>: @unchecked Sendable {
+  package let value: File
+  package init(_ value: File) { self.value = value }
 }
 
 /// One object on its way into a file.
@@ -457,11 +447,11 @@ private struct FileTransfer {
       let (file, isPrivate) = (file, isPrivate)
       nonisolated(unsafe) let known = output
       do {
-        output = try await BlockingWork.run {
+        output = try await runBlocking {
           let output = try known ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)
           try output.write(chunk)
-          return OpenOutput(output: output)
-        }.output
+          return HandedOver(output)
+        }.value
       } catch let error as ByteStreamError { throw StorageError(error) }
       received += Int64(chunk.count)
       progress?(received)
@@ -472,7 +462,7 @@ private struct FileTransfer {
     do {
       let (file, isPrivate) = (file, isPrivate)
       nonisolated(unsafe) let known = output
-      try await BlockingWork.run {
+      try await runBlocking {
         try (known ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)).publish()
       }
     } catch let error as ByteStreamError { throw StorageError(error) }

@@ -23,6 +23,8 @@ public final class BuckiaClient: Sendable {
   private let observers: ProgressObservers
   /// In which state what is edited here was when the last round looked at it.
   private let lastState = NIOLockedValueBox<String?>(nil)
+  /// How often it is looked whether something was edited here.
+  private static let editPause = Duration.seconds(1)
 
   /// Prepares a client. Nothing is sent yet.
   ///
@@ -38,9 +40,9 @@ public final class BuckiaClient: Sendable {
     func provider(_ account: StorageAccount) throws -> any StorageProvider {
       let provider = try account.provider(transport: transport)
       return switch account.type {
-      case .localFolder(let path): MarkedFolder(provider, at: path, index)
+      case .localFolder(let path): MarkedFolder(inner: provider, path: path, index: index)
       case .custom: provider
-      case .s3, .webDAV, .bunny: ProbedStorage(provider, index)
+      case .s3, .webDAV, .bunny: ProbedStorage(inner: provider, index: index)
       }
     }
     storages = try accounts.map { try provider($0) }
@@ -135,9 +137,10 @@ public final class BuckiaClient: Sendable {
     let main = storages[0]
     let fallback = configuration.fallback == nil ? nil : storages[1]
     let mirrors = Array(storages.dropFirst(configuration.fallback == nil ? 1 : 2))
-    var round = try SyncRound(
-      configuration, options, try await options.isDryRun ? foundFolders() : folders(), index, main: main,
-      fallback: fallback, mirrors: mirrors, deliveries: deliveryStorages, report: tell)
+    var round = SyncRound(
+      configuration: configuration, options: options,
+      folders: try await options.isDryRun ? foundFolders() : folders(), index: index, main: main, fallback: fallback,
+      mirrors: mirrors, deliveries: deliveryStorages, report: tell, remote: try RemotePath(configuration.userID))
     let result = try await round.run()
     lastState.withLockedValue { $0 = result.localState }
     return result
@@ -151,11 +154,11 @@ public final class BuckiaClient: Sendable {
   public func waitForEdits(upTo seconds: Double) async throws {
     let end = ContinuousClock.now + .seconds(seconds)
     let folders = try await foundFolders()
-    var last = try await LocalEdits.state(of: configuration, in: folders)
+    var last = try await configuration.localState(in: folders)
     let known = lastState.withLockedValue { $0 } ?? last
     while ContinuousClock.now < end {
-      try await Task.sleep(for: min(LocalEdits.pause, end - ContinuousClock.now))
-      let state = try await LocalEdits.state(of: configuration, in: folders)
+      try await Task.sleep(for: min(Self.editPause, end - ContinuousClock.now))
+      let state = try await configuration.localState(in: folders)
       if state != known, state == last { return }
       last = state
     }
@@ -216,29 +219,23 @@ extension BuckiaClient {
 }
 
 /// Waits for asynchronous work: programs of the command line run on the main thread, which has nothing else to do.
-package enum AwaitedTask {
-  /// What the work has come to. The semaphore orders the one write before the one read.
-  private final class Outcome<Value: Sendable>: @unchecked Sendable {
-    var result: Result<Value, any Error>?
+///
+/// - Parameters:
+///   - work: The work.
+///   - tick: Is called ten times a second meanwhile, on the thread that waits.
+/// - Throws: What the work throws.
+package func waitForTask<Value: Sendable>(
+  _ work: @escaping @Sendable () async throws -> Value, meanwhile tick: () -> Void = {}
+) throws -> Value {
+  let outcome = NIOLockedValueBox<Result<Value, any Error>?>(nil)
+  let isDone = DispatchSemaphore(value: 0)
+  Task.detached {
+    let result: Result<Value, any Error>
+    do { result = .success(try await work()) } catch { result = .failure(error) }
+    outcome.withLockedValue { $0 = result }
+    isDone.signal()
   }
-
-  /// Does the work.
-  ///
-  /// - Parameters:
-  ///   - work: The work.
-  ///   - tick: Is called ten times a second meanwhile, on the thread that waits.
-  /// - Throws: What the work throws.
-  package static func run<Value: Sendable>(
-    _ work: @escaping @Sendable () async throws -> Value, meanwhile tick: () -> Void = {}
-  ) throws -> Value {
-    let outcome = Outcome<Value>()
-    let isDone = DispatchSemaphore(value: 0)
-    Task.detached {
-      do { outcome.result = .success(try await work()) } catch { outcome.result = .failure(error) }
-      isDone.signal()
-    }
-    while isDone.wait(timeout: .now() + .milliseconds(100)) == .timedOut { tick() }
-    guard let result = outcome.result else { throw CancellationError() }
-    return try result.get()
-  }
+  while isDone.wait(timeout: .now() + .milliseconds(100)) == .timedOut { tick() }
+  guard let result = outcome.withLockedValue({ $0 }) else { throw CancellationError() }
+  return try result.get()
 }

@@ -8,17 +8,12 @@ import BuckiaStorage
   import Foundation
 #endif
 
-/// What is edited on this device between two rounds.
-enum LocalEdits {
-  /// How often it is looked whether there is something new.
-  static let pause = Duration.seconds(1)
-
-  /// In which state the database and the folders are, as the file system tells.
-  static func state(of configuration: BuckiaConfiguration, in folders: LocalFolders) async throws -> String {
-    let database = configuration.database.path
+extension BuckiaConfiguration {
+  /// In which state the database and the folders are that are edited on this device, as the file system tells.
+  func localState(in folders: LocalFolders) async throws -> String {
     let paths =
-      [database, "\(database)-wal", folders.originals, folders.reworked] + configuration.deliveries.map(\.folder)
-    return try await BlockingWork.run {
+      [database.path, "\(database.path)-wal", folders.originals, folders.reworked] + deliveries.map(\.folder)
+    return try await runBlocking {
       do { return try paths.map { try FileIdentity.current(at: $0)?.text ?? "-" }.joined(separator: " ") } catch let
         error as ByteStreamError
       { throw StorageError(error) }
@@ -103,10 +98,13 @@ public struct LocalFolders: Sendable, Equatable {
   }
 
   private func make() throws(StorageError) {
-    for folder in [originals, reworked, inbound] {
-      do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
-        throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(error)", cause: error)
-      }
+    for folder in [originals, reworked, inbound] { try Self.makeFolder(folder) }
+  }
+
+  /// Makes a folder of this device, and those around it.
+  static func makeFolder(_ folder: String) throws(StorageError) {
+    do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
+      throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(error)", cause: error)
     }
   }
 

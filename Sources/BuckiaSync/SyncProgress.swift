@@ -136,6 +136,13 @@ public struct SyncResult: Sendable {
   }
 }
 
+extension SyncResult.Transfer {
+  /// An object that came from a storage.
+  init(_ object: StoredObject, in storage: any StorageProvider) {
+    self.init(path: object.path, byteCount: object.byteCount, storage: storage.name)
+  }
+}
+
 /// Those who want to know how far rounds have come.
 final class ProgressObservers: Sendable {
   private let continuations = NIOLockedValueBox<[Int: AsyncStream<SyncProgress>.Continuation]>([:])

@@ -14,15 +14,10 @@ import BuckiaStorage
 struct MarkedFolder: StorageProvider {
   static let markerName = ".buckia-storage"
 
-  private let inner: any StorageProvider
-  private let path: String
-  private let index: SyncIndex
-
-  init(_ folder: any StorageProvider, at path: String, _ index: SyncIndex) {
-    inner = folder
-    self.path = path
-    self.index = index
-  }
+  let inner: any StorageProvider
+  /// Where the folder is.
+  let path: String
+  let index: SyncIndex
 
   private var setting: String { "marker \(path)" }
   private var marker: String { "\(path)/\(Self.markerName)" }
@@ -111,16 +106,9 @@ struct MarkedFolder: StorageProvider {
 /// What was found is kept in the index. Where a condition is not kept, the object is looked up first, as ``StorageProvider/putChecked(_:to:_:)``
 /// does it.
 struct ProbedStorage: StorageProvider {
-  private let inner: any StorageProvider
-  private let index: SyncIndex
-
-  /// - Parameters:
-  ///   - storage: The storage.
-  ///   - index: Keeps what was found.
-  init(_ storage: any StorageProvider, _ index: SyncIndex) {
-    inner = storage
-    self.index = index
-  }
+  let inner: any StorageProvider
+  /// Keeps what was found.
+  let index: SyncIndex
 
   var name: String { inner.name }
   var capabilities: StorageCapabilities { inner.capabilities }

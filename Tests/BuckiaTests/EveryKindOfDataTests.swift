@@ -125,7 +125,7 @@ import TestSupport
     var target = files.older
     if let recorded = files.recorded, !recorded.isEmpty {
       let path = files.folder.file("recorded.changeset")
-      try RawChangesetWriter.write(TemporaryBuffer(recorded), to: path, replacing: false)
+      try RawChangeset.write(TemporaryBuffer(recorded), to: path, replacing: false)
       target = try files.apply(path, to: files.older, named: "target", mayConflict: kind.notRecorded != nil)
     }
     // VACUUM gives rows without a key other rowids, and no session records it.

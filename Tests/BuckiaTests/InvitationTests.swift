@@ -122,7 +122,7 @@ import Testing
     #expect(share.path?.hasSuffix(".bdiff.age") == true)
     #expect(
       try rows("SELECT lower(hex(stream)) FROM buckia_share", of: "anna")
-        == [invitation.stream.stream.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()],
+        == ["\(invitation.stream.stream)"],
       "the stream that was offered")
     let applied = try apply(to: "ben") { $0.trust = .known }
     #expect(applied.diffs.map(\.state) == [.applied])
@@ -308,7 +308,8 @@ import Testing
       of: answer.invitation, proof: answer.proof, stream: answer.stream, by: mallory, replica: nil, at: 1)
     let otherStream = try Acceptance(
       of: answer.invitation, proof: answer.proof,
-      stream: InvitedStream(stream: Array(repeating: 0, count: 16), incarnation: answer.stream.incarnation), by: ben,
+      stream: InvitedStream(
+        stream: StreamID(checked: Array(repeating: 0, count: 16)), incarnation: answer.stream.incarnation), by: ben,
       replica: nil, at: 1)
     let stolen = try SignedText(
       .acceptance, SignedText(answer.text, as: [.acceptance]).document, signedBy: [mallory.signing])

@@ -33,7 +33,7 @@ struct LargeChangeset {
     switch form {
     case .rawChangeset:
       path = folder.file(DiffFileName.changeset(id))
-      _ = try RawChangesetWriter.write(spool, to: path, replacing: false)
+      _ = try RawChangeset.write(spool, to: path, replacing: false)
     case .diffFile:
       path = folder.file(DiffFileName.diff(id))
       let table = TableDefinition(

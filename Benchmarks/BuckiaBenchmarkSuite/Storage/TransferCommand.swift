@@ -32,7 +32,7 @@ struct TransferCommand: ParsableCommand {
       let client = try BuckiaClient(configuration)
       var options = SyncOptions()
       options.backsUp = backup
-      let result = try AwaitedTask.run { [options] in try await client.sync(options) }
+      let result = try waitForTask { [options] in try await client.sync(options) }
       if let failure = result.failures.first { throw failure.error }
       TransferOutcome(requests: transport.count).print()
     }
@@ -47,7 +47,7 @@ struct TransferCommand: ParsableCommand {
       let transport = try CountingTransport()
       let storage = try StorageAccount(.webDAV(address: address)).provider(transport: transport)
       let (folder, user) = (folder, try RemotePath("\(TransferCommand.user)/originals"))
-      try AwaitedTask.run {
+      try waitForTask {
         let objects = try await storage.listAll(user).objects
         try await forEachConcurrently(objects, limit: storage.capabilities.transferLimit) { object in
           try await storage.download(
@@ -67,7 +67,7 @@ struct TransferCommand: ParsableCommand {
     func run() throws {
       let storage = try StorageAccount(.webDAV(address: address)).provider(transport: CountingTransport())
       let user = try RemotePath("\(TransferCommand.user)/originals")
-      let objects = try AwaitedTask.run { try await storage.listAll(user).objects }
+      let objects = try waitForTask { try await storage.listAll(user).objects }
       print(objects.count, objects.reduce(0) { $0 + $1.byteCount })
     }
   }

@@ -96,7 +96,7 @@ extension DiffOutput.File {
   func write(raw changeset: TemporaryBuffer, isPrivate: Bool) throws -> Int64 {
     switch self {
     case .path(let path, let replacing):
-      return try RawChangesetWriter.write(changeset, to: path, replacing: replacing, isPrivate: isPrivate)
+      return try RawChangeset.write(changeset, to: path, replacing: replacing, isPrivate: isPrivate)
     case .stream(let body):
       try changeset.forEachPiece { try body($0) }
       return Int64(changeset.count)

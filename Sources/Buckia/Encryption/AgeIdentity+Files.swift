@@ -30,9 +30,9 @@ extension AgeIdentity {
   ///   ``BuckiaHome/identity()`` for a person's.
   public static func identities(inFile path: String, passphrase: IdentityPassphrase? = nil) throws -> [AgeIdentity] {
     try BuckiaError.wrapping {
-      let bytes = try CipherSource.path(path).secret(limit: IdentityLines.maximumBytes)
+      let bytes = try CipherSource.path(path).secret(limit: AgeIdentity.fileByteLimit)
       if bytes.first == UInt8(ascii: "{") { return identities(of: try Identity(contentsOf: path)) }
-      guard SealedIdentity.begins(bytes) else { return try parse(bytes, path: path) }
+      guard IdentityFile.isSealed(bytes) else { return try parse(bytes, path: path) }
       guard let passphrase else {
         throw IdentityError(.passphraseNeeded, "it is protected by a passphrase, which was not given", path: path)
       }
@@ -43,7 +43,7 @@ extension AgeIdentity {
   }
 
   private static func parse(_ bytes: [UInt8], path: String) throws(AgeError) -> [AgeIdentity] {
-    do { return try IdentityLines.parse(bytes) } catch { throw AgeError(error.code, "\(path): \(error)") }
+    do { return try AgeIdentity.all(inFile: bytes) } catch { throw AgeError(error.code, "\(path): \(error)") }
   }
 }
 

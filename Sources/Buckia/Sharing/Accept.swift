@@ -51,10 +51,11 @@ extension DatabaseManager {
       let registration = ReplicaRegistration(of: connection, in: home)
       let settled = try registration.settle(on: connection)
       let (id, clockRemark) = try home.next(after: [])
-      let answer = try invitation.answer(by: identity, replica: settled.replica?.id.bytes, at: time)
+      let answer = try invitation.answer(by: identity, replica: settled.replica?.id, at: time)
       let entry = AcceptedEntry(
         invitation: invitation.idBytes, digest: invitation.digest, inviter: invitation.card.key,
-        stream: invitation.stream.stream, acceptedAt: time, file: DiffFileName.acceptance(id), answer: answer.text)
+        stream: invitation.stream.stream.bytes, acceptedAt: time, file: DiffFileName.acceptance(id), answer: answer.text
+      )
       try entry.insert(on: connection)
       // Last of what can fail: a contact is not in the database, and is not taken back with it.
       let inviter = try home.change { contacts in

@@ -183,7 +183,7 @@ struct AnswerRun {
   private func require(_ acceptance: Acceptance, of entry: InvitationEntry, _ contacts: Contacts) throws {
     guard let key = InvitationProofKey(entry.proofKey),
       acceptance.proves(key, ofInvitationWith: entry.digest),
-      acceptance.stream == InvitedStream(stream: entry.stream, incarnation: entry.incarnation)
+      acceptance.stream.stream.bytes == entry.stream, acceptance.stream.incarnation.bytes == entry.incarnation
     else {
       throw BuckiaError(
         .wrongProof,
@@ -245,7 +245,7 @@ struct AnswerRun {
     var share = ShareEntry(
       stream: entry.stream, incarnation: entry.incarnation, name: scope.name, scope: entry.scope, audience: audience)
     try share.write(on: connection)
-    guard let replica = acceptance.replica else { return }
+    guard let replica = acceptance.replica?.bytes else { return }
     let key = acceptance.card.key
     let believed = try ReplicaSigners.believed(replica, from: key, home.knownSenders(), on: connection)
     try AcknowledgementEntry.note(0, of: share.number, by: key, believed.replica, on: connection)

@@ -63,14 +63,14 @@ extension DatabaseManager {
         parents: Dictionary(uniqueKeysWithValues: rows.parentTables.map { ($0.name, $0.omitted) }))
       try rows.removeTables()
       var random = SystemRandomNumberGenerator()
-      let stream = (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }
+      let stream = StreamID(checked: (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) })
       let invitation = try Invitation(
         from: identity, to: options.recipient, scope: words, folder: options.folder,
-        stream: InvitedStream(stream: stream, incarnation: replica.incarnation.bytes), at: time,
+        stream: InvitedStream(stream: stream, incarnation: replica.incarnation), at: time,
         until: time + Int64(options.days) * 86_400_000, using: &random)
       try InvitationEntry(
         id: invitation.idBytes, digest: invitation.digest, proofKey: invitation.proofKey.bytes,
-        recipient: options.recipient, scope: scope.json, stream: stream, incarnation: replica.incarnation.bytes,
+        recipient: options.recipient, scope: scope.json, stream: stream.bytes, incarnation: replica.incarnation.bytes,
         madeAt: time, expiresAt: invitation.expiresAt
       ).insert(on: connection)
       try transaction.commit()
@@ -162,7 +162,7 @@ extension Invitation {
       do {
         return try Invitation(verifying: PosixFile(reading: path).invitationText(path))
       } catch let error as IdentityError {
-        throw IdentityError(error.code, error.message, path: path)
+        throw error.naming(path: path)
       }
     }
   }

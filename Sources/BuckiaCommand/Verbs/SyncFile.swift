@@ -265,7 +265,7 @@ struct ServerSignIn {
   /// - Parameter show: Shows them what to do.
   func run(_ show: @escaping @Sendable (String) -> Void) throws {
     let (client, tokens, context, issuer) = (client, tokens, context, issuer)
-    try AwaitedTask.run {
+    try waitForTask {
       let found: SignIn
       do {
         let begun = try await client.beginDeviceSignIn()

@@ -93,7 +93,7 @@ struct SyncVerb: Verb {
     options.allowed = Set(allow.compactMap { KSUID($0) })
     if !fetch.isEmpty { (options.fetches, options.fetchesRemoved) = (fetch, true) }
     let client = try BuckiaClient(file.configuration)
-    try AwaitedTask.run { for server in file.signIns { await server.prepare() } }
+    try waitForTask { for server in file.signIns { await server.prepare() } }
     if signIn {
       guard !file.signIns.isEmpty else {
         throw StorageError(.invalidSetting, "\(config) names no server to sign in at: a storage has it as `sign-in`")
@@ -101,8 +101,8 @@ struct SyncVerb: Verb {
       // Standard output is for what a round has done.
       for server in file.signIns { try server.run { StandardStream.error.tell("\($0)\n") } }
     }
-    if adoptFolders { try AwaitedTask.run { try await client.adoptFolders() } }
-    if let forgetDevice { try AwaitedTask.run { try await client.forgetDevice(forgetDevice) } }
+    if adoptFolders { try waitForTask { try await client.adoptFolders() } }
+    if let forgetDevice { try waitForTask { try await client.forgetDevice(forgetDevice) } }
     let command = "buckia sync\(config == Self.usualConfig ? "" : " --config \(config.shellQuoted)")"
     var status: ExitStatus
     repeat {
@@ -116,7 +116,7 @@ struct SyncVerb: Verb {
         status = console.report(ErrorReport(error))
       }
       try console.flush()
-      if watch { try AwaitedTask.run { [every] in try await client.waitForEdits(upTo: every) } }
+      if watch { try waitForTask { [every] in try await client.waitForEdits(upTo: every) } }
     } while watch
     return status
   }
@@ -135,7 +135,7 @@ struct SyncVerb: Verb {
       line.clear()
     }
     do {
-      return try AwaitedTask.run {
+      return try waitForTask {
         try await client.sync(options)
       } meanwhile: {
         if let step = newest.withLockedValue({ $0 }) { line.show(step.line) }

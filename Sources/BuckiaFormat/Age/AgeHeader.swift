@@ -27,18 +27,13 @@ struct AgeHeader {
   /// The seal.
   let seal: [UInt8]
 
-  /// A header that was read.
-  init(stanzas: [Stanza], sealed: [UInt8], seal: [UInt8]) {
-    self.stanzas = stanzas
-    self.sealed = sealed
-    self.seal = seal
-  }
+}
 
+extension AgeHeader {
   /// A new header.
   init(_ stanzas: [Stanza], of key: FileKey) {
-    self.stanzas = stanzas
-    sealed = Self.intro + [UInt8(ascii: "\n")] + stanzas.flatMap(\.text) + Self.end
-    seal = key.seal(of: sealed)
+    let sealed = Self.intro + [UInt8(ascii: "\n")] + stanzas.flatMap(\.text) + Self.end
+    self.init(stanzas: stanzas, sealed: sealed, seal: key.seal(of: sealed))
   }
 
   /// The header as it stands in the file.
@@ -58,8 +53,6 @@ struct HeaderReader {
     var reader = HeaderReader(input: input)
     return try reader.header()
   }
-
-  private init(input: LineInput) { self.input = input }
 
   private mutating func header() throws(ByteStreamError) -> AgeHeader {
     try readIntro()
@@ -196,25 +189,24 @@ struct FileKey {
 }
 
 /// How a stanza holds a file's key: encrypted once, with a key that is used for nothing else.
-enum KeyWrapping {
+extension FileKey {
   /// How many bytes a wrapped key has.
-  static let byteCount = FileKey.byteCount + 16
+  static let wrappedByteCount = byteCount + 16
 
-  // The key is new for each file and stanza, so that the nonce need not be.
+  // The wrapping key is new for each file and stanza, so that the nonce need not be.
   private static let nonce = [UInt8](repeating: 0, count: 12)
 
-  static func wrap(_ key: FileKey, with wrappingKey: SymmetricKey) throws -> [UInt8] {
-    let nonce = try ChaChaPoly.Nonce(data: nonce)
-    let secret = key.secret.withUnsafeBytes { Data($0) }
-    let box = try ChaChaPoly.seal(secret, using: wrappingKey, nonce: nonce)
+  func wrapped(with wrappingKey: SymmetricKey) throws -> [UInt8] {
+    let nonce = try ChaChaPoly.Nonce(data: Self.nonce)
+    let box = try ChaChaPoly.seal(secret.withUnsafeBytes { Data($0) }, using: wrappingKey, nonce: nonce)
     return Array(box.ciphertext + box.tag)
   }
 
-  /// - Returns: The key; nil when it was wrapped with another.
-  static func unwrap(_ body: [UInt8], with wrappingKey: SymmetricKey) -> FileKey? {
+  /// Takes a key out of a stanza's body; nil when it was wrapped with another key.
+  init?(unwrapping body: [UInt8], with wrappingKey: SymmetricKey) {
     do {
-      let box = try ChaChaPoly.SealedBox(combined: nonce + body)
-      return FileKey(SymmetricKey(data: try ChaChaPoly.open(box, using: wrappingKey)))
+      let box = try ChaChaPoly.SealedBox(combined: Self.nonce + body)
+      self.init(SymmetricKey(data: try ChaChaPoly.open(box, using: wrappingKey)))
     } catch {
       // The only reason: it was not wrapped with this key.
       return nil

@@ -128,14 +128,14 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A file of identities as `age-keygen` writes it: one a line, with comments and empty lines between them.
-package enum IdentityLines {
+extension AgeIdentity {
   /// How many bytes such a file may have.
-  package static let maximumBytes = 1 << 20
+  package static let fileByteLimit = 1 << 20
 
   /// Reads all identities of a file.
   ///
   /// - Throws: `AgeError` that names the line and does not show it.
-  package static func parse(_ bytes: [UInt8]) throws(AgeError) -> [AgeIdentity] {
+  package static func all(inFile bytes: [UInt8]) throws(AgeError) -> [AgeIdentity] {
     var identities: [AgeIdentity] = []
     for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
       let text = String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)

@@ -49,7 +49,7 @@ extension IdentityKind {
 
   /// Refuses a wrapped key of any other length than that of a file's key: a longer one could open with several keys.
   static func checkBody(of stanza: Stanza) throws(ByteStreamError) {
-    guard stanza.body.count == KeyWrapping.byteCount else { throw malformed("has the wrong length") }
+    guard stanza.body.count == FileKey.wrappedByteCount else { throw malformed("has the wrong length") }
   }
 }
 
@@ -93,7 +93,7 @@ struct X25519Identity: IdentityKind {
     guard let share = Self.bytes(stanza.arguments[0], count: X25519Recipient.byteCount),
       let wrappingKey = X25519Recipient.wrappingKey(of: key, with: share, share: share, recipient: recipient.bytes)
     else { throw Self.malformed("has a share that hides nothing") }
-    return KeyWrapping.unwrap(stanza.body, with: wrappingKey)
+    return FileKey(unwrapping: stanza.body, with: wrappingKey)
   }
 }
 
@@ -113,7 +113,7 @@ struct X25519Recipient: RecipientKind, Equatable {
         .invalidRecipient, "\(Bech32.encode(bytes, prefix: Self.prefix)) is a key that hides nothing: ask for another")
     }
     do {
-      let body = try KeyWrapping.wrap(key, with: wrappingKey)
+      let body = try key.wrapped(with: wrappingKey)
       return Stanza(
         kind: X25519Identity.stanzaKind, arguments: [String(decoding: Base64.encode(share), as: UTF8.self)], body: body)
     } catch { throw AgeError(.encryptionFailed, "the file's key cannot be wrapped: \(error)") }
@@ -258,7 +258,7 @@ struct Passphrase: RecipientKind, IdentityKind {
   func wrap(_ key: FileKey) throws(AgeError) -> Stanza {
     do {
       let salt = SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
-      let body = try KeyWrapping.wrap(key, with: wrappingKey(salt: salt, workFactor: workFactor))
+      let body = try key.wrapped(with: wrappingKey(salt: salt, workFactor: workFactor))
       let saltText = String(decoding: Base64.encode(salt), as: UTF8.self)
       return Stanza(kind: Self.stanzaKind, arguments: [saltText, "\(workFactor)"], body: body)
     } catch { throw AgeError(.encryptionFailed, "no key can be made of the passphrase: \(error)") }
@@ -289,7 +289,7 @@ struct Passphrase: RecipientKind, IdentityKind {
     do { wrappingKey = try self.wrappingKey(salt: salt, workFactor: factor) } catch {
       throw ByteStreamError(.outOfMemory, "the work factor \(factor) of its passphrase needs more memory than there is")
     }
-    return KeyWrapping.unwrap(stanza.body, with: wrappingKey)
+    return FileKey(unwrapping: stanza.body, with: wrappingKey)
   }
 
   private func wrappingKey(salt: [UInt8], workFactor: Int) throws -> SymmetricKey {

@@ -38,6 +38,9 @@ package enum DiffFileName {
   /// The id of a file called `<KSUID>.changeset`, or nil. `path` may have folders in front.
   package static func changesetID(_ path: String) -> KSUID? { id(path, suffix: changesetSuffix) }
 
+  /// The id of a file of any of these kinds, or nil. `path` may have folders in front.
+  package static func id(_ path: String) -> KSUID? { suffixes.lazy.compactMap { id(path, suffix: $0) }.first }
+
   private static func id(_ path: String, suffix: String) -> KSUID? {
     let name =
       path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[path.utf8.index(after: $0)...] }

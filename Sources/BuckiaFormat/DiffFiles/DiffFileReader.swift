@@ -171,7 +171,7 @@ struct DiffFileReader {
   private static func readSignature(
     _ archive: ArchiveReader, manifest: Manifest, bytes: [UInt8]
   ) throws(DiffFileError) -> DiffFile.Signature {
-    let size = Int64(ManifestSignature.byteCount)
+    let size = Int64(ManifestSigner.signatureByteCount)
     guard try archive.nextIs(MemberName.signature, size: size) else {
       // Without this, whoever takes the signature away makes a new file of one that was applied.
       guard manifest.sender?.identity == nil else {
@@ -185,7 +185,7 @@ struct DiffFileReader {
       throw DiffFileError(
         .badSignature, "it is signed, but the manifest names no key as its sender's", member: MemberName.signature)
     }
-    guard ManifestSignature.isValid(signature, of: bytes, by: key) else {
+    guard key.hasSigned(ManifestSigner.message(bytes), signature) else {
       throw DiffFileError(
         .badSignature, "the signature is not the sender's over this manifest", member: MemberName.signature)
     }

@@ -105,7 +105,11 @@ package struct DiffFileWriter: Sendable {
     let archive = try ArchiveWriter(file, level: level)
     try archive.append(MemberName.manifest, manifestBytes)
     if let signer { try archive.append(MemberName.signature, signer.signature(of: manifestBytes)) }
-    for member in prepared.members { try member.write(to: archive) }
+    for (name, content) in prepared.members {
+      try archive.begin(name, size: content.byteCount)
+      try content.forEachPiece { (piece) throws(DiffFileError) in try archive.append(piece) }
+      try archive.end()
+    }
     try archive.finish()
     let content = manifest.members.reduce(Int64(0)) { $0 + $1.size }
     try limits.check(content: content)
@@ -188,7 +192,7 @@ package struct DiffFileDraft {
 /// A diff file that is ready to be written: its members, and the manifest with their sizes and digests.
 struct PreparedDiffFile {
   var manifest: Manifest
-  private(set) var members: [PreparedMember] = []
+  private(set) var members: [(name: String, content: MemberContent)] = []
 
   init(_ draft: DiffFileDraft, changeset: TemporaryBuffer, limits: DiffFileLimits) throws(DiffFileError) {
     manifest = draft.manifest
@@ -244,33 +248,19 @@ struct PreparedDiffFile {
     } while start < changeset.count
   }
 
-  private mutating func add(_ name: String, _ content: PreparedMember.Content) throws(DiffFileError) {
+  private mutating func add(_ name: String, _ content: MemberContent) throws(DiffFileError) {
     var hasher = ContentHasher()
     try content.forEachPiece { (piece) throws(DiffFileError) in hasher.update(piece) }
     manifest.members.append(Manifest.Member(name: name, size: content.byteCount, sha256: hasher.digest))
-    members.append(PreparedMember(name: name, content: content))
+    members.append((name, content))
   }
 }
 
-/// One member of a diff file that is ready to be written.
-struct PreparedMember {
-  /// Where its bytes are; they can be read any number of times.
-  enum Content {
-    case memory([UInt8])
-    case buffer(TemporaryBuffer, Range<Int>)
-  }
+/// Where the bytes of a member are that is ready to be written; they can be read any number of times.
+enum MemberContent {
+  case memory([UInt8])
+  case buffer(TemporaryBuffer, Range<Int>)
 
-  let name: String
-  let content: Content
-
-  func write(to archive: ArchiveWriter) throws(DiffFileError) {
-    try archive.begin(name, size: content.byteCount)
-    try content.forEachPiece { (piece) throws(DiffFileError) in try archive.append(piece) }
-    try archive.end()
-  }
-}
-
-extension PreparedMember.Content {
   var byteCount: Int64 {
     switch self {
     case .memory(let bytes): Int64(bytes.count)

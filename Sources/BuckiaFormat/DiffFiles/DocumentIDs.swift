@@ -7,11 +7,7 @@ package struct ContentDigest: FixedBytes {
   package static let byteCount = 32
   /// The digest.
   package let bytes: [UInt8]
-  /// Takes 32 bytes.
-  package init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
+  package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
 /// One shared database, the same in all copies: 16 random bytes.
@@ -20,11 +16,7 @@ package struct DatasetID: FixedBytes {
   package static let byteCount = 16
   /// The id.
   package let bytes: [UInt8]
-  /// Takes 16 bytes.
-  package init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
+  package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
 /// One copy of a database: 16 random bytes.
@@ -33,11 +25,7 @@ package struct ReplicaID: FixedBytes {
   package static let byteCount = 16
   /// The id.
   package let bytes: [UInt8]
-  /// Takes 16 bytes.
-  package init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
+  package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
 /// One unbroken life of a replica: 16 random bytes.
@@ -46,11 +34,7 @@ package struct IncarnationID: FixedBytes {
   package static let byteCount = 16
   /// The id.
   package let bytes: [UInt8]
-  /// Takes 16 bytes.
-  package init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
+  package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
 /// The diffs of one replica for one scope and audience: 16 random bytes.
@@ -59,11 +43,7 @@ package struct StreamID: FixedBytes {
   package static let byteCount = 16
   /// The id.
   package let bytes: [UInt8]
-  /// Takes 16 bytes.
-  package init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
+  package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
 /// SHA-256 of bytes as they pass by.
@@ -81,13 +61,10 @@ package struct ContentHasher: ByteHasher {
   }
 
   /// The digest of everything so far; more may follow.
-  package var digest: ContentDigest { ContentDigest(hasher.finalize()) }
+  package var digest: ContentDigest { ContentDigest(checked: Array(hasher.finalize())) }
 }
 
 extension ContentDigest {
   /// The digest of some bytes.
-  package init(of bytes: [UInt8]) { self.init(SHA256.hash(data: bytes)) }
-
-  /// Takes a digest as the library gives it, which always has 32 bytes.
-  fileprivate init(_ digest: SHA256Digest) { bytes = digest.withUnsafeBytes { Array($0) } }
+  package init(of bytes: [UInt8]) { self.init(checked: Array(SHA256.hash(data: bytes))) }
 }

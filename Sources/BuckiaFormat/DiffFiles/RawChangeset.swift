@@ -98,7 +98,7 @@ package struct RawChangeset: ~Copyable {
 }
 
 /// Writes changesets as files of their own, which any SQLite tool reads.
-package enum RawChangesetWriter {
+extension RawChangeset {
   /// Writes a changeset.
   ///
   /// - Parameters:

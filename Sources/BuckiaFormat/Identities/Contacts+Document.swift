@@ -53,11 +53,7 @@ extension Contact {
   fileprivate init(_ value: JSONValue) throws(IdentityError) {
     var fields = try DocumentFields(value, of: "a contact", .invalidFile)
     let name = try fields.string("name")
-    var shareName = name
-    if let value = fields.take("shareName") {
-      guard case .string(let text) = value else { throw fields.invalid("shareName", "is no text") }
-      shareName = text
-    }
+    let shareName = try fields.optionalString("shareName") ?? name
     guard let state = State(rawValue: try fields.string("state")) else { throw fields.invalid("state", "is unknown") }
     let card = try IdentityCard(verifying: fields.string("card"))
     let firstSeen = try fields.time("firstSeen")
@@ -122,7 +118,7 @@ package struct ContactsFile: Sendable {
     do throws(IdentityError) {
       return try Contacts(document: bytes)
     } catch {
-      throw IdentityError(error.code, error.message, path: path)
+      throw error.naming(path: path)
     }
   }
 

@@ -18,17 +18,6 @@ public struct Contacts: Equatable, Sendable {
   /// The keys that have ended, in the order in which they did.
   public internal(set) var ended: [EndedKey]
 
-  /// No contacts.
-  package init() {
-    all = []
-    ended = []
-  }
-
-  init(all: [Contact], ended: [EndedKey]) {
-    self.all = all
-    self.ended = ended
-  }
-
   /// The most contacts, and the most keys that have ended.
   static let limit = 10_000
 
@@ -67,6 +56,12 @@ public struct Contacts: Equatable, Sendable {
     let wanted = name.lowercased()
     return all.firstIndex { $0.name.lowercased() == wanted } ?? all.firstIndex { $0.shareName.lowercased() == wanted }
   }
+
+}
+
+extension Contacts {
+  /// No contacts.
+  package init() { self.init(all: [], ended: []) }
 
   // MARK: Changing
 
@@ -151,7 +146,8 @@ public struct Contacts: Equatable, Sendable {
       throw IdentityError(.tooMany, "there are \(Self.limit) contacts already; remove some")
     }
     let contact = Contact(
-      name: name, card: card, state: .seen, firstSeen: time, trustedAt: nil, grounds: nil, proposal: nil)
+      name: name, shareName: name, card: card, state: .seen, firstSeen: time, trustedAt: nil, grounds: nil,
+      proposal: nil)
     all.append(contact)
     return contact
   }
@@ -381,20 +377,6 @@ public struct Contact: Hashable, Identifiable, Sendable {
 
   /// What to compare with the contact: the proposed keys', where some are.
   public var fingerprintToConfirm: Fingerprint { (proposal?.rotation.card ?? card).fingerprint }
-
-  init(
-    name: String, shareName: String? = nil, card: IdentityCard, state: State, firstSeen: Int64, trustedAt: Int64?,
-    grounds: Grounds?, proposal: Proposal?
-  ) {
-    self.name = name
-    self.shareName = shareName ?? name
-    self.card = card
-    self.state = state
-    self.firstSeen = firstSeen
-    self.trustedAt = trustedAt
-    self.grounds = grounds
-    self.proposal = proposal
-  }
 }
 
 /// A key that nothing is taken from any more, whatever else is trusted. That is final.
@@ -418,12 +400,4 @@ public struct EndedKey: Equatable, Sendable {
   public let reason: Reason
   /// When, in milliseconds since 1970.
   public let endedAt: Int64
-
-  init(name: String, signingKey: SigningKey, fingerprint: Fingerprint, reason: Reason, endedAt: Int64) {
-    self.name = name
-    self.signingKey = signingKey
-    self.fingerprint = fingerprint
-    self.reason = reason
-    self.endedAt = endedAt
-  }
 }

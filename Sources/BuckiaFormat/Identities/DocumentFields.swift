@@ -23,11 +23,7 @@ struct DocumentFields {
     try self.init(value, of: subject, code)
   }
 
-  mutating func take(_ name: String) -> JSONValue? {
-    guard let index = remaining.members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return nil }
-    let value = remaining.members.remove(at: index).value
-    return value == .null ? nil : value
-  }
+  mutating func take(_ name: String) -> JSONValue? { remaining.take(name) }
 
   /// Requires the version of the format. A newer one may have other rules for everything else.
   mutating func requireFormat(_ format: Int64) throws(IdentityError) {

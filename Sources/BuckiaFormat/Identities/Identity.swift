@@ -35,13 +35,9 @@ public struct Identity: Equatable, Sendable {
   /// The secrets of the keys to decrypt with, 32 bytes each: the present one first, then those before it, the newest first.
   package var decryptionSeeds: [[UInt8]] { [encryption.bytes] + former.reversed().map(\.encryption.bytes) }
 
-  init(card: IdentityCard, signing: PrivateKey, encryption: PrivateKey, former: [Former]) {
-    self.card = card
-    self.signing = signing
-    self.encryption = encryption
-    self.former = former
-  }
+}
 
+extension Identity {
   /// Makes new keys.
   ///
   /// - Parameters:
@@ -52,10 +48,10 @@ public struct Identity: Equatable, Sendable {
   package init(
     named name: String, at time: Int64, using generator: inout some RandomNumberGenerator
   ) throws(IdentityError) {
-    signing = PrivateKey(using: &generator)
-    encryption = PrivateKey(using: &generator)
-    card = try IdentityCard(name: name, signing: signing, encryption: encryption, madeAt: time)
-    former = []
+    let signing = PrivateKey(using: &generator)
+    let encryption = PrivateKey(using: &generator)
+    let card = try IdentityCard(name: name, signing: signing, encryption: encryption, madeAt: time)
+    self.init(card: card, signing: signing, encryption: encryption, former: [])
   }
 
   /// How many keys before the present ones are kept.
@@ -140,12 +136,6 @@ public struct PublicIdentity: Equatable, Sendable {
   public let rotations: [KeyRotation]
   /// The public keys that files may be encrypted for: the present one first, then those before it, the newest first.
   package let encryptionKeys: [EncryptionKey]
-
-  init(card: IdentityCard, rotations: [KeyRotation], encryptionKeys: [EncryptionKey]) {
-    self.card = card
-    self.rotations = rotations
-    self.encryptionKeys = encryptionKeys
-  }
 }
 
 extension Identity {
@@ -220,6 +210,9 @@ package struct IdentityError: Error, Equatable, Sendable, CustomStringConvertibl
   }
 
   package var description: String { (path.map { "\($0): " } ?? "") + message }
+
+  /// The same error, about a file.
+  package func naming(path: String) -> IdentityError { IdentityError(code, message, path: path) }
 }
 
 extension IdentityError.Code {

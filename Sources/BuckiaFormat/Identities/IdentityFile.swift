@@ -33,19 +33,13 @@ package struct IdentityFile: Sendable {
     guard let bytes = try document.bytes() else {
       throw IdentityError(.noIdentity, "there is no identity; `buckia identity new` makes one", path: path)
     }
-    let isProtected = SealedIdentity.begins(bytes)
-    let identity = try identity(isProtected ? unsealed(bytes) : bytes)
+    let isProtected = Self.isSealed(bytes)
+    let identity: Identity
+    let plain = try isProtected ? unsealed(bytes) : bytes
+    do throws(IdentityError) { identity = try Identity(document: plain) } catch { throw error.naming(path: path) }
     // A crash may have come between the two files; the protected one counts.
     if isProtected { try writePublicPart(of: identity) }
     return (identity, isProtected)
-  }
-
-  private func identity(_ bytes: [UInt8]) throws(IdentityError) -> Identity {
-    do throws(IdentityError) {
-      return try Identity(document: bytes)
-    } catch {
-      throw IdentityError(error.code, error.message, path: path)
-    }
   }
 
   private func unsealed(_ bytes: [UInt8]) throws -> [UInt8] {
@@ -71,16 +65,16 @@ package struct IdentityFile: Sendable {
   /// - Throws: As ``read()``; `passphraseNeeded` only where the file beside it is missing.
   package func readPublicPart() throws -> PublicIdentity? {
     guard let bytes = try document.bytes() else { return nil }
-    guard SealedIdentity.begins(bytes), let known = try publicDocument.bytes() else { return try read().publicPart() }
+    guard Self.isSealed(bytes), let known = try publicDocument.bytes() else { return try read().publicPart() }
     do throws(IdentityError) {
       return try PublicIdentity(document: known)
     } catch {
-      throw IdentityError(error.code, error.message, path: publicDocument.path)
+      throw error.naming(path: publicDocument.path)
     }
   }
 
   /// Whether it is protected with a passphrase; nil when there is none.
-  package func isProtected() throws -> Bool? { try document.bytes().map { SealedIdentity.begins($0) } }
+  package func isProtected() throws -> Bool? { try document.bytes().map { Self.isSealed($0) } }
 
   // MARK: Writing
 
@@ -146,12 +140,11 @@ package protocol IdentitySealing: Sendable {
   func open(_ sealed: [UInt8]) throws -> [UInt8]
 }
 
-/// What tells a protected identity file from a plain one.
-package enum SealedIdentity {
-  private static let beginnings = ["age-encryption.org/", "-----BEGIN AGE"].map { Array($0.utf8) }
-
-  /// Whether these are the first bytes of a file of age's. A plain identity is an object in JSON.
-  package static func begins(_ bytes: [UInt8]) -> Bool { beginnings.contains { bytes.starts(with: $0) } }
+extension IdentityFile {
+  /// True if these are the first bytes of a file of age's: a protected identity. A plain one is an object in JSON.
+  package static func isSealed(_ bytes: [UInt8]) -> Bool {
+    ["age-encryption.org/", "-----BEGIN AGE"].contains { bytes.starts(with: $0.utf8) }
+  }
 }
 
 /// A file that nobody but its owner may read or change: an identity, or the contacts.
@@ -161,12 +154,24 @@ package struct PrivateDocument: Sendable {
   /// What errors call it: "the identity file".
   let subject: String
   let byteLimit: Int
+  /// What to do where others could read it, in errors.
+  let remedy: String
+
+  package init(
+    path: String, subject: String, byteLimit: Int,
+    remedy: String = "`chmod 600` makes it private, but what they have read they know"
+  ) {
+    self.path = path
+    self.subject = subject
+    self.byteLimit = byteLimit
+    self.remedy = remedy
+  }
 
   /// Reads it through one descriptor; nil when there is none.
   ///
   /// - Throws: `IdentityError` with code `notPrivate` when it belongs to or can be read by others, or is too large; the
   ///   `ByteStreamError` of a file that cannot be read, or is a link.
-  func bytes() throws -> [UInt8]? {
+  package func bytes() throws -> [UInt8]? {
     let file: PosixFile
     do throws(ByteStreamError) {
       file = try PosixFile(reading: path)
@@ -182,8 +187,7 @@ package struct PrivateDocument: Sendable {
     case .isOpenToOthers:
       throw IdentityError(
         .notPrivate,
-        "other users of this computer can read or change \(subject), so it is not used; `chmod 600` makes it private, but what "
-          + "they have read they know", path: path)
+        "other users of this computer can read or change \(subject), so it is not used; \(remedy)", path: path)
     }
     guard file.initialByteCount <= byteLimit else {
       throw IdentityError(.invalidFile, "\(subject) is larger than it can be", path: path)
@@ -196,7 +200,7 @@ package struct PrivateDocument: Sendable {
   /// Does something while no other program changes the file.
   ///
   /// - Throws: `IdentityError` with code `notLocked` where files cannot be locked; `ByteStreamError`; as `body`.
-  func locked<Result>(_ body: () throws -> Result) throws -> Result {
+  package func locked<Result>(_ body: () throws -> Result) throws -> Result {
     let lock = try PosixFile(updating: "\(path).lock")
     guard lock.lock() else {
       throw IdentityError(
@@ -211,7 +215,7 @@ package struct PrivateDocument: Sendable {
   /// Writes it whole, and makes sure that it is stored: others see the old or the new one.
   ///
   /// - Throws: `ByteStreamError`; with code `alreadyExists` when it is there and not to be replaced.
-  func write(_ bytes: [UInt8], replacing: Bool) throws(ByteStreamError) {
+  package func write(_ bytes: [UInt8], replacing: Bool) throws(ByteStreamError) {
     let output = try AtomicFileOutput(at: path, replacing: replacing, isPrivate: true)
     try output.write(bytes)
     try output.publish()

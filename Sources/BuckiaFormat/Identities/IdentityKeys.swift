@@ -7,11 +7,6 @@ package struct PrivateKey: Equatable, Sendable, CustomStringConvertible, CustomR
   /// The secret.
   let bytes: [UInt8]
 
-  init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
-
   init?(hex: String) {
     guard hex.utf8.count == 2 * Self.byteCount, let bytes = HexText.bytes(hex) else { return nil }
     self.bytes = bytes
@@ -32,27 +27,22 @@ package struct PrivateKey: Equatable, Sendable, CustomStringConvertible, CustomR
 extension PrivateKey {
   /// The public half of an Ed25519 key.
   func signingKey() throws(IdentityError) -> SigningKey {
-    let half: SigningKey?
     do {
-      half = SigningKey(Array(try Curve25519.Signing.PrivateKey(rawRepresentation: bytes).publicKey.rawRepresentation))
+      let key = try Curve25519.Signing.PrivateKey(rawRepresentation: bytes)
+      return SigningKey(checked: Array(key.publicKey.rawRepresentation))
     } catch {
       throw Self.isNoKey
     }
-    guard let half else { throw Self.isNoKey }
-    return half
   }
 
   /// The public half of an X25519 key.
   func encryptionKey() throws(IdentityError) -> EncryptionKey {
-    let half: EncryptionKey?
     do {
-      half = EncryptionKey(
-        Array(try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: bytes).publicKey.rawRepresentation))
+      let key = try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: bytes)
+      return EncryptionKey(checked: Array(key.publicKey.rawRepresentation))
     } catch {
       throw Self.isNoKey
     }
-    guard let half else { throw Self.isNoKey }
-    return half
   }
 
   private static var isNoKey: IdentityError { IdentityError(.invalidFile, "it holds 32 bytes that are no key") }
@@ -64,10 +54,18 @@ package struct SigningKey: FixedBytes {
   package static let byteCount = 32
   /// The key.
   package let bytes: [UInt8]
-  /// Takes 32 bytes.
-  package init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
+  package init(checked bytes: [UInt8]) { self.bytes = bytes }
+}
+
+extension SigningKey {
+  /// True if a signature is this key's over a message.
+  func hasSigned(_ message: [UInt8], _ signature: [UInt8]) -> Bool {
+    do {
+      return try Curve25519.Signing.PublicKey(rawRepresentation: bytes).isValidSignature(signature, for: message)
+    } catch {
+      // Not a point of the curve: no signature is by such a key.
+      return false
+    }
   }
 }
 
@@ -77,11 +75,7 @@ package struct EncryptionKey: FixedBytes {
   package static let byteCount = 32
   /// The key.
   package let bytes: [UInt8]
-  /// Takes 32 bytes.
-  package init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
+  package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
 /// What two people compare to know that they speak of the same keys: 20 letters and digits in groups of four.

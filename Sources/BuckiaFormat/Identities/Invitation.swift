@@ -26,7 +26,8 @@ public struct Invitation: Equatable, Sendable {
   public let expiresAt: Int64
   /// The stream that it offers.
   package let stream: InvitedStream
-  private let secret: InvitationSecret
+  /// The one-time secret, which only its author and whoever holds the invitation know.
+  private let secret: PrivateKey
   /// SHA-256 of the document that was signed.
   package let digest: [UInt8]
   /// The invitation as one line of text: this is what is passed on.
@@ -44,7 +45,7 @@ public struct Invitation: Equatable, Sendable {
   /// What names it in a database.
   package var idBytes: [UInt8] { id.bytes }
   /// What the answer is checked with.
-  package var proofKey: InvitationProofKey { secret.proofKey }
+  package var proofKey: InvitationProofKey { InvitationProofKey(of: secret) }
 
   /// Makes and signs an invitation.
   ///
@@ -70,12 +71,11 @@ public struct Invitation: Equatable, Sendable {
     guard let id = InvitationID.random(using: &generator) else {
       throw IdentityError(.invalidInvitation, "no id could be made")
     }
-    let secret = InvitationSecret(using: &generator)
+    let secret = PrivateKey(using: &generator)
     let document: JSONValue = [
       "id": .string("\(id)"), "card": .string(identity.card.text), "to": .text(recipient), "scope": scope.json,
       "folder": .text(folder), "made": .number(time), "expires": .number(expiry),
-      "stream": .string(HexText.lowercase(stream.stream)),
-      "incarnation": .string(HexText.lowercase(stream.incarnation)),
+      "stream": .string("\(stream.stream)"), "incarnation": .string("\(stream.incarnation)"),
       "secret": .string(HexText.lowercase(secret.bytes)),
     ]
     let signed = try SignedText(.invitation, document.bytes(), signedBy: [identity.signing])
@@ -97,8 +97,7 @@ public struct Invitation: Equatable, Sendable {
 
   private init(_ signed: SignedText) throws(IdentityError) {
     var fields = try DocumentFields(parsing: signed.document, of: "the invitation", .invalidInvitation)
-    guard let id = InvitationID(try fields.sixteenBytes("id")) else { throw fields.invalid("id", "is none") }
-    self.id = id
+    id = try fields.id("id")
     card = try IdentityCard(verifying: fields.string("card"))
     recipient = try fields.optionalString("to")
     guard let scope = fields.take("scope") else { throw fields.invalid("scope", "is missing") }
@@ -106,9 +105,8 @@ public struct Invitation: Equatable, Sendable {
     folder = try fields.optionalString("folder")
     madeAt = try fields.time("made")
     expiresAt = try fields.time("expires")
-    stream = InvitedStream(
-      stream: try fields.sixteenBytes("stream"), incarnation: try fields.sixteenBytes("incarnation"))
-    guard let secret = InvitationSecret(hex: try fields.string("secret")) else {
+    stream = InvitedStream(stream: try fields.id("stream"), incarnation: try fields.id("incarnation"))
+    guard let secret = PrivateKey(hex: try fields.string("secret")) else {
       throw fields.invalid("secret", "is none")
     }
     self.secret = secret
@@ -127,11 +125,11 @@ public struct Invitation: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - identity: Who answers.
-  ///   - replica: The replica that is going to apply what is sent: 16 bytes; nil where that is not known.
+  ///   - replica: The replica that is going to apply what is sent; nil where that is not known.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` when nothing can be signed.
   package func answer(
-    by identity: Identity, replica: [UInt8]?, at time: Int64
+    by identity: Identity, replica: ReplicaID?, at time: Int64
   ) throws(IdentityError) -> Acceptance {
     try Acceptance(
       of: id, proof: proofKey.proof(for: id, digest, identity.card), stream: stream, by: identity, replica: replica,
@@ -145,40 +143,7 @@ package struct InvitationID: FixedBytes {
   package static let byteCount = 16
   /// The id.
   package let bytes: [UInt8]
-  /// Takes 16 bytes.
-  package init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
-}
-
-/// The one-time secret of an invitation: 32 random bytes that only its author and whoever holds the invitation know. It never shows
-/// in a message.
-struct InvitationSecret: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
-  static let byteCount = 32
-  /// The secret.
-  let bytes: [UInt8]
-
-  init?(hex: String) {
-    guard hex.utf8.count == 2 * Self.byteCount, let bytes = HexText.bytes(hex) else { return nil }
-    self.bytes = bytes
-  }
-
-  /// A new one.
-  ///
-  /// - Parameter generator: One whose numbers nobody can guess.
-  init(using generator: inout some RandomNumberGenerator) {
-    bytes = (0..<Self.byteCount).map { _ in UInt8.random(in: 0...255, using: &generator) }
-  }
-
-  /// What proofs are made and checked with. The secret itself is not kept by the author.
-  var proofKey: InvitationProofKey {
-    InvitationProofKey(digestOf: Array("buckia/invitation-secret/v1\n".utf8) + bytes)
-  }
-
-  var description: String { "(secret)" }
-  /// Nothing: a dump shows no secret either.
-  var customMirror: Mirror { Mirror(self, children: []) }
+  package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
 /// What the author of an invitation keeps of its secret, to check the proof in the answer: SHA-256 of it, with a prefix of its own.
@@ -192,7 +157,10 @@ package struct InvitationProofKey: Equatable, Sendable, CustomStringConvertible,
     self.bytes = bytes
   }
 
-  fileprivate init(digestOf secret: [UInt8]) { bytes = Array(SHA256.hash(data: secret)) }
+  /// What the author keeps of a secret, which itself is not kept.
+  init(of secret: PrivateKey) {
+    bytes = Array(SHA256.hash(data: Array("buckia/invitation-secret/v1\n".utf8) + secret.bytes))
+  }
 
   /// The proof that somebody with a card has the secret: HMAC-SHA-256 over the invitation and the card, so that neither can be
   /// exchanged.
@@ -290,25 +258,32 @@ public struct InvitedScope: Equatable, Sendable {
 
 /// The stream that an invitation offers: what the author is going to send, and the answer acknowledges.
 package struct InvitedStream: Equatable, Sendable {
-  /// The stream: 16 bytes.
-  package let stream: [UInt8]
-  /// The incarnation of the replica whose stream it is: 16 bytes.
-  package let incarnation: [UInt8]
+  package let stream: StreamID
+  /// The incarnation of the replica whose stream it is.
+  package let incarnation: IncarnationID
 
   /// Names a stream.
-  package init(stream: [UInt8], incarnation: [UInt8]) {
+  package init(stream: StreamID, incarnation: IncarnationID) {
     self.stream = stream
     self.incarnation = incarnation
   }
 }
 
 extension DocumentFields {
-  /// 16 bytes in hex.
-  mutating func sixteenBytes(_ name: String) throws(IdentityError) -> [UInt8] {
-    guard let bytes = HexText.bytes(try string(name)), bytes.count == 16 else {
-      throw invalid(name, "is not 32 hexadecimal digits")
-    }
-    return bytes
+  /// An id in hex.
+  mutating func id<ID: FixedBytes>(_ name: String) throws(IdentityError) -> ID {
+    try id(name, try string(name))
+  }
+
+  /// The same where there need not be one.
+  mutating func optionalID<ID: FixedBytes>(_ name: String) throws(IdentityError) -> ID? {
+    guard let text = try optionalString(name) else { return nil }
+    return try id(name, text)
+  }
+
+  private func id<ID: FixedBytes>(_ name: String, _ text: String) throws(IdentityError) -> ID {
+    guard let id = ID(hex: text) else { throw invalid(name, "is not \(2 * ID.byteCount) hexadecimal digits") }
+    return id
   }
 
   mutating func optionalString(_ name: String) throws(IdentityError) -> String? {
@@ -343,8 +318,8 @@ package struct Acceptance: Equatable, Sendable {
   let proof: [UInt8]
   /// The stream that it acknowledges, of which nothing has been applied yet.
   package let stream: InvitedStream
-  /// The replica that is going to apply it: 16 bytes; nil where the answer does not say.
-  package let replica: [UInt8]?
+  /// The replica that is going to apply it; nil where the answer does not say.
+  package let replica: ReplicaID?
   /// When it was made, as its author's clock had it, in milliseconds since 1970.
   package let madeAt: Int64
   /// The answer as one line of text.
@@ -354,18 +329,15 @@ package struct Acceptance: Equatable, Sendable {
   package static let label = "buckia-acceptance-"
 
   init(
-    of invitation: InvitationID, proof: [UInt8], stream: InvitedStream, by identity: Identity, replica: [UInt8]?,
+    of invitation: InvitationID, proof: [UInt8], stream: InvitedStream, by identity: Identity, replica: ReplicaID?,
     at time: Int64
   ) throws(IdentityError) {
     let document: JSONValue = [
       "invitation": .string("\(invitation)"), "card": .string(identity.card.text),
       "proof": .string(HexText.lowercase(proof)), "made": .number(time),
-      "replica": .text(replica.map { HexText.lowercase($0) }),
+      "replica": .text(replica?.description),
       "acks": [
-        [
-          "stream": .string(HexText.lowercase(stream.stream)),
-          "incarnation": .string(HexText.lowercase(stream.incarnation)), "through": 0,
-        ]
+        ["stream": .string("\(stream.stream)"), "incarnation": .string("\(stream.incarnation)"), "through": 0]
       ],
     ]
     try self.init(SignedText(.acceptance, document.bytes(), signedBy: [identity.signing]))
@@ -381,29 +353,18 @@ package struct Acceptance: Equatable, Sendable {
   private init(_ signed: SignedText) throws(IdentityError) {
     let subject = "the answer"
     var fields = try DocumentFields(parsing: signed.document, of: subject, .invalidInvitation)
-    guard let invitation = InvitationID(try fields.sixteenBytes("invitation")) else {
-      throw fields.invalid("invitation", "is none")
-    }
-    self.invitation = invitation
+    invitation = try fields.id("invitation")
     card = try IdentityCard(verifying: fields.string("card"))
     guard let proof = HexText.bytes(try fields.string("proof")), proof.count == 32 else {
       throw fields.invalid("proof", "is not 64 hexadecimal digits")
     }
     self.proof = proof
     madeAt = try fields.time("made")
-    var replica: [UInt8]?
-    if let text = try fields.optionalString("replica") {
-      guard let bytes = HexText.bytes(text), bytes.count == 16 else {
-        throw fields.invalid("replica", "is not 32 hexadecimal digits")
-      }
-      replica = bytes
-    }
-    self.replica = replica
+    replica = try fields.optionalID("replica")
     let acks = try fields.list("acks", limit: 1)
     guard let first = acks.first else { throw fields.invalid("acks", "is empty") }
     var ack = try DocumentFields(first, of: subject, .invalidInvitation)
-    stream = InvitedStream(
-      stream: try ack.sixteenBytes("stream"), incarnation: try ack.sixteenBytes("incarnation"))
+    stream = InvitedStream(stream: try ack.id("stream"), incarnation: try ack.id("incarnation"))
     guard ack.take("through") == .integer(0) else { throw ack.invalid("through", "is not 0") }
     try ack.finish()
     try fields.finish()

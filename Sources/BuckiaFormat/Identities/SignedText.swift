@@ -1,12 +1,6 @@
 import Crypto
 import SQLiteSchemas
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A small signed document as one line of text, which survives being pasted into a message:
 /// `buckia-KIND-1:` and, in base64url with full stops between them, the document and its signatures.
 ///
@@ -93,7 +87,7 @@ struct SignedText {
         usual.code, "it is \(kind.described) and not \(usual.described); `\(kind.taker)` takes it")
     }
     let parts = bytes[(colon + 1)...].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-      .map { Self.decoded(Array($0)) }
+      .map { Self.decoded($0) }
     guard let document = parts.first ?? nil, parts.count == 1 + kind.signatureCount else {
       throw Self.isDamaged(kind)
     }
@@ -116,14 +110,10 @@ struct SignedText {
   ///
   /// - Throws: `IdentityError` with code `badSignature`.
   func requireSignature(_ index: Int, by key: SigningKey) throws(IdentityError) {
-    do {
-      let publicKey = try Curve25519.Signing.PublicKey(rawRepresentation: key.bytes)
-      if publicKey.isValidSignature(signatures[index], for: Self.message(kind, document)) { return }
-    } catch {
-      // No point of the curve: no signature is by such a key.
+    guard key.hasSigned(Self.message(kind, document), signatures[index]) else {
+      throw IdentityError(
+        .badSignature, "its signature does not match: it was altered or forged; ask its owner to send it again")
     }
-    throw IdentityError(
-      .badSignature, "its signature does not match: it was altered or forged; ask its owner to send it again")
   }
 
   private static func message(_ kind: Kind, _ document: [UInt8]) -> [UInt8] {
@@ -133,20 +123,27 @@ struct SignedText {
   // MARK: base64url
 
   private static func encoded(_ bytes: [UInt8]) -> String {
-    var text = Data(bytes).base64EncodedString()
-    while text.last == "=" { text.removeLast() }
-    return String(text.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
+    let text = Base64.encode(bytes).map { byte in
+      switch byte {
+      case UInt8(ascii: "+"): UInt8(ascii: "-")
+      case UInt8(ascii: "/"): UInt8(ascii: "_")
+      default: byte
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 
-  private static func decoded(_ text: [UInt8]) -> [UInt8]? {
-    var standard = text.map {
-      $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? UInt8(ascii: "/") : $0
-    }
-    while standard.count % 4 != 0 { standard.append(UInt8(ascii: "=")) }
-    guard let data = Data(base64Encoded: Data(standard)) else { return nil }
-    let bytes = Array(data)
-    // Bits left over must be zero: one document has one text.
-    return encoded(bytes).utf8.elementsEqual(text) ? bytes : nil
+  private static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
+    Base64.decode(
+      text.map { byte in
+        switch byte {
+        case UInt8(ascii: "-"): UInt8(ascii: "+")
+        case UInt8(ascii: "_"): UInt8(ascii: "/")
+        // Those of the other alphabet stand for nothing: one document has one text.
+        case UInt8(ascii: "+"), UInt8(ascii: "/"): 0
+        default: byte
+        }
+      })
   }
 
   private static func isNone(_ kind: Kind) -> IdentityError {

@@ -21,7 +21,8 @@ public final class AsyncHTTPTransport: HTTPTransport {
   private let environment: ProxyEnvironment?
   private let direct: HTTPClient
   private let limit: BandwidthLimit?
-  private let proxied = ProxiedClients()
+  /// The clients that go through a proxy: one for each, made when it is first needed.
+  private let proxied = NIOLockedValueBox<[ProxyEnvironment.Server: HTTPClient]>([:])
   private let makeClient: @Sendable (HTTPClient.Configuration.Proxy?) -> HTTPClient
 
   /// Prepares connections; none is made yet.
@@ -46,7 +47,7 @@ public final class AsyncHTTPTransport: HTTPTransport {
   }
 
   deinit {
-    for client in [direct] + proxied.all { client.shutdown { _ in } }
+    for client in [direct] + proxied.withLockedValue({ Array($0.values) }) { client.shutdown { _ in } }
   }
 
   // MARK: Settings
@@ -82,13 +83,19 @@ public final class AsyncHTTPTransport: HTTPTransport {
     return environment?.server(for: address)
   }
 
-  private func client(for address: HTTPAddress) throws(StorageError) -> HTTPClient {
-    proxy(for: address).map { proxied.client(for: $0, makeClient) } ?? direct
+  private func client(for address: HTTPAddress) -> HTTPClient {
+    guard let server = proxy(for: address) else { return direct }
+    return proxied.withLockedValue { known in
+      if let client = known[server] { return client }
+      let client = makeClient(server.configuration)
+      known[server] = client
+      return client
+    }
   }
 
   /// The error of a request that brought no answer, or only a part of one.
   private func fault(_ error: any Error, of request: HTTPTransportRequest, _ watch: IdleWatch) async -> any Error {
-    let fault = ConnectionFault(request.url, through: proxy(for: request.url), settings)
+    let fault = ConnectionFault(url: request.url, proxy: proxy(for: request.url), settings: settings)
     if watch.isOver, !Task.isCancelled { return fault.silence(error) }
     guard fault.isAboutCertificate(error) else { return fault.meaning(of: error) }
     return fault.untrusted(error, await fault.shownCertificate())
@@ -117,7 +124,7 @@ public final class AsyncHTTPTransport: HTTPTransport {
     }
     let response: HTTPClientResponse
     do {
-      response = try await watch.waiting { [client = try client(for: request.url), sent] in
+      response = try await watch.waiting { [client = client(for: request.url), sent] in
         try await client.execute(sent, deadline: .distantFuture)
       }
     } catch { throw await fault(error, of: request, watch) }

@@ -4,12 +4,6 @@ struct CalendarDate: Equatable {
   let month: Int64
   let day: Int64
 
-  init(year: Int64, month: Int64, day: Int64) {
-    self.year = year
-    self.month = month
-    self.day = day
-  }
-
   /// How many days after 1 January 1970.
   var daysSince1970: Int64 {
     let shifted = month <= 2 ? year - 1 : year
@@ -19,6 +13,9 @@ struct CalendarDate: Equatable {
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
   }
 
+}
+
+extension CalendarDate {
   /// The day, so many days after 1 January 1970.
   init(daysSince1970 days: Int64) {
     let shifted = days + 719_468
@@ -27,9 +24,10 @@ struct CalendarDate: Equatable {
     let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
     let shiftedMonth = (5 * dayOfYear + 2) / 153
-    month = shiftedMonth + (shiftedMonth < 10 ? 3 : -9)
-    day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-    year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    let month = shiftedMonth + (shiftedMonth < 10 ? 3 : -9)
+    self.init(
+      year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month: month,
+      day: dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
   }
 }
 
@@ -56,8 +54,6 @@ package enum HTTPDate {
 package struct ISOTime: Sendable, Equatable {
   /// Seconds since 1970.
   let seconds: Int64
-
-  init(seconds: Int64) { self.seconds = seconds }
 
   private var parts: (CalendarDate, hour: Int64, minute: Int64, second: Int64) {
     let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400

@@ -15,15 +15,10 @@ import NIOSSL
 
 /// Says why a request brought no answer, or only a part of one: what happened to which connection, and what to do.
 struct ConnectionFault {
-  private let url: HTTPAddress
+  let url: HTTPAddress
+  /// The proxy through which the request went; nil for none.
   let proxy: ProxyEnvironment.Server?
-  private let settings: HTTPSettings
-
-  init(_ url: HTTPAddress, through proxy: ProxyEnvironment.Server?, _ settings: HTTPSettings) {
-    self.url = url
-    self.proxy = proxy
-    self.settings = settings
-  }
+  let settings: HTTPSettings
 
   private func make(_ code: StorageError.Code, _ message: String, _ cause: any Error) -> StorageError {
     StorageError(code, "\(url.origin): \(message)", cause: cause)

@@ -9,21 +9,13 @@ import BuckiaStorage
 
 /// Sends requests to one service: with its credentials, again after transient faults, and on to where the service redirects.
 package struct HTTPExchange: Sendable {
-  /// A request that was answered.
-  package struct Answer: Sendable {
-    /// The last answer.
-    package let response: HTTPTransportResponse
-    /// How often the request was sent. After more than one time, an earlier one may have been carried out, and only its answer lost.
-    package let attempts: Int
-  }
-
   package let transport: any HTTPTransport
   package let policy: RetryPolicy
-  /// Adds what says who asks. It is called for every attempt: signatures hold the time.
-  package let authorization: any RequestAuthorization
+  /// Adds what says who asks; nil for nobody in particular. It is called for every attempt: signatures hold the time.
+  package let authorization: (any RequestAuthorization)?
 
   package init(
-    transport: any HTTPTransport, policy: RetryPolicy, authorization: any RequestAuthorization = NoAuthorization()
+    transport: any HTTPTransport, policy: RetryPolicy, authorization: (any RequestAuthorization)? = nil
   ) {
     self.transport = transport
     self.policy = policy
@@ -41,13 +33,14 @@ package struct HTTPExchange: Sendable {
   ///   - request: The request, without credentials.
   ///   - path: The object that it is about, for errors.
   ///   - accepted: The statuses that are no errors; nil for 200 to 299.
-  /// - Returns: The answer, with one of these statuses. Its body is still to come.
+  /// - Returns: The answer, with one of these statuses, whose body is still to come; and how often the request was sent. After more than one
+  ///   time, an earlier one may have been carried out, and only its answer lost.
   /// - Throws: `StorageError`; `CancellationError`.
   package func perform(
     _ request: HTTPTransportRequest, about path: RemotePath? = nil, accepting accepted: Set<Int>? = nil
-  ) async throws -> Answer {
+  ) async throws -> (response: HTTPTransportResponse, attempts: Int) {
     let (response, attempts) = try await perform(request, about: path, accepting: accepted) { $0 }
-    return Answer(response: response, attempts: attempts)
+    return (response, attempts)
   }
 
   /// Sends a request until it is answered for good, and the answer has been read: a body that breaks off is asked for again, too.
@@ -73,7 +66,7 @@ package struct HTTPExchange: Sendable {
       let failure: StorageError
       do {
         var sent = request
-        try await authorization.authorize(&sent)
+        try await authorization?.authorize(&sent)
         let response = try await transport.send(sent)
         if accepted?.contains(response.status) ?? (200...299).contains(response.status) {
           return (try await read(response), attempts)
@@ -87,7 +80,7 @@ package struct HTTPExchange: Sendable {
           continue
         }
         let error = await ServerFault.error(response, sent, about: path)
-        if try await authorization.renew(after: error, response, isFirst: !isRenewed), !isRenewed {
+        if try await authorization?.renew(after: error, response, isFirst: !isRenewed) == true, !isRenewed {
           isRenewed = true
           continue
         }
@@ -154,12 +147,6 @@ extension RequestAuthorization {
   package func renew(after error: StorageError, _ response: HTTPTransportResponse, isFirst: Bool) async throws -> Bool {
     false
   }
-}
-
-/// Nobody in particular asks.
-package struct NoAuthorization: RequestAuthorization {
-  package init() {}
-  package func authorize(_ request: inout HTTPTransportRequest) {}
 }
 
 /// Basic authentication (RFC 7617).

@@ -119,15 +119,40 @@ extension StorageContents {
   }
 }
 
+extension StorageContents {
+  /// The SHA-256 in lower-case hexadecimal, which is computed unless it is known.
+  func knownSHA256() async throws -> String {
+    if let sha256 { return sha256 }
+    return try await digest(SHA256.self)
+  }
+}
+
+extension StoredObject {
+  /// What a server says of an object in an answer's header.
+  ///
+  /// - Parameters:
+  ///   - byteCount: Its size; nil where the header says it.
+  ///   - server: What says so, in errors.
+  /// - Throws: `StorageError` with `invalidAnswer` where its size is not said.
+  init(
+    _ path: RemotePath, _ headers: HTTPHeaders, byteCount: Int64?, from server: String = "the server"
+  ) throws(StorageError) {
+    guard let byteCount = byteCount ?? headers["Content-Length"].flatMap({ Int64($0) }) else {
+      throw StorageError(.invalidAnswer, "\(server) does not say how large it is", path: path)
+    }
+    self.init(
+      path: path, byteCount: byteCount, version: headers["ETag"].map { ObjectVersion(entityTag: $0) },
+      modifiedAt: headers["Last-Modified"].flatMap { HTTPDate.milliseconds($0) })
+  }
+}
+
 /// Computes the SHA-256 of contents while they are sent.
-package final class SentDigest: ContentsWatcher {
+final class SentDigest: Sendable {
   private let state = NIOLockedValueBox((hash: SHA256(), byteCount: Int64(0)))
 
-  package init() {}
+  func begin() { state.withLockedValue { $0 = (SHA256(), 0) } }
 
-  package func begin() { state.withLockedValue { $0 = (SHA256(), 0) } }
-
-  package func add(_ chunk: [UInt8]) {
+  func add(_ chunk: [UInt8]) {
     state.withLockedValue { state in
       state.hash.update(data: chunk)
       state.byteCount += Int64(chunk.count)
@@ -135,15 +160,15 @@ package final class SentDigest: ContentsWatcher {
   }
 
   /// The digest in lower-case hexadecimal, if so many bytes were read the last time; else nil.
-  package func sha256(ofAll byteCount: Int64) -> String? {
+  func sha256(ofAll byteCount: Int64) -> String? {
     state.withLockedValue { $0.byteCount == byteCount ? HexText.lowercase($0.hash.finalize()) : nil }
   }
 }
 
 /// The media types of what people keep beside a database, by the ending of its name, for those who look at it in a browser. Of everything else the
 /// type is that of any bytes (RFC 2046, section 4.5.1).
-enum ContentType {
-  private static let types = [
+extension RemotePath {
+  private static let contentTypes = [
     "jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp",
     "heic": "image/heic", "avif": "image/avif", "svg": "image/svg+xml", "mp4": "video/mp4", "m4v": "video/mp4",
     "mov": "video/quicktime", "webm": "video/webm", "mp3": "audio/mpeg", "m4a": "audio/mp4", "wav": "audio/wav",
@@ -153,9 +178,9 @@ enum ContentType {
   ]
 
   /// The type of an object.
-  static func of(_ path: RemotePath) -> String {
-    let name = path.name
+  var contentType: String {
+    let name = name
     guard let dot = name.lastIndex(of: ".") else { return "application/octet-stream" }
-    return types[name[name.index(after: dot)...].lowercased()] ?? "application/octet-stream"
+    return Self.contentTypes[name[name.index(after: dot)...].lowercased()] ?? "application/octet-stream"
   }
 }

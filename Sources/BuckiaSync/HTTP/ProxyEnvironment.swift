@@ -1,7 +1,6 @@
 import BuckiaBytes
 import AsyncHTTPClient
 import BuckiaStorage
-import NIOConcurrencyHelpers
 
 /// What the environment says of proxies. There is no standard; this follows what curl documents:
 /// <https://curl.se/docs/manpage.html#ENVIRONMENT>.
@@ -74,24 +73,6 @@ extension String {
   /// An IPv6 address without its brackets.
   fileprivate func trimmingBrackets() -> String {
     hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
-  }
-}
-
-/// The clients that go through a proxy: one for each, made when it is first needed.
-final class ProxiedClients: Sendable {
-  private let clients = NIOLockedValueBox<[ProxyEnvironment.Server: HTTPClient]>([:])
-
-  var all: [HTTPClient] { clients.withLockedValue { Array($0.values) } }
-
-  func client(
-    for server: ProxyEnvironment.Server, _ make: (HTTPClient.Configuration.Proxy?) -> HTTPClient
-  ) -> HTTPClient {
-    clients.withLockedValue { known in
-      if let client = known[server] { return client }
-      let client = make(server.configuration)
-      known[server] = client
-      return client
-    }
   }
 }
 

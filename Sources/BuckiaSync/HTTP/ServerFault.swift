@@ -36,7 +36,7 @@ enum ServerFault {
     var said = reason.map { "; the server says: \($0.sentence)" } ?? ""
     if (300...399).contains(status), let target = headers["Location"] {
       // Without the query, which may hold a token.
-      said += "; it is \(shown(target.prefix { $0 != "?" }))"
+      said += "; it is \(target.prefix { $0 != "?" }.shown)"
     }
     var error = StorageError(code, "\(message) (\(request.url.origin) answers \(status)\(said))", path: path)
     error.status = status
@@ -97,7 +97,7 @@ enum ServerFault {
         guard let start = text.range(of: "<\(name)>"),
           let end = text.range(of: "</", range: start.upperBound..<text.endIndex)
         else { continue }
-        return shown(text[start.upperBound..<end.lowerBound])
+        return text[start.upperBound..<end.lowerBound].shown
       }
       return nil
     }
@@ -106,7 +106,7 @@ enum ServerFault {
         guard let key = text.range(of: "\"\(name)\"") else { continue }
         let rest = text[key.upperBound...].drop { $0 == ":" || $0 == " " }
         guard rest.first == "\"" else { continue }
-        return shown(rest.dropFirst().prefix { $0 != "\"" })
+        return rest.dropFirst().prefix { $0 != "\"" }.shown
       }
       return nil
     }
@@ -114,16 +114,6 @@ enum ServerFault {
     let message = element("Message", "s:message") ?? member("message", "Message", "error_description")
     guard let sentence = message ?? code else { return nil }
     return Reason(code: code, sentence: message != nil && code != nil ? "\(code ?? ""): \(sentence)" : sentence)
-  }
-
-  /// Somebody else's text, short and without what would act on a terminal.
-  private static func shown(_ text: Substring) -> String {
-    var shown = ""
-    for scalar in text.unicodeScalars.prefix(200) {
-      let isHarmless = scalar.value >= 0x20 && !(0x7F...0x9F).contains(scalar.value) && !scalar.properties.isBidiControl
-      shown.unicodeScalars.append(isHarmless ? scalar : " ")
-    }
-    return shown
   }
 }
 

@@ -56,9 +56,7 @@ struct BackupPlace: Sendable {
     from storage: any StorageProvider, in temporary: String
   ) async throws -> (file: String, digest: [UInt8], deltaCount: Int) {
     try Self.clear(temporary)
-    do { try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true) } catch {
-      throw StorageError(.unwritable, "the folder \(temporary) cannot be made: \(error)", cause: error)
-    }
+    try LocalFolders.makeFolder(temporary)
     let database = "\(temporary)/database"
     try await storage.download(whole, to: database, isPrivate: true)
     var deltas: [String] = []
@@ -118,6 +116,9 @@ struct BackupState: Sendable, Equatable {
   /// Whether one more delta of this size is worth it.
   func takes(deltaOf bytes: Int64) -> Bool { deltas < Self.deltaLimit && deltaBytes + bytes <= byteCount / 2 }
 
+}
+
+extension BackupState {
   /// The text that is kept of it.
   var text: String {
     JSONValue.object(
@@ -133,30 +134,17 @@ struct BackupState: Sendable, Equatable {
   init?(_ text: String) {
     do {
       guard case .object(let members) = try JSONParser.parse(Array(text.utf8)),
-        case .string(let path)? = members["path"],
-        case .integer(let bytes)? = members["bytes"], case .string(let newest)? = members["newest"],
-        case .integer(let deltas)? = members["deltas"], case .integer(let deltaBytes)? = members["deltaBytes"],
-        case .string(let databaseState)? = members["databaseState"]
+        let path = members.text("path"), case .integer(let bytes)? = members["bytes"],
+        let newest = members.text("newest"), case .integer(let deltas)? = members["deltas"],
+        case .integer(let deltaBytes)? = members["deltaBytes"], let databaseState = members.text("databaseState")
       else { return nil }
-      self.path = try RemotePath(path)
-      if case .string(let version)? = members["version"] { self.version = version }
-      byteCount = bytes
-      self.newest = newest
-      self.deltas = deltas
-      self.deltaBytes = deltaBytes
-      self.databaseState = databaseState
+      self.init(
+        path: try RemotePath(path), version: members.text("version"), byteCount: bytes, newest: newest, deltas: deltas,
+        deltaBytes: deltaBytes, databaseState: databaseState)
     } catch {
       // A backup is made anew where it is not known what there is.
       return nil
     }
-  }
-
-  init(path: RemotePath, version: String?, byteCount: Int64, newest: String, databaseState: String) {
-    self.path = path
-    self.version = version
-    self.byteCount = byteCount
-    self.newest = newest
-    self.databaseState = databaseState
   }
 }
 
@@ -214,7 +202,7 @@ extension BuckiaClient {
       let (file, count) = (restored.file, restored.deltaCount)
       try await BackupCopies.require(file, restoringTo: path)
       try await LocalStep.take {
-        try await BlockingWork.run { try FileManager.default.moveItem(atPath: file, toPath: path) }
+        try await runBlocking { try FileManager.default.moveItem(atPath: file, toPath: path) }
       }
       try BackupPlace.clear(temporary)
       return RestoredBackup(

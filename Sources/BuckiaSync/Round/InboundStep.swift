@@ -1,5 +1,6 @@
 import Buckia
 import BuckiaBytes
+import BuckiaFormat
 import BuckiaStorage
 
 #if canImport(FoundationEssentials)
@@ -34,11 +35,11 @@ struct InboundStep {
     self.round = round
     folder = round.folders.inbound
     let inbound = try round.remote.appending(round.folders.structure.inbound)
-    let objects = listing.objects.filter { $0.path.folder == inbound && InboundFileName.isOne($0.path.name) }
+    let objects = listing.objects.filter { $0.path.folder == inbound && DiffFileName.id($0.path.name) != nil }
     self.objects = objects
     otherCount = listing.objects.count - objects.count + listing.unusableNames
     let made = objects.isEmpty ? [] : try round.configuration.database.outgoingIDs()
-    own = Set(objects.map(\.path).filter { path in InboundFileName.id(path.name).map { made.contains($0) } ?? false })
+    own = Set(objects.map(\.path).filter { path in DiffFileName.id(path.name).map { made.contains($0) } ?? false })
     marks =
       if round.configuration.hasSeveralDevices, !round.options.isDryRun {
         try DeviceMarks(of: round.device, in: round.remote, storage, round.index)
@@ -88,7 +89,7 @@ struct InboundStep {
 
   /// By which digests the ledger knows files that are in the database, by their names.
   private func digests(of names: [String]) throws -> [String: Set<String>] {
-    let ids = names.compactMap { name in InboundFileName.id(name).map { (name, $0) } }
+    let ids = names.compactMap { name in DiffFileName.id(name).map { (name, $0) } }
     let known = try round.configuration.database.settledDigests(of: ids.map(\.1))
     return Dictionary(ids.compactMap { name, id in known[id].map { (name, $0) } }) { first, _ in first }
   }
@@ -103,7 +104,7 @@ struct InboundStep {
     var bytes = bytesHere
     for object in objects where !settled.contains(object.path) && !own.contains(object.path) {
       if try await round.index.download(of: object, from: storage.name) != nil, try isHere(object) { continue }
-      guard let id = InboundFileName.id(object.path.name), !round.options.allowed.contains(id) else {
+      guard let id = DiffFileName.id(object.path.name), !round.options.allowed.contains(id) else {
         wanted.append(object)
         continue
       }
@@ -127,7 +128,7 @@ struct InboundStep {
     }
     guard !wanted.isEmpty else { return }
     if round.options.isDryRun {
-      result.downloaded = wanted.map { transfer($0) }
+      result.downloaded = wanted.map { SyncResult.Transfer($0, in: storage) }
       return
     }
     var progress = SyncProgress(step: .downloading)
@@ -150,7 +151,7 @@ struct InboundStep {
       switch outcome {
       case .success(true):
         try await round.index.noteDownload(object, from: storage.name)
-        result.downloaded.append(transfer(object))
+        result.downloaded.append(SyncResult.Transfer(object, in: storage))
       case .success(false):
         result.notes.append("\(object.path): it has been replaced or removed meanwhile")
       case .failure(let error):
@@ -166,18 +167,14 @@ struct InboundStep {
   /// How many bytes the diffs have that lie in the local folder.
   private func localBytes() async throws -> Int64 {
     let folder = folder
-    return try await BlockingWork.run {
+    return try await runBlocking {
       // A dry run makes no folder.
       guard FileManager.default.fileExists(atPath: folder) else { return 0 }
       do {
-        return try FileManager.default.contentsOfDirectory(atPath: folder).filter { InboundFileName.isOne($0) }
+        return try FileManager.default.contentsOfDirectory(atPath: folder).filter { DiffFileName.id($0) != nil }
           .reduce(Int64(0)) { try $0 + (FileIdentity.current(at: "\(folder)/\($1)")?.byteCount ?? 0) }
       } catch { throw StorageError(.unreadable, "the folder \(folder) cannot be read: \(error)", cause: error) }
     }
-  }
-
-  private func transfer(_ object: StoredObject) -> SyncResult.Transfer {
-    SyncResult.Transfer(path: object.path, byteCount: object.byteCount, storage: storage.name)
   }
 
   // MARK: Applying
@@ -188,7 +185,7 @@ struct InboundStep {
     do { names = try FileManager.default.contentsOfDirectory(atPath: folder) } catch {
       throw StorageError(.unreadable, "the folder \(folder) cannot be read: \(error)", cause: error)
     }
-    guard names.contains(where: { InboundFileName.isOne($0) }) else { return }
+    guard names.contains(where: { DiffFileName.id($0) != nil }) else { return }
     var report: ApplyReport?
     if result.downloaded.isEmpty {
       // What was refused or waited is tried, and nothing is written where that is so still.
@@ -203,8 +200,8 @@ struct InboundStep {
     result.applied = report
     for diff in report?.diffs ?? [] where diff.code == .overLimit {
       let name = String(diff.path.split(separator: "/").last ?? "")
-      guard let id = InboundFileName.id(name) else { continue }
-      let bytes = try await BlockingWork.run { try FileIdentity.current(at: diff.path)?.byteCount ?? 0 }
+      guard let id = DiffFileName.id(name) else { continue }
+      let bytes = try await runBlocking { try FileIdentity.current(at: diff.path)?.byteCount ?? 0 }
       result.held.append(SyncResult.Held(id: id, file: name, byteCount: bytes, reason: diff.reason ?? ""))
     }
     for outgoing in report?.outgoingFolders ?? [] {
@@ -232,7 +229,7 @@ struct InboundStep {
       }
     let names = files.map { String($0.path.split(separator: "/").last ?? "") }
     let entries = try round.configuration.database.lastLogEntries(
-      ofFiles: names.compactMap { name in InboundFileName.id(name).map { (name, $0) } })
+      ofFiles: names.compactMap { name in DiffFileName.id(name).map { (name, $0) } })
     return zip(files, names).allSatisfy { file, name in
       guard let entry = entries[name] else { return false }
       return ![.applied, .alreadyApplied, .held].contains(file.state) && entry.state == file.state
@@ -246,7 +243,7 @@ struct InboundStep {
     let names = report.diffs.filter { [.applied, .alreadyApplied, .held].contains($0.state) }
       .map { String($0.path.split(separator: "/").last ?? "") }
     let known = try digests(of: names)
-    for name in names where InboundFileName.isOne(name) {
+    for name in names where DiffFileName.id(name) != nil {
       try await round.index.note(known[name] ?? Self.taken, of: inbound.appending(name), from: storage.name)
     }
     for answer in report.answers where [.accepted, .alreadyAccepted].contains(answer.state) {
@@ -296,17 +293,5 @@ struct InboundStep {
       progress.files += 1
       round.report(progress)
     }
-  }
-}
-
-/// The names of what is taken from an inbound folder: an id, and what the file is.
-enum InboundFileName {
-  private static let endings = [".bdiff", ".bdiff.age", ".changeset", ".accept"]
-
-  static func isOne(_ name: String) -> Bool { id(name) != nil }
-
-  /// The id in a name; nil for the names of other files.
-  static func id(_ name: String) -> KSUID? {
-    endings.lazy.filter { name.hasSuffix($0) }.compactMap { KSUID(String(name.dropLast($0.count))) }.first
   }
 }

@@ -28,7 +28,7 @@ struct MediaFile: Sendable {
     in folder: String, to target: RemotePath, _ filter: PathFilter
   ) async throws -> (files: [MediaFile], leftOut: [String]) {
     let (page, names) = try await LocalFolder(folder).all(in: nil)
-    return try await BlockingWork.run {
+    return try await runBlocking {
       var files: [MediaFile] = []
       var leftOut = names.filter { filter.takes($0) }
       for object in page.objects where filter.takes(object.path.text) {

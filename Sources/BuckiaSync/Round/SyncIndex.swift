@@ -122,16 +122,14 @@ actor SyncIndex {
 
   func upload(_ path: RemotePath, in storage: String) throws -> Upload? {
     try reporting {
-      let query = try connection.cached(
-        "SELECT bytes, version, sha256, state, fetched FROM upload WHERE storage = ?1 AND path = ?2")
-      defer { query.statement.reset() }
-      try query.statement.bind(storage, at: 0)
-      try query.statement.bind(path.text, at: 1)
-      guard try query.statement.step() else { return nil }
-      return Upload(
-        byteCount: query.statement.integer(at: 0), version: query.statement.text(at: 1),
-        sha256: query.statement.text(at: 2) ?? "", fileState: query.statement.text(at: 3) ?? "",
-        isFetched: query.statement.integer(at: 4) != 0)
+      try connection.first(
+        ofCached: "SELECT bytes, version, sha256, state, fetched FROM upload WHERE storage = ?1 AND path = ?2", storage,
+        path.text
+      ) { row in
+        Upload(
+          byteCount: row.integer(at: 0), version: row.text(at: 1), sha256: row.text(at: 2) ?? "",
+          fileState: row.text(at: 3) ?? "", isFetched: row.integer(at: 4) != 0)
+      }
     }
   }
 
@@ -159,14 +157,9 @@ actor SyncIndex {
   /// What this device has uploaded into a folder.
   func uploads(in folder: RemotePath, of storage: String) throws -> [RemotePath] {
     try reporting {
-      let query = try connection.prepare("SELECT path FROM upload WHERE storage = ?1 AND NOT fetched ORDER BY path")
-      try query.bind(storage, at: 0)
-      var found: [RemotePath] = []
-      while try query.step() {
-        let path = try RemotePath(query.text(at: 0) ?? "")
-        if path.isIn(folder) { found.append(path) }
-      }
-      return found
+      try connection.rows(of: "SELECT path FROM upload WHERE storage = ?1 AND NOT fetched ORDER BY path", storage) {
+        try RemotePath($0.text(at: 0) ?? "")
+      }.filter { $0.isIn(folder) }
     }
   }
 
@@ -177,15 +170,10 @@ actor SyncIndex {
   /// - Returns: The digests by which the ledger knew it when it had been applied; none before that.
   func download(of object: StoredObject, from storage: String) throws -> Set<String>? {
     try reporting {
-      let query = try connection.cached(
-        "SELECT digests FROM inbound WHERE storage = ?1 AND path = ?2 AND version IS ?3 AND bytes = ?4")
-      defer { query.statement.reset() }
-      try query.statement.bind(storage, at: 0)
-      try query.statement.bind(object.path.text, at: 1)
-      try query.statement.bind(object.version?.text, at: 2)
-      try query.statement.bind(object.byteCount, at: 3)
-      guard try query.statement.step() else { return nil }
-      return Set((query.statement.text(at: 0) ?? "").split(separator: " ").map(String.init))
+      try connection.first(
+        ofCached: "SELECT digests FROM inbound WHERE storage = ?1 AND path = ?2 AND version IS ?3 AND bytes = ?4",
+        storage, object.path.text, object.version?.text, object.byteCount
+      ) { Set(($0.text(at: 0) ?? "").split(separator: " ").map(String.init)) }
     }
   }
 
@@ -216,13 +204,10 @@ actor SyncIndex {
   func forgetDownloads(except present: [RemotePath], from storage: String) throws {
     let present = Set(present.map(\.text))
     try changing {
-      let query = try connection.prepare("SELECT path FROM inbound WHERE storage = ?1")
-      try query.bind(storage, at: 0)
-      var gone: [String] = []
-      while try query.step() {
-        if let path = query.text(at: 0), !present.contains(path) { gone.append(path) }
+      let known = try connection.rows(of: "SELECT path FROM inbound WHERE storage = ?1", storage) {
+        $0.text(at: 0) ?? ""
       }
-      for path in gone {
+      for path in known where !present.contains(path) {
         try connection.run(cached: "DELETE FROM inbound WHERE storage = ?1 AND path = ?2", storage, path)
       }
     }

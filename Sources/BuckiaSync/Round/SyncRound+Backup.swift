@@ -14,7 +14,7 @@ extension SyncRound {
   mutating func backUp(to storage: any StorageProvider, looking looks: Bool) async throws -> Bool {
     // Looked at before it is copied: what changes meanwhile shows the next time.
     let database = configuration.database.path
-    let state = try await BlockingWork.run { try Self.state(of: database) }
+    let state = try await runBlocking { try Self.state(of: database) }
     var behind: [any StorageProvider] = []
     for target in [storage] + mirrors {
       let known = try await known(in: target)
@@ -215,7 +215,8 @@ extension SyncRound {
     in storage: any StorageProvider
   ) async throws -> StoredObject {
     var contents = try StorageContents(file: file)
-    if let sha256 { contents.sha256 = sha256 } else { contents.sha256 = try await contents.digest(SHA256.self) }
+    contents.sha256 = sha256
+    contents.sha256 = try await contents.knownSHA256()
     let object = try await storage.putConfirmed(contents, to: path, condition)
     result.uploaded.append(
       SyncResult.Transfer(path: path, byteCount: contents.byteCount, storage: storage.name))
@@ -307,13 +308,13 @@ struct BackupCopies: Sendable {
   /// Lets the newer copy take the place of the last one.
   func keep() async throws {
     let (newer, last, delta) = (newer, last, delta)
-    try await BlockingWork.run {
+    try await runBlocking {
       guard rename(newer, last) == 0 else {
         throw StorageError(.unwritable, "the backup cannot be kept as \(last): \(String(cString: strerror(errno)))")
       }
     }
     try LocalStep.pass()
-    try await BlockingWork.run {
+    try await runBlocking {
       do { try BackupPlace.clear(delta) } catch {
         throw StorageError(.unwritable, "\(delta) cannot be removed: \(error)", cause: error)
       }

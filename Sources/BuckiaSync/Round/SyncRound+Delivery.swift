@@ -1,4 +1,5 @@
 import BuckiaBytes
+import BuckiaFormat
 import BuckiaStorage
 import Crypto
 
@@ -20,7 +21,7 @@ extension SyncRound {
             .notFound, "there is no such folder to deliver from; correct the setting, or make the folder")
         }
         files = try await LocalFolder(delivery.folder).listAll(nil).objects.filter {
-          $0.path.folder == nil && InboundFileName.isOne($0.path.name)
+          $0.path.folder == nil && DiffFileName.id($0.path.name) != nil
         }
       } catch let error as StorageError {
         note(error, in: .delivering, about: delivery.folder)
@@ -52,7 +53,7 @@ extension SyncRound {
       for (file, transfer) in files {
         try Task.checkCancellation()
         do {
-          let contents = try await BlockingWork.run { try StorageContents(file: file) }
+          let contents = try await runBlocking { try StorageContents(file: file) }
           try await Self.bring(contents, to: transfer.path, in: storage, knowing: known)
           sent.append((file, transfer, contents))
         } catch let error as StorageError {
@@ -109,7 +110,7 @@ extension SyncRound {
   }
 
   private static func remove(_ file: String, deliveredTo path: RemotePath) async throws {
-    try await BlockingWork.run {
+    try await runBlocking {
       do { try FileManager.default.removeItem(atPath: file) } catch {
         throw StorageError(
           .unwritable, "\(file) was delivered and cannot be removed: \(error); remove it yourself", path: path,

@@ -53,7 +53,7 @@ extension SyncRound {
           guard let relative = object.path.relative(to: target), filter.takes("\(name)/\(relative)") else { continue }
           let file = "\(folder)/\(relative)"
           let known = try await index.upload(object.path, in: storage.name)
-          if try await BlockingWork.run({ try FileIdentity.current(at: file) }) != nil {
+          if try await runBlocking({ try FileIdentity.current(at: file) }) != nil {
             if let known = known?.version, let version = object.version, version.text != known { others.append(file) }
           } else if LocalFolder.holds(relative), known == nil || options.fetchesRemoved {
             wanted.append((object, file))
@@ -67,7 +67,7 @@ extension SyncRound {
       )
     }
     if options.isDryRun {
-      result.fetched = wanted.map { transfer($0.object, storage) }
+      result.fetched = wanted.map { SyncResult.Transfer($0.object, in: storage) }
       return
     }
     var progress = SyncProgress(step: .fetching)
@@ -85,14 +85,10 @@ extension SyncRound {
     }
     for (object, outcome) in fetched {
       switch outcome {
-      case .success: result.fetched.append(transfer(object, storage))
+      case .success: result.fetched.append(SyncResult.Transfer(object, in: storage))
       case .failure(let error): note(error, in: .fetching, about: object.path.text)
       }
     }
-  }
-
-  private func transfer(_ object: StoredObject, _ storage: any StorageProvider) -> SyncResult.Transfer {
-    SyncResult.Transfer(path: object.path, byteCount: object.byteCount, storage: storage.name)
   }
 
   private static func fetch(
@@ -100,21 +96,17 @@ extension SyncRound {
   ) async throws -> SyncIndex.Upload {
     let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex
     let folder = String(file[..<slash])
-    try await BlockingWork.run {
-      do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
-        throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(error)", cause: error)
-      }
-    }
+    try await runBlocking { try LocalFolders.makeFolder(folder) }
     let found = try await LocalStep.take {
       try await storage.download(object.path, to: file, expecting: DownloadExpectation(object), isPrivate: true)
     }
-    let contents = try await BlockingWork.run { try StorageContents(file: file) }
+    let contents = try await runBlocking { try StorageContents(file: file) }
     for checksum in object.checksums + found.checksums {
       guard try await contents.digest(of: checksum.algorithm) != checksum.hex else { continue }
-      try await BlockingWork.run { try FileManager.default.removeItem(atPath: file) }
+      try await runBlocking { try FileManager.default.removeItem(atPath: file) }
       throw StorageError(.damaged, "other bytes came than the storage has; nothing was kept", path: object.path)
     }
-    let state = try await BlockingWork.run { try FileIdentity.current(at: file)?.text ?? "" }
+    let state = try await runBlocking { try FileIdentity.current(at: file)?.text ?? "" }
     return SyncIndex.Upload(
       byteCount: contents.byteCount, version: object.version?.text, sha256: try await contents.digest(SHA256.self),
       fileState: state, isFetched: true)
@@ -215,7 +207,8 @@ extension SyncRound {
     // A digest that is not needed before is computed while the bytes are sent.
     let sent = SentDigest()
     let object = try await storage.put(
-      contents.sha256 == nil ? contents.watched(by: sent) : contents, to: file.path, .none)
+      contents.sha256 == nil ? contents.watched(begin: { sent.begin() }, add: { sent.add($0) }) : contents,
+      to: file.path, .none)
     guard object.byteCount == contents.byteCount else {
       throw StorageError(
         .truncated, "the storage has \(object.byteCount) bytes of it instead of \(contents.byteCount)", path: file.path)

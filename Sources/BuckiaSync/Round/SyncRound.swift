@@ -13,8 +13,8 @@ struct SyncRound {
   let options: SyncOptions
   let folders: LocalFolders
   let index: SyncIndex
-  private let main: any StorageProvider
-  private let fallback: (any StorageProvider)?
+  let main: any StorageProvider
+  let fallback: (any StorageProvider)?
   let mirrors: [any StorageProvider]
   let deliveries: [any StorageProvider]
   let report: @Sendable (SyncProgress) -> Void
@@ -22,24 +22,7 @@ struct SyncRound {
   /// The person's folder in the storage.
   let remote: RemotePath
   /// The id of this device; empty in a dry run.
-  private(set) var device = ""
-
-  init(
-    _ configuration: BuckiaConfiguration, _ options: SyncOptions, _ folders: LocalFolders, _ index: SyncIndex,
-    main: any StorageProvider, fallback: (any StorageProvider)?, mirrors: [any StorageProvider],
-    deliveries: [any StorageProvider], report: @escaping @Sendable (SyncProgress) -> Void
-  ) throws {
-    self.configuration = configuration
-    self.options = options
-    self.folders = folders
-    self.index = index
-    self.main = main
-    self.fallback = fallback
-    self.mirrors = mirrors
-    self.deliveries = deliveries
-    self.report = report
-    remote = try RemotePath(configuration.userID)
-  }
+  var device = ""
 
   mutating func run() async throws -> SyncResult {
     let start = ContinuousClock.now
@@ -59,7 +42,7 @@ struct SyncRound {
       step(.applying)
       try await inbound.apply(&result)
     }
-    result.localState = try await LocalEdits.state(of: configuration, in: folders)
+    result.localState = try await configuration.localState(in: folders)
     if !result.isCutShort {
       // What the ledger says now is in a copy that is made from here on.
       let settled = options.isDryRun ? [] : try await inbound.settled()

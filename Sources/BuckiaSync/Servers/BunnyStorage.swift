@@ -181,12 +181,9 @@ public struct BunnyStorage: StorageProvider {
     let ranged = try RangedRead(request, &sent.headers)
     let response = try await exchange.perform(sent, about: path, accepting: [200, 206, 416]).response
     let download = try ranged.download(response, path) { headers, byteCount in
-      guard let byteCount = byteCount ?? headers["Content-Length"].flatMap({ Int64($0) }) else {
-        throw StorageError(.invalidAnswer, "the server does not say how large it is", path: path)
-      }
-      return StoredObject(
-        path: path, byteCount: byteCount, version: request.version,
-        modifiedAt: headers["Last-Modified"].flatMap { HTTPDate.milliseconds($0) })
+      var object = try StoredObject(path, headers, byteCount: byteCount)
+      object.version = request.version
+      return object
     }
     guard isWhole, let wanted = request.version else { return download }
     return StorageDownload(object: download.object, chunks: Self.checked(download.chunks, wanted, path))
@@ -214,10 +211,9 @@ public struct BunnyStorage: StorageProvider {
     _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
   ) async throws -> StoredObject {
     if condition != .none { try condition.require(of: await stat(path), at: path) }
-    let digest: String
-    if let known = contents.sha256 { digest = known } else { digest = try await contents.digest(SHA256.self) }
+    let digest = try await contents.knownSHA256()
     var request = HTTPTransportRequest("PUT", url(path), body: .contents(contents, 0..<contents.byteCount))
-    request.headers["Content-Type"] = ContentType.of(path)
+    request.headers["Content-Type"] = path.contentType
     request.headers["Checksum"] = digest.uppercased()
     _ = try await exchange.perform(request, about: path, accepting: [200, 201])
     return StoredObject(

@@ -124,14 +124,9 @@ public struct S3Bucket: StorageProvider {
   }
 
   private func object(_ path: RemotePath, _ headers: HTTPHeaders, byteCount: Int64? = nil) throws -> StoredObject {
-    guard let byteCount = byteCount ?? headers["Content-Length"].flatMap({ Int64($0) }) else {
-      throw StorageError(.invalidAnswer, "\(name) does not say how large it is", path: path)
-    }
-    let tag = headers["ETag"]
-    return StoredObject(
-      path: path, byteCount: byteCount, version: tag.map { ObjectVersion(entityTag: $0) },
-      modifiedAt: headers["Last-Modified"].flatMap { HTTPDate.milliseconds($0) },
-      checksums: tag.flatMap { Self.checksum($0) }.map { [$0] } ?? [])
+    var object = try StoredObject(path, headers, byteCount: byteCount, from: name)
+    object.checksums = headers["ETag"].flatMap { Self.checksum($0) }.map { [$0] } ?? []
+    return object
   }
 
   // MARK: Reading
@@ -154,15 +149,13 @@ public struct S3Bucket: StorageProvider {
     _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
   ) async throws -> StoredObject {
     guard contents.byteCount < configuration.multipartThreshold else {
-      return try await S3MultipartUpload(of: contents, to: path, condition, in: self).run()
+      return try await S3MultipartUpload(contents: contents, path: path, condition: condition, bucket: self).run()
     }
     var request = HTTPTransportRequest(
       "PUT", url(path), body: .contents(contents, 0..<contents.byteCount))
-    request.headers["Content-Type"] = ContentType.of(path)
+    request.headers["Content-Type"] = path.contentType
     condition.write(into: &request.headers)
-    let digest: String
-    if let known = contents.sha256 { digest = known } else { digest = try await contents.digest(SHA256.self) }
-    request.headers[S3Authorization.payloadField] = digest
+    request.headers[S3Authorization.payloadField] = try await contents.knownSHA256()
     let answer = try await slots.run { try await exchange.perform(request, about: path, accepting: [200, 201, 412]) }
     if answer.response.status == 412 {
       // What an earlier attempt has put there is ours, if only its answer was lost.

@@ -8,19 +8,12 @@ import Crypto
 /// An upload that was interrupted is found by its object's name. Parts that have arrived are told by their MD5, so nothing needs to be
 /// remembered here, and a file that has changed since is never mixed with its former self.
 struct S3MultipartUpload: Sendable {
-  private let contents: StorageContents
-  private let path: RemotePath
-  private let condition: PutCondition
-  private let bucket: S3Bucket
-  private let partBytes: Int64
+  let contents: StorageContents
+  let path: RemotePath
+  let condition: PutCondition
+  let bucket: S3Bucket
 
-  init(of contents: StorageContents, to path: RemotePath, _ condition: PutCondition, in bucket: S3Bucket) {
-    self.contents = contents
-    self.path = path
-    self.condition = condition
-    self.bucket = bucket
-    partBytes = bucket.configuration.partBytes(for: contents.byteCount)
-  }
+  private var partBytes: Int64 { bucket.configuration.partBytes(for: contents.byteCount) }
 
   /// A part that the server has.
   private struct Part: Sendable {
@@ -66,7 +59,7 @@ struct S3MultipartUpload: Sendable {
       }
     }
     var request = HTTPTransportRequest("POST", bucket.url(path).with(query: [("uploads", "")]))
-    request.headers["Content-Type"] = ContentType.of(path)
+    request.headers["Content-Type"] = path.contentType
     let (document, _) = try await bucket.exchange.perform(request, about: path) {
       try await $0.document(named: "InitiateMultipartUploadResult")
     }

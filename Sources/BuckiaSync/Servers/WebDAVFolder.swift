@@ -19,16 +19,15 @@ public struct WebDAVFolder: StorageProvider {
   public init(
     _ configuration: WebDAVConfiguration, transport: any HTTPTransport, retries: RetryPolicy = RetryPolicy()
   ) throws(StorageError) {
-    let authorization: any RequestAuthorization =
-      try configuration.credentials.map { (credentials) throws(StorageError) in
-        try BasicAuthorization(user: credentials.user, password: credentials.password)
-      } ?? NoAuthorization()
+    let authorization = try configuration.credentials.map { (credentials) throws(StorageError) in
+      try BasicAuthorization(user: credentials.user, password: credentials.password)
+    }
     try self.init(configuration, authorization, transport: transport, retries: retries)
   }
 
   /// The same with credentials of another kind.
   package init(
-    _ configuration: WebDAVConfiguration, _ authorization: any RequestAuthorization, transport: any HTTPTransport,
+    _ configuration: WebDAVConfiguration, _ authorization: (any RequestAuthorization)?, transport: any HTTPTransport,
     retries: RetryPolicy
   ) throws(StorageError) {
     var address = try HTTPAddress(configuration.address)
@@ -173,14 +172,7 @@ public struct WebDAVFolder: StorageProvider {
     {
       throw StorageError.changed(path)
     }
-    return try ranged.download(response, path) { headers, byteCount in
-      guard let byteCount = byteCount ?? headers["Content-Length"].flatMap({ Int64($0) }) else {
-        throw StorageError(.invalidAnswer, "the server does not say how large it is", path: path)
-      }
-      return StoredObject(
-        path: path, byteCount: byteCount, version: headers["ETag"].map { ObjectVersion(entityTag: $0) },
-        modifiedAt: headers["Last-Modified"].flatMap { HTTPDate.milliseconds($0) })
-    }
+    return try ranged.download(response, path) { try StoredObject(path, $0, byteCount: $1) }
   }
 
   private func isFolder(_ path: RemotePath, _ response: HTTPTransportResponse) async throws -> Bool {
@@ -199,7 +191,7 @@ public struct WebDAVFolder: StorageProvider {
   ) async throws -> StoredObject {
     try await makeFolders(around: path)
     var request = HTTPTransportRequest("PUT", url(path), body: .contents(contents, 0..<contents.byteCount))
-    request.headers["Content-Type"] = ContentType.of(path)
+    request.headers["Content-Type"] = path.contentType
     condition.write(into: &request.headers)
     var answer = try await exchange.perform(request, about: path, accepting: [200, 201, 204, 404, 409, 412])
     if [404, 409].contains(answer.response.status) {

@@ -167,7 +167,7 @@ actor B2Account {
     }
     throw TokenError(
       TokenError.Code(rawValue: StorageError.Code.notFound.rawValue),
-      "there is no bucket called \(ShownText.shown(bucket)) that this key of B2 can see; check its name and the key")
+      "there is no bucket called \(bucket.shown) that this key of B2 can see; check its name and the key")
   }
 
   // MARK: Requests
@@ -203,7 +203,7 @@ actor B2Account {
     let made = Session(
       account: try answer.requiredText("accountId"), token: SecretText(try answer.requiredText("authorizationToken")),
       api: api)
-    guard HTTPFieldText.isSafe(made.token.value) else { throw answer.fault("authorizationToken") }
+    guard made.token.value.isSafeInHeader else { throw answer.fault("authorizationToken") }
     session = made
     return made
   }
@@ -232,8 +232,8 @@ actor B2Account {
       let answer = try await JSONAnswer(response, from: address)
       if response.status == 200 { return answer }
       let fault = Fault(
-        status: response.status, code: ShownText.shown(try answer.text("code") ?? "no code"),
-        message: ShownText.shown(try answer.text("message") ?? ""))
+        status: response.status, code: (try answer.text("code") ?? "no code").shown,
+        message: (try answer.text("message") ?? "").shown)
       if !isRenewed, response.status == 401, ["expired_auth_token", "bad_auth_token"].contains(fault.code) {
         isRenewed = true
         self.session = nil

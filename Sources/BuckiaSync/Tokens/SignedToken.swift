@@ -49,7 +49,7 @@ public struct SignedTokenFactory: TokenFactory {
     claims.append("iat", .integer(now / 1000))
     claims.append("nbf", .integer(now / 1000))
     claims.append("exp", .integer(expires / 1000))
-    claims.append("jti", .string(RandomText.make()))
+    claims.append("jti", .string(SecretText.random().value))
     claims.append(Self.permissionsClaim, options.permissions.document)
     return AccessToken(
       SecretText(try CompactToken.text(claims, signedBy: key)), issued: now, expires: expires / 1000 * 1000)
@@ -63,12 +63,11 @@ extension SignedTokenFactory {
   }
 }
 
-/// Text that nobody can guess.
-enum RandomText {
-  /// 256 bits from the system's generator, which is one for keys, as text for addresses.
-  static func make() -> String {
+extension SecretText {
+  /// Text that nobody can guess: 256 bits from the system's generator, which is one for keys, as text for addresses.
+  static func random() -> SecretText {
     var generator = SystemRandomNumberGenerator()
-    return Base64URL.text((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    return SecretText(Base64URL.text((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }))
   }
 }
 
@@ -150,7 +149,7 @@ struct CompactToken: Sendable {
     guard let algorithm = SignatureAlgorithm(rawValue: name) else {
       throw Self.fault(
         name.lowercased() == "none"
-          ? "it is not signed" : "it is signed in a way that is not known (\(ShownText.shown(name)))")
+          ? "it is not signed" : "it is signed in a way that is not known (\(name.shown))")
     }
     // What a token wants to be critical has to be understood, and nothing of the kind is (RFC 7515, section 4.1.11).
     guard header["crit"] == nil else { throw Self.fault("it demands an extension that is not known") }
@@ -164,7 +163,7 @@ struct CompactToken: Sendable {
     }
     self.algorithm = algorithm
     self.signature = signature
-    claims = TokenClaims(try Self.object(parts[1], "claims"))
+    claims = TokenClaims(object: try Self.object(parts[1], "claims"))
     signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
   }
 
@@ -208,10 +207,8 @@ struct CompactToken: Sendable {
 struct TokenClaims: Sendable {
   let object: JSONObject
 
-  init(_ object: JSONObject) { self.object = object }
-
   /// A claim's text; nil when it is something else.
-  func text(_ name: String) -> String? { if case .string(let text)? = object[name] { text } else { nil } }
+  func text(_ name: String) -> String? { object.text(name) }
 
   /// For whom the token is: one text, or a list of them.
   var audiences: [String] {

@@ -337,7 +337,7 @@ package struct BearerAuthorization: RequestAuthorization {
   package func authorize(_ request: inout HTTPTransportRequest) async throws {
     do {
       let token = try await tokens.token(for: context)
-      guard HTTPFieldText.isSafe(token.value.value) else {
+      guard token.value.value.isSafeInHeader else {
         throw TokenError(
           .invalidToken, "the token for \(context) has characters that no header can carry; store it anew")
       }
@@ -353,8 +353,7 @@ package struct BearerAuthorization: RequestAuthorization {
   }
 }
 
-/// What a header field may carry.
-enum HTTPFieldText {
-  /// Whether text is visible ASCII: anything else could end the line and begin another field.
-  static func isSafe(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
+extension String {
+  /// True for visible ASCII: in a header field, anything else could end the line and begin another field.
+  var isSafeInHeader: Bool { !isEmpty && utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 }

@@ -23,7 +23,7 @@ struct AgeInteroperationTests {
   func isOpened(count: Int, isArmored: Bool) throws {
     let folder = try TemporaryFolder()
     #expect(try AgeProgram.run("age-keygen", ["-o", folder.file("key")]) == 0)
-    let identities = try IdentityLines.parse(fileBytes(folder.file("key")))
+    let identities = try AgeIdentity.all(inFile: fileBytes(folder.file("key")))
     let plain = Ciphers.sample(count)
     try folder.write(plain, to: "plain")
     let recipients = try (identities + [AgeIdentity()]).flatMap { ["-r", try $0.makeRecipient().description] }

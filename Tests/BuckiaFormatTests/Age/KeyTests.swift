@@ -56,16 +56,16 @@ struct KeyTests {
   @Test("a file of identities may have comments, empty lines and either ending of lines")
   func file() throws {
     let text = "# created: now\r\n\r\n\(Self.identity)\r\n# another\n\(AgeIdentity().secretText)"
-    #expect(try IdentityLines.parse(Array(text.utf8)).count == 2)
+    #expect(try AgeIdentity.all(inFile: Array(text.utf8)).count == 2)
   }
 
   @Test("a line that is no identity is named and not shown")
   func wrongLine() {
-    let error = #expect(throws: AgeError.self) { try IdentityLines.parse(Array("# one\nsecret\n".utf8)) }
+    let error = #expect(throws: AgeError.self) { try AgeIdentity.all(inFile: Array("# one\nsecret\n".utf8)) }
     #expect(
       error?.description
         == "line 2: it is no identity: those begin with AGE-SECRET-KEY-1 or AGE-SECRET-KEY-PQ-1")
-    let empty = #expect(throws: AgeError.self) { try IdentityLines.parse(Array("# one\n".utf8)) }
+    let empty = #expect(throws: AgeError.self) { try AgeIdentity.all(inFile: Array("# one\n".utf8)) }
     #expect(empty?.description == "there is no identity in it")
   }
 

@@ -42,11 +42,11 @@ struct SignatureTests {
     manifest.members = [Manifest.Member(name: "changeset", size: 1, sha256: .repeating(0x12))]
     let bytes = manifest.json.bytes()
     let signature = try signer.signature(of: bytes)
-    #expect(ManifestSignature.isValid(signature, of: bytes, by: signer.identity))
+    #expect(signer.identity.hasSigned(ManifestSigner.message(bytes), signature))
     change.make(&manifest)
     let changed = manifest.json.bytes()
     #expect(changed != bytes)
-    #expect(!ManifestSignature.isValid(signature, of: changed, by: signer.identity))
+    #expect(!signer.identity.hasSigned(ManifestSigner.message(changed), signature))
   }
 
   private static let fileChanges: [Change<FileSpec>] = [
@@ -89,6 +89,6 @@ struct SignatureTests {
     manifest.sender?.identity = signer.identity
     let signature = try signer.signature(of: manifest.json.bytes())
     manifest.sender?.identity = other.identity
-    #expect(!ManifestSignature.isValid(signature, of: manifest.json.bytes(), by: other.identity))
+    #expect(!other.identity.hasSigned(ManifestSigner.message(manifest.json.bytes()), signature))
   }
 }

@@ -12,7 +12,8 @@ import Testing
     name: "summer",
     tables: [.init(name: "album", rows: "all rows", omittedColumns: ["note"], rewrittenColumns: [])])
   private static let stream = InvitedStream(
-    stream: Array(repeating: 1, count: 16), incarnation: Array(repeating: 2, count: 16))
+    stream: StreamID(checked: Array(repeating: 1, count: 16)),
+    incarnation: IncarnationID(checked: Array(repeating: 2, count: 16)))
 
   private func invitation(
     from anna: Identity, _ scope: InvitedScope = scope, folder: String? = "/mnt/shared", seed: UInt64 = 5
@@ -76,11 +77,11 @@ import Testing
   @Test func `an answer proves the secret, and shows nothing of it`() throws {
     let made = try invitation(from: person("Anna"))
     let ben = try person("Ben", 2)
-    let answer = try made.answer(by: ben, replica: Array(repeating: 7, count: 16), at: Self.time)
+    let answer = try made.answer(by: ben, replica: ReplicaID(checked: Array(repeating: 7, count: 16)), at: Self.time)
     let read = try Acceptance(verifying: answer.text)
     #expect(read == answer)
     #expect(read.card == ben.card)
-    #expect(read.replica == Array(repeating: 7, count: 16))
+    #expect(read.replica?.bytes == Array(repeating: 7, count: 16))
     #expect(read.proves(made.proofKey, ofInvitationWith: made.digest))
     let invitationDocument = try #require(
       try JSONSerialization.jsonObject(with: Data(SignedText(made.text, as: [.invitation]).document)) as? [String: Any])
@@ -101,12 +102,13 @@ import Testing
         Y3MGRlYzA1Zjc4NDkxNDgyZTNkOTQ5NmRmOTEwZGNmODM3MSJ9.BkALIgAy8V5IA9x5k4gm4BfNPj_y5W4z9kaeLGDNbMJN2W-4fU_9XYcTClb
         7nalY7B_kXgW_w_fePXaMxZlyAw
         """)
-    let secret = try #require(InvitationSecret(hex: HexText.lowercase(Array(0..<32))))
+    let secret = try #require(PrivateKey(Array(0..<32)))
+    let key = InvitationProofKey(of: secret)
     #expect(
-      HexText.lowercase(secret.proofKey.bytes)
+      HexText.lowercase(key.bytes)
         == "49583ac818c16d58d4ea39d955c1cb4c468ff86f21ba2a826f1a422b9e31d250")
     let id = try #require(InvitationID(Array(repeating: 1, count: 16)))
-    let proof = secret.proofKey.proof(for: id, Array(repeating: 2, count: 32), card)
+    let proof = key.proof(for: id, Array(repeating: 2, count: 32), card)
     #expect(
       HexText.lowercase(proof) == "903d517a3ebeb06dae2a4ee002e52d36b19ee0ce1302f05b65f5d668c9162a62")
   }

@@ -62,15 +62,16 @@ struct BearerAuthorizationTests {
       return AccessToken(SecretText("new \(number)"), expires: time.now + 3_600_000)
     }
     let (exchange, _) = try await exchange(accepting: "", source)
+    let authorization = try #require(exchange.authorization)
     let refusal = StorageError(.unauthorized, "refused")
     for (pause, expected) in [(0, 1), (0, 1), (9000, 1), (1000, 2), (9999, 2)] as [(Int64, Int)] {
       time.advance(pause)
-      let isWorthwhile = try await exchange.authorization.renew(after: refusal, .text("", status: 401), isFirst: true)
+      let isWorthwhile = try await authorization.renew(after: refusal, .text("", status: 401), isFirst: true)
       #expect(isWorthwhile)
       #expect(renewals.withLockedValue { $0 } == expected)
     }
-    #expect(try await !exchange.authorization.renew(after: refusal, .text("", status: 401), isFirst: false))
-    #expect(try await !exchange.authorization.renew(after: refusal, .text("", status: 403), isFirst: true))
+    #expect(try await !authorization.renew(after: refusal, .text("", status: 401), isFirst: false))
+    #expect(try await !authorization.renew(after: refusal, .text("", status: 403), isFirst: true))
   }
 
   @Test("A server that refuses the renewed token, too, is asked no third time")

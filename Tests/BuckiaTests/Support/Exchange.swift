@@ -72,7 +72,7 @@ struct Exchange {
   @discardableResult
   func plantRaw(_ changeset: [UInt8], id: KSUID = Exchange.id(at: 1_700_000_000)) throws -> String {
     let path = "\(inbound)/\(DiffFileName.changeset(id))"
-    try RawChangesetWriter.write(TemporaryBuffer(changeset), to: path, replacing: false)
+    try RawChangeset.write(TemporaryBuffer(changeset), to: path, replacing: false)
     return path
   }
 

@@ -109,7 +109,7 @@ package struct Annotations: Equatable, Sendable {
       guard last >= 0 else { throw document.invalid("origins", "is empty") }
       return try Run(value, at: path, lastOrigin: last)
     }
-    let keys = try fields.take("keys").map { (value) throws(DiffFileError) in try RowKeys(value, at: "keys") }
+    let keys = try fields.object("keys", RowKeys.init(reading:))
     try fields.finish()
     guard Set(origins).count == origins.count else { throw document.invalid("origins", "holds an id twice") }
     self.init(origins: origins, runs: runs, keys: keys)
@@ -132,18 +132,14 @@ extension Annotations.Run {
       count: try fields.integer("count", in: 1...DiffFileLimits.number),
       origin: Int(try fields.integer("origin", in: 0...lastOrigin)))
     if fields.remaining["kind"] != nil { kind = try fields.choice("kind", of: Annotations.Kind.self) }
-    if fields.remaining["columns"] != nil {
-      columns = try fields.list("columns", limit: DiffFileLimits.columns + 1) { (value, path) throws(DiffFileError) in
-        var fields = try JSONFields(value, at: path, of: .annotations)
-        let override = Annotations.ColumnOrigin(
-          column: Int(try fields.integer("column", in: 0...Int64(DiffFileLimits.columns))),
-          origin: Int(try fields.integer("origin", in: 0...lastOrigin)))
-        try fields.finish()
-        return override
-      }
-      guard zip(columns, columns.dropFirst()).allSatisfy({ $0.column < $1.column }) else {
-        throw fields.invalid("columns", "does not name its columns in ascending order")
-      }
+    columns = try fields.objectsIfNamed("columns", limit: DiffFileLimits.columns + 1) {
+      (fields: inout JSONFields) throws(DiffFileError) in
+      Annotations.ColumnOrigin(
+        column: Int(try fields.integer("column", in: 0...Int64(DiffFileLimits.columns))),
+        origin: Int(try fields.integer("origin", in: 0...lastOrigin)))
+    }
+    guard zip(columns, columns.dropFirst()).allSatisfy({ $0.column < $1.column }) else {
+      throw fields.invalid("columns", "does not name its columns in ascending order")
     }
     try fields.finish()
   }

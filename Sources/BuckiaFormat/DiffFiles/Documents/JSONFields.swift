@@ -19,13 +19,7 @@ struct JSONFields {
   private func field(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
   /// Removes a member and returns its value; null counts as absent.
-  ///
-  /// Names are compared as bytes: to Swift `primaryKey` is the same with a Kelvin sign for its K, to others it is not.
-  mutating func take(_ name: String) -> JSONValue? {
-    guard let index = remaining.members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return nil }
-    let value = remaining.members.remove(at: index).value
-    return value == .null ? nil : value
-  }
+  mutating func take(_ name: String) -> JSONValue? { remaining.take(name) }
 
   mutating func required(_ name: String) throws(DiffFileError) -> JSONValue {
     guard let value = take(name) else { throw invalid(name, "is missing") }
@@ -39,9 +33,7 @@ struct JSONFields {
   }
 
   mutating func optionalString(_ name: String) throws(DiffFileError) -> String? {
-    guard let value = take(name) else { return nil }
-    guard case .string(let text) = value else { throw invalid(name, "is \(value.kind), not text") }
-    return text
+    has(name) ? try string(name) : nil
   }
 
   mutating func bool(_ name: String) throws(DiffFileError) -> Bool {
@@ -52,11 +44,8 @@ struct JSONFields {
 
   /// Whether there is such a member; null counts as absent.
   mutating func has(_ name: String) -> Bool {
-    guard let index = remaining.members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
-      return false
-    }
-    guard remaining.members[index].value == .null else { return true }
-    remaining.members.remove(at: index)
+    guard remaining[name] == .null else { return remaining[name] != nil }
+    _ = remaining.take(name)
     return false
   }
 
@@ -76,20 +65,17 @@ struct JSONFields {
   }
 
   mutating func bytes<Value: FixedBytes>(_ name: String, as type: Value.Type) throws(DiffFileError) -> Value {
-    guard let value = Value(hex: try string(name)) else { throw invalidHex(name, Value.byteCount) }
+    guard let value = Value(hex: try string(name)) else {
+      let count = Value.byteCount
+      throw invalid(name, "is not \(count) bytes as \(2 * count) lowercase hexadecimal digits")
+    }
     return value
   }
 
   mutating func optionalBytes<Value: FixedBytes>(
     _ name: String, as type: Value.Type
   ) throws(DiffFileError) -> Value? {
-    guard let text = try optionalString(name) else { return nil }
-    guard let value = Value(hex: text) else { throw invalidHex(name, Value.byteCount) }
-    return value
-  }
-
-  private func invalidHex(_ name: String, _ count: Int) -> DiffFileError {
-    invalid(name, "is not \(count) bytes as \(2 * count) lowercase hexadecimal digits")
+    try has(name) ? bytes(name, as: type) : nil
   }
 
   mutating func id(_ name: String) throws(DiffFileError) -> KSUID {
@@ -121,11 +107,45 @@ struct JSONFields {
     return elements
   }
 
-  /// The same, and nothing where there is none.
-  mutating func listIfAny<Element>(
-    _ name: String, limit: Int, _ read: (JSONValue, String) throws(DiffFileError) -> Element
+  /// A list of objects, each read by `read`, which leaves nothing of it.
+  mutating func objects<Element>(
+    _ name: String, limit: Int, _ read: (inout JSONFields) throws(DiffFileError) -> Element
   ) throws(DiffFileError) -> [Element] {
-    has(name) ? try list(name, limit: limit, read) : []
+    let document = document
+    return try list(name, limit: limit) { (value, path) throws(DiffFileError) in
+      try JSONFields.object(value, at: path, of: document, read)
+    }
+  }
+
+  /// The same where the member need not be there; null is refused.
+  mutating func objectsIfNamed<Element>(
+    _ name: String, limit: Int, _ read: (inout JSONFields) throws(DiffFileError) -> Element
+  ) throws(DiffFileError) -> [Element] {
+    remaining[name] == nil ? [] : try objects(name, limit: limit, read)
+  }
+
+  /// An object, read by `read`, which leaves nothing of it; nil where there is none.
+  mutating func object<Content>(
+    _ name: String, _ read: (inout JSONFields) throws(DiffFileError) -> Content
+  ) throws(DiffFileError) -> Content? {
+    guard let value = take(name) else { return nil }
+    return try JSONFields.object(value, at: field(name), of: document, read)
+  }
+
+  private static func object<Content>(
+    _ value: JSONValue, at path: String, of document: JSONMember,
+    _ read: (inout JSONFields) throws(DiffFileError) -> Content
+  ) throws(DiffFileError) -> Content {
+    var fields = try JSONFields(value, at: path, of: document)
+    let content = try read(&fields)
+    try fields.finish()
+    return content
+  }
+
+  /// What was not read, to be kept as it is.
+  mutating func takeRemaining() -> JSONObject {
+    defer { remaining = JSONObject() }
+    return remaining
   }
 
   mutating func strings(_ name: String, limit: Int) throws(DiffFileError) -> [String] {

@@ -164,8 +164,7 @@ extension RowKeys {
   }
 
   /// Reads the object.
-  init(_ value: JSONValue, at path: String) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: .annotations)
+  init(reading fields: inout JSONFields) throws(DiffFileError) {
     let replicas = try fields.list("replicas", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
       guard case .string(let text) = value, let replica = ReplicaID(hex: text) else {
         throw JSONMember.annotations.invalid(path, "is no replica")
@@ -175,35 +174,24 @@ extension RowKeys {
     guard Set(replicas).count == replicas.count else { throw fields.invalid("replicas", "holds a replica twice") }
     self.init(replicas: replicas)
     let last = Int64(replicas.count) - 1
-    if fields.remaining["runs"] != nil {
-      runs = try fields.list("runs", limit: Int.max) { (value, path) throws(DiffFileError) in
-        try Run(value, at: path, lastReplica: last)
-      }
+    runs = try fields.objectsIfNamed("runs", limit: Int.max) { (fields: inout JSONFields) throws(DiffFileError) in
+      try Run(reading: &fields, lastReplica: last)
     }
-    if fields.remaining["references"] != nil {
-      references = try fields.list("references", limit: Int.max) { (value, path) throws(DiffFileError) in
-        guard last >= 0 else { throw JSONMember.annotations.invalid(path, "names a replica that is not listed") }
-        var fields = try JSONFields(value, at: path, of: .annotations)
-        let reference = Reference(
-          table: TableName(try fields.string("table")), key: try fields.key("key"),
-          replica: Int(try fields.integer("replica", in: 0...last)), name: try fields.key("name"))
-        try fields.finish()
-        return reference
-      }
+    references = try fields.objectsIfNamed("references", limit: Int.max) {
+      (fields: inout JSONFields) throws(DiffFileError) in
+      guard last >= 0 else { throw JSONMember.annotations.invalid(fields.path, "names a replica that is not listed") }
+      return Reference(
+        table: TableName(try fields.string("table")), key: try fields.key("key"),
+        replica: Int(try fields.integer("replica", in: 0...last)), name: try fields.key("name"))
     }
-    if fields.remaining["links"] != nil {
-      links = try fields.list("links", limit: DiffFileLimits.columns) { (value, path) throws(DiffFileError) in
-        var fields = try JSONFields(value, at: path, of: .annotations)
-        let link = Link(
-          table: TableName(try fields.string("table")),
-          columns: try fields.strings("columns", limit: DiffFileLimits.columns),
-          parent: TableName(try fields.string("parent")),
-          parentColumns: try fields.strings("parentColumns", limit: DiffFileLimits.columns))
-        try fields.finish()
-        return link
-      }
+    links = try fields.objectsIfNamed("links", limit: DiffFileLimits.columns) {
+      (fields: inout JSONFields) throws(DiffFileError) in
+      Link(
+        table: TableName(try fields.string("table")),
+        columns: try fields.strings("columns", limit: DiffFileLimits.columns),
+        parent: TableName(try fields.string("parent")),
+        parentColumns: try fields.strings("parentColumns", limit: DiffFileLimits.columns))
     }
-    try fields.finish()
   }
 
   private static func json(_ names: Names) -> JSONValue {
@@ -245,27 +233,21 @@ extension RowKeys {
 }
 
 extension RowKeys.Run {
-  fileprivate init(_ value: JSONValue, at path: String, lastReplica: Int64) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: .annotations)
+  fileprivate init(reading fields: inout JSONFields, lastReplica: Int64) throws(DiffFileError) {
     self.init(count: try fields.integer("count", in: 1...DiffFileLimits.number))
-    if fields.remaining["names"] != nil {
-      let count = count
-      names = try fields.list("names", limit: Int(lastReplica + 1)) { (value, path) throws(DiffFileError) in
-        try RowKeys.Names(value, at: path, lastReplica: lastReplica, count: count)
-      }
-      guard Set(names.map(\.replica)).count == names.count else {
-        throw fields.invalid("names", "has a replica twice")
-      }
+    let count = count
+    names = try fields.objectsIfNamed("names", limit: Int(lastReplica + 1)) {
+      (fields: inout JSONFields) throws(DiffFileError) in
+      try RowKeys.Names(reading: &fields, lastReplica: lastReplica, count: count)
     }
-    try fields.finish()
+    guard Set(names.map(\.replica)).count == names.count else {
+      throw fields.invalid("names", "has a replica twice")
+    }
   }
 }
 
 extension RowKeys.Names {
-  fileprivate init(
-    _ value: JSONValue, at path: String, lastReplica: Int64, count: Int64
-  ) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: .annotations)
+  fileprivate init(reading fields: inout JSONFields, lastReplica: Int64, count: Int64) throws(DiffFileError) {
     self.init(replica: Int(try fields.integer("replica", in: 0...lastReplica)))
     if fields.remaining["keys"] != nil {
       keys = try fields.list("keys", limit: Int.max) { (value, path) throws(DiffFileError) in
@@ -289,7 +271,6 @@ extension RowKeys.Names {
       let inserted = try fields.integer("inserted", in: 0...DiffFileLimits.copies)
       copies = RowKeys.Copies(inserted: inserted, deleted: try fields.integer("deleted", in: 0...inserted))
     }
-    try fields.finish()
   }
 }
 

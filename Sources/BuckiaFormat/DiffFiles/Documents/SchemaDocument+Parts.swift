@@ -24,17 +24,10 @@ extension AuthorSchema {
 
   /// Takes them out of the document's fields; nil where they are not there.
   init?(reading fields: inout JSONFields) throws(DiffFileError) {
-    let document = fields.document
     guard fields.remaining["statements"] != nil else { return nil }
     let limit = Self.statementLimit
-    let statements = try fields.list("statements", limit: limit) { (value, path) throws(DiffFileError) in
-      var fields = try JSONFields(value, at: path, of: document)
-      let statement = try SchemaStatement(reading: &fields)
-      try fields.finish()
-      return statement
-    }
-    let replaced = try fields.list("replaced", limit: limit) { (value, path) throws(DiffFileError) in
-      var fields = try JSONFields(value, at: path, of: document)
+    let statements = try fields.objects("statements", limit: limit, SchemaStatement.init(reading:))
+    let replaced = try fields.objects("replaced", limit: limit) { (fields: inout JSONFields) throws(DiffFileError) in
       let statement = try SchemaStatement(reading: &fields)
       var content: TableContent?
       if fields.remaining["rows"] != nil {
@@ -42,11 +35,10 @@ extension AuthorSchema {
         content = TableContent(
           rows: try fields.integer("rows"), hash: try fields.bytes("hash", as: ContentHash.self).number)
       }
-      try fields.finish()
       return Replaced(statement, content: content)
     }
     self.init(statements: statements, replaced: replaced)
-    if let refusal { throw document.invalid("statements", "cannot be used: \(refusal)") }
+    if let refusal { throw fields.invalid("statements", "cannot be used: \(refusal)") }
   }
 }
 
@@ -55,11 +47,7 @@ private struct ContentHash: FixedBytes {
   static let byteCount = 8
   let bytes: [UInt8]
 
-  init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount else { return nil }
-    self.bytes = bytes
-  }
-
+  init(checked bytes: [UInt8]) { self.bytes = bytes }
   init(_ number: UInt64) { bytes = (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) } }
 
   var number: UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
@@ -98,11 +86,10 @@ extension VirtualModule {
     }
   }
 
-  /// Reads the field. `SchemaRules` checks that the rest of the definition fits.
+  /// Reads the field. `SchemaDocument` checks that the rest of the definition fits.
   ///
   /// - Parameter columns: How many columns the table has.
-  init(_ value: JSONValue, at path: String, columns: Int) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: .schema)
+  init(reading fields: inout JSONFields, columns: Int) throws(DiffFileError) {
     let name = try fields.string("name")
     if let kind = SpatialIndex.Kind(rawValue: name) {
       self = .spatial(
@@ -114,11 +101,9 @@ extension VirtualModule {
       }
       index.unindexed = try fields.ordinals("unindexed", below: columns)
       guard fields.remaining["options"] != nil else { throw fields.invalid("options", "is missing") }
-      index.options = nil
-      if let options = fields.take("options") { index.options = try FullTextOptions(options, at: "\(path).options") }
+      index.options = try fields.object("options", FullTextOptions.init(reading:))
       self = .fullText(index)
     }
-    try fields.finish()
   }
 }
 
@@ -132,13 +117,10 @@ extension FullTextOptions {
     ]
   }
 
-  fileprivate init(_ value: JSONValue, at path: String) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: .schema)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init()
     guard fields.remaining["tokenizer"] != nil else { throw fields.invalid("tokenizer", "is missing") }
-    if let tokenizer = fields.take("tokenizer") {
-      self.tokenizer = try FullTextTokenizer(tokenizer, at: "\(path).tokenizer")
-    }
+    if let tokenizer = try fields.object("tokenizer", FullTextTokenizer.init(reading:)) { self.tokenizer = tokenizer }
     prefixes = try fields.list("prefixes", limit: DiffFileLimits.constraints) { (value, path) throws(DiffFileError) in
       guard case .integer(let length) = value, let length = Int(exactly: length) else {
         throw JSONMember.schema.invalid(path, "is \(value.kind), not a number")
@@ -147,7 +129,6 @@ extension FullTextOptions {
     }
     detail = try fields.choice("detail", of: Detail.self)
     hasColumnSizes = try fields.bool("columnSizes")
-    try fields.finish()
   }
 }
 
@@ -160,15 +141,11 @@ extension FullTextTokenizer {
     ]
   }
 
-  fileprivate init(_ value: JSONValue, at path: String) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: .schema)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init(try fields.choice("name", of: Kind.self), stems: try fields.bool("stems"))
-    options = try fields.list("options", limit: Self.optionLimit) { (value, path) throws(DiffFileError) in
-      var fields = try JSONFields(value, at: path, of: .schema)
-      let option = Option(try fields.choice("name", of: OptionName.self), try fields.string("value"))
-      try fields.finish()
-      return option
+    options = try fields.objects("options", limit: Self.optionLimit) {
+      (fields: inout JSONFields) throws(DiffFileError) in
+      Option(try fields.choice("name", of: OptionName.self), try fields.string("value"))
     }
-    try fields.finish()
   }
 }

@@ -143,26 +143,26 @@ package enum SchemaDocument {
       table.isWithoutRowID = try fields.flag("withoutRowID")
       table.isStrict = try fields.flag("strict")
       table.isAutoIncrement = try fields.flag("autoIncrement")
-      table.columns = try fields.list("columns", limit: DiffFileLimits.columns) {
-        (value, path) throws(DiffFileError) in try column(value, at: path)
-      }
-      table.generated = try fields.listIfAny("generated", limit: DiffFileLimits.columns) {
-        (value, path) throws(DiffFileError) in try generated(value, at: path)
+      table.columns = try fields.objects("columns", limit: DiffFileLimits.columns, column)
+      if fields.has("generated") {
+        table.generated = try fields.objects("generated", limit: DiffFileLimits.columns, generated)
       }
       let count = table.columns.count
       table.primaryKey = try fields.ordinals("primaryKey", below: count)
-      table.unique = try fields.listIfAny("unique", limit: DiffFileLimits.constraints) {
-        (value, path) throws(DiffFileError) in
-        try JSONFields.ordinals(value, at: path, below: count, of: document, repeats: true)
+      if fields.has("unique") {
+        table.unique = try fields.list("unique", limit: DiffFileLimits.constraints) {
+          (value, path) throws(DiffFileError) in
+          try JSONFields.ordinals(value, at: path, below: count, of: document, repeats: true)
+        }
       }
-      table.foreignKeys = try fields.listIfAny("foreignKeys", limit: DiffFileLimits.constraints) {
-        (value, path) throws(DiffFileError) in try foreignKey(value, at: path)
+      if fields.has("foreignKeys") {
+        table.foreignKeys = try fields.objects("foreignKeys", limit: DiffFileLimits.constraints, foreignKey)
       }
-      if let module = fields.take("module") {
-        table.module = try VirtualModule(module, at: "\(path).module", columns: count)
+      table.module = try fields.object("module") { (fields: inout JSONFields) throws(DiffFileError) in
+        try VirtualModule(reading: &fields, columns: count)
       }
       try fields.finish()
-      try SchemaRules.check(table)
+      try check(table)
       return table
     } catch {
       var named = error
@@ -171,8 +171,7 @@ package enum SchemaDocument {
     }
   }
 
-  private static func column(_ value: JSONValue, at path: String) throws(DiffFileError) -> ColumnDefinition {
-    var fields = try JSONFields(value, at: path, of: .schema)
+  private static func column(reading fields: inout JSONFields) throws(DiffFileError) -> ColumnDefinition {
     var column = ColumnDefinition(name: try fields.string("name"))
     column.declaredType = try fields.string("type")
     column.isNotNull = try fields.flag("notNull")
@@ -184,35 +183,28 @@ package enum SchemaDocument {
       column.defaultValue = literal
     }
     column.collation = fields.has("collation") ? try fields.string("collation") : usualCollation
-    try fields.finish()
     return column
   }
 
-  private static func generated(_ value: JSONValue, at path: String) throws(DiffFileError) -> GeneratedColumn {
-    var fields = try JSONFields(value, at: path, of: .schema)
-    let column = GeneratedColumn(
+  private static func generated(reading fields: inout JSONFields) throws(DiffFileError) -> GeneratedColumn {
+    GeneratedColumn(
       name: try fields.string("name"), declaredType: try fields.string("type"),
       isStored: try fields.bool("stored"))
-    try fields.finish()
-    return column
   }
 
-  private static func foreignKey(_ value: JSONValue, at path: String) throws(DiffFileError) -> ForeignKey {
-    var fields = try JSONFields(value, at: path, of: .schema)
-    let key = ForeignKey(
+  private static func foreignKey(reading fields: inout JSONFields) throws(DiffFileError) -> ForeignKey {
+    ForeignKey(
       columns: try fields.strings("columns", limit: DiffFileLimits.columns),
       parent: try fields.string("parent"),
       parentColumns: try fields.strings("parentColumns", limit: DiffFileLimits.columns),
       onUpdate: fields.has("onUpdate") ? try fields.choice("onUpdate", of: ForeignKey.Action.self) : .noAction,
       onDelete: fields.has("onDelete") ? try fields.choice("onDelete", of: ForeignKey.Action.self) : .noAction)
-    try fields.finish()
-    return key
   }
 }
 
 /// The rules that a table definition must keep before anything is created from it.
-enum SchemaRules {
-  static func check(_ table: TableDefinition) throws(DiffFileError) {
+extension SchemaDocument {
+  private static func check(_ table: TableDefinition) throws(DiffFileError) {
     let document = JSONMember.schema
     let shown = EscapedText.quoted(table.name)
     try checkName(table.name, "table name")
@@ -243,7 +235,7 @@ enum SchemaRules {
       guard TableName(key.parent).refusal == nil else {
         throw document.invalid("foreignKeys", "refers to \(EscapedText.quoted(key.parent)), which no diff may name")
       }
-      guard !key.columns.isEmpty, key.columns.allSatisfy({ columnNames.contains(Folded($0)) }) else {
+      guard !key.columns.isEmpty, key.columns.allSatisfy({ columnNames.contains(folded($0)) }) else {
         throw document.invalid("foreignKeys", "names columns that \(shown) does not have")
       }
       guard key.parentColumns.isEmpty || key.parentColumns.count == key.columns.count else {
@@ -254,12 +246,9 @@ enum SchemaRules {
   }
 
   /// A name as SQLite compares it: byte for byte, ASCII letters in either case.
-  private struct Folded: Hashable {
-    private let bytes: [UInt8]
-    init(_ name: String) { bytes = Array(ASCIIName.folded(name).utf8) }
-  }
+  private static func folded(_ name: String) -> [UInt8] { name.utf8.map { ASCIIName.folded($0) } }
 
-  private static func checkColumns(of table: TableDefinition) throws(DiffFileError) -> Set<Folded> {
+  private static func checkColumns(of table: TableDefinition) throws(DiffFileError) -> Set<[UInt8]> {
     let document = JSONMember.schema
     let shown = EscapedText.quoted(table.name)
     guard !table.columns.isEmpty else { throw document.invalid("columns", "is empty in \(shown)") }
@@ -268,10 +257,10 @@ enum SchemaRules {
     }
     let pairs =
       table.columns.map { ($0.name, $0.declaredType) } + table.generated.map { ($0.name, $0.declaredType) }
-    var names: Set<Folded> = []
+    var names: Set<[UInt8]> = []
     for (name, type) in pairs {
       try checkName(name, "column name")
-      guard names.insert(Folded(name)).inserted else {
+      guard names.insert(folded(name)).inserted else {
         throw document.invalid("columns", "names \(EscapedText.quoted(name)) twice in \(shown)")
       }
       // Any text is allowed: `ColumnDefinition.safeType` decides what of it goes into CREATE TABLE.
@@ -279,7 +268,7 @@ enum SchemaRules {
     }
     for column in table.columns { try checkName(column.collation, "collation") }
     // In a table with a primary key such a column hides the rowid, which is not needed there.
-    if table.isKeyedByRowID, names.contains(Folded(TableDefinition.rowIDColumn)) {
+    if table.isKeyedByRowID, names.contains(folded(TableDefinition.rowIDColumn)) {
       throw document.invalid(
         "columns", "holds \"\(TableDefinition.rowIDColumn)\" in \(shown), whose rows are found by that name")
     }

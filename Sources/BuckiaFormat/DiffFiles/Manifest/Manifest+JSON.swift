@@ -157,46 +157,27 @@ extension Manifest {
     let kind = try fields.choice("kind", of: Kind.self)
     let id = try fields.id("id")
     let dataset = try fields.optionalBytes("dataset", as: DatasetID.self)
-    let sender = try fields.take("sender").map { (value) throws(DiffFileError) in try Sender(value, of: document) }
-    let audience = try fields.take("audience").map { (value) throws(DiffFileError) in
-      try Audience(value, at: "audience", of: document)
-    }
-    let chain = try fields.take("chain").map { (value) throws(DiffFileError) in try Chain(value, of: document) }
-    var acknowledgements: [Acknowledgement] = []
-    if fields.remaining["acks"] != nil {
-      acknowledgements = try fields.list("acks", limit: 10_000) { (value, path) throws(DiffFileError) in
-        try Acknowledgement(value, at: path, of: document)
-      }
-    }
+    let sender = try fields.object("sender", Sender.init(reading:))
+    let audience = try fields.object("audience", Audience.init(reading:))
+    let chain = try fields.object("chain", Chain.init(reading:))
+    let acknowledgements = try fields.objectsIfNamed("acks", limit: 10_000, Acknowledgement.init(reading:))
     let schema = try fields.optionalBytes("schema", as: ContentDigest.self)
-    var renames: [ColumnRename] = []
-    if fields.remaining["renames"] != nil {
-      renames = try fields.list("renames", limit: DiffFileLimits.columns) { (value, path) throws(DiffFileError) in
-        try ColumnRename(value, at: path, of: document)
-      }
-    }
+    let renames = try fields.objectsIfNamed("renames", limit: DiffFileLimits.columns, ColumnRename.init(reading:))
     var ownKeys: [TableName] = []
     if fields.remaining["ownKeys"] != nil {
       ownKeys = try fields.strings("ownKeys", limit: DiffFileLimits.tables).map { TableName($0) }
       guard Set(ownKeys).count == ownKeys.count else { throw fields.invalid("ownKeys", "names a table twice") }
     }
-    let sharedWith = try fields.take("sharedWith").map { (value) throws(DiffFileError) in
-      try Audience(value, at: "sharedWith", of: document)
+    let sharedWith = try fields.object("sharedWith", Audience.init(reading:))
+    let tables = try fields.objects("tables", limit: DiffFileLimits.tables, Table.init(reading:))
+    let states = try fields.objectsIfNamed("state", limit: DiffFileLimits.tables, State.init(reading:))
+    let resent = try fields.objectsIfNamed("resent", limit: DiffFileLimits.tables) {
+      (fields: inout JSONFields) throws(DiffFileError) in try Rows(reading: &fields, hasStream: false)
     }
-    let tables = try fields.list("tables", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
-      try Table(value, at: path, of: document)
+    let requests = try fields.objectsIfNamed("requests", limit: DiffFileLimits.tables) {
+      (fields: inout JSONFields) throws(DiffFileError) in try Rows(reading: &fields, hasStream: true)
     }
-    var states: [State] = []
-    if fields.remaining["state"] != nil {
-      states = try fields.list("state", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
-        try State(value, at: path, of: document)
-      }
-    }
-    let resent = try fields.rows("resent", haveStreams: false)
-    let requests = try fields.rows("requests", haveStreams: true)
-    let members = try fields.list("members", limit: 100_000) { (value, path) throws(DiffFileError) in
-      try Member(value, at: path, of: document)
-    }
+    let members = try fields.objects("members", limit: 100_000, Member.init(reading:))
     self.init(
       id: id, kind: kind, critical: critical, dataset: dataset, sender: sender, audience: audience, chain: chain,
       acknowledgements: acknowledgements, schema: schema, renames: renames, ownKeys: ownKeys,
@@ -208,79 +189,65 @@ extension Manifest {
 }
 
 extension Manifest.Sender {
-  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: "sender", of: document)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init(
       identity: try fields.optionalBytes("identity", as: SigningKey.self),
       replica: try fields.optionalBytes("replica", as: ReplicaID.self),
       incarnation: try fields.optionalBytes("incarnation", as: IncarnationID.self))
-    additional = fields.remaining
+    additional = fields.takeRemaining()
   }
 }
 
 extension Audience {
-  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: document)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     if let stream = try fields.optionalBytes("broadcast", as: StreamID.self) {
       self = .broadcast(stream)
-    } else {
-      let salt = try fields.bytes("salt", as: Salt.self)
-      let hashes = try fields.list("recipients", limit: DiffFileLimits.recipients) {
-        (value, place) throws(DiffFileError) in
-        guard case .string(let text) = value, let hash = ContentDigest(hex: text) else {
-          throw document.invalid(place, "is no hash")
-        }
-        return hash
-      }
-      guard !hashes.isEmpty, Set(hashes).count == hashes.count else {
-        throw document.invalid("\(path).recipients", "is empty or names someone twice")
-      }
-      self = .recipients(salt: salt, hashes: hashes)
+      return
     }
-    try fields.finish()
+    let salt = try fields.bytes("salt", as: Salt.self)
+    let hashes = try fields.list("recipients", limit: DiffFileLimits.recipients) {
+      (value, place) throws(DiffFileError) in
+      guard case .string(let text) = value, let hash = ContentDigest(hex: text) else {
+        throw JSONMember.manifest.invalid(place, "is no hash")
+      }
+      return hash
+    }
+    guard !hashes.isEmpty, Set(hashes).count == hashes.count else {
+      throw fields.invalid("recipients", "is empty or names someone twice")
+    }
+    self = .recipients(salt: salt, hashes: hashes)
   }
 }
 
 extension Manifest.Chain {
-  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: "chain", of: document)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init(
       stream: try fields.bytes("stream", as: StreamID.self),
       sequence: try fields.integer("sequence", in: 1...DiffFileLimits.number))
-    if let value = fields.take("follows") {
-      var predecessor = try JSONFields(value, at: "chain.follows", of: document)
-      follows = Predecessor(
-        id: try predecessor.id("id"),
-        manifestSHA256: try predecessor.bytes("manifestSHA256", as: ContentDigest.self))
-      try predecessor.finish()
+    follows = try fields.object("follows") { (fields: inout JSONFields) throws(DiffFileError) in
+      Predecessor(
+        id: try fields.id("id"), manifestSHA256: try fields.bytes("manifestSHA256", as: ContentDigest.self))
     }
     replaces = try fields.optionalBytes("replaces", as: StreamID.self)
-    additional = fields.remaining
+    additional = fields.takeRemaining()
   }
 }
 
 extension Manifest.Acknowledgement {
-  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: document)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init(
       stream: try fields.bytes("stream", as: StreamID.self),
       incarnation: try fields.bytes("incarnation", as: IncarnationID.self),
       through: try fields.integer("through"))
-    if fields.remaining["except"] != nil {
-      except = try fields.list("except", limit: 10_000) { (value, path) throws(DiffFileError) in
-        var fields = try JSONFields(value, at: path, of: document)
-        let exception = Exception(id: try fields.id("id"), state: try fields.choice("state", of: State.self))
-        try fields.finish()
-        return exception
-      }
+    except = try fields.objectsIfNamed("except", limit: 10_000) { (fields: inout JSONFields) throws(DiffFileError) in
+      Exception(id: try fields.id("id"), state: try fields.choice("state", of: State.self))
     }
-    additional = fields.remaining
+    additional = fields.takeRemaining()
   }
 }
 
 extension Manifest.Table {
-  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: document)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init(
       name: try fields.string("name"),
       // One more than a table can have: the leading `_rowid_`.
@@ -291,26 +258,23 @@ extension Manifest.Table {
       updated: try fields.integer("updated"),
       deleted: try fields.integer("deleted"),
       withdrawn: try fields.integer("withdrawn"))
-    additional = fields.remaining
+    additional = fields.takeRemaining()
   }
 }
 
 extension ColumnRename {
-  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: document)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init(
       table: TableName(try fields.string("table")), from: try fields.string("from"), to: try fields.string("to"))
-    try fields.finish()
   }
 }
 
 extension Manifest.Member {
-  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: document)
+  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init(
       name: try fields.string("name"),
       size: try fields.integer("size", in: 0...DiffFileLimits.memberBytes),
       sha256: try fields.bytes("sha256", as: ContentDigest.self))
-    additional = fields.remaining
+    additional = fields.takeRemaining()
   }
 }

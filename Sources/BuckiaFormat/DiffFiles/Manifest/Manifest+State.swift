@@ -25,11 +25,7 @@ extension Manifest {
       package static let byteCount = 16
       /// The sum, its lowest byte first.
       package let bytes: [UInt8]
-      /// Takes 16 bytes.
-      package init?(_ bytes: [UInt8]) {
-        guard bytes.count == Self.byteCount else { return nil }
-        self.bytes = bytes
-      }
+      package init(checked bytes: [UInt8]) { self.bytes = bytes }
     }
 
     /// The table.
@@ -51,16 +47,7 @@ extension Manifest {
   }
 
   func checkStates(_ document: JSONMember) throws(DiffFileError) {
-    var names: Set<TableName> = []
-    for state in states {
-      let name = TableName(state.table)
-      guard name.refusal == nil, state.table.utf8.count <= DiffFileLimits.nameBytes else {
-        throw document.invalid("state", "names \(EscapedText.quoted(state.table)), which cannot be part of a diff")
-      }
-      guard names.insert(name).inserted else {
-        throw document.invalid("state", "lists \(EscapedText.quoted(state.table)) twice", table: state.table)
-      }
-    }
+    try check(states.map(\.table), in: "state", of: document)
     guard states.isEmpty || chain != nil else { throw document.invalid("state", "stands in a diff without a stream") }
   }
 }
@@ -77,13 +64,11 @@ extension Manifest.State {
     return .object(object)
   }
 
-  init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: document)
+  init(reading fields: inout JSONFields) throws(DiffFileError) {
     self.init(
       table: try fields.string("table"), rows: try fields.integer("rows"),
       digest: try fields.bytes("digest", as: Digest.self))
     if let text = try fields.optionalString("buckets") { buckets = try Self.buckets(text, fields) }
-    try fields.finish()
   }
 
   private static func buckets(_ text: String, _ fields: JSONFields) throws(DiffFileError) -> [Bucket] {
@@ -119,19 +104,25 @@ extension Manifest {
     }
   }
 
-  func checkRows(_ document: JSONMember) throws(DiffFileError) {
-    for (field, entries) in [("requests", requests), ("resent", resent)] {
-      var seen: Set<TableName> = []
-      for entry in entries {
-        let name = TableName(entry.table)
-        guard name.refusal == nil, entry.table.utf8.count <= DiffFileLimits.nameBytes else {
-          throw document.invalid(field, "names \(EscapedText.quoted(entry.table)), which cannot be part of a diff")
-        }
-        guard field == "requests" || seen.insert(name).inserted else {
-          throw document.invalid(field, "lists \(EscapedText.quoted(entry.table)) twice", table: entry.table)
-        }
+  /// Checks the names of tables in a field.
+  private func check(
+    _ tables: [String], in field: String, of document: JSONMember, mayRepeat: Bool = false
+  ) throws(DiffFileError) {
+    var seen: Set<TableName> = []
+    for table in tables {
+      let name = TableName(table)
+      guard name.refusal == nil, table.utf8.count <= DiffFileLimits.nameBytes else {
+        throw document.invalid(field, "names \(EscapedText.quoted(table)), which cannot be part of a diff")
+      }
+      guard seen.insert(name).inserted || mayRepeat else {
+        throw document.invalid(field, "lists \(EscapedText.quoted(table)) twice", table: table)
       }
     }
+  }
+
+  func checkRows(_ document: JSONMember) throws(DiffFileError) {
+    try check(requests.map(\.table), in: "requests", of: document, mayRepeat: true)
+    try check(resent.map(\.table), in: "resent", of: document)
     guard resent.isEmpty || chain != nil && kind == .delta else {
       throw document.invalid("resent", "stands in a diff that is no delta of a stream")
     }
@@ -150,8 +141,7 @@ extension Manifest.Rows {
     return .object(object)
   }
 
-  init(_ value: JSONValue, at path: String, of document: JSONMember, hasStream: Bool) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: document)
+  init(reading fields: inout JSONFields, hasStream: Bool) throws(DiffFileError) {
     self.init(
       of: hasStream ? try fields.bytes("stream", as: StreamID.self) : nil, table: try fields.string("table"),
       buckets: nil)
@@ -161,17 +151,6 @@ extension Manifest.Rows {
         throw fields.invalid("buckets", "is not ascending bytes as lowercase hexadecimal digits")
       }
       buckets = bytes
-    }
-    try fields.finish()
-  }
-}
-
-extension JSONFields {
-  mutating func rows(_ name: String, haveStreams: Bool) throws(DiffFileError) -> [Manifest.Rows] {
-    guard remaining[name] != nil else { return [] }
-    let document = document
-    return try list(name, limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
-      try Manifest.Rows(value, at: path, of: document, hasStream: haveStreams)
     }
   }
 }

@@ -147,18 +147,16 @@ extension Manifest {
     /// The stream that a snapshot takes the place of.
     package var replaces: StreamID?
     /// Fields this version does not know.
-    package var additional: JSONObject
+    package var additional = JSONObject()
 
     /// Makes a place in a stream.
     package init(
-      stream: StreamID, sequence: Int64, follows: Predecessor? = nil, replaces: StreamID? = nil,
-      additional: JSONObject = JSONObject()
+      stream: StreamID, sequence: Int64, follows: Predecessor? = nil, replaces: StreamID? = nil
     ) {
       self.stream = stream
       self.sequence = sequence
       self.follows = follows
       self.replaces = replaces
-      self.additional = additional
     }
   }
 
@@ -198,18 +196,16 @@ extension Manifest {
     /// Diffs up to `through` that are not applied.
     package var except: [Exception]
     /// Fields this version does not know.
-    package var additional: JSONObject
+    package var additional = JSONObject()
 
     /// Makes an acknowledgement.
     package init(
-      stream: StreamID, incarnation: IncarnationID, through: Int64, except: [Exception] = [],
-      additional: JSONObject = JSONObject()
+      stream: StreamID, incarnation: IncarnationID, through: Int64, except: [Exception] = []
     ) {
       self.stream = stream
       self.incarnation = incarnation
       self.through = through
       self.except = except
-      self.additional = additional
     }
   }
 
@@ -256,12 +252,12 @@ extension Manifest {
     /// How many of the DELETEs are withdrawals: rows that left the scope and are not deleted by their owner.
     package var withdrawn: Int64
     /// Fields this version does not know.
-    package var additional: JSONObject
+    package var additional = JSONObject()
 
     /// Makes an entry.
     package init(
       name: String, columns: Int, key: Key = .primary, order: Order = .author, inserted: Int64 = 0,
-      updated: Int64 = 0, deleted: Int64 = 0, withdrawn: Int64 = 0, additional: JSONObject = JSONObject()
+      updated: Int64 = 0, deleted: Int64 = 0, withdrawn: Int64 = 0
     ) {
       self.name = name
       self.columns = columns
@@ -271,7 +267,6 @@ extension Manifest {
       self.updated = updated
       self.deleted = deleted
       self.withdrawn = withdrawn
-      self.additional = additional
     }
   }
 
@@ -284,14 +279,13 @@ extension Manifest {
     /// SHA-256 of its bytes.
     package var sha256: ContentDigest
     /// Fields this version does not know.
-    package var additional: JSONObject
+    package var additional = JSONObject()
 
     /// Names a member.
-    package init(name: String, size: Int64, sha256: ContentDigest, additional: JSONObject = JSONObject()) {
+    package init(name: String, size: Int64, sha256: ContentDigest) {
       self.name = name
       self.size = size
       self.sha256 = sha256
-      self.additional = additional
     }
   }
 }
@@ -309,11 +303,7 @@ package enum Audience: Equatable, Sendable {
     package static let byteCount = 16
     /// The salt.
     package let bytes: [UInt8]
-    /// Takes 16 bytes.
-    package init?(_ bytes: [UInt8]) {
-      guard bytes.count == Self.byteCount else { return nil }
-      self.bytes = bytes
-    }
+    package init(checked bytes: [UInt8]) { self.bytes = bytes }
   }
 
   /// The entry of one recipient: SHA-256 over `buckia/audience/v1\n`, the salt and the public key.
@@ -340,30 +330,17 @@ package enum Audience: Equatable, Sendable {
   }
 }
 
-/// The signature of a manifest: Ed25519 over `buckia/manifest/v1\n` and the manifest's exact bytes.
+/// Signs manifests with a person's private key: Ed25519 over `buckia/manifest/v1\n` and the manifest's exact bytes.
 ///
 /// The prefix keeps the signature from being used for anything else that the same key signs.
 /// See [RFC 8032](https://www.rfc-editor.org/rfc/rfc8032).
-enum ManifestSignature {
-  static let byteCount = 64
-  private static let prefix = Array("buckia/manifest/v1\n".utf8)
-
-  static func message(_ manifest: [UInt8]) -> [UInt8] { prefix + manifest }
-
-  /// Whether `signature` is the key's over the manifest.
-  static func isValid(_ signature: [UInt8], of manifest: [UInt8], by key: SigningKey) -> Bool {
-    do {
-      let publicKey = try Curve25519.Signing.PublicKey(rawRepresentation: key.bytes)
-      return publicKey.isValidSignature(signature, for: message(manifest))
-    } catch {
-      // Not a point of the curve: no signature is by such a key.
-      return false
-    }
-  }
-}
-
-/// Signs manifests with a person's private key.
 package struct ManifestSigner: Sendable {
+  /// How many bytes a signature has.
+  static let signatureByteCount = 64
+
+  /// What is signed.
+  static func message(_ manifest: [UInt8]) -> [UInt8] { Array("buckia/manifest/v1\n".utf8) + manifest }
+
   /// The public half, which goes into the manifest as `sender.identity`.
   package let identity: SigningKey
   private let key: Curve25519.Signing.PrivateKey
@@ -378,10 +355,7 @@ package struct ManifestSigner: Sendable {
     } catch {
       throw DiffFileError(.badSignature, "the signing key is no Ed25519 key of 32 bytes")
     }
-    guard let identity = SigningKey(Array(key.publicKey.rawRepresentation)) else {
-      throw DiffFileError(.badSignature, "the signing key has no public half of 32 bytes")
-    }
-    self.identity = identity
+    identity = SigningKey(checked: Array(key.publicKey.rawRepresentation))
   }
 
   /// Signs as a person.
@@ -391,7 +365,7 @@ package struct ManifestSigner: Sendable {
 
   func signature(of manifest: [UInt8]) throws(DiffFileError) -> [UInt8] {
     do {
-      return Array(try key.signature(for: ManifestSignature.message(manifest)))
+      return Array(try key.signature(for: Self.message(manifest)))
     } catch {
       throw DiffFileError(.badSignature, "the manifest cannot be signed: \(error)")
     }

@@ -71,9 +71,9 @@ public struct CodeSignIn: Sendable {
   /// Begins one (RFC 6749, section 4.1.1; RFC 7636).
   init(_ configuration: OAuthConfiguration, _ metadata: ProviderMetadata, returningTo returnAddress: String) {
     self.returnAddress = returnAddress
-    state = SecretText(RandomText.make())
-    nonce = SecretText(RandomText.make())
-    verifier = SecretText(RandomText.make())
+    state = SecretText.random()
+    nonce = SecretText.random()
+    verifier = SecretText.random()
     var items = [
       ("response_type", "code"), ("client_id", configuration.clientID), ("redirect_uri", returnAddress),
       ("scope", configuration.scopes.joined(separator: " ")), ("state", state.value),
@@ -166,7 +166,7 @@ extension OAuthClient {
       let interval = try answer.number("interval") ?? Self.usualInterval
       guard let seconds = try answer.number("expires_in"), seconds > 0 else { throw answer.fault("expires_in") }
       return DeviceSignIn(
-        address: try shown(answer, "verification_uri"), code: ShownText.shown(try answer.requiredText("user_code")),
+        address: try shown(answer, "verification_uri"), code: try answer.requiredText("user_code").shown,
         addressWithCode: try answer.text("verification_uri_complete") == nil
           ? nil : shown(answer, "verification_uri_complete"),
         expires: clock.now() + min(seconds, Self.longestWait / 1000) * 1000,

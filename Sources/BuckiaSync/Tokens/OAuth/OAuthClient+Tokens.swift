@@ -63,7 +63,7 @@ extension OAuthClient {
   /// The token of an answer (RFC 6749, section 5.1).
   private func token(_ answer: JSONAnswer) throws(TokenError) -> AccessToken {
     let value = try answer.requiredText("access_token")
-    guard HTTPFieldText.isSafe(value) else { throw answer.fault("access_token") }
+    guard value.isSafeInHeader else { throw answer.fault("access_token") }
     guard try answer.requiredText("token_type").lowercased() == "bearer" else { throw answer.fault("token_type") }
     let now = clock.now()
     var token = AccessToken(SecretText(value), issued: now)
@@ -128,9 +128,10 @@ extension OAuthClient {
 
 /// A public key of a server (RFC 7517; RFC 7518, section 6).
 struct JSONWebKey: Sendable {
-  let id: String?
   private let members: JSONObject
   private let origin: String
+
+  var id: String? { members.text("kid") }
 
   /// How many keys of a server are looked at.
   private static let countLimit = 100
@@ -143,19 +144,13 @@ struct JSONWebKey: Sendable {
     var keys: [JSONWebKey] = []
     for item in items {
       guard case .object(let members) = item else { throw answer.fault("keys") }
-      let key = JSONWebKey(members, origin: answer.origin)
+      let key = JSONWebKey(members: members, origin: answer.origin)
       if key.text("use") ?? "sig" == "sig" { keys.append(key) }
     }
     return keys
   }
 
-  private init(_ members: JSONObject, origin: String) {
-    self.members = members
-    self.origin = origin
-    if case .string(let id)? = members["kid"] { self.id = id } else { id = nil }
-  }
-
-  private func text(_ name: String) -> String? { if case .string(let text)? = members[name] { text } else { nil } }
+  private func text(_ name: String) -> String? { members.text(name) }
 
   /// The key for an algorithm; nil when it is not for that. The key's own type decides, never what a token says, so a public key is no shared secret.
   ///

@@ -182,7 +182,7 @@ struct ProviderMetadata: Sendable {
     guard named == issuer else {
       throw TokenError(
         .invalidAnswer,
-        "the server at \(answer.origin) calls itself \(ShownText.shown(named)), not \(issuer); if that is right, use that address"
+        "the server at \(answer.origin) calls itself \(named.shown), not \(issuer); if that is right, use that address"
       )
     }
     func endpoint(_ name: String) throws(TokenError) -> HTTPAddress? {
@@ -229,16 +229,16 @@ struct OAuthRefusal: Error, Sendable, CustomStringConvertible {
   ///
   /// - Throws: `TokenError` with `invalidAnswer` when it gives no reason.
   init(_ answer: JSONAnswer, status: Int) throws(TokenError) {
-    code = ShownText.shown(try answer.requiredText("error"))
-    explanation = try answer.text("error_description").map { ShownText.shown($0) }
+    code = try answer.requiredText("error").shown
+    explanation = try answer.text("error_description").map(\.shown)
     origin = answer.origin
     self.status = status
   }
 
   /// What came back through the browser.
   init(code: String, explanation: String?, origin: String) {
-    self.code = ShownText.shown(code)
-    self.explanation = explanation.map { ShownText.shown($0) }
+    self.code = code.shown
+    self.explanation = explanation.map(\.shown)
     self.origin = origin
     status = 0
   }

@@ -82,7 +82,7 @@
 
     private static func line(_ complaint: [UInt8]) -> String {
       let lines = complaint.split { $0 == 0x0A || $0 == 0x0D }
-      return ShownText.shown(lines.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "; "))
+      return lines.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "; ").shown
     }
   }
 

@@ -1,4 +1,6 @@
 import BuckiaBytes
+import BuckiaFormat
+import BuckiaStorage
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -51,15 +53,7 @@ protocol RenewalLocking: TokenStore {
   ///
   /// - Returns: What keeps others from it as long as it lives; nil where that is not possible, or another program takes too long.
   /// - Throws: `TokenError`; `CancellationError`.
-  func renewalLock() async throws -> RenewalLock?
-}
-
-/// Keeps other programs from renewing a token, as long as it lives.
-final class RenewalLock: @unchecked Sendable {
-  // Nobody uses the file; it is only held.
-  private let file: PosixFile
-
-  init(_ file: PosixFile) { self.file = file }
+  func renewalLock() async throws -> HandedOver<PosixFile>?
 }
 
 /// Keeps tokens in a file that nobody but its owner can read.
@@ -72,18 +66,25 @@ public actor FileTokenStore: RenewalLocking {
   /// Where it is.
   public nonisolated let path: String
 
+  private let file: PrivateDocument
+
   /// How large the file may be, in bytes.
-  private static let byteLimit: Int64 = 8 << 20
+  private static let byteLimit = 8 << 20
   private static let version: Int64 = 1
 
   /// Names a file, which is made when the first token is saved.
   ///
   /// - Parameter path: Where it is. Its folder exists.
-  public init(path: String) { self.path = path }
+  public init(path: String) {
+    self.path = path
+    file = PrivateDocument(
+      path: path, subject: "the file of tokens", byteLimit: Self.byteLimit,
+      remedy: "`chmod 600` makes it private, but sign in again: they may know what is in it")
+  }
 
   /// Reads the token of a context; nil when there is none.
   public func token(for context: TokenContext) throws -> AccessToken? {
-    guard let document = try tokens()[context.rawValue] else { return nil }
+    guard let document = try translating(tokens)[context.rawValue] else { return nil }
     guard let token = AccessToken(document) else { throw fault("the token for \(context) is damaged") }
     return token
   }
@@ -111,13 +112,13 @@ public actor FileTokenStore: RenewalLocking {
   private static let lockPause = 100
 
   /// Waits half a minute, which is longer than any server takes.
-  func renewalLock() async throws -> RenewalLock? {
+  func renewalLock() async throws -> HandedOver<PosixFile>? {
     for _ in 0..<Self.lockAttempts {
       let file: PosixFile
       do throws(ByteStreamError) { file = try PosixFile(updating: "\(path).renewal.lock") } catch {
         throw TokenError(error)
       }
-      if file.tryLock() { return RenewalLock(file) }
+      if file.tryLock() { return HandedOver(file) }
       try await Task.sleep(for: .milliseconds(Self.lockPause))
     }
     return nil
@@ -129,8 +130,8 @@ public actor FileTokenStore: RenewalLocking {
     TokenError(.invalidStore, "\(path): \(reason); move the file away and sign in again", cause: cause)
   }
 
-  private func tokens() throws(TokenError) -> JSONObject {
-    guard let bytes = try bytes() else { return JSONObject() }
+  private func tokens() throws -> JSONObject {
+    guard let bytes = try file.bytes() else { return JSONObject() }
     let document: JSONValue
     do { document = try JSONParser.parse(bytes) } catch { throw fault("it is no file of tokens: \(error)", error) }
     guard case .object(let members) = document, case .integer(let version)? = members["version"] else {
@@ -143,57 +144,31 @@ public actor FileTokenStore: RenewalLocking {
     return tokens
   }
 
-  /// The bytes, read through one descriptor; nil when there is no file.
-  private func bytes() throws(TokenError) -> [UInt8]? {
-    let file: PosixFile
-    let privacy: PosixFile.Privacy
-    do throws(ByteStreamError) {
-      file = try PosixFile(reading: path)
-      privacy = try file.privacy()
-    } catch {
-      if error.isMissingFile { return nil }
+  /// Does something with the file, and turns what it throws into errors of ours.
+  private func translating<Result>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let error as ByteStreamError {
       throw TokenError(error)
-    }
-    switch privacy {
-    case .isPrivate: break
-    case .belongsToOthers:
-      throw TokenError(
-        .notPrivate, "\(path): the file of tokens belongs to another user of this computer, and is not used")
-    case .isOpenToOthers:
-      throw TokenError(
-        .notPrivate,
-        "\(path): other users of this computer can read or change the file of tokens, so it is not used; `chmod 600` makes it private, "
-          + "but sign in again: they may know what is in it")
-    }
-    guard file.initialByteCount <= Self.byteLimit else { throw fault("it is larger than it can be") }
-    do {
-      return try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount)) { buffer, count in
-        count = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
+    } catch let error as IdentityError {
+      switch error.code {
+      case .notPrivate: throw TokenError(.notPrivate, error.description)
+      case .notLocked: throw TokenError(.storeUnavailable, error.description)
+      default: throw fault("it is larger than it can be")
       }
-    } catch let error as ByteStreamError { throw TokenError(error) } catch { throw fault("it cannot be read", error) }
+    }
   }
 
   /// Changes what is there now while no other program does.
   ///
   /// - Parameter body: Says whether there is anything to write.
-  private func change(_ body: (inout JSONObject) -> Bool) throws(TokenError) {
-    let lock: PosixFile
-    do throws(ByteStreamError) { lock = try PosixFile(updating: "\(path).lock") } catch { throw TokenError(error) }
-    guard lock.lock() else {
-      throw TokenError(
-        .storeUnavailable,
-        "\(path): the file of tokens cannot be locked, so another program could undo what is changed; keep it on a local disk"
-      )
+  private func change(_ body: (inout JSONObject) -> Bool) throws {
+    try translating {
+      try file.locked {
+        var tokens = try tokens()
+        guard body(&tokens) else { return }
+        let document: JSONValue = ["version": .integer(Self.version), "tokens": .object(tokens)]
+        try file.write(document.bytes(), replacing: true)
+      }
     }
-    defer { withExtendedLifetime(lock) {} }
-    var tokens = try tokens()
-    guard body(&tokens) else { return }
-    let document: JSONValue = ["version": .integer(Self.version), "tokens": .object(tokens)]
-    do throws(ByteStreamError) {
-      let output = try AtomicFileOutput(at: path, replacing: true, isPrivate: true)
-      try output.write(document.bytes())
-      try output.publish()
-    } catch { throw TokenError(error) }
   }
 }
 
@@ -244,5 +219,5 @@ public struct SystemTokenStore: RenewalLocking {
   /// Removes the token of a context, if it is there.
   public func remove(_ context: TokenContext) async throws { try await store.remove(context) }
 
-  func renewalLock() async throws -> RenewalLock? { try await (store as? any RenewalLocking)?.renewalLock() }
+  func renewalLock() async throws -> HandedOver<PosixFile>? { try await (store as? any RenewalLocking)?.renewalLock() }
 }
