@@ -109,11 +109,9 @@ package final class ContestedKeys {
   /// Whether the sender contests any key of a table.
   package func exist(in table: TableName) throws -> Bool {
     try flush()
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 LIMIT 1")
-    defer { query.statement.reset() }
-    try bind(table, to: query.statement)
-    return try query.statement.step()
+    return try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 LIMIT 1", sender,
+      table.text)
   }
 
   /// Whether the sender means another row by a key than the local one.
@@ -129,13 +127,11 @@ package final class ContestedKeys {
 
   private func origin(of key: [UInt8], in table: TableName) throws -> Origin? {
     if let integer = Self.integer(key) { return try run(around: integer, in: table)?.origin }
-    let query = try connection.cached(
-      "SELECT entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3")
-    defer { query.statement.reset() }
-    try bind(table, to: query.statement)
-    try query.statement.bind(key, at: 2)
-    guard try query.statement.step() else { return nil }
-    return Origin(entry: query.statement.integer(at: 0), isTaken: query.statement.integer(at: 1) != 0)
+    return try connection.first(
+      ofCached:
+        "SELECT entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3",
+      sender, table.text, key
+    ) { Origin(entry: $0.integer(at: 0), isTaken: $0.integer(at: 1) != 0) }
   }
 
   /// The row of the table with a key of one integer.
@@ -147,24 +143,17 @@ package final class ContestedKeys {
   /// The last row of the table that does not begin after a key.
   private func lastRun(upTo key: Int64, in table: TableName) throws -> Run? {
     // Blobs come after all integers.
-    let query = try connection.cached(
-      """
-      SELECT key, last, entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key <= ?3
-      ORDER BY key DESC LIMIT 1
-      """)
-    defer { query.statement.reset() }
-    try bind(table, to: query.statement)
-    try query.statement.bind(key, at: 2)
-    guard try query.statement.step() else { return nil }
-    let first = query.statement.integer(at: 0)
-    return Run(
-      keys: first...max(first, query.statement.integer(at: 1)),
-      origin: Origin(entry: query.statement.integer(at: 2), isTaken: query.statement.integer(at: 3) != 0))
-  }
-
-  private func bind(_ table: TableName, to statement: borrowing SQLiteStatement) throws {
-    try statement.bind(sender, at: 0)
-    try statement.bind(table.text, at: 1)
+    return try connection.first(
+      ofCached: """
+        SELECT key, last, entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key <= ?3
+        ORDER BY key DESC LIMIT 1
+        """, sender, table.text, key
+    ) { row in
+      let first = row.integer(at: 0)
+      return Run(
+        keys: first...max(first, row.integer(at: 1)),
+        origin: Origin(entry: row.integer(at: 2), isTaken: row.integer(at: 3) != 0))
+    }
   }
 
   /// Forgets all keys that a sender contests.
@@ -220,7 +209,8 @@ package final class ContestedKeys {
   private func writeRecords() throws {
     let isBatch = records.count == Self.batchSize
     let insert = try connection.cached(isBatch ? Self.insertBatch : Self.insertOne)
-    try bind(table, to: insert.statement)
+    try insert.statement.bind(sender, at: 0)
+    try insert.statement.bind(table.text, at: 1)
     try insert.statement.bind(entry, at: 2)
     try insert.statement.bind(Int64(areTaken ? 1 : 0), at: 3)
     for (index, record) in records.enumerated() {

@@ -58,10 +58,7 @@ package enum LedgerSettings {
 
   /// The id of a dataset as people see it: 32 hexadecimal digits.
   package static func text(ofDataset dataset: [UInt8]) -> String {
-    dataset.map { byte in
-      let text = String(byte, radix: 16)
-      return text.count < 2 ? "0" + text : text
-    }.joined()
+    HexText.lowercase(dataset)
   }
 
   /// Makes this database part of a shared one.
@@ -272,17 +269,15 @@ package enum SnapshotRuns {
   package static func diffs(
     among entries: ClosedRange<Int64>, on connection: borrowing SQLiteConnection
   ) throws -> [(entry: Int64, file: String)] {
-    let query = try connection.prepare(
-      """
-      SELECT entry, file FROM main.buckia_ledger
-      WHERE entry BETWEEN ?1 AND ?2 AND state IN ('applied', 'held') AND sender NOT IN ('own', 'merge')
-        AND inserted + updated + deleted > 0
-      ORDER BY entry
-      """)
-    try query.bind(entries.lowerBound, at: 0)
-    try query.bind(entries.upperBound, at: 1)
-    var found: [(entry: Int64, file: String)] = []
-    while try query.step() { found.append((query.integer(at: 0), query.text(at: 1) ?? "")) }
-    return found
+    try connection.rows(
+      of: """
+        SELECT entry, file FROM main.buckia_ledger
+        WHERE entry BETWEEN ?1 AND ?2 AND state IN ('applied', 'held') AND sender NOT IN ('own', 'merge')
+          AND inserted + updated + deleted > 0
+        ORDER BY entry
+        """, entries.lowerBound, entries.upperBound
+    ) { row in
+      (row.integer(at: 0), row.text(at: 1) ?? "")
+    }
   }
 }

@@ -74,12 +74,10 @@ final class PendingColumns {
   func insertedKeys() throws -> [ClockKeyRecord] {
     guard includeInserts else { return [] }
     let names = names.joined(separator: ", ")
-    let query = try connection.cached("SELECT DISTINCT \(names) FROM \(table) WHERE is_insert")
-    defer { query.statement.reset() }
     var found: [ClockKeyRecord] = []
-    while try query.statement.step() {
+    try connection.forEachRow(ofCached: "SELECT DISTINCT \(names) FROM \(table) WHERE is_insert") { row in
       var writer = ChangesetWriter()
-      for column in key.names().indices { writer.append(column: column, of: query.statement) }
+      for column in key.names().indices { writer.append(column: column, of: row) }
       found.append(ClockKeyRecord(bytes: writer.bytes))
     }
     return found

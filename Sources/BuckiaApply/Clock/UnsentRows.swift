@@ -93,11 +93,9 @@ final class UnsentRows: UnsentRowSource {
 
   /// What was done to all rows.
   func edits() throws -> [Edit] {
-    let query = try connection.cached(selection)
-    defer { query.statement.reset() }
     var edits: [Edit] = []
-    while try query.statement.step() {
-      if let edit = edit(query.statement) { edits.append(edit) }
+    try connection.forEachRow(ofCached: selection) { row in
+      if let edit = edit(row) { edits.append(edit) }
     }
     return edits
   }
@@ -135,16 +133,16 @@ final class UnsentRows: UnsentRowSource {
     let here = TableRows(table, in: connection)
     let there = TableRows(table, in: other)
     let names = key.names()
-    let query = try connection.prepare(
-      "SELECT \(names.joined(separator: ", ")), operation, shared FROM \(name) WHERE is_met")
-    while try query.step() {
+    try connection.forEachRow(
+      of: "SELECT \(names.joined(separator: ", ")), operation, shared FROM \(name) WHERE is_met"
+    ) { row in
       var writer = ChangesetWriter()
-      for column in names.indices { writer.append(column: column, of: query) }
+      for column in names.indices { writer.append(column: column, of: row) }
       let key = ClockKeyRecord(bytes: writer.bytes)
-      let isVoid = query.integer(at: names.count) == Operation.void.rawValue
+      let isVoid = row.integer(at: names.count) == Operation.void.rawValue
       let shared =
         if isVoid { try here.row(key) } else {
-          query.isNull(at: names.count + 1) ? nil : query.blob(at: names.count + 1)
+          row.isNull(at: names.count + 1) ? nil : row.blob(at: names.count + 1)
         }
       if let refusal = try there.write(shared, to: key, replacingOthers: true) {
         throw SQLiteError(

@@ -160,8 +160,9 @@ struct IndirectEffects {
   func report(to observer: Report) throws {
     for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
     for table in watched {
-      let rows = try session.connection.prepare("SELECT * FROM temp.\(table.store) ORDER BY rowid")
-      while try rows.step() { try report(rows, of: table, to: observer) }
+      try session.connection.forEachRow(of: "SELECT * FROM temp.\(table.store) ORDER BY rowid") { row in
+        try report(row, of: table, to: observer)
+      }
       try session.connection.execute("DELETE FROM temp.\(table.store)")
     }
   }

@@ -269,12 +269,10 @@ struct IndexStatistics {
   /// - Throws: `SQLiteError` when it cannot be read.
   mutating func save(_ index: String, on connection: borrowing SQLiteConnection) throws {
     let tables = "SELECT name FROM main.sqlite_schema WHERE name GLOB 'sqlite_stat[1-4]' ORDER BY name"
-    var names: [String] = []
-    try connection.forEachRow(of: tables) { names.append($0.text(at: 0) ?? "") }
+    let names = try connection.rows(of: tables) { $0.text(at: 0) ?? "" }
     for name in names {
-      var columns: [String] = []
-      try connection.forEachRow(of: "SELECT name FROM pragma_table_info(?1, 'main')", binding: [name]) { row in
-        columns.append(SQLText.identifier(row.text(at: 0) ?? ""))
+      let columns = try connection.rows(of: "SELECT name FROM pragma_table_info(?1, 'main')", name) {
+        SQLText.identifier($0.text(at: 0) ?? "")
       }
       let values = columns.map { "quote(\($0))" }.joined(separator: " || ', ' || ")
       let query = "SELECT rowid || ', ' || \(values) FROM main.\(name) WHERE idx = ?1"

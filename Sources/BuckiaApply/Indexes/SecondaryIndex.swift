@@ -48,10 +48,9 @@ struct SecondaryIndex {
     on connection: borrowing SQLiteConnection
   ) throws {
     let offset = table.isKeyedByRowID ? 1 : 0
-    var members: [Int?] = []
     let query = "SELECT name FROM pragma_index_xinfo(?1, 'main') WHERE key"
-    try connection.forEachRow(of: query, binding: [name]) { row in
-      members.append(row.text(at: 0).flatMap { table.column(named: $0) }.map { $0 + offset })
+    let members = try connection.rows(of: query, name) { row in
+      row.text(at: 0).flatMap { table.column(named: $0) }.map { $0 + offset }
     }
     let names = creation?.references.names ?? []
     let named = table.columns.indices.filter { names.contains(TableName(table.columns[$0].name)) }

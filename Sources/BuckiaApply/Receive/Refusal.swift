@@ -281,8 +281,7 @@ enum FaultDiagnosis {
   /// A table with AUTOINCREMENT that cannot give out another id: SQLite calls that a full disk.
   private static func tableWithoutIDs(on connection: borrowing SQLiteConnection) -> String? {
     do {
-      var schemas: [String] = []
-      try connection.forEachRow(of: "SELECT name FROM pragma_database_list") { schemas.append($0.text(at: 0) ?? "") }
+      let schemas = try connection.rows(of: "SELECT name FROM pragma_database_list") { $0.text(at: 0) ?? "" }
       for schema in schemas.map({ SQLText.identifier($0) }) {
         let hasCounters =
           "SELECT 1 FROM \(schema).sqlite_schema WHERE type = 'table' AND name = 'sqlite_sequence'"
@@ -290,9 +289,8 @@ enum FaultDiagnosis {
         let used = "SELECT name FROM \(schema).sqlite_sequence WHERE CAST(seq AS INTEGER) = \(greatestID)"
         if let table = try connection.text(used) { return table }
         // A row that has the greatest id counts, too, whatever the counter says.
-        var tables: [String] = []
         let counting = "SELECT name FROM \(schema).sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'"
-        try connection.forEachRow(of: counting) { tables.append($0.text(at: 0) ?? "") }
+        let tables = try connection.rows(of: counting) { $0.text(at: 0) ?? "" }
         for table in tables {
           let row = "SELECT 1 FROM \(schema).\(SQLText.identifier(table)) WHERE rowid = \(greatestID)"
           if try connection.integer(row) != nil { return table }

@@ -133,20 +133,18 @@ final class RefusedRows {
   ///   - table: The table, as the diff calls it.
   func parent(of key: [UInt8], in table: String) throws -> Parent? {
     guard let store else { return nil }
-    let query = try store.connection.cached(
-      """
-      SELECT r.parent_tbl, r.parent_key, r.cause FROM referring AS r
-      LEFT JOIN referring AS p ON p.tbl = r.parent_tbl AND p.key = r.parent_key
-      WHERE r.tbl = ?1 AND r.key = ?2 AND NOT r.taken AND (r.cause IS NOT NULL OR NOT ifnull(p.taken, 0))
-      ORDER BY r.cause IS NULL LIMIT 1
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(table, at: 0)
-    try query.statement.bind(key, at: 1)
-    guard try query.statement.step() else { return nil }
-    return Parent(
-      table: TableName(query.statement.text(at: 0) ?? ""), key: query.statement.blob(at: 1),
-      cause: Cause(rawValue: query.statement.integer(at: 2)))
+    return try store.connection.first(
+      ofCached: """
+        SELECT r.parent_tbl, r.parent_key, r.cause FROM referring AS r
+        LEFT JOIN referring AS p ON p.tbl = r.parent_tbl AND p.key = r.parent_key
+        WHERE r.tbl = ?1 AND r.key = ?2 AND NOT r.taken AND (r.cause IS NOT NULL OR NOT ifnull(p.taken, 0))
+        ORDER BY r.cause IS NULL LIMIT 1
+        """, table, key
+    ) { row in
+      Parent(
+        table: TableName(row.text(at: 0) ?? ""), key: row.blob(at: 1),
+        cause: Cause(rawValue: row.integer(at: 2)))
+    }
   }
 
   /// Says that a row is written although it refers to a refused one.

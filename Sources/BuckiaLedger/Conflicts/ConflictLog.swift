@@ -337,13 +337,11 @@ enum ConflictDetails {
     init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
     func add(to record: inout ConflictRecord) throws {
-      let query = try connection.cached("SELECT rule, others FROM main.buckia_conflict_detail WHERE conflict = ?1")
-      try query.statement.bind(record.id, at: 0)
-      if try query.statement.step() {
-        record.rule = query.statement.isNull(at: 0) ? nil : query.statement.integer(at: 0)
-        record.others = try Self.keys(query.statement.blob(at: 1), record.key.map(\.column))
+      let query = "SELECT rule, others FROM main.buckia_conflict_detail WHERE conflict = ?1"
+      try connection.forEachRow(ofCached: query, binding: [record.id]) { row in
+        record.rule = row.isNull(at: 0) ? nil : row.integer(at: 0)
+        record.others = try Self.keys(row.blob(at: 1), record.key.map(\.column))
       }
-      query.statement.reset()
       record.resolution = try ResolutionRecord.last(of: record.id, on: connection)
     }
 

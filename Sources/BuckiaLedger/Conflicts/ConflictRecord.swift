@@ -150,6 +150,18 @@ public enum ConflictOutcome: String, Sendable, Codable {
   var keepsLocalValues: Bool { self != .tookIncoming && self != .resolved }
 }
 
+extension ConflictKind {
+  /// The kind that a column of a row names.
+  init(_ row: borrowing SQLiteStatement, at column: Int) { self = Self(rawValue: row.text(at: column) ?? "") ?? .data }
+}
+
+extension ConflictOutcome {
+  /// The outcome that a column of a row names.
+  init(_ row: borrowing SQLiteStatement, at column: Int) {
+    self = Self(rawValue: row.text(at: column) ?? "") ?? .omitted
+  }
+}
+
 /// Which recorded conflicts are read.
 package struct ConflictSelection {
   /// Those of this table, whatever the case of its name.
@@ -272,7 +284,7 @@ extension ConflictRecord {
     while try query.step() {
       counts.append(
         ConflictCount(
-          table: query.text(at: 0) ?? "", kind: kind(query, at: 1), outcome: outcome(query, at: 2),
+          table: query.text(at: 0) ?? "", kind: ConflictKind(query, at: 1), outcome: ConflictOutcome(query, at: 2),
           count: Int(query.integer(at: 3))))
     }
     return counts
@@ -286,14 +298,6 @@ extension ConflictRecord {
     let query = "SELECT entry, min(conflict), max(conflict) FROM main.buckia_conflict GROUP BY entry"
     try connection.forEachRow(of: query) { bounds[$0.integer(at: 0)] = $0.integer(at: 1)...$0.integer(at: 2) }
     return bounds
-  }
-
-  private static func kind(_ row: borrowing SQLiteStatement, at column: Int) -> ConflictKind {
-    ConflictKind(rawValue: row.text(at: column) ?? "") ?? .data
-  }
-
-  private static func outcome(_ row: borrowing SQLiteStatement, at column: Int) -> ConflictOutcome {
-    ConflictOutcome(rawValue: row.text(at: column) ?? "") ?? .omitted
   }
 
   private static func forEach(
@@ -311,12 +315,10 @@ extension ConflictRecord {
       let layout = row.integer(at: 3)
       let columns = try layouts[layout] ?? Self.columns(of: layout, on: connection)
       layouts[layout] = columns
-      func version(_ index: Int) throws -> [Cell]? {
-        guard !row.isNull(at: index) else { return nil }
-        let values = try reader.values(of: row.blob(at: index))
-        return zip(columns, values).map { ($0.0.name, $0.1) }
-      }
-      let versions = (base: try version(7), local: try version(8), incoming: try version(9))
+      let versions = (
+        base: try reader.cells(row, at: 7, columns), local: try reader.cells(row, at: 8, columns),
+        incoming: try reader.cells(row, at: 9, columns)
+      )
       let whole = versions.local ?? versions.incoming ?? versions.base ?? []
       let known = whole.enumerated().map { index, cell in
         (cell.column, cell.value ?? value(index, of: versions.incoming) ?? value(index, of: versions.base))
@@ -324,9 +326,8 @@ extension ConflictRecord {
       let key = zip(columns, known).filter { $0.0.isKey }.map { $0.1 }
       var record = ConflictRecord(
         id: row.integer(at: 0), entry: row.integer(at: 1), diff: row.text(at: 2) ?? "", table: row.text(at: 4) ?? "",
-        key: key, kind: kind(row, at: 5),
-        outcome: outcome(row, at: 6), base: versions.base, local: versions.local, incoming: versions.incoming,
-        reason: row.text(at: 10))
+        key: key, kind: ConflictKind(row, at: 5), outcome: ConflictOutcome(row, at: 6), base: versions.base,
+        local: versions.local, incoming: versions.incoming, reason: row.text(at: 10))
       record.mergedFile = row.text(at: 12)
       if record.mergedFile == nil {
         record.sender = senders.shown(row.text(at: 11) ?? "")
@@ -341,10 +342,10 @@ extension ConflictRecord {
   static func columns(
     of layout: Int64, on connection: borrowing SQLiteConnection
   ) throws -> [(name: String, isKey: Bool)] {
-    var columns: [(String, Bool)] = []
     let query = "SELECT name, is_key FROM main.buckia_layout_column WHERE layout = \(layout) ORDER BY position"
-    try connection.forEachRow(of: query) { columns.append(($0.text(at: 0) ?? "", $0.integer(at: 1) != 0)) }
-    return columns
+    return try connection.rows(of: query) { row in
+      (row.text(at: 0) ?? "", row.integer(at: 1) != 0)
+    }
   }
 
   /// A value of a row; nil where there is no row, or a damaged record is shorter than its layout.

@@ -107,10 +107,7 @@ package struct OutboxEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func share(of diff: KSUID, on connection: borrowing SQLiteConnection) throws -> Int64? {
-    let query = try connection.cached("SELECT share FROM main.buckia_outbox WHERE diff = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(diff.description, at: 0)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+    try connection.cachedInteger("SELECT share FROM main.buckia_outbox WHERE diff = ?1", diff.description)
   }
 }
 
@@ -227,11 +224,10 @@ package struct OutboxPart: Equatable, Sendable {
   /// - Throws: `SQLiteError`; `ByteStreamError` when there is no room for it.
   package func contents(on connection: borrowing SQLiteConnection) throws -> TemporaryBuffer {
     let buffer = TemporaryBuffer()
-    let query = try connection.prepare(
-      "SELECT bytes FROM main.buckia_outbox_piece WHERE diff = ?1 AND part = ?2 ORDER BY piece")
-    try query.bind(id.description, at: 0)
-    try query.bind(Int64(number), at: 1)
-    while try query.step() { try buffer.write(query.blobBytes(at: 0)) }
+    try connection.forEachRow(
+      of: "SELECT bytes FROM main.buckia_outbox_piece WHERE diff = ?1 AND part = ?2 ORDER BY piece",
+      binding: [id.description, Int64(number)]
+    ) { try buffer.write($0.blobBytes(at: 0)) }
     return buffer
   }
 }

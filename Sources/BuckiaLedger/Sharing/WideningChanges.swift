@@ -43,14 +43,12 @@ package enum WideningChanges {
   package static func senders(
     _ kind: Kind, of table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> [[UInt8]: Set<String>] {
-    let query = try connection.cached(
-      "SELECT key, sender FROM main.buckia_widening WHERE table_name = ?1 AND kind = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    try query.statement.bind(kind.rawValue, at: 1)
     var found: [[UInt8]: Set<String>] = [:]
-    while try query.statement.step() {
-      found[query.statement.blob(at: 0), default: []].insert(query.statement.text(at: 1) ?? "")
+    try connection.forEachRow(
+      ofCached: "SELECT key, sender FROM main.buckia_widening WHERE table_name = ?1 AND kind = ?2",
+      binding: [table.text, kind.rawValue]
+    ) { row in
+      found[row.blob(at: 0), default: []].insert(row.text(at: 1) ?? "")
     }
     return found
   }
