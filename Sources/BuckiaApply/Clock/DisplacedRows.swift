@@ -275,8 +275,7 @@ extension Receiver {
     let schema = try SchemaReader(session.connection)
     var remarks: [Remark] = []
     for name in try RowClocks.tables(on: session.connection) where settings.policies.usesLatest(for: name) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let local = try schema.definition(of: entry)
+      guard let local = try schema.table(named: name) else { continue }
       guard let number = try RowClocks.number(of: local, on: session.connection),
         try session.connection.cachedInteger(
           "SELECT 1 FROM main.buckia_clock_\(number)_pending WHERE is_insert LIMIT 1") != nil
@@ -302,7 +301,7 @@ extension Receiver {
       searching: ContentSearches(session.contentPolicy, storesUTF16: session.storesUTF16, progress: { _ in }),
       reportingTo: settings.observer)
     let exposed = settings.unsent?.rows(of: name).map {
-      ExposedRows($0, keeping: indexes, on: session.connection)
+      ExposedRows(of: local, unsent: $0, keeping: indexes, on: session.connection)
     }
     if let displaced = try DisplacedRows(writer, clock, BlockingRows(statements), exposing: exposed) {
       try exposed?.exposeAll(touching: displaced.places)

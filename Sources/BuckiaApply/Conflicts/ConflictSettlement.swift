@@ -207,7 +207,7 @@ package struct ConflictSettlement {
     }
     if !request.isForced, record.kind == .conflict, request.answer == .incoming, let current,
       !versions.isLike(current, wanted),
-      let referring = try RowsReferring.words(to: current, of: rows.table, in: session)
+      let referring = try rowsReferring(to: current, of: rows.table)
     {
       throw ReplicationError(
         .repointsRows,
@@ -381,12 +381,12 @@ extension ResolvedConflict.Refusal {
 }
 
 /// The rows that refer to another one.
-enum RowsReferring {
+extension ConflictSettlement {
   /// How many rows of which tables refer to a row, for people; nil where none does.
   ///
   /// - Throws: `SQLiteError`.
-  static func words(
-    to row: RowVersions.Row, of table: TableDefinition, in session: ApplySession
+  private func rowsReferring(
+    to row: RowVersions.Row, of table: TableDefinition
   ) throws -> String? {
     let schema = try session.schema()
     let offset = table.isKeyedByRowID ? 1 : 0

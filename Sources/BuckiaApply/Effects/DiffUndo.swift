@@ -109,11 +109,10 @@ extension AppliedEffects.Table {
   /// - Parameter diff: The name of the diff that has made them, for messages.
   /// - Throws: `ReplicationError` when the table has other columns now, or another key; `SQLiteError`.
   package func definition(in schema: SchemaReader, for diff: String) throws -> TableDefinition {
-    guard let entry = schema.entry(named: TableName(name)), entry.kind == .table else {
+    guard let local = try schema.table(named: TableName(name)) else {
       throw ReplicationError(
         .missingTable, "\(diff) changed table \"\(name)\", which is not here any more", table: name)
     }
-    let local = try schema.definition(of: entry)
     let names = local.isKeyedByRowID ? Array(columns.dropFirst()) : columns
     let places = try names.map { column in
       guard let place = local.column(named: column) else {

@@ -71,7 +71,7 @@ final class IndexMaintenance {
   // MARK: Copying
 
   private func copyTriggers(of tables: Set<TableName>) throws {
-    var finder = IndexTriggerFinder(schema, in: session)
+    var finder = IndexTriggerFinder(schema: schema, session: session)
     // The TEMP triggers of the application may write to any table.
     let candidates =
       schema.temporaryTriggers.isEmpty
@@ -320,8 +320,7 @@ extension IndexMaintenance {
   /// The names by which a row of a table can be looked up: for each key, for each of its columns.
   private func keys(of table: TableName) throws -> [[Set<String>]] {
     let local = try session.schema()
-    guard let entry = local.entry(named: table), entry.kind == .table else { return [] }
-    let definition = try local.definition(of: entry)
+    guard let definition = try local.table(named: table) else { return [] }
     let key = definition.primaryKey.map { definition.columns[$0].name }
     guard !definition.isWithoutRowID else { return [key.map { [$0] }] }
     let rowID: Set<String> = ["rowid", "oid", "_rowid_"]

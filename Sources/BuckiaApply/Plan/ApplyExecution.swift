@@ -145,7 +145,7 @@ struct ApplyExecution {
       try session.hasClocks()
     else { return nil }
     return try DiffClocks(
-      diff, session, unsent: settings.unsent, sharing: incoming.place == nil ? nil : settings.sharing,
+      diff: diff, session: session, unsent: settings.unsent, sharing: incoming.place == nil ? nil : settings.sharing,
       isAlone: !seesTriggers, origins: incoming.rowOrigins(), isFromReturning: incoming.isFromReturning)
   }
 

@@ -39,6 +39,10 @@ package final class ApplySession {
   /// The page cache in KiB: as the application has it, and as it is now.
   private var cacheKibibytes: (own: Int64, now: Int64) = (0, 0)
 
+  /// The SQL function `buckia_applying()`, by which triggers of the application tell changes that Buckia writes from its own. It goes on
+  /// while a session has a connection ready: changes are applied, conflicts resolved, diffs taken back, databases merged.
+  package static let applyingFunction = SQLiteStateFunction(named: "buckia_applying")
+
   /// The memory limit where nothing else is said: 256 MiB.
   package static let defaultMemoryLimit = 256 << 20
   /// The page cache where rows are written one next to the other. SQLite's own default keeps 2 MB, and every page that does not
@@ -138,8 +142,8 @@ package final class ApplySession {
   package func begin() throws {
     let enforced = try connection.foreignKeysEnforced
     guard !enforced || !connection.hasDeferredForeignKeyViolations else { throw ReplicationError.deferredViolations }
-    removesFunction = try ApplyingFunction.state.add(to: connection)
-    ApplyingFunction.state.begin(on: connection)
+    removesFunction = try Self.applyingFunction.add(to: connection)
+    Self.applyingFunction.begin(on: connection)
     isApplying = true
     let fired = try connection.triggersEnabled
     let cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
@@ -173,8 +177,8 @@ package final class ApplySession {
   /// - Throws: `SQLiteError`; what could be put back has been.
   package func end() throws {
     forget()
-    if isApplying { ApplyingFunction.state.end(on: connection) }
-    if removesFunction { ApplyingFunction.state.remove(from: connection) }
+    if isApplying { Self.applyingFunction.end(on: connection) }
+    if removesFunction { Self.applyingFunction.remove(from: connection) }
     (isApplying, removesFunction) = (false, false)
     guard let (fired, enforced, cacheSize) = previous else { return }
     previous = nil
@@ -386,8 +390,8 @@ package final class ApplySession {
     // The names that the columns of each table have here, had or got.
     var names: [TableName: Set<[UInt8]>] = [:]
     let known = try changes.renames.filter { rename in
-      if names[rename.table] == nil, let entry = local.entry(named: rename.table), entry.kind == .table {
-        let columns = try local.definition(of: entry).columns.map(\.name)
+      if names[rename.table] == nil, let table = try local.table(named: rename.table) {
+        let columns = table.columns.map(\.name)
         let others = columns.flatMap { all.otherNames(of: $0, in: rename.table) }
         names[rename.table] = Set((columns + others).map { Array(ASCIIName.folded($0).utf8) })
       }
@@ -413,19 +417,5 @@ package final class ApplySession {
     let made = try TableStatements(match, header: header, createdBy: sql, storesUTF16: storesUTF16, on: connection)
     cache.statements[key] = made
     return made
-  }
-}
-
-/// The SQL function `buckia_applying()`, by which triggers of the application tell changes that Buckia writes from its own.
-package enum ApplyingFunction {
-  /// It goes on while an ``ApplySession`` has a connection ready: changes are applied, conflicts resolved, diffs taken back, databases
-  /// merged.
-  static let state = SQLiteStateFunction(named: "buckia_applying")
-
-  /// Adds the function to a connection, where it stays until that is closed.
-  ///
-  /// - Throws: `SQLiteError` when there is no memory for it.
-  package static func add(to connection: borrowing SQLiteConnection) throws(SQLiteError) {
-    try state.add(to: connection)
   }
 }

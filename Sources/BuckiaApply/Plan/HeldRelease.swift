@@ -131,8 +131,9 @@ struct HeldRelease {
     case .refused(let refusal): throw Unwelcome(refusal: refusal)
     case .alreadyRecorded, .contained: return (nil, plan.held[name])
     }
-    let checked = try ValueCompatibilityCheck(plan, .hold, renames, session, withholding: [name: withheld])
-      .run(admitted.changes, admitted.changes.feed.summary())
+    let check = ValueCompatibilityCheck(
+      schema: plan, mode: .hold, renames: renames, session: session, withheld: [name: withheld])
+    let checked = try check.run(admitted.changes, admitted.changes.feed.summary())
     let rest = checked.held[name]
     guard part.isAnyNew(beside: rest) else { return (nil, rest) }
     return (try apply(part, admitted, checked), rest)

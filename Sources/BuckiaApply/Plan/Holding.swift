@@ -237,7 +237,7 @@ struct HoldingSplit {
           }
           let isIndirect = place.isIndirect(in: bytes)
           let pieces = ChangePieces(
-            change, of: table, isIndirect: defaults == nil && isIndirect,
+            change: change, table: table, isIndirect: defaults == nil && isIndirect,
             comesOfInsert: defaults != nil && isIndirect)
           pieces.writeKnown(where: isKnown, defaults: defaults ?? [:], bytes, to: &writer)
           if let rest = pieces.held(where: isHeld, bytes) {
@@ -258,20 +258,13 @@ struct HoldingSplit {
 
 /// One change, to be cut in two.
 private struct ChangePieces {
-  private let change: DecodedChange
-  private let table: ChangesetTable
-  private let isIndirect: Bool
+  let change: DecodedChange
+  let table: ChangesetTable
+  let isIndirect: Bool
   /// Whether it is what was kept of an INSERT.
-  private let comesOfInsert: Bool
+  let comesOfInsert: Bool
 
-  init(_ change: DecodedChange, of table: ChangesetTable, isIndirect: Bool, comesOfInsert: Bool) {
-    self.change = change
-    self.table = table
-    self.isIndirect = isIndirect
-    self.comesOfInsert = comesOfInsert
-  }
-
-  private var isPatchset: Bool { table.format == .patchset }
+  var isPatchset: Bool { table.format == .patchset }
 
   /// Writes what the change does to known columns, if anything.
   func writeKnown(where isKnown: [Bool], defaults: [Int: [UInt8]], _ bytes: RawSpan, to writer: inout ChangesetWriter) {

@@ -182,7 +182,7 @@ struct InboundFileProcessor {
       return .done(done)
     } catch {
       settings.observer?.rewind(to: effects)
-      if (error as? ReplicationError)?.code == .conflict { try CollisionScan(changes, session).run() }
+      if (error as? ReplicationError)?.code == .conflict { try session.noteCollisions(of: changes) }
       throw error
     }
   }

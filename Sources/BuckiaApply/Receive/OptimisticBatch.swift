@@ -151,7 +151,8 @@ struct OptimisticBatch {
     let policies = plan.settings.policies
     guard try session.keepsLedger && session.hasClocks() else { return policies.usesLatest ? nil : [:] }
     guard let diff = plan.incoming.key.id else { return nil }
-    let finder = try DiffClocks(diff, session, unsent: nil, isAlone: false, origins: plan.incoming.rowOrigins())
+    let finder = try DiffClocks(
+      diff: diff, session: session, unsent: nil, isAlone: false, origins: plan.incoming.rowOrigins())
     var clocks: [TableName: TableClock] = [:]
     for table in added.tables {
       let name = TableName(table.table.name)

@@ -228,7 +228,7 @@ package struct Receiver {
       settings.observer?.rewind(to: effects)
     }
     let rehearsal = try SQLiteTransaction(on: session.connection)
-    try StatementRollback.require(in: session)
+    try session.requireStatementRollback()
     let result = try body(rehearsal)
     rehearsal.rollback()
     return result

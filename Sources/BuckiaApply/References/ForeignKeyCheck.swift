@@ -20,8 +20,7 @@ struct ForeignKeyCheck {
   let session: ApplySession
 
   init?(_ key: ForeignKey, of child: TableDefinition, in schema: SchemaReader, _ session: ApplySession) throws {
-    guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
-    let parent = try schema.definition(of: entry)
+    guard let parent = try schema.table(named: TableName(key.parent)) else { return nil }
     let columns = parent.columns(referredToBy: key)
     let isUnique = ([parent.primaryKey] + parent.unique).contains { Set($0) == Set(columns) }
     guard columns.count == key.columns.count, !columns.isEmpty, isUnique else { return nil }
@@ -302,7 +301,7 @@ struct BrokenRows {
   mutating func add(_ prepared: PreparedStatement) {
     let keys = check.child.keyIndexes.count
     let references = check.childColumns.count
-    let number = RowNumber.read(prepared.statement, from: keys + references)
+    let number = prepared.statement.rowNumber(from: keys + references)
     guard areReplaced ? replacedNumbers.insert(number).inserted : numbers.insert(number).inserted else { return }
     func record(_ columns: Range<Int>) -> [UInt8] {
       var writer = ChangesetWriter()

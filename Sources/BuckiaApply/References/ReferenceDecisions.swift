@@ -198,8 +198,7 @@ final class ReferenceDecisions {
     let references = try session.references()
     let schema = try session.schema()
     for name in matches.keys where references.isParent(name) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let parent = try schema.definition(of: entry)
+      guard let parent = try schema.table(named: name) else { continue }
       let offset = parent.isKeyedByRowID ? 1 : 0
       var places: Set<Int> = []
       for child in schema.entries(named: references.children(of: name)) where child.kind == .table {

@@ -22,24 +22,9 @@ struct ReferenceRepair {
   let observer: (any RowEffectObserver)?
   let effects: EffectLog?
   private(set) var counts = ApplyCounts()
-  private var recorded: [TableName: Int] = [:]
+  var recorded: [TableName: Int] = [:]
   /// How many rows refer to nothing, or did before they were mended in this run.
-  private var violations = 0
-
-  init(
-    _ audit: ForeignKeyAudit, _ decisions: ReferenceDecisions, _ parked: ParkedChildren, _ decider: ConflictDecider,
-    keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
-    gatheringInto effects: EffectLog?, in session: ApplySession
-  ) {
-    self.session = session
-    self.audit = audit
-    self.decisions = decisions
-    self.parked = parked
-    self.decider = decider
-    self.indexes = indexes
-    self.observer = observer
-    self.effects = effects
-  }
+  var violations = 0
 
   /// Mends the references that the changes have broken.
   ///

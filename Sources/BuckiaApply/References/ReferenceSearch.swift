@@ -4,23 +4,12 @@ import SQLiteSchemas
 /// Finds the rows of a diff that refer to rows of it which were left out, directly or through others: by the declared foreign keys
 /// of the local schema, in one pass over the tables that can have any.
 struct ReferenceSearch {
-  private let session: ApplySession
-  private let store: ReferenceStore
-  private let changes: IncomingChanges
-  private let matches: [TableName: TableMatch]
-  private let staysOut: (TableName) -> Bool
-
-  /// - Parameter staysOut: Whether a row of a table is left out when it refers to one that is.
-  init(
-    _ session: ApplySession, _ store: ReferenceStore, _ changes: IncomingChanges, _ matches: [TableName: TableMatch],
-    staysOut: @escaping (TableName) -> Bool
-  ) {
-    self.session = session
-    self.store = store
-    self.changes = changes
-    self.matches = matches
-    self.staysOut = staysOut
-  }
+  let session: ApplySession
+  let store: ReferenceStore
+  let changes: IncomingChanges
+  let matches: [TableName: TableMatch]
+  /// Whether a row of a table is left out when it refers to one that is.
+  let staysOut: (TableName) -> Bool
 
   /// Searches, and puts what it finds into the store.
   ///
@@ -126,8 +115,7 @@ struct ReferenceLink {
     let child = match.local
     let offset = child.isKeyedByRowID ? 1 : 0
     return try child.foreignKeys.compactMap { key in
-      guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
-      let parent = try schema.definition(of: entry)
+      guard let parent = try schema.table(named: TableName(key.parent)) else { return nil }
       let parentColumns = parent.columns(referredToBy: key)
       let childColumns = key.columns.compactMap { name in
         child.column(named: name).flatMap { match.columns.firstIndex(of: $0 + offset) }

@@ -99,9 +99,9 @@ final class RefusedRows {
     guard hasNews, let store else { return false }
     hasNews = false
     let tables = try self.tables(of: "refused", in: store)
-    guard try ReferenceSearch(session, store, changes, matches, staysOut: staysOut).run(from: tables) else {
-      return false
-    }
+    let search = ReferenceSearch(
+      session: session, store: store, changes: changes, matches: matches, staysOut: staysOut)
+    guard try search.run(from: tables) else { return false }
     referringTables = try self.tables(of: "referring", in: store)
     runs += 1
     guard runs < Self.runLimit else {

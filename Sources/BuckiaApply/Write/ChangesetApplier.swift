@@ -171,8 +171,9 @@ struct ChangesetApplier {
   ) throws -> Set<RowIdentity> {
     if let known = waitingInserts[table] { return known }
     let match = try match(of: summary.tables[table].table)
-    guard CollidingInserts.arePossible(among: summary.tables[table], in: match) else { return [] }
-    let found = try CollidingInserts.find(of: table, match, summary, in: incoming.changeset, on: session.connection)
+    guard ApplyOrder.mayCollide(summary.tables[table], in: match) else { return [] }
+    let found = try ApplyOrder.collidingInserts(
+      into: table, match, summary, in: incoming.changeset, on: session.connection)
     waitingInserts[table] = found
     return found
   }
@@ -184,7 +185,7 @@ struct ChangesetApplier {
     let arrival = try incoming.feed.arrival(beyond: position)
     for table in arrival.summary.tables where table.hasDeleteBehindInsert {
       guard let match = schema.matches[TableName(table.table.name)] else { continue }
-      if CollidingInserts.arePossible(among: table, in: match) { throw ChangesetFeed.Incomplete() }
+      if ApplyOrder.mayCollide(table, in: match) { throw ChangesetFeed.Incomplete() }
     }
     return arrival
   }
@@ -275,7 +276,7 @@ struct ChangesetApplier {
   private mutating func finish(_ applier: TableApplier) throws {
     if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refused() }
     let done = done
-    try ConstraintRetry(applier).run() { [progress] in try progress(done) }
+    try applier.retryDeferred { [progress] in try progress(done) }
     if !applier.alteredText.isEmpty {
       // What is to be told of one file must not be lost among many.
       if rules.endsAtRefusals { throw Refused() }
@@ -309,7 +310,8 @@ struct ChangesetApplier {
     guard !changed.isEmpty || decisions.count > 0 || !parked.written.isEmpty else { return true }
     let audit = ForeignKeyAudit(session: session, changed: changed, watch: watch, collisions: collisions)
     var repair = ReferenceRepair(
-      audit, decisions, parked, decider, keeping: indexes, reportingTo: observer, gatheringInto: effects, in: session)
+      session: session, audit: audit, decisions: decisions, parked: parked, decider: decider, indexes: indexes,
+      observer: observer, effects: effects)
     guard try repair.run(TableSections(incoming.feed.summary(), of: incoming.changeset)) else { return false }
     counts += repair.counts
     return true

@@ -175,7 +175,7 @@ struct RowCopy {
       }
       try prepared.statement.bind(values, in: bytes)
       do throws(SQLiteError) {
-        return try prepared.statement.step() ? RowNumber.read(prepared.statement, from: 0) : nil
+        return try prepared.statement.step() ? prepared.statement.rowNumber() : nil
       } catch {
         guard error.isConstraint else { throw error }
         return nil

@@ -5,25 +5,11 @@ import SQLiteSchemas
 
 /// Looks for incoming values that the local columns would convert to other values, before anything is written.
 struct ValueCompatibilityCheck {
-  private let schema: SchemaPlan
-  private let mode: SchemaMode
-  private let renames: ColumnRenames
-  private let session: ApplySession
-  private let withheld: SchemaPlan.Withheld
-
-  /// - Parameters:
-  ///   - schema: The plan so far.
-  ///   - mode: The mode, the renames and what was withheld when it was made.
-  init(
-    _ schema: SchemaPlan, _ mode: SchemaMode, _ renames: ColumnRenames, _ session: ApplySession,
-    withholding withheld: SchemaPlan.Withheld = [:]
-  ) {
-    self.schema = schema
-    self.mode = mode
-    self.renames = renames
-    self.session = session
-    self.withheld = withheld
-  }
+  let schema: SchemaPlan
+  let mode: SchemaMode
+  let renames: ColumnRenames
+  let session: ApplySession
+  var withheld: SchemaPlan.Withheld = [:]
 
   /// The plan, once all values have been looked at.
   ///
