@@ -62,12 +62,7 @@ package enum AppliedEffects {
   }
 
   /// What one part of a diff did.
-  package struct Part: Sendable {
-    /// The tables.
-    package let tables: [Table]
-    /// The changes, as a changeset.
-    package let changes: [UInt8]
-  }
+  package typealias Part = (tables: [Table], changes: [UInt8])
 
   // MARK: Keeping
 
@@ -295,7 +290,7 @@ package struct EffectReader {
     let isKept = try forEachPiece(of: entry, on: connection) { piece in
       changes += piece.changes
       guard let tables = piece.tables else { return }
-      parts.append(AppliedEffects.Part(tables: tables, changes: changes))
+      parts.append((tables: tables, changes: changes))
       changes = []
     }
     return isKept ? parts : []

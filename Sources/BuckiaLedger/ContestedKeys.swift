@@ -25,12 +25,7 @@ package final class ContestedKeys {
   /// A row of the table: a key of one integer, or several that follow each other.
   private struct Run {
     let keys: ClosedRange<Int64>
-    let origin: Origin
-  }
-
-  /// What put a key there last.
-  private struct Origin: Equatable {
-    /// The number of the diff in the ledger.
+    /// The number of the diff in the ledger that put the keys there last.
     let entry: Int64
     /// Whether its row has the key here.
     let isTaken: Bool
@@ -125,13 +120,13 @@ package final class ContestedKeys {
     return !origin.isTaken && (purpose == .change || isResumed)
   }
 
-  private func origin(of key: [UInt8], in table: TableName) throws -> Origin? {
-    if let integer = Self.integer(key) { return try run(around: integer, in: table)?.origin }
+  private func origin(of key: [UInt8], in table: TableName) throws -> (entry: Int64, isTaken: Bool)? {
+    if let integer = Self.integer(key) { return try run(around: integer, in: table).map { ($0.entry, $0.isTaken) } }
     return try connection.first(
       ofCached:
         "SELECT entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3",
       sender, table.text, key
-    ) { Origin(entry: $0.integer(at: 0), isTaken: $0.integer(at: 1) != 0) }
+    ) { ($0.integer(at: 0), $0.integer(at: 1) != 0) }
   }
 
   /// The row of the table with a key of one integer.
@@ -151,8 +146,7 @@ package final class ContestedKeys {
     ) { row in
       let first = row.integer(at: 0)
       return Run(
-        keys: first...max(first, row.integer(at: 1)),
-        origin: Origin(entry: row.integer(at: 2), isTaken: row.integer(at: 3) != 0))
+        keys: first...max(first, row.integer(at: 1)), entry: row.integer(at: 2), isTaken: row.integer(at: 3) != 0)
     }
   }
 
@@ -227,7 +221,7 @@ package final class ContestedKeys {
     for end in integers.indices where end + 1 == integers.count || integers[end + 1] > integers[end] &+ 1 {
       let keys = integers[start]...integers[end]
       try cut(keys, of: table)
-      try write(Run(keys: keys, origin: Origin(entry: entry, isTaken: areTaken)), of: table)
+      try write(Run(keys: keys, entry: entry, isTaken: areTaken), of: table)
       start = end + 1
     }
   }
@@ -235,7 +229,7 @@ package final class ContestedKeys {
   private func write(_ run: Run, of table: TableName) throws {
     try connection.run(
       cached: "INSERT INTO main.buckia_contested_key VALUES (?1, ?2, ?3, ?4, ?5, ?6)", sender, table.text,
-      run.keys.lowerBound, run.keys.upperBound, run.origin.entry, Int64(run.origin.isTaken ? 1 : 0))
+      run.keys.lowerBound, run.keys.upperBound, run.entry, Int64(run.isTaken ? 1 : 0))
   }
 
   // MARK: Removing
@@ -254,10 +248,12 @@ package final class ContestedKeys {
     while let run = try lastRun(upTo: keys.upperBound, in: table), run.keys.overlaps(keys) {
       try connection.run(cached: Self.deletion, sender, table.text, run.keys.lowerBound)
       if run.keys.lowerBound < keys.lowerBound {
-        try write(Run(keys: run.keys.lowerBound...(keys.lowerBound - 1), origin: run.origin), of: table)
+        try write(
+          Run(keys: run.keys.lowerBound...(keys.lowerBound - 1), entry: run.entry, isTaken: run.isTaken), of: table)
       }
       if run.keys.upperBound > keys.upperBound {
-        try write(Run(keys: (keys.upperBound + 1)...run.keys.upperBound, origin: run.origin), of: table)
+        try write(
+          Run(keys: (keys.upperBound + 1)...run.keys.upperBound, entry: run.entry, isTaken: run.isTaken), of: table)
       }
     }
   }

@@ -38,11 +38,7 @@ package enum StreamEntries {
   }
 
   /// A diff of a stream that has been applied, or is held.
-  private struct Applied {
-    let id: KSUID
-    let sequence: Int64
-    let digest: [UInt8]
-  }
+  private typealias Applied = (id: KSUID, sequence: Int64, digest: [UInt8])
 
   private static let columns = """
     SELECT l.diff, s.sequence, l.digest FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
@@ -182,7 +178,7 @@ package enum StreamEntries {
     try query.statement.bind(stream, at: 1)
     if let sequence { try query.statement.bind(sequence, at: 2) }
     guard try query.statement.step(), let id = query.statement.text(at: 0).flatMap({ KSUID($0) }) else { return nil }
-    return Applied(id: id, sequence: query.statement.integer(at: 1), digest: query.statement.blob(at: 2))
+    return (id: id, sequence: query.statement.integer(at: 1), digest: query.statement.blob(at: 2))
   }
 
   // MARK: Recording

@@ -97,7 +97,7 @@ final class ExposedRows {
     var targets: [Target] = []
     for edit in edits where !keys.contains(edit.key.bytes) {
       let own = try rows.row(edit.key)
-      targets.append(Target(key: edit.key, row: try edit.shared?.filled(from: own)))
+      targets.append((key: edit.key, row: try edit.shared?.filled(from: own)))
       keys.insert(edit.key.bytes)
       exposed.append(Row(key: edit.key, edit: edit, own: own, shared: nil))
     }
@@ -120,10 +120,7 @@ final class ExposedRows {
   // MARK: Writing several rows
 
   /// What a row is to be; no row where there is none.
-  private struct Target {
-    let key: ClockKeyRecord
-    let row: [UInt8]?
-  }
+  private typealias Target = (key: ClockKeyRecord, row: [UInt8]?)
 
   /// Makes rows what they are to be, in an order in which UNIQUE lets them, also where they swap values.
   ///
@@ -168,12 +165,12 @@ final class ExposedRows {
     for (row, shared) in zip(exposed, found) {
       switch row.edit.operation {
       case .void: break
-      case .delete: if shared != nil { targets.append(Target(key: row.key, row: nil)) }
+      case .delete: if shared != nil { targets.append((row.key, nil)) }
       // A DELETE beats every edit.
       case .update where shared == nil: break
       case .insert, .update:
         let own = try row.own.map { try masked($0, by: columns(of: row.edit)) }
-        targets.append(Target(key: row.key, row: try own?.filled(from: shared)))
+        targets.append((key: row.key, row: try own?.filled(from: shared)))
       }
     }
     let all = exposed

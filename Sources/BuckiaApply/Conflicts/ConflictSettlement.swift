@@ -112,18 +112,13 @@ package struct ConflictSettlement {
 
   /// The tables that the conflicts are about, of those that are there.
   private func tables(of conflicts: [Int64]) throws -> Set<TableName> {
-    var tables: Set<TableName> = []
-    let query = try session.connection.prepare(
-      """
-      SELECT table_name FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout) WHERE conflict = ?1
-      """)
-    for conflict in conflicts {
-      try query.bind(conflict, at: 0)
-      if try query.step(), let name = query.text(at: 0) { tables.insert(TableName(name)) }
-      query.reset()
+    let query =
+      "SELECT table_name FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout) WHERE conflict = ?1"
+    let tables = try conflicts.compactMap { conflict in
+      try session.connection.first(ofCached: query, conflict) { TableName($0.text(at: 0) ?? "") }
     }
     let schema = try session.schema()
-    return tables.filter { schema.entry(named: $0) != nil }
+    return Set(tables).filter { schema.entry(named: $0) != nil }
   }
 
   private mutating func resolveAll(_ conflicts: [Int64], of tables: Set<TableName>) throws -> Result {
@@ -214,7 +209,7 @@ package struct ConflictSettlement {
         "\(referring) to the row that is here, and would refer to the incoming one; keep both, or force it",
         table: record.table)
     }
-    if case .refused(let message) = try rows.write(versions.key, from: current, to: wanted) {
+    if let message = try rows.write(versions.key, from: current, to: wanted) {
       let words = message.isEmpty ? "a constraint refuses the row" : message
       throw ReplicationError(.rowRefused, words, table: record.table)
     }
@@ -254,7 +249,7 @@ package struct ConflictSettlement {
     }
     let key = StoredValue(.integer(try newRowID(in: table)))
     added[place] = key
-    if case .refused(let message) = try rows.write([place: key], from: nil, to: added) {
+    if let message = try rows.write([place: key], from: nil, to: added) {
       throw ReplicationError(
         .rowRefused, message.isEmpty ? "a constraint refuses the row" : message, table: record.table)
     }

@@ -5,14 +5,6 @@ import SQLiteSchemas
 
 /// Reads and writes single rows of one table by their keys, through the writer that applies changes.
 final class LocalRows {
-  /// What came of writing a row.
-  enum Result {
-    /// It is as wanted.
-    case written
-    /// A constraint, or a trigger, refuses it; the row is as before.
-    case refused(String)
-  }
-
   let table: TableDefinition
   private let header: ChangesetTable
   private let writer: RowWriter
@@ -58,27 +50,27 @@ final class LocalRows {
   /// - Throws: `SQLiteError` for anything but a refusal of the row.
   func write(
     _ key: [Int: StoredValue], from current: RowVersions.Row?, to wanted: RowVersions.Row?
-  ) throws -> Result {
+  ) throws -> String? {
     guard let wanted else {
-      guard let current else { return .written }
-      return try withChange(.delete, current, key) { try Self.result(writer.delete($0, guardedBy: .none), writer) }
+      guard let current else { return nil }
+      return try withChange(.delete, current, key) { try refusal(writer.delete($0, guardedBy: .none)) }
     }
     guard let current else {
       return try withChange(.insert, wanted, key) { bytes in
-        try writer.insert([:], bytes) == nil ? .written : .refused(String(decoding: writer.lastMessage, as: UTF8.self))
+        try writer.insert([:], bytes) == nil ? nil : String(decoding: writer.lastMessage, as: UTF8.self)
       }
     }
     var changed = wanted
     for place in wanted.indices where key[place] != nil || wanted[place] == current[place] { changed[place] = nil }
-    guard changed.contains(where: { $0 != nil }) else { return .written }
-    return try withChange(.update, changed, key) { try Self.result(writer.update($0, guardedBy: .none), writer) }
+    guard changed.contains(where: { $0 != nil }) else { return nil }
+    return try withChange(.update, changed, key) { try refusal(writer.update($0, guardedBy: .none)) }
   }
 
-  private static func result(_ result: RowWriter.Result, _ writer: RowWriter) -> Result {
+  private func refusal(_ result: RowWriter.Result) -> String? {
     switch result {
-    case .written: .written
-    case .noRow: .refused("a trigger keeps the row as it is")
-    case .refused: .refused(String(decoding: writer.lastMessage, as: UTF8.self))
+    case .written: nil
+    case .noRow: "a trigger keeps the row as it is"
+    case .refused: String(decoding: writer.lastMessage, as: UTF8.self)
     }
   }
 

@@ -69,14 +69,7 @@ package final class ApplySession {
   var openConflicts: OpenConflicts?
 
   /// The held parts that cannot be applied, although there is a place for them, by their number. A rollback does not change that.
-  private(set) var heldFailures: [Int64: HeldFailure] = [:]
-
-  /// Why a held part cannot be applied.
-  struct HeldFailure {
-    let refusal: Refusal
-    /// Whether the report says so already.
-    var isToldOf = false
-  }
+  private(set) var heldFailures: [Int64: (refusal: Refusal, isToldOf: Bool)] = [:]
 
   fileprivate struct SessionCache {
     var hasLedger = false
@@ -84,7 +77,11 @@ package final class ApplySession {
     var hasTriedParked = false
     var heldTables: Set<TableName>?
     var renames: [String: ColumnRenames] = [:]
-    var latestPlan: LatestPlan?
+    var latestPlan:
+      (
+        definitions: [TableDefinition], mode: SchemaMode, renames: ColumnRenames, replaced: Set<TableName>,
+        plan: SchemaPlan
+      )?
     var statements: [StatementKey: TableStatements] = [:]
   }
 
@@ -93,14 +90,6 @@ package final class ApplySession {
     fileprivate let schemaVersion: Int64?
     fileprivate let cache: SessionCache
     fileprivate let effects: EffectQueue
-  }
-
-  fileprivate struct LatestPlan {
-    let definitions: [TableDefinition]
-    let mode: SchemaMode
-    let renames: ColumnRenames
-    let replaced: Set<TableName>
-    let plan: SchemaPlan
   }
 
   /// The most tables whose statements are kept, and the most senders whose renames are.
@@ -340,7 +329,7 @@ package final class ApplySession {
 
   /// Remembers why a held part cannot be applied. It is not tried again in this session.
   func noteFailure(of part: Int64, _ refusal: Refusal) {
-    if heldFailures[part] == nil { heldFailures[part] = HeldFailure(refusal: refusal) }
+    if heldFailures[part] == nil { heldFailures[part] = (refusal, isToldOf: false) }
   }
 
   /// Remembers that the report says which held parts have failed so far.
@@ -360,8 +349,7 @@ package final class ApplySession {
     }
     let plan = try SchemaPlan(
       definitions: definitions, mode: mode, renames: renames, replaced: replaced, local: local)
-    cache.latestPlan = LatestPlan(
-      definitions: definitions, mode: mode, renames: renames, replaced: replaced, plan: plan)
+    cache.latestPlan = (definitions, mode, renames, replaced, plan)
     return plan
   }
 

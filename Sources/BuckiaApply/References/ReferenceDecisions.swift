@@ -18,11 +18,7 @@ final class ReferenceDecisions {
   }
 
   /// What a foreign key declares for the case that the values go which it refers to.
-  struct Declared {
-    /// The key of the row that had them.
-    let parent: [UInt8]
-    let action: ForeignKey.Action
-  }
+  typealias Declared = (parent: [UInt8], action: ForeignKey.Action)
 
   /// After how many runs rows that others may refer to are all kept.
   private static let runLimit = 6
@@ -177,7 +173,7 @@ final class ReferenceDecisions {
         let isDeleted = try deletions(from: name, &gone, sections, matches, in: session).contains(parent)
         let action = isDeleted ? check.key.onDelete : check.key.onUpdate
         if action == .setNull || action == .setDefault || action == .cascade && !isDeleted {
-          declared[question] = Declared(parent: parent, action: action)
+          declared[question] = (parent, action)
           return
         }
       }

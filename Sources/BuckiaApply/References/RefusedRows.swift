@@ -19,13 +19,8 @@ final class RefusedRows {
   }
 
   /// A row that another one refers to, and that is not here.
-  struct Parent {
-    let table: TableName
-    /// What tells it apart in its diff.
-    let key: [UInt8]
-    /// Nil where it is left out because it refers to another such row itself.
-    let cause: Cause?
-  }
+  /// A table, what tells the row apart in its diff, and why it is left out: nil where it refers to another such row itself.
+  typealias Parent = (table: TableName, key: [UInt8], cause: Cause?)
 
   /// How often a diff is applied again at most. One that needs more leaves out other rows each time.
   private static let runLimit = 8
@@ -114,11 +109,7 @@ final class RefusedRows {
   }
 
   private func tables(of list: String, in store: ReferenceStore) throws -> Set<TableName> {
-    var tables: Set<TableName> = []
-    try store.connection.forEachRow(of: "SELECT DISTINCT tbl FROM \(list)") {
-      tables.insert(TableName($0.text(at: 0) ?? ""))
-    }
-    return tables
+    Set(try store.connection.rows(of: "SELECT DISTINCT tbl FROM \(list)") { TableName($0.text(at: 0) ?? "") })
   }
 
   // MARK: What the next run knows
@@ -141,9 +132,7 @@ final class RefusedRows {
         ORDER BY r.cause IS NULL LIMIT 1
         """, table, key
     ) { row in
-      Parent(
-        table: TableName(row.text(at: 0) ?? ""), key: row.blob(at: 1),
-        cause: Cause(rawValue: row.integer(at: 2)))
+      (TableName(row.text(at: 0) ?? ""), row.blob(at: 1), Cause(rawValue: row.integer(at: 2)))
     }
   }
 

@@ -287,16 +287,7 @@ package enum ForgottenDeletions {
   }
 
   /// A share that whoever sends changes of some tables must have applied.
-  package struct Requirement: Equatable, Sendable {
-    /// The share.
-    package let share: Int64
-    /// Its stream.
-    package let stream: [UInt8]
-    /// The incarnation whose stream it is.
-    package let incarnation: [UInt8]
-    /// The number up to which it must have been applied.
-    package let through: Int64
-  }
+  package typealias Requirement = (share: Int64, stream: [UInt8], incarnation: [UInt8], through: Int64)
 
   /// What a sender must have applied before their changes of some tables are taken: of those shares that they have acknowledged once.
   ///
@@ -318,10 +309,7 @@ package enum ForgottenDeletions {
             SELECT 1 FROM main.buckia_acknowledgement AS a WHERE a.share = f.share AND a.sender = ?2 AND (a.sender <> '' OR a.replica = ?3))
           """, binding: [clock, sender, replica]
       ) { row in
-        found.append(
-          Requirement(
-            share: row.integer(at: 0), stream: row.blob(at: 1),
-            incarnation: row.blob(at: 2), through: row.integer(at: 3)))
+        found.append((row.integer(at: 0), row.blob(at: 1), row.blob(at: 2), row.integer(at: 3)))
       }
     }
     return found

@@ -305,7 +305,7 @@ extension ConflictRecord {
     on connection: borrowing SQLiteConnection, _ body: (ConflictRecord) throws -> Void
   ) throws {
     var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
-    let details = ConflictDetails.Reader(on: connection)
+
     let row = try selection.query(
       """
       conflict, entry, coalesce(l.diff, lower(hex(l.digest))), layout, table_name, kind, outcome, base, local, incoming, c.reason,
@@ -333,7 +333,7 @@ extension ConflictRecord {
         record.sender = senders.shown(row.text(at: 11) ?? "")
         record.senderKey = LedgerEntries.verifiedKey(of: row.text(at: 11) ?? "")
       }
-      try details.add(to: &record)
+      try ConflictDetails.add(to: &record, on: connection)
       try body(record)
     }
   }
