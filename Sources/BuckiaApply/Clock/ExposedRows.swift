@@ -290,9 +290,7 @@ final class TableRows {
     defer { query.statement.reset() }
     try key.bind(to: query.statement, from: 0)
     guard try query.statement.step() else { return nil }
-    var writer = ChangesetWriter()
-    for place in layout.indices { writer.append(column: place, of: query.statement) }
-    return writer.bytes
+    return query.statement.record(of: layout.indices)
   }
 
   /// Makes a row what a record says, in the columns where it says anything; no row where there is no record.

@@ -74,13 +74,9 @@ final class PendingColumns {
   func insertedKeys() throws -> [ClockKeyRecord] {
     guard includeInserts else { return [] }
     let names = names.joined(separator: ", ")
-    var found: [ClockKeyRecord] = []
-    try connection.forEachRow(ofCached: "SELECT DISTINCT \(names) FROM \(table) WHERE is_insert") { row in
-      var writer = ChangesetWriter()
-      for column in key.names().indices { writer.append(column: column, of: row) }
-      found.append(ClockKeyRecord(bytes: writer.bytes))
+    return try connection.rows(ofCached: "SELECT DISTINCT \(names) FROM \(table) WHERE is_insert") {
+      ClockKeyRecord(bytes: $0.record(of: 0..<$0.columnCount))
     }
-    return found
   }
 
   /// Removes what is kept for a row.

@@ -92,11 +92,7 @@ final class UnsentRows {
 
   /// What was done to all rows.
   func edits() throws -> [Edit] {
-    var edits: [Edit] = []
-    try connection.forEachRow(ofCached: selection) { row in
-      if let edit = edit(row) { edits.append(edit) }
-    }
-    return edits
+    try connection.rows(ofCached: selection) { edit($0) }.compactMap { $0 }
   }
 
   private var selection: String {
@@ -105,11 +101,9 @@ final class UnsentRows {
 
   private func edit(_ row: borrowing SQLiteStatement) -> Edit? {
     guard let operation = Operation(rawValue: row.integer(at: 0)), operation != .void else { return nil }
-    var own = ChangesetWriter()
-    for column in 3..<row.columnCount { own.append(column: column, of: row) }
     return Edit(
-      key: ClockKeyRecord(bytes: own.bytes), operation: operation, columns: ColumnSet(bytes: row.blob(at: 1)),
-      shared: row.isNull(at: 2) ? nil : row.blob(at: 2))
+      key: ClockKeyRecord(bytes: row.record(of: 3..<row.columnCount)), operation: operation,
+      columns: ColumnSet(bytes: row.blob(at: 1)), shared: row.isNull(at: 2) ? nil : row.blob(at: 2))
   }
 
   /// Notes what is left of what was done to a row, now that the others know it otherwise.
@@ -135,9 +129,7 @@ final class UnsentRows {
     try connection.forEachRow(
       of: "SELECT \(names.joined(separator: ", ")), operation, shared FROM \(name) WHERE is_met"
     ) { row in
-      var writer = ChangesetWriter()
-      for column in names.indices { writer.append(column: column, of: row) }
-      let key = ClockKeyRecord(bytes: writer.bytes)
+      let key = ClockKeyRecord(bytes: row.record(of: names.indices))
       let isVoid = row.integer(at: names.count) == Operation.void.rawValue
       let shared =
         if isVoid { try here.row(key) } else {

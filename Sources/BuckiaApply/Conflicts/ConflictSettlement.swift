@@ -384,13 +384,12 @@ extension ConflictSettlement {
     to row: RowVersions.Row, of table: TableDefinition
   ) throws -> String? {
     let schema = try session.schema()
-    let offset = table.isKeyedByRowID ? 1 : 0
     var counts: [(table: String, count: Int64)] = []
     for entry in schema.entries where entry.kind == .table {
       let child = try schema.definition(of: entry)
       for link in try ReferenceLink.all(of: .init(unchanged: child), in: schema)
       where TableName(link.parent.name) == TableName(table.name) {
-        let values = link.parentColumns.map { row[$0 + offset]?.value ?? .null }
+        let values = link.parentColumns.map { row[$0 + table.columnOffset]?.value ?? .null }
         let names = child.changesetColumns
         let terms = link.childColumns.enumerated().map { "\(SQLText.identifier(names[$1])) = ?\($0 + 1)" }
         let query = try session.connection.prepare(

@@ -47,6 +47,7 @@ final class LocalRows {
   ///   - current: The row as it is now; nil when there is none.
   ///   - wanted: The row as it is to be; nil when none is to be there. Columns without a value keep the one they have, or get
   ///     their default.
+  /// - Returns: Why a constraint, or a trigger, refuses it, which leaves the row as before; nil when it is as wanted.
   /// - Throws: `SQLiteError` for anything but a refusal of the row.
   func write(
     _ key: [Int: StoredValue], from current: RowVersions.Row?, to wanted: RowVersions.Row?
@@ -120,9 +121,9 @@ final class ParentLookup {
     for (link, query) in links {
       let values = link.childColumns.map { row[$0] }
       guard values.allSatisfy({ $0?.isNull == false }) else { continue }
-      let offset = link.parent.isKeyedByRowID ? 1 : 0
       let isItself =
-        link.child == TableName(link.parent.name) && link.parentColumns.map { row[$0 + offset] } == values
+        link.child == TableName(link.parent.name)
+        && link.parentColumns.map { row[$0 + link.parent.columnOffset] } == values
       if isItself { continue }
       for (index, value) in values.enumerated() { try query.statement.bind(value?.value ?? .null, at: index) }
       defer { query.statement.reset() }

@@ -211,15 +211,11 @@ struct IndirectEffects {
     guard let operation = ChangeOperation(rawValue: UInt8(clamping: noted.integer(at: 0))) else { return }
     let cause = noted.integer(at: 1) != 0 ? RowEffect.Cause.change : .indirect
     let half = table.keyCount + table.width
-    func record(_ first: Int, _ count: Int) -> [UInt8] {
-      var writer = ChangesetWriter()
-      for column in first..<(first + count) { writer.append(column: column, of: noted) }
-      return writer.bytes
+    func version(from first: Int) -> (key: [UInt8], row: [UInt8]?) {
+      let row = first + table.keyCount
+      return (noted.record(of: first..<row), table.width > 0 ? noted.record(of: row..<(first + half)) : nil)
     }
-    let old = (key: record(2, table.keyCount), row: table.width > 0 ? record(2 + table.keyCount, table.width) : nil)
-    let new = (
-      key: record(2 + half, table.keyCount), row: table.width > 0 ? record(2 + half + table.keyCount, table.width) : nil
-    )
+    let (old, new) = (version(from: 2), version(from: 2 + half))
     func effect(_ operation: ChangeOperation, _ key: [UInt8], _ before: [UInt8]?, _ after: [UInt8]?) -> RowEffect {
       RowEffect(table: table.name, operation: operation, cause: cause, key: key, before: before, after: after)
     }

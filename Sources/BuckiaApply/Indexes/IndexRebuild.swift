@@ -249,10 +249,9 @@ struct IndexNeeds {
 
   /// The columns by which rows of a table refer to rows that may be changed, as places in the local layout.
   private func referringColumns(of table: TableDefinition) throws -> Set<Int> {
-    let offset = table.isKeyedByRowID ? 1 : 0
     var columns: Set<Int> = []
     for key in table.foreignKeys where parents?.contains(TableName(key.parent)) != false {
-      columns.formUnion(key.columns.compactMap { table.column(named: $0) }.map { $0 + offset })
+      columns.formUnion(key.columns.compactMap { table.column(named: $0) }.map { $0 + table.columnOffset })
     }
     return columns
   }

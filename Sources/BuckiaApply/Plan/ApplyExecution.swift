@@ -70,7 +70,7 @@ struct ApplyExecution {
       open: session.openConflicts, from: incoming.key.sender, watching: holding.keys, makesRoom: settings.makesRoom)
     // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
-    let rules = ChangesetApplier.Rules(seesTriggers: seesTriggers)
+
     // What is held of an earlier diff is little, and must not fail.
     let rebuild =
       try resumed == nil ? IndexRebuild(of: incoming, keeping: indexes, seesTriggers: seesTriggers, in: session) : nil
@@ -78,7 +78,7 @@ struct ApplyExecution {
     session.watcher = settings.sharing.flatMap { $0.isWatching ? $0 : nil }
     defer { session.watcher = nil }
     var applier = try ChangesetApplier(
-      schema: schema, decider: decider, collisions, rules: rules, session: session, keeping: indexes,
+      schema: schema, decider: decider, collisions, seesTriggers: seesTriggers, session: session, keeping: indexes,
       rebuilding: rebuild,
       reportingTo: settings.observer, gatheringInto: effects, clocks: clocks(beside: seesTriggers),
       progress: settings.progress)

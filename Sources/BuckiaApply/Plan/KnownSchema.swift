@@ -62,36 +62,33 @@ final class KnownSchema {
 
   // MARK: What is known, as of the last refresh
 
+  private func known<Value>(
+    _ place: ReferenceWritableKeyPath<KnownSchema, Value?>, _ read: () throws -> Value
+  ) throws -> Value {
+    if let known = self[keyPath: place] { return known }
+    let read = try read()
+    self[keyPath: place] = read
+    return read
+  }
+
   /// The tables and views.
   func tables() throws -> SchemaReader {
-    if let knownTables { return knownTables }
-    let read = try SchemaReader(connection, keepsDefinitions: true)
-    knownTables = read
-    return read
+    try known(\.knownTables) { try SchemaReader(connection, keepsDefinitions: true) }
   }
 
   /// The foreign keys.
   func references() throws -> SchemaReferences {
-    if let knownReferences { return knownReferences }
-    let read = try SchemaReferences(connection)
-    knownReferences = read
-    return read
+    try known(\.knownReferences) { try SchemaReferences(connection) }
   }
 
   /// Virtual tables, views and triggers.
   func indexes() throws -> IndexSchema {
-    if let knownIndexes { return knownIndexes }
-    let read = try IndexSchema(connection)
-    knownIndexes = read
-    return read
+    try known(\.knownIndexes) { try IndexSchema(connection) }
   }
 
   /// Whether there is any virtual table; most databases have none, and then there are no indexes to keep.
   func hasVirtualTables() throws -> Bool {
-    if let knownHasVirtualTables { return knownHasVirtualTables }
-    let read = try IndexSchema.hasVirtualTables(on: connection)
-    knownHasVirtualTables = read
-    return read
+    try known(\.knownHasVirtualTables) { try IndexSchema.hasVirtualTables(on: connection) }
   }
 
   // MARK: Changing it

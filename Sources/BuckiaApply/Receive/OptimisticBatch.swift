@@ -120,7 +120,7 @@ struct OptimisticBatch {
       of: all.changes, keeping: nil, seesTriggers: false, in: session)
     var applier = try ChangesetApplier(
       schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
-      rules: ChangesetApplier.Rules(endsAtRefusals: true),
+      endsAtRefusals: true,
       session: session, keeping: nil, rebuilding: rebuild, reportingTo: observer, progress: { _ in })
     let expected = ApplyCounts(expecting: summary)
     bytes = []

@@ -185,6 +185,8 @@ struct ForeignKeyWatch {
 }
 
 extension TableDefinition {
+  /// How many columns changes have before those of the table: the rowid, where that is the key.
+  var columnOffset: Int { isKeyedByRowID ? 1 : 0 }
   /// The columns that another table's foreign key refers to, in the order of the key; fewer when there are none such.
   package func columns(referredToBy key: ForeignKey) -> [Int] {
     key.parentColumns.isEmpty ? primaryKey : key.parentColumns.compactMap { column(named: $0) }

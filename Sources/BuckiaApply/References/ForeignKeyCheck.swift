@@ -44,8 +44,7 @@ struct ForeignKeyCheck {
 
   /// The columns of the child's changes that refer to the parent; nil in the place of those that they do not have.
   func referring(in match: TableMatch) -> [Int?] {
-    let offset = child.isKeyedByRowID ? 1 : 0
-    return childColumns.map { match.columns.firstIndex(of: $0 + offset) }
+    return childColumns.map { match.columns.firstIndex(of: $0 + child.columnOffset) }
   }
 
   /// What tells the child's rows apart, as SQL: the rowid, or the key where there is none.
@@ -97,9 +96,7 @@ struct ForeignKeyCheck {
     }
     try ClockKeyRecord(bytes: values).bind(to: prepared.statement, from: 0)
     guard try prepared.statement.step() else { return nil }
-    var writer = ChangesetWriter()
-    for column in 0..<prepared.statement.columnCount { writer.append(column: column, of: prepared.statement) }
-    return writer.bytes
+    return prepared.statement.record(of: 0..<prepared.statement.columnCount)
   }
 
   // MARK: Rows that were written
@@ -183,8 +180,7 @@ struct ForeignKeyCheck {
 
   /// Rows that refer to the key of a row that the changes deleted.
   func orphaned(_ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows) throws {
-    let offset = parent.isKeyedByRowID ? 1 : 0
-    let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
+    let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + parent.columnOffset) }
     guard columns.count == parentColumns.count, parentColumns.allSatisfy({ parent.primaryKey.contains($0) }),
       sections.takeAway(from: TableName(parent.name))
     else { return }
@@ -228,9 +224,8 @@ extension ForeignKeyCheck {
   ///
   /// - Returns: The TEMP table; nil when there are none.
   private func noteReplaced(_ collisions: KeyCollisions) throws -> KeyStore? {
-    let offset = parent.isKeyedByRowID ? 1 : 0
     let places = try collisions.referredPlaces(of: parent)
-    let columns = parentColumns.compactMap { places.firstIndex(of: $0 + offset) }
+    let columns = parentColumns.compactMap { places.firstIndex(of: $0 + parent.columnOffset) }
     guard columns.count == parentColumns.count else { return nil }
     let store = try KeyStore("replaced", for: parent, parentColumns, on: session.connection)
     let insert = try store.insertion(on: session.connection)
@@ -303,13 +298,9 @@ struct BrokenRows {
     let references = check.childColumns.count
     let number = prepared.statement.rowNumber(from: keys + references)
     guard areReplaced ? replacedNumbers.insert(number).inserted : numbers.insert(number).inserted else { return }
-    func record(_ columns: Range<Int>) -> [UInt8] {
-      var writer = ChangesetWriter()
-      for column in columns { writer.append(column: column, of: prepared.statement) }
-      return writer.bytes
-    }
     let row = Row(
-      key: record(0..<keys), values: record(keys..<(keys + references)), isTaken: areTaken, number: number)
+      key: prepared.statement.record(of: 0..<keys), values: prepared.statement.record(of: keys..<(keys + references)),
+      isTaken: areTaken, number: number)
     if areReplaced { replaced.append(row) } else { missing.append(row) }
   }
 }

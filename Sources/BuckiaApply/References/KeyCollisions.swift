@@ -49,11 +49,10 @@ final class KeyCollisions {
     if let known = referredPlaces[name] { return known }
     let children = try session.references().children(of: name)
     let schema = try session.schema()
-    let offset = table.isKeyedByRowID ? 1 : 0
     var places: Set<Int> = []
     for child in children {
       for key in try schema.table(named: child)?.foreignKeys ?? [] where TableName(key.parent) == name {
-        places.formUnion(table.columns(referredToBy: key).map { $0 + offset })
+        places.formUnion(table.columns(referredToBy: key).map { $0 + table.columnOffset })
       }
     }
     let found = places.sorted()
@@ -198,12 +197,7 @@ final class FoundCollisions {
   func noteReplaced(_ local: CurrentRow) throws {
     let places = try referredPlaces.get()
     guard !places.isEmpty else { return }
-    let row = try local.copied()
-    var writer = ChangesetWriter()
-    row.record.withRawSpan { bytes in
-      for place in places { writer.append(row.values[place], of: bytes) }
-    }
-    try refused.note(replaced: writer.bytes, of: statements.name)
+    try refused.note(replaced: local.copied().record(of: places), of: statements.name)
   }
 
   /// Notes that the sender means another row by a key than the local one.

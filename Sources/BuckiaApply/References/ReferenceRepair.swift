@@ -126,10 +126,9 @@ struct ReferenceRepair {
           guard let check = try ForeignKeyCheck(key, of: child, in: schema, session) else { continue }
           let store = try KeyStore("left", for: check.parent, check.parentColumns, on: session.connection)
           let insert = try store.insertion(on: session.connection)
-          let offset = check.parent.isKeyedByRowID ? 1 : 0
           for row in rows {
             for (index, column) in check.parentColumns.enumerated() {
-              try row.bind(column + offset, to: insert, at: index)
+              try row.bind(column + check.parent.columnOffset, to: insert, at: index)
             }
             try insert.run()
           }
@@ -154,8 +153,7 @@ struct ReferenceRepair {
     guard declared.action == .cascade else { return try act(on: row, check, declared.action) }
     let rows = TableRows(check.parent, in: session.connection)
     guard let record = try rows.row(ClockKeyRecord(bytes: declared.parent)) else { return false }
-    let offset = check.parent.isKeyedByRowID ? 1 : 0
-    let values = try RowCopy(record: record).record(of: check.parentColumns.map { $0 + offset })
+    let values = try RowCopy(record: record).record(of: check.parentColumns.map { $0 + check.parent.columnOffset })
     return try refer(row, check, to: values, because: "has other values now; the reference follows")
   }
 
@@ -198,12 +196,11 @@ struct ReferenceRepair {
     let rows = TableRows(check.child, keeping: indexes, in: session.connection)
     let key = ClockKeyRecord(bytes: row.key)
     guard let before = try rows.row(key) else { return false }
-    let offset = check.child.isKeyedByRowID ? 1 : 0
     let keyPlaces = check.child.keyIndexes
     let keys = try RowCopy(record: row.key)
     var record = ChangesetWriter()
     for place in check.child.changesetColumns.indices {
-      if let index = check.childColumns.firstIndex(where: { $0 + offset == place }) {
+      if let index = check.childColumns.firstIndex(where: { $0 + check.child.columnOffset == place }) {
         new.record.withRawSpan { record.append(new.values[index], of: $0) }
       } else if let index = keyPlaces.firstIndex(of: place) {
         keys.record.withRawSpan { record.append(keys.values[index], of: $0) }

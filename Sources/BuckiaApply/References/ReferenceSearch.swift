@@ -51,12 +51,11 @@ struct ReferenceSearch {
   ) throws {
     let name = TableName(header.name)
     guard let match = matches[name] else { return }
-    let offset = match.local.isKeyedByRowID ? 1 : 0
     let local = TableName(match.local.name)
     let children = links.enumerated().filter { $1.child == local }
     let parents = links.enumerated().compactMap { number, link -> (number: Int, columns: [Int])? in
       guard TableName(link.parent.name) == local else { return nil }
-      let columns = link.parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
+      let columns = link.parentColumns.compactMap { match.columns.firstIndex(of: $0 + match.local.columnOffset) }
       return columns.count == link.parentColumns.count ? (number, columns) : nil
     }
     guard !children.isEmpty || !parents.isEmpty else { return }
@@ -113,12 +112,11 @@ struct ReferenceLink {
   /// - Throws: `SQLiteError` when the schema cannot be read.
   static func all(of match: TableMatch, in schema: SchemaReader) throws -> [ReferenceLink] {
     let child = match.local
-    let offset = child.isKeyedByRowID ? 1 : 0
     return try child.foreignKeys.compactMap { key in
       guard let parent = try schema.table(named: TableName(key.parent)) else { return nil }
       let parentColumns = parent.columns(referredToBy: key)
       let childColumns = key.columns.compactMap { name in
-        child.column(named: name).flatMap { match.columns.firstIndex(of: $0 + offset) }
+        child.column(named: name).flatMap { match.columns.firstIndex(of: $0 + child.columnOffset) }
       }
       guard !childColumns.isEmpty, childColumns.count == key.columns.count, parentColumns.count == key.columns.count
       else {

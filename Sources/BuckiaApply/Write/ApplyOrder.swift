@@ -40,9 +40,8 @@ enum ApplyOrder {
   /// Whether the local table keeps all keys apart that are not equal in the changeset.
   static func keepsKeysApart(of table: ChangesetSummary.Table, in match: TableMatch) -> Bool {
     let keyColumns = table.table.keyFlags.indices.filter { table.table.isKey($0) }
-    let offset = match.local.isKeyedByRowID ? 1 : 0
     return zip(keyColumns, table.keyKinds).allSatisfy { column, kinds in
-      let place = match.columns[column] - offset
+      let place = match.columns[column] - match.local.columnOffset
       guard place >= 0 else { return true }
       let isBinary = ASCIIName.matches(match.local.columns[place].collation, "BINARY")
       return isBinary && keepApart(kinds, in: match.local.affinity(at: place))

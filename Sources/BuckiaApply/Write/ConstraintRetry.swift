@@ -107,7 +107,6 @@ final class UniqueIndexes {
 
   init(_ statements: TableStatements) throws {
     let local = statements.match.local
-    let offset = local.isKeyedByRowID ? 1 : 0
     var names: [(name: String, isPartial: Bool)] = []
     let list = "SELECT name, partial FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'"
     try statements.connection.forEachRow(of: list, binding: [local.name]) {
@@ -123,10 +122,10 @@ final class UniqueIndexes {
       let parts = "SELECT name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key"
       try statements.connection.forEachRow(of: parts, binding: [name]) { row in
         if let column = row.text(at: 0).flatMap({ local.column(named: $0) }) {
-          columns.append(column + offset)
+          columns.append(column + local.columnOffset)
           // The column's affinity applies to the value, as it does when the value is stored.
           terms.append(
-            "\(statements.layout[column + offset]) = ?\(columns.count) COLLATE \(SQLText.identifier(row.text(at: 1) ?? ""))"
+            "\(statements.layout[column + local.columnOffset]) = ?\(columns.count) COLLATE \(SQLText.identifier(row.text(at: 1) ?? ""))"
           )
         } else {
           isWhole = false

@@ -27,8 +27,7 @@ struct ValueCompatibilityCheck {
       guard let match = schema.matches[name] else { continue }
       for check in try altered(name, in: sections, checks[index]) {
         isAnyAltered = true
-        let offset = match.local.isKeyedByRowID ? 1 : 0
-        withheld[name, default: [:]][check.column - offset] =
+        withheld[name, default: [:]][check.column - match.local.columnOffset] =
           "is of type \(ASCIIName.uppercased(check.affinity.rawValue)) here, which would alter incoming values"
       }
     }
@@ -147,7 +146,7 @@ struct LosslessStorageRules {
       return "the virtual table \(local.name) would store another value than the one that came"
     }
     let place = match.columns[column]
-    let declared = local.columns[place - (local.isKeyedByRowID ? 1 : 0)]
+    let declared = local.columns[place - local.columnOffset]
     let type = declared.declaredType.isEmpty ? "no type" : "the type \(declared.declaredType)"
     return "column \(local.name).\(declared.name) has \(type) here and would store another value than the one that came"
   }

@@ -244,20 +244,6 @@ package struct AsideRows {
     ) WITHOUT ROWID;
     """
 
-  /// What the stream says of a row.
-  package enum Row: Equatable, Sendable {
-    /// It does not have it.
-    case absent
-    /// It has it, with this hash.
-    case present(UInt64)
-
-    /// The hash; nil where the stream does not have the row.
-    package var hash: UInt64? { if case .present(let hash) = self { hash } else { nil } }
-
-    /// A row with this hash; absent for nil.
-    package init(_ hash: UInt64?) { self = hash.map { .present($0) } ?? .absent }
-  }
-
   private let share: Int64
   private let table: TableName
 
@@ -271,19 +257,17 @@ package struct AsideRows {
   ///
   /// - Parameter key: The values of its key, in the format of changesets.
   /// - Throws: `SQLiteError`.
-  package func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> Row? {
+  package func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> RowState? {
     try connection.first(
       ofCached: "SELECT hash FROM main.buckia_aside WHERE share = ?1 AND table_name = ?2 AND key = ?3", share,
       table.text, key
-    ) { row in
-      row.isNull(at: 0) ? .absent : .present(UInt64(bitPattern: row.integer(at: 0)))
-    }
+    ) { RowState($0.hash(at: 0)) }
   }
 
   /// Notes what the stream says of a row; nil: what the shadow has.
   ///
   /// - Throws: `SQLiteError`.
-  package func note(_ row: Row?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
+  package func note(_ row: RowState?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
     guard let row else {
       try connection.run(
         cached: "DELETE FROM main.buckia_aside WHERE share = ?1 AND table_name = ?2 AND key = ?3", share, table.text,
@@ -298,12 +282,12 @@ package struct AsideRows {
   /// All rows.
   ///
   /// - Throws: `SQLiteError`.
-  package func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: Row] {
-    var found: [[UInt8]: Row] = [:]
+  package func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: RowState] {
+    var found: [[UInt8]: RowState] = [:]
     try connection.forEachRow(
       of: "SELECT key, hash FROM main.buckia_aside WHERE share = ?1 AND table_name = ?2", binding: [share, table.text]
     ) { row in
-      found[row.blob(at: 0)] = row.isNull(at: 1) ? .absent : .present(UInt64(bitPattern: row.integer(at: 1)))
+      found[row.blob(at: 0)] = RowState(row.hash(at: 1))
     }
     return found
   }
@@ -314,4 +298,21 @@ package struct AsideRows {
   package static func removeAll(of share: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_aside WHERE share = ?1", share)
   }
+}
+
+/// A row as it was said to be: one with a hash, or that there is none.
+package enum RowState: Equatable, Sendable {
+  case absent
+  case present(UInt64)
+
+  /// The hash of the row; nil for none.
+  package var hash: UInt64? { if case .present(let hash) = self { hash } else { nil } }
+
+  /// A row with a hash; none for nil.
+  package init(_ hash: UInt64?) { self = hash.map { .present($0) } ?? .absent }
+}
+
+extension SQLiteStatement {
+  /// A hash that is stored as an integer with the same bits; nil for NULL.
+  func hash(at column: Int) -> UInt64? { isNull(at: column) ? nil : UInt64(bitPattern: integer(at: column)) }
 }

@@ -54,7 +54,7 @@ package struct TranslatedRows {
     ) { row in
       Row(
         local: row.blob(at: 0),
-        hash: row.isNull(at: 1) ? nil : UInt64(bitPattern: row.integer(at: 1)))
+        hash: row.hash(at: 1))
     }
   }
 
@@ -93,7 +93,7 @@ package struct TranslatedRows {
       of: "SELECT key, local, hash FROM main.buckia_translated WHERE vouch = ?1", binding: [vouch]
     ) { row in
       found[row.blob(at: 0)] = Row(
-        local: row.blob(at: 1), hash: row.isNull(at: 2) ? nil : UInt64(bitPattern: row.integer(at: 2)))
+        local: row.blob(at: 1), hash: row.hash(at: 2))
     }
     return found
   }
@@ -133,14 +133,6 @@ package struct UntakenRows {
     ) WITHOUT ROWID;
     """
 
-  /// The version of a row that was taken last.
-  package enum Version: Equatable, Sendable {
-    /// None was.
-    case none
-    /// The one with this hash.
-    case hash(UInt64)
-  }
-
   private let vouch: Int64
 
   /// Those of the rows that a stream has brought of a table.
@@ -166,23 +158,23 @@ package struct UntakenRows {
   ///
   /// - Parameter key: The values of the row's key here, in the format of changesets.
   /// - Throws: `SQLiteError`.
-  package func version(of key: [UInt8], on connection: borrowing SQLiteConnection) throws -> Version? {
+  package func version(of key: [UInt8], on connection: borrowing SQLiteConnection) throws -> RowState? {
     try connection.first(ofCached: "SELECT hash FROM main.buckia_untaken WHERE vouch = ?1 AND key = ?2", vouch, key) {
-      row in
-      row.isNull(at: 0) ? Version.none : .hash(UInt64(bitPattern: row.integer(at: 0)))
+      RowState($0.hash(at: 0))
     }
   }
 
   /// Notes what was taken of a row last; nil: what the stream has said last.
   ///
   /// - Throws: `SQLiteError`.
-  package func note(_ version: Version?, of key: [UInt8], on connection: borrowing SQLiteConnection) throws {
+  package func note(_ version: RowState?, of key: [UInt8], on connection: borrowing SQLiteConnection) throws {
     guard let version else {
       try connection.run(cached: "DELETE FROM main.buckia_untaken WHERE vouch = ?1 AND key = ?2", vouch, key)
       return
     }
-    let hash: Int64? = if case .hash(let hash) = version { Int64(bitPattern: hash) } else { nil }
-    try connection.run(cached: "INSERT OR REPLACE INTO main.buckia_untaken VALUES (?1, ?2, ?3)", vouch, key, hash)
+    try connection.run(
+      cached: "INSERT OR REPLACE INTO main.buckia_untaken VALUES (?1, ?2, ?3)", vouch, key,
+      version.hash.map { Int64(bitPattern: $0) })
   }
 
   /// Forgets all of them.

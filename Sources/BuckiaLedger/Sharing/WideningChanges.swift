@@ -61,9 +61,7 @@ package enum WideningChanges {
   ///
   /// - Throws: `SQLiteError`.
   package static func areAllowed(in share: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
-    try connection.integer(
-      "SELECT 1 FROM main.buckia_settings WHERE name = ?1 AND value = 1", binding: [setting(share)])
-      != nil
+    try LedgerSettings.integer(setting(share), on: connection) == 1
   }
 
   /// Says whether they may.
