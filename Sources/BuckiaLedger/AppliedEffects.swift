@@ -76,9 +76,7 @@ package enum AppliedEffects {
   /// Forgets what is too old or too much.
   ///
   /// - Parameter time: The present time, in milliseconds since 1970.
-  package static func prune(
-    to retention: Retention, at time: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func prune(to retention: Retention, at time: Int64, on connection: borrowing SQLiteConnection) throws {
     let (age, isForEver) = Int64(clamping: retention.days).multipliedReportingOverflow(by: 86_400_000)
     if !isForEver {
       try connection.run(
@@ -161,9 +159,7 @@ package enum AppliedEffects {
   }
 
   /// Notes that one entry takes another back. Where that one took back a third, the third stands again.
-  package static func recordUndo(
-    _ entry: Int64, of undone: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func recordUndo(_ entry: Int64, of undone: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "UPDATE main.buckia_undo SET is_active = 0 WHERE entry = ?1", undone)
     try connection.run(cached: "INSERT INTO main.buckia_undo VALUES (?1, ?2, 1)", entry, undone)
   }

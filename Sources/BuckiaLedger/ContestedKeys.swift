@@ -71,9 +71,7 @@ package final class ContestedKeys {
   ///   - sender: The verified key of the sender in hex, or empty for unsigned files, which all count as one sender.
   ///   - entry: The number of the diff in the ledger; 0 for one that is refused.
   ///   - isResumed: Whether these are changes that were held of the diff when the others were applied.
-  package init(
-    of sender: String, entry: Int64, isResumed: Bool = false, on connection: borrowing SQLiteConnection
-  ) {
+  package init(of sender: String, entry: Int64, isResumed: Bool = false, on connection: borrowing SQLiteConnection) {
     self.sender = sender
     self.entry = entry
     self.isResumed = isResumed

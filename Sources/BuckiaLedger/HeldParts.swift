@@ -126,11 +126,10 @@ package final class HeldParts {
 
   /// The tables of which anything is held.
   package static func tables(on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
-    var tables: Set<TableName> = []
-    try connection.forEachRow(of: "SELECT DISTINCT table_name FROM main.buckia_held_part") {
-      tables.insert(TableName($0.text(at: 0) ?? ""))
-    }
-    return tables
+    Set(
+      try connection.rows(of: "SELECT DISTINCT table_name FROM main.buckia_held_part") {
+        TableName($0.text(at: 0) ?? "")
+      })
   }
 
   /// Deletes what is held of earlier diffs for a row that is gone. ``removeEmpty(_:on:)`` must follow for the parts.

@@ -27,8 +27,7 @@ package enum KnownRenames {
     guard !sender.isEmpty, try Ledger.exists(on: connection) else { return [] }
     let query = "SELECT table_name, old_name, new_name FROM main.buckia_rename WHERE sender = ?1"
     return try connection.rows(of: query, sender) { row in
-      ColumnRename(
-        table: TableName(row.text(at: 0) ?? ""), from: row.text(at: 1) ?? "", to: row.text(at: 2) ?? "")
+      ColumnRename(table: TableName(row.text(at: 0) ?? ""), from: row.text(at: 1) ?? "", to: row.text(at: 2) ?? "")
     }
   }
 

@@ -253,8 +253,7 @@ package enum SnapshotRuns {
   package static func note(
     _ entries: ClosedRange<Int64>, for snapshot: String, on connection: borrowing SQLiteConnection
   ) throws {
-    try LedgerSettings.set(
-      name(snapshot), to: "\(entries.lowerBound)-\(entries.upperBound)", on: connection)
+    try LedgerSettings.set(name(snapshot), to: "\(entries.lowerBound)-\(entries.upperBound)", on: connection)
   }
 
   /// The ledger entries of the diffs that were applied in the last call; nil for none.

@@ -67,8 +67,7 @@ package enum ParkedRows {
         if case .text(let name)? = value { name } else { "" }
       }
       rows.append(
-        Row(
-          table: table, key: row.blob(at: 0), entry: row.integer(at: 1), columns: columns, values: row.blob(at: 3)))
+        Row(table: table, key: row.blob(at: 0), entry: row.integer(at: 1), columns: columns, values: row.blob(at: 3)))
     }
     return rows
   }
@@ -87,9 +86,7 @@ package enum ParkedRows {
   /// Forgets a row.
   ///
   /// - Throws: `SQLiteError`.
-  package static func remove(
-    _ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func remove(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_parked WHERE table_name = ?1 AND key = ?2", table.text, key)
   }
 }

@@ -87,9 +87,7 @@ package enum StreamEntries {
   /// The streams whose place snapshots of a sender have taken.
   ///
   /// - Throws: `SQLiteError`.
-  package static func replaced(
-    by sender: String, on connection: borrowing SQLiteConnection
-  ) throws -> Set<[UInt8]> {
+  package static func replaced(by sender: String, on connection: borrowing SQLiteConnection) throws -> Set<[UInt8]> {
     Set(
       try connection.rows(
         of: """
@@ -245,8 +243,7 @@ package struct StreamPlace: Equatable, Sendable {
 
   /// The place in a stream that goes on beside the one which it takes the place of.
   package var besideReplaced: StreamPlace {
-    StreamPlace(
-      stream: stream, incarnation: incarnation, sequence: sequence, follows: follows, isSnapshot: isSnapshot)
+    StreamPlace(stream: stream, incarnation: incarnation, sequence: sequence, follows: follows, isSnapshot: isSnapshot)
   }
 }
 

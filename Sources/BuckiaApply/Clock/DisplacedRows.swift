@@ -33,9 +33,7 @@ final class DisplacedRows {
   private var isChanged = false
 
   /// - Returns: nil for a table without a UNIQUE constraint beside its key.
-  init?(
-    _ writer: RowWriter, _ clock: TableClock, _ blocking: BlockingRows, exposing exposed: ExposedRows?
-  ) throws {
+  init?(_ writer: RowWriter, _ clock: TableClock, _ blocking: BlockingRows, exposing exposed: ExposedRows?) throws {
     let statements = writer.statements
     guard statements.match.local.module == nil, let places = try Self.uniquePlaces(of: statements) else { return nil }
     self.places = places

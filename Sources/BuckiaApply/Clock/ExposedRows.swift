@@ -41,8 +41,7 @@ final class ExposedRows {
     self.unsent = unsent
     self.sharing = sharing
     rows = TableRows(table, keeping: indexes, in: connection)
-    layout = RecordedRowLayout(
-      table: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes)
+    layout = RecordedRowLayout(table: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes)
   }
 
   /// Whether rows are exposed only when they are not as the author of a change saw them, because each question costs something.
@@ -270,9 +269,7 @@ final class TableRows {
   /// Keeps the indexes over the table, where triggers would.
   private let indexes: IndexMaintenance?
 
-  init(
-    _ table: TableDefinition, keeping indexes: IndexMaintenance? = nil, in connection: borrowing SQLiteConnection
-  ) {
+  init(_ table: TableDefinition, keeping indexes: IndexMaintenance? = nil, in connection: borrowing SQLiteConnection) {
     self.table = "main.\(SQLText.identifier(table.name))"
     layout = table.changesetColumnsSQL
     keyPlaces = table.keyIndexes

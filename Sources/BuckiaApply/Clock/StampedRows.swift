@@ -59,8 +59,7 @@ package final class StampedRows {
   /// - Throws: `SQLiteError`.
   package func row(_ bytes: [UInt8], isHere: Bool) throws -> Row {
     guard
-      let list = try key.stamps(
-        of: ClockKeyRecord(bytes: bytes), in: number, includingRuns: isHere, on: connection)
+      let list = try key.stamps(of: ClockKeyRecord(bytes: bytes), in: number, includingRuns: isHere, on: connection)
     else { return Row() }
     if let row = known[list] { return row }
     var row = Row()

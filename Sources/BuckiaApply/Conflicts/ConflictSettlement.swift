@@ -91,9 +91,7 @@ package struct ConflictSettlement {
   ///   - request: How.
   ///   - session: Which has been begun.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged; `ReplicationError`.
-  package static func run(
-    _ conflicts: [Int64], _ request: Request, in session: ApplySession
-  ) throws -> Result {
+  package static func run(_ conflicts: [Int64], _ request: Request, in session: ApplySession) throws -> Result {
     var settlement = ConflictSettlement(request, in: session)
     let tables = try settlement.tables(of: conflicts)
     if try session.hasVirtualTables() { settlement.indexes = try IndexMaintenance.begin(over: tables, in: session) }
@@ -219,9 +217,8 @@ package struct ConflictSettlement {
       resolved.unknownColumns = columns.indices.filter { wanted[$0] == nil }.map { columns[$0] }
     }
     if resolved.hasChanged {
-      writtenCount += 1
       let name = TableName(rows.table.name)
-      if !changedTables.contains(name) { changedTables.append(name) }
+      noteWritten(name)
       let key = rows.table.keyIndexes.flatMap { versions.key[$0]?.bytes ?? [] }
       try DecidedRows.note(key, of: name, at: request.time, on: session.connection)
     }
@@ -256,13 +253,16 @@ package struct ConflictSettlement {
     let columns = table.changesetColumns
     resolved.key = [(columns[place], key.value)]
     resolved.after = Self.cells(try rows.row(with: [place: key]), columns)
-    writtenCount += 1
-    let name = TableName(table.name)
-    if !changedTables.contains(name) { changedTables.append(name) }
+    noteWritten(TableName(table.name))
     try log.recordResolution(
       of: record.id, .both, by: request.decidedBy, at: request.time,
       RecordedRowLayout(table: TableName(record.table), columns: columns, key: table.keyIndexes),
       before: Self.record(current), after: Self.record(current))
+  }
+
+  private mutating func noteWritten(_ table: TableName) {
+    writtenCount += 1
+    if !changedTables.contains(table) { changedTables.append(table) }
   }
 
   /// A key behind all that the table has, or has had where it remembers that.
@@ -314,8 +314,7 @@ package struct ConflictSettlement {
     let lookup = try parents[name] ?? ParentLookup(of: table, in: session)
     parents[name] = lookup
     guard let parent = try lookup.missingParent(of: row) else { return }
-    throw ReplicationError(
-      .brokenReference, "the row refers to \(parent), which is not there", table: record.table)
+    throw ReplicationError(.brokenReference, "the row refers to \(parent), which is not there", table: record.table)
   }
 
   // MARK: What is told
@@ -324,8 +323,7 @@ package struct ConflictSettlement {
     let known = versions.lastKnown(besides: current)
     let columns = versions.table.changesetColumns
     let differences = versions.differences(of: current, from: known).map { place in
-      ResolvedConflict.Difference(
-        column: columns[place], known: known?[place]?.value, present: current?[place]?.value)
+      ResolvedConflict.Difference(column: columns[place], known: known?[place]?.value, present: current?[place]?.value)
     }
     let reason =
       if current == nil {
@@ -380,9 +378,7 @@ extension ConflictSettlement {
   /// How many rows of which tables refer to a row, for people; nil where none does.
   ///
   /// - Throws: `SQLiteError`.
-  private func rowsReferring(
-    to row: RowVersions.Row, of table: TableDefinition
-  ) throws -> String? {
+  private func rowsReferring(to row: RowVersions.Row, of table: TableDefinition) throws -> String? {
     let schema = try session.schema()
     var counts: [(table: String, count: Int64)] = []
     for entry in schema.entries where entry.kind == .table {

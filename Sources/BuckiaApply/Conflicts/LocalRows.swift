@@ -49,9 +49,7 @@ final class LocalRows {
   ///     their default.
   /// - Returns: Why a constraint, or a trigger, refuses it, which leaves the row as before; nil when it is as wanted.
   /// - Throws: `SQLiteError` for anything but a refusal of the row.
-  func write(
-    _ key: [Int: StoredValue], from current: RowVersions.Row?, to wanted: RowVersions.Row?
-  ) throws -> String? {
+  func write(_ key: [Int: StoredValue], from current: RowVersions.Row?, to wanted: RowVersions.Row?) throws -> String? {
     guard let wanted else {
       guard let current else { return nil }
       return try withChange(.delete, current, key) { try refusal(writer.delete($0, guardedBy: .none)) }

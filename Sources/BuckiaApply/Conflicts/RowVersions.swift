@@ -234,15 +234,7 @@ struct StoredValue: Equatable {
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   init(_ value: ChangesetValue) {
-    var writer = ChangesetWriter()
-    switch value {
-    case .null: writer.appendNull()
-    case .integer(let number): writer.append(integer: number)
-    case .real(let number): writer.append(real: number)
-    case .text(let text): writer.append(text: text)
-    case .blob(let bytes): writer.append(blob: bytes)
-    }
-    bytes = writer.bytes
+    bytes = ChangesetWriter.record(of: [value])
   }
 
   /// The value for people; text that is not valid UTF-8 is repaired.
@@ -271,13 +263,6 @@ struct StoredValue: Equatable {
 
   /// Takes a record apart, which has a value for each column.
   static func row(_ record: [UInt8]) throws -> [StoredValue] {
-    try record.withRawSpan { span in
-      var values: [StoredValue] = []
-      var position = 0
-      while position < span.byteCount {
-        values.append(StoredValue(span.array(try ValueSlice(reading: span, at: &position).encoded)))
-      }
-      return values
-    }
+    try RowCopy(record: record).values.map { StoredValue(Array(record[$0.encoded])) }
   }
 }

@@ -73,8 +73,7 @@ package struct DiffUndo {
       changeset: changes)
     let entry = try LedgerEntries.nextNumber(on: session.connection)
     let again = try AppliedEffects.undone(by: diff.entry, on: session.connection)
-    let plan = try ApplyPlan(
-      ReceiverGate.admit(incoming, takingBack: diff), settings: settings, session: session)
+    let plan = try ApplyPlan(ReceiverGate.admit(incoming, takingBack: diff), settings: settings, session: session)
     let result = try plan.apply(in: transaction)
     try session.effects.write(on: session.connection)
     try AppliedEffects.recordUndo(entry, of: diff.entry, on: session.connection)
@@ -124,8 +123,7 @@ extension AppliedEffects.Table {
     }
     let key = try local.primaryKey.map { column in
       guard let place = places.firstIndex(of: column) else {
-        throw ReplicationError(
-          .keyDiffers, "table \"\(name)\" has got another primary key since \(diff)", table: name)
+        throw ReplicationError(.keyDiffers, "table \"\(name)\" has got another primary key since \(diff)", table: name)
       }
       return place
     }

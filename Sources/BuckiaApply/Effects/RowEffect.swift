@@ -205,9 +205,7 @@ struct IndirectEffects {
 
   // MARK: Reporting
 
-  private func report(
-    _ noted: borrowing SQLiteStatement, of table: Watched, to observer: Report
-  ) throws {
+  private func report(_ noted: borrowing SQLiteStatement, of table: Watched, to observer: Report) throws {
     guard let operation = ChangeOperation(rawValue: UInt8(clamping: noted.integer(at: 0))) else { return }
     let cause = noted.integer(at: 1) != 0 ? RowEffect.Cause.change : .indirect
     let half = table.keyCount + table.width

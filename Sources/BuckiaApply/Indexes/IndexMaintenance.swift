@@ -265,9 +265,7 @@ extension IndexMaintenance {
   private static func problem(_ item: UnmaintainedIndex) -> String { "was not kept up to date (\(item.reason))" }
 
   /// - Parameter hasOrder: Whether so many rows were written that their order can make a difference.
-  private func problems(
-    of index: IndexTable, _ reached: Set<TableName>, hasOrder: Bool
-  ) throws -> [Problem] {
+  private func problems(of index: IndexTable, _ reached: Set<TableName>, hasOrder: Bool) throws -> [Problem] {
     var found: [Problem] = []
     func add(_ table: TableName, _ text: String) {
       if !found.contains(where: { $0 == (table, text) }) { found.append((table, text)) }
@@ -277,9 +275,7 @@ extension IndexMaintenance {
     }
     for (number, copy) in copies.enumerated() where copy.index == index {
       if let failure = failures[number] {
-        add(
-          copy.table,
-          "did not take \(failure.count) change\(failure.count == 1 ? "" : "s") (\(failure.message))")
+        add(copy.table, "did not take \(failure.count) change\(failure.count == 1 ? "" : "s") (\(failure.message))")
       }
       guard reached.contains(copy.table) else { continue }
       let others = reached.subtracting([copy.table])

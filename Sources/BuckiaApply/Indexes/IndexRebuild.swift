@@ -114,8 +114,7 @@ final class IndexRebuild {
     _ indexes: [SecondaryIndex], _ works: [IndexWork], _ droppable: Set<Int>, of table: TableDefinition,
     _ counts: ApplyCounts
   ) throws -> Set<Int> {
-    var costs = IndexCosts(
-      cacheBytes: Double(session.memoryLimit), sortBytes: Double(session.memoryLimit / 2))
+    var costs = IndexCosts(cacheBytes: Double(session.memoryLimit), sortBytes: Double(session.memoryLimit / 2))
     let databaseBytes = try Double(
       (session.connection.integer("PRAGMA main.page_count") ?? 0)
         * (session.connection.integer("PRAGMA main.page_size") ?? 0))
@@ -216,9 +215,7 @@ struct IndexNeeds {
   /// - Parameters:
   ///   - expected: How many changes there will be of each table; nil where that is not known.
   ///   - indexes: Copies of triggers that read tables while rows are written.
-  init(
-    expecting expected: [TableName: ApplyCounts]?, keeping indexes: IndexMaintenance?, in session: ApplySession
-  ) {
+  init(expecting expected: [TableName: ApplyCounts]?, keeping indexes: IndexMaintenance?, in session: ApplySession) {
     self.session = session
     self.indexes = indexes
     parents = expected.map { Set($0.filter { $0.value.updated + $0.value.deleted > 0 }.keys) }

@@ -111,8 +111,7 @@ struct ApplyExecution {
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     if let remark = try incoming.remarkOnOldValues() { warnings.append(remark) }
     if let indexes {
-      warnings += try indexes.rebuildIncompleteIndexes(
-        changed: applier.changedTables, rowCount: applier.counts.written)
+      warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables, rowCount: applier.counts.written)
     } else if try session.hasVirtualTables() {
       warnings += try IndexMaintenance.rebuildIndexesWithoutTriggers(changed: applier.changedTables, in: session)
     }

@@ -347,8 +347,7 @@ package final class ApplySession {
     {
       return latest.plan
     }
-    let plan = try SchemaPlan(
-      definitions: definitions, mode: mode, renames: renames, replaced: replaced, local: local)
+    let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames, replaced: replaced, local: local)
     cache.latestPlan = (definitions, mode, renames, replaced, plan)
     return plan
   }

@@ -165,9 +165,7 @@ struct HeldRelease {
     }
   }
 
-  private func release(
-    of part: HeldPart, in released: inout [ReleasedDiff], _ change: (inout ReleasedDiff) -> Void
-  ) {
+  private func release(of part: HeldPart, in released: inout [ReleasedDiff], _ change: (inout ReleasedDiff) -> Void) {
     if released.last?.entry != part.entry { released.append(ReleasedDiff(part, from: settings.senders)) }
     change(&released[released.count - 1])
   }

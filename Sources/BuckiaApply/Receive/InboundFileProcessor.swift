@@ -205,8 +205,7 @@ struct InboundFileProcessor {
   private mutating func finish(_ result: ApplyResult) throws -> DiffOutcome {
     try RefusedFiles.remove(digest: file.digest(), on: session.connection)
     if let sender = file.changes?.key.sender, isLimited(sender) {
-      try LedgerSettings.addReceived(
-        Int64(file.byteCount), from: sender, at: settings.time, on: session.connection)
+      try LedgerSettings.addReceived(Int64(file.byteCount), from: sender, at: settings.time, on: session.connection)
     }
     try adoptDataset()
     outcome.warnings += try file.remarks()

@@ -116,8 +116,7 @@ struct OptimisticBatch {
       by: IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
         changeset: TemporaryBuffer(bytes), feed: ChangesetFeed(summary)))
-    let rebuild = try IndexRebuild(
-      of: all.changes, keeping: nil, seesTriggers: false, in: session)
+    let rebuild = try IndexRebuild(of: all.changes, keeping: nil, seesTriggers: false, in: session)
     var applier = try ChangesetApplier(
       schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
       endsAtRefusals: true,
@@ -167,9 +166,7 @@ struct OptimisticBatch {
   }
 
   /// Notes what a diff does in the clocks: that it does so is assumed.
-  private func stamp(
-    _ incoming: IncomingChanges, _ added: ChangesetSummary, _ clocks: [TableName: TableClock]
-  ) throws {
+  private func stamp(_ incoming: IncomingChanges, _ added: ChangesetSummary, _ clocks: [TableName: TableClock]) throws {
     guard !clocks.isEmpty else { return }
     let sections = TableSections(added, of: incoming.changeset)
     // In the order of the changes, so that stamps have the same numbers each time.

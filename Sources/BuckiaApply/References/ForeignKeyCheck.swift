@@ -110,9 +110,7 @@ struct ForeignKeyCheck {
   /// Rows that the changes wrote and that refer to nothing.
   ///
   /// - Parameter last: The greatest rowid before the changes, for a table without a key.
-  func written(
-    _ match: TableMatch, _ sections: TableSections, after last: Int64?, _ found: inout BrokenRows
-  ) throws {
+  func written(_ match: TableMatch, _ sections: TableSections, after last: Int64?, _ found: inout BrokenRows) throws {
     let key = child.keyIndexes
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
     // An UPDATE that leaves the reference alone breaks nothing. A generated column can follow any other.
@@ -308,8 +306,7 @@ struct BrokenRows {
 extension ForeignKeyCheck {
   /// The row that some values refer to, for people.
   func name(ofParent values: [UInt8]) throws -> RowName {
-    RowName(
-      table: parent.name, columns: parentColumnNames, values: try ChangesetValue.record(values))
+    RowName(table: parent.name, columns: parentColumnNames, values: try ChangesetValue.record(values))
   }
 
   /// The row of the child with a key, for people.

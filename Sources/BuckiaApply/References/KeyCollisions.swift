@@ -227,9 +227,7 @@ extension TableApplier {
 
   /// Settles a change by which a row would refer to another than its author means: a conflict, whether a local row equals it or
   /// not.
-  private func attempt(
-    _ bytes: RawSpan, withoutParent reason: String, _ known: KnownCollisions
-  ) throws -> Refused? {
+  private func attempt(_ bytes: RawSpan, withoutParent reason: String, _ known: KnownCollisions) throws -> Refused? {
     let local = try writer.currentRow(bytes)
     let incident = ConflictIncident(kind: .foreignKey, change: change, local: local, message: Array(reason.utf8))
     switch try resolve(incident, bytes) {

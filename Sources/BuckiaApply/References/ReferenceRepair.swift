@@ -272,8 +272,7 @@ struct ReferenceRepair {
     guard let observer else { return }
     if observer.wantsRows { return try observer.didWrite(effect) }
     try observer.didWrite(
-      RowEffect(
-        table: effect.table, operation: operation, cause: .change, key: key, before: nil, after: nil))
+      RowEffect(table: effect.table, operation: operation, cause: .change, key: key, before: nil, after: nil))
   }
 }
 

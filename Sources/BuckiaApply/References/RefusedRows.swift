@@ -62,8 +62,7 @@ final class RefusedRows {
   ///   - table: The table, as the diff calls it.
   func note(_ key: [UInt8], of table: String, _ cause: Cause) throws {
     let store = try makeStore()
-    try store.connection.run(
-      cached: "INSERT OR IGNORE INTO refused VALUES (?1, ?2, ?3)", table, key, cause.rawValue)
+    try store.connection.run(cached: "INSERT OR IGNORE INTO refused VALUES (?1, ?2, ?3)", table, key, cause.rawValue)
     if store.connection.changes > 0 { hasNews = true }
   }
 
@@ -94,8 +93,7 @@ final class RefusedRows {
     guard hasNews, let store else { return false }
     hasNews = false
     let tables = try self.tables(of: "refused", in: store)
-    let search = ReferenceSearch(
-      session: session, store: store, changes: changes, matches: matches, staysOut: staysOut)
+    let search = ReferenceSearch(session: session, store: store, changes: changes, matches: matches, staysOut: staysOut)
     guard try search.run(from: tables) else { return false }
     referringTables = try self.tables(of: "referring", in: store)
     runs += 1
@@ -213,8 +211,7 @@ final class ReferenceStore {
   ///
   /// - Parameter expands: Whether what refers to it has lost its parent when it is left out.
   func add(row: Int64, of table: String, _ key: [UInt8], expands: Bool) throws {
-    try connection.run(
-      cached: "INSERT INTO node VALUES (?1, ?2, ?3, ?4)", row, table, key, Int64(expands ? 1 : 0))
+    try connection.run(cached: "INSERT INTO node VALUES (?1, ?2, ?3, ?4)", row, table, key, Int64(expands ? 1 : 0))
   }
 
   /// Follows the foreign keys from the refused rows to all that refer to them, directly or through others.

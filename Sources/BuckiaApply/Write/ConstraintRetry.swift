@@ -107,10 +107,9 @@ final class UniqueIndexes {
 
   init(_ statements: TableStatements) throws {
     let local = statements.match.local
-    var names: [(name: String, isPartial: Bool)] = []
     let list = "SELECT name, partial FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'"
-    try statements.connection.forEachRow(of: list, binding: [local.name]) {
-      names.append(($0.text(at: 0) ?? "", $0.integer(at: 1) != 0))
+    let names = try statements.connection.rows(of: list, local.name) { row in
+      (row.text(at: 0) ?? "", row.integer(at: 1) != 0)
     }
     var plain: [Plain] = []
     var members: Set<Int> = []

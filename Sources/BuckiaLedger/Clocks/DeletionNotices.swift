@@ -276,9 +276,7 @@ package enum ForgottenDeletions {
   /// The greatest diff whose deletions in any of some tables are forgotten; nil where none is.
   ///
   /// - Throws: `SQLiteError`.
-  package static func newest(
-    in tables: [TableName], on connection: borrowing SQLiteConnection
-  ) throws -> KSUID? {
+  package static func newest(in tables: [TableName], on connection: borrowing SQLiteConnection) throws -> KSUID? {
     var newest: KSUID?
     for clock in try clocks(of: tables, on: connection) {
       if let found = try self.newest(in: clock, on: connection) { newest = max(newest ?? found, found) }
@@ -315,9 +313,7 @@ package enum ForgottenDeletions {
     return found
   }
 
-  private static func clocks(
-    of tables: [TableName], on connection: borrowing SQLiteConnection
-  ) throws -> [Int64] {
+  private static func clocks(of tables: [TableName], on connection: borrowing SQLiteConnection) throws -> [Int64] {
     try tables.compactMap { table in
       try connection.integer("SELECT clock FROM main.buckia_clock WHERE table_name = ?1", binding: [table.text])
     }
@@ -384,10 +380,7 @@ package enum Tombstones {
   /// Forgets a row that is here again.
   ///
   /// - Throws: `SQLiteError`.
-  package static func remove(
-    _ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection
-  ) throws {
-    try connection.run(
-      cached: "DELETE FROM main.buckia_tombstone WHERE table_name = ?1 AND key = ?2", table.text, key)
+  package static func remove(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_tombstone WHERE table_name = ?1 AND key = ?2", table.text, key)
   }
 }

@@ -198,9 +198,7 @@ package struct ConflictSelection {
 
   /// Prepares a query of the selected records; `c` is the record, `l` its entry of the ledger, and `t` its table. The records
   /// come in the order of their numbers, which saves to sort them.
-  func query(
-    _ results: String, _ rest: String, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteStatement {
+  func query(_ results: String, _ rest: String, on connection: borrowing SQLiteConnection) throws -> SQLiteStatement {
     let isOpen = isOpen ? Self.isOpen : ""
     let query = try connection.prepare("SELECT \(results) \(Self.tables) WHERE \(Self.condition)\(isOpen) \(rest)")
     try query.bind(numbers.lowerBound, at: 0)

@@ -164,8 +164,7 @@ package enum DecidedRows {
   package static func note(
     _ key: [UInt8], of table: TableName, at time: Int64, on connection: borrowing SQLiteConnection
   ) throws {
-    try connection.run(
-      cached: "INSERT OR REPLACE INTO main.buckia_decided VALUES (?1, ?2, ?3)", table.text, key, time)
+    try connection.run(cached: "INSERT OR REPLACE INTO main.buckia_decided VALUES (?1, ?2, ?3)", table.text, key, time)
   }
 
   /// True if there are any.

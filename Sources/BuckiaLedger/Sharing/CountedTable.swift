@@ -154,8 +154,7 @@ package final class CountedTable {
       ofCached: "SELECT origin, inserted, deleted FROM main.buckia_counted_copies WHERE content = ?1",
       binding: [content]
     ) { row in
-      found[row.blob(at: 0)] = CopyCounts.Count(
-        inserted: row.integer(at: 1), deleted: row.integer(at: 2))
+      found[row.blob(at: 0)] = CopyCounts.Count(inserted: row.integer(at: 1), deleted: row.integer(at: 2))
     }
     return CopyCounts(found)
   }
@@ -243,9 +242,7 @@ package final class CountedTable {
   /// Gives what somebody has had of all tables to somebody else.
   ///
   /// - Throws: `SQLiteError`.
-  package static func rename(
-    _ holder: String, to other: String, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func rename(_ holder: String, to other: String, on connection: borrowing SQLiteConnection) throws {
     try connection.run(
       cached: "UPDATE OR REPLACE main.buckia_counted_holder SET holder = ?2 WHERE holder = ?1", holder, other)
   }
@@ -259,8 +256,7 @@ package final class CountedTable {
   ///   - changed: Says what a content is in the other columns.
   /// - Throws: `SQLiteError`; what `changed` throws.
   package func setColumns(_ columns: String, _ changed: ([UInt8]) throws -> [UInt8]) throws {
-    try connection.run(
-      cached: "UPDATE main.buckia_counted_table SET columns = ?2 WHERE counted = ?1", number, columns)
+    try connection.run(cached: "UPDATE main.buckia_counted_table SET columns = ?2 WHERE counted = ?1", number, columns)
     let other = try CountedTable(making: TableName("buckia_counted"), columns: columns, on: connection)
     let all = try connection.prepare("SELECT content, \"row\", absent FROM main.buckia_counted_row WHERE counted = ?1")
     try all.bind(number, at: 0)

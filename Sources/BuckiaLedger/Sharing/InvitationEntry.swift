@@ -191,7 +191,6 @@ package struct AcceptedEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package func markDelivered(on connection: borrowing SQLiteConnection) throws {
-    try connection.run(
-      cached: "UPDATE main.buckia_accepted SET is_delivered = 1 WHERE invitation = ?1", invitation)
+    try connection.run(cached: "UPDATE main.buckia_accepted SET is_delivered = 1 WHERE invitation = ?1", invitation)
   }
 }

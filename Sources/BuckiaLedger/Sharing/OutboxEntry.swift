@@ -199,9 +199,7 @@ package struct OutboxPart: Equatable, Sendable {
   /// The files of a share that were not delivered, in order.
   ///
   /// - Throws: `SQLiteError`.
-  package static func undelivered(
-    of share: Int64, on connection: borrowing SQLiteConnection
-  ) throws -> [OutboxPart] {
+  package static func undelivered(of share: Int64, on connection: borrowing SQLiteConnection) throws -> [OutboxPart] {
     let query = try connection.prepare(
       """
       SELECT o.diff, o.file, p.part, p.recipients FROM main.buckia_outbox AS o
@@ -213,8 +211,7 @@ package struct OutboxPart: Equatable, Sendable {
     while try query.step() {
       guard let id = KSUID(query.text(at: 0) ?? "") else { continue }
       found.append(
-        OutboxPart(
-          Int(query.integer(at: 2)), of: id, named: query.text(at: 1) ?? "", for: query.text(at: 3) ?? ""))
+        OutboxPart(Int(query.integer(at: 2)), of: id, named: query.text(at: 1) ?? "", for: query.text(at: 3) ?? ""))
     }
     return found
   }

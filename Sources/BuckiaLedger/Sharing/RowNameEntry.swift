@@ -60,9 +60,7 @@ package struct RowNameEntry: Hashable, Sendable {
   /// The tables of which a replica calls rows otherwise.
   ///
   /// - Throws: `SQLiteError`.
-  package static func tables(
-    of replica: [UInt8], on connection: borrowing SQLiteConnection
-  ) throws -> Set<TableName> {
+  package static func tables(of replica: [UInt8], on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
     Set(
       try connection.rows(of: "SELECT DISTINCT table_name FROM main.buckia_row_name WHERE replica = ?1", replica) {
         TableName($0.text(at: 0) ?? "")
@@ -79,9 +77,7 @@ package struct RowNameEntry: Hashable, Sendable {
       ofCached: "SELECT local, claimant FROM main.buckia_row_name WHERE table_name = ?1 AND replica = ?2 AND key = ?3",
       table.text, replica, key
     ) { row in
-      RowNameEntry(
-        table: table, replica: replica, key: key, local: row.integer(at: 0),
-        claimant: row.text(at: 1))
+      RowNameEntry(table: table, replica: replica, key: key, local: row.integer(at: 0), claimant: row.text(at: 1))
     }
   }
 
@@ -97,8 +93,7 @@ package struct RowNameEntry: Hashable, Sendable {
         WHERE table_name = ?1 AND local = ?2 AND claimant IS NOT '\(deleted)' ORDER BY replica, key
         """, table.text, local
     ) { row in
-      RowNameEntry(
-        table: table, replica: row.blob(at: 0), key: row.integer(at: 1), local: local)
+      RowNameEntry(table: table, replica: row.blob(at: 0), key: row.integer(at: 1), local: local)
     }
   }
 
@@ -150,9 +145,7 @@ package struct RowNameEntry: Hashable, Sendable {
   /// Forgets which replica a stream is of.
   ///
   /// - Throws: `SQLiteError`.
-  package static func forget(
-    _ stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func forget(_ stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection) throws {
     try connection.run(
       cached: "DELETE FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2", sender, stream)
   }

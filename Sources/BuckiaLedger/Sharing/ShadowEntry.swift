@@ -53,8 +53,7 @@ package struct ShadowEntry: Equatable, Sendable {
     try connection.rows(
       of: "SELECT shadow, table_name, columns FROM main.buckia_shadow WHERE share = ?1 ORDER BY shadow", share
     ) { row in
-      ShadowEntry(
-        number: row.integer(at: 0), table: TableName(row.text(at: 1) ?? ""), columns: row.text(at: 2) ?? "")
+      ShadowEntry(number: row.integer(at: 0), table: TableName(row.text(at: 1) ?? ""), columns: row.text(at: 2) ?? "")
     }
   }
 
@@ -156,8 +155,7 @@ package struct PrintEntry: Equatable, Sendable {
     try connection.forEachRow(of: "SELECT first, prints FROM \(table(shadow))") { row in
       if let place = Place(row) { pieces[place] = row.blob(at: 1) }
     }
-    return PrintEntry(
-      basis: Array(value.dropFirst(1 + keyBytes)), key: Array(value[1...keyBytes]), pieces: pieces)
+    return PrintEntry(basis: Array(value.dropFirst(1 + keyBytes)), key: Array(value[1...keyBytes]), pieces: pieces)
   }
 
   /// Whether there are prints of a shadow.
@@ -171,9 +169,7 @@ package struct PrintEntry: Equatable, Sendable {
   ///
   /// - Parameter known: What is there; nil for nothing.
   /// - Throws: `SQLiteError`.
-  package func write(
-    of shadow: Int64, over known: PrintEntry?, on connection: borrowing SQLiteConnection
-  ) throws {
+  package func write(of shadow: Int64, over known: PrintEntry?, on connection: borrowing SQLiteConnection) throws {
     let table = Self.table(shadow)
     if known == nil {
       try connection.execute("DROP TABLE IF EXISTS \(table)")

@@ -52,9 +52,7 @@ package struct TranslatedRows {
     try connection.first(
       ofCached: "SELECT local, hash FROM main.buckia_translated WHERE vouch = ?1 AND key = ?2", vouch, key
     ) { row in
-      Row(
-        local: row.blob(at: 0),
-        hash: row.hash(at: 1))
+      Row(local: row.blob(at: 0), hash: row.hash(at: 1))
     }
   }
 
@@ -92,8 +90,7 @@ package struct TranslatedRows {
     try connection.forEachRow(
       of: "SELECT key, local, hash FROM main.buckia_translated WHERE vouch = ?1", binding: [vouch]
     ) { row in
-      found[row.blob(at: 0)] = Row(
-        local: row.blob(at: 1), hash: row.hash(at: 2))
+      found[row.blob(at: 0)] = Row(local: row.blob(at: 1), hash: row.hash(at: 2))
     }
     return found
   }

@@ -113,8 +113,7 @@ package struct LeftOutEntry: Equatable, Sendable {
   package static func replace(
     of share: Int64, with entries: [LeftOutEntry], on connection: borrowing SQLiteConnection
   ) throws {
-    try connection.run(
-      cached: "DELETE FROM main.buckia_settings WHERE name GLOB ?1", "\(prefix)\(share)-*")
+    try connection.run(cached: "DELETE FROM main.buckia_settings WHERE name GLOB ?1", "\(prefix)\(share)-*")
     for entry in entries {
       try LedgerSettings.set("\(prefix)\(share)-\(entry.table.text)", to: entry.count, on: connection)
     }
