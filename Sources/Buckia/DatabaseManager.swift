@@ -381,7 +381,7 @@ extension DatabaseManager {
   /// - Throws: `BuckiaError` when another copy of SQLite made the handle.
   public static func addApplyingFunction(to handle: OpaquePointer, of copy: SQLiteCopy? = nil) throws {
     try BuckiaError.wrapping {
-      try SQLiteConnection.borrowing(handle, of: copy?.library) { try ApplyingFunction.add(to: $0) }
+      try SQLiteConnection.borrowing(handle, of: copy?.library) { _ = try ApplySession.applyingFunction.add(to: $0) }
     }
   }
 }

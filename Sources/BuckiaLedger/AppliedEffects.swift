@@ -62,12 +62,7 @@ package enum AppliedEffects {
   }
 
   /// What one part of a diff did.
-  package struct Part: Sendable {
-    /// The tables.
-    package let tables: [Table]
-    /// The changes, as a changeset.
-    package let changes: [UInt8]
-  }
+  package typealias Part = (tables: [Table], changes: [UInt8])
 
   // MARK: Keeping
 
@@ -81,9 +76,7 @@ package enum AppliedEffects {
   /// Forgets what is too old or too much.
   ///
   /// - Parameter time: The present time, in milliseconds since 1970.
-  package static func prune(
-    to retention: Retention, at time: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func prune(to retention: Retention, at time: Int64, on connection: borrowing SQLiteConnection) throws {
     let (age, isForEver) = Int64(clamping: retention.days).multipliedReportingOverflow(by: 86_400_000)
     if !isForEver {
       try connection.run(
@@ -146,36 +139,27 @@ package enum AppliedEffects {
 
   /// The ledger entry that has taken a diff back; nil when the diff stands.
   package static func undo(of entry: Int64, on connection: borrowing SQLiteConnection) throws -> Int64? {
-    let query = try connection.cached("SELECT entry FROM main.buckia_undo WHERE undone = ?1 AND is_active")
-    defer { query.statement.reset() }
-    try query.statement.bind(entry, at: 0)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+    try connection.cachedInteger("SELECT entry FROM main.buckia_undo WHERE undone = ?1 AND is_active", entry)
   }
 
   /// The diff that an entry has taken back; nil for all entries that are no undo.
   package static func undone(by entry: Int64, on connection: borrowing SQLiteConnection) throws -> AppliedDiff? {
-    let query = try connection.cached("SELECT undone FROM main.buckia_undo WHERE entry = ?1 AND is_active")
-    defer { query.statement.reset() }
-    try query.statement.bind(entry, at: 0)
-    guard try query.statement.step() else { return nil }
-    return AppliedDiff(entry: query.statement.integer(at: 0), id: nil, digest: "")
+    try connection.first(ofCached: "SELECT undone FROM main.buckia_undo WHERE entry = ?1 AND is_active", entry) {
+      AppliedDiff(entry: $0.integer(at: 0), id: nil, digest: "")
+    }
   }
 
   /// The entries before another one that have been taken back, the newest first; not the one that this itself takes back.
   package static func undone(before entry: Int64, on connection: borrowing SQLiteConnection) throws -> [Int64] {
-    let query = try connection.cached(
-      "SELECT undone FROM main.buckia_undo WHERE is_active AND undone < ?1 AND entry <> ?1 ORDER BY undone DESC")
-    defer { query.statement.reset() }
-    try query.statement.bind(entry, at: 0)
-    var entries: [Int64] = []
-    while try query.statement.step() { entries.append(query.statement.integer(at: 0)) }
-    return entries
+    try connection.rows(
+      ofCached:
+        "SELECT undone FROM main.buckia_undo WHERE is_active AND undone < ?1 AND entry <> ?1 ORDER BY undone DESC",
+      entry
+    ) { $0.integer(at: 0) }
   }
 
   /// Notes that one entry takes another back. Where that one took back a third, the third stands again.
-  package static func recordUndo(
-    _ entry: Int64, of undone: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func recordUndo(_ entry: Int64, of undone: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "UPDATE main.buckia_undo SET is_active = 0 WHERE entry = ?1", undone)
     try connection.run(cached: "INSERT INTO main.buckia_undo VALUES (?1, ?2, 1)", entry, undone)
   }
@@ -302,7 +286,7 @@ package struct EffectReader {
     let isKept = try forEachPiece(of: entry, on: connection) { piece in
       changes += piece.changes
       guard let tables = piece.tables else { return }
-      parts.append(AppliedEffects.Part(tables: tables, changes: changes))
+      parts.append((tables: tables, changes: changes))
       changes = []
     }
     return isKept ? parts : []
@@ -316,14 +300,9 @@ package struct EffectReader {
   package mutating func forEachPiece(
     of entry: Int64, on connection: borrowing SQLiteConnection, _ body: (EffectBlock.Piece) throws -> Void
   ) throws -> Bool {
-    let query = try connection.cached(
-      "SELECT effect FROM main.buckia_effect WHERE last >= ?1 AND first <= ?1 ORDER BY effect")
-    var blocks: [Int64] = []
-    do {
-      defer { query.statement.reset() }
-      try query.statement.bind(entry, at: 0)
-      while try query.statement.step() { blocks.append(query.statement.integer(at: 0)) }
-    }
+    let blocks = try connection.rows(
+      ofCached: "SELECT effect FROM main.buckia_effect WHERE last >= ?1 AND first <= ?1 ORDER BY effect", entry
+    ) { $0.integer(at: 0) }
     var isBegun = false
     for block in blocks {
       for piece in try pieces(of: block, on: connection) where piece.entry == entry {
@@ -343,12 +322,10 @@ package struct EffectReader {
     of block: Int64, on connection: borrowing SQLiteConnection
   ) throws -> [EffectBlock.Piece] {
     if let known, known.number == block { return known.pieces }
-    let query = try connection.cached("SELECT contents FROM main.buckia_effect WHERE effect = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(block, at: 0)
-    guard try query.statement.step() else { return [] }
+    let query = "SELECT contents FROM main.buckia_effect WHERE effect = ?1"
+    guard let contents = try connection.first(ofCached: query, block, row: { $0.blob(at: 0) }) else { return [] }
     do {
-      let pieces = try EffectBlock.pieces(in: query.statement.blob(at: 0))
+      let pieces = try EffectBlock.pieces(in: contents)
       known = (block, pieces)
       return pieces
     } catch {

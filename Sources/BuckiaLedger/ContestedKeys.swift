@@ -25,12 +25,7 @@ package final class ContestedKeys {
   /// A row of the table: a key of one integer, or several that follow each other.
   private struct Run {
     let keys: ClosedRange<Int64>
-    let origin: Origin
-  }
-
-  /// What put a key there last.
-  private struct Origin: Equatable {
-    /// The number of the diff in the ledger.
+    /// The number of the diff in the ledger that put the keys there last.
     let entry: Int64
     /// Whether its row has the key here.
     let isTaken: Bool
@@ -76,9 +71,7 @@ package final class ContestedKeys {
   ///   - sender: The verified key of the sender in hex, or empty for unsigned files, which all count as one sender.
   ///   - entry: The number of the diff in the ledger; 0 for one that is refused.
   ///   - isResumed: Whether these are changes that were held of the diff when the others were applied.
-  package init(
-    of sender: String, entry: Int64, isResumed: Bool = false, on connection: borrowing SQLiteConnection
-  ) {
+  package init(of sender: String, entry: Int64, isResumed: Bool = false, on connection: borrowing SQLiteConnection) {
     self.sender = sender
     self.entry = entry
     self.isResumed = isResumed
@@ -109,11 +102,9 @@ package final class ContestedKeys {
   /// Whether the sender contests any key of a table.
   package func exist(in table: TableName) throws -> Bool {
     try flush()
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 LIMIT 1")
-    defer { query.statement.reset() }
-    try bind(table, to: query.statement)
-    return try query.statement.step()
+    return try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 LIMIT 1", sender,
+      table.text)
   }
 
   /// Whether the sender means another row by a key than the local one.
@@ -127,15 +118,13 @@ package final class ContestedKeys {
     return !origin.isTaken && (purpose == .change || isResumed)
   }
 
-  private func origin(of key: [UInt8], in table: TableName) throws -> Origin? {
-    if let integer = Self.integer(key) { return try run(around: integer, in: table)?.origin }
-    let query = try connection.cached(
-      "SELECT entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3")
-    defer { query.statement.reset() }
-    try bind(table, to: query.statement)
-    try query.statement.bind(key, at: 2)
-    guard try query.statement.step() else { return nil }
-    return Origin(entry: query.statement.integer(at: 0), isTaken: query.statement.integer(at: 1) != 0)
+  private func origin(of key: [UInt8], in table: TableName) throws -> (entry: Int64, isTaken: Bool)? {
+    if let integer = Self.integer(key) { return try run(around: integer, in: table).map { ($0.entry, $0.isTaken) } }
+    return try connection.first(
+      ofCached:
+        "SELECT entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3",
+      sender, table.text, key
+    ) { ($0.integer(at: 0), $0.integer(at: 1) != 0) }
   }
 
   /// The row of the table with a key of one integer.
@@ -147,24 +136,16 @@ package final class ContestedKeys {
   /// The last row of the table that does not begin after a key.
   private func lastRun(upTo key: Int64, in table: TableName) throws -> Run? {
     // Blobs come after all integers.
-    let query = try connection.cached(
-      """
-      SELECT key, last, entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key <= ?3
-      ORDER BY key DESC LIMIT 1
-      """)
-    defer { query.statement.reset() }
-    try bind(table, to: query.statement)
-    try query.statement.bind(key, at: 2)
-    guard try query.statement.step() else { return nil }
-    let first = query.statement.integer(at: 0)
-    return Run(
-      keys: first...max(first, query.statement.integer(at: 1)),
-      origin: Origin(entry: query.statement.integer(at: 2), isTaken: query.statement.integer(at: 3) != 0))
-  }
-
-  private func bind(_ table: TableName, to statement: borrowing SQLiteStatement) throws {
-    try statement.bind(sender, at: 0)
-    try statement.bind(table.text, at: 1)
+    return try connection.first(
+      ofCached: """
+        SELECT key, last, entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key <= ?3
+        ORDER BY key DESC LIMIT 1
+        """, sender, table.text, key
+    ) { row in
+      let first = row.integer(at: 0)
+      return Run(
+        keys: first...max(first, row.integer(at: 1)), entry: row.integer(at: 2), isTaken: row.integer(at: 3) != 0)
+    }
   }
 
   /// Forgets all keys that a sender contests.
@@ -220,7 +201,8 @@ package final class ContestedKeys {
   private func writeRecords() throws {
     let isBatch = records.count == Self.batchSize
     let insert = try connection.cached(isBatch ? Self.insertBatch : Self.insertOne)
-    try bind(table, to: insert.statement)
+    try insert.statement.bind(sender, at: 0)
+    try insert.statement.bind(table.text, at: 1)
     try insert.statement.bind(entry, at: 2)
     try insert.statement.bind(Int64(areTaken ? 1 : 0), at: 3)
     for (index, record) in records.enumerated() {
@@ -237,7 +219,7 @@ package final class ContestedKeys {
     for end in integers.indices where end + 1 == integers.count || integers[end + 1] > integers[end] &+ 1 {
       let keys = integers[start]...integers[end]
       try cut(keys, of: table)
-      try write(Run(keys: keys, origin: Origin(entry: entry, isTaken: areTaken)), of: table)
+      try write(Run(keys: keys, entry: entry, isTaken: areTaken), of: table)
       start = end + 1
     }
   }
@@ -245,7 +227,7 @@ package final class ContestedKeys {
   private func write(_ run: Run, of table: TableName) throws {
     try connection.run(
       cached: "INSERT INTO main.buckia_contested_key VALUES (?1, ?2, ?3, ?4, ?5, ?6)", sender, table.text,
-      run.keys.lowerBound, run.keys.upperBound, run.origin.entry, Int64(run.origin.isTaken ? 1 : 0))
+      run.keys.lowerBound, run.keys.upperBound, run.entry, Int64(run.isTaken ? 1 : 0))
   }
 
   // MARK: Removing
@@ -264,10 +246,12 @@ package final class ContestedKeys {
     while let run = try lastRun(upTo: keys.upperBound, in: table), run.keys.overlaps(keys) {
       try connection.run(cached: Self.deletion, sender, table.text, run.keys.lowerBound)
       if run.keys.lowerBound < keys.lowerBound {
-        try write(Run(keys: run.keys.lowerBound...(keys.lowerBound - 1), origin: run.origin), of: table)
+        try write(
+          Run(keys: run.keys.lowerBound...(keys.lowerBound - 1), entry: run.entry, isTaken: run.isTaken), of: table)
       }
       if run.keys.upperBound > keys.upperBound {
-        try write(Run(keys: (keys.upperBound + 1)...run.keys.upperBound, origin: run.origin), of: table)
+        try write(
+          Run(keys: (keys.upperBound + 1)...run.keys.upperBound, entry: run.entry, isTaken: run.isTaken), of: table)
       }
     }
   }

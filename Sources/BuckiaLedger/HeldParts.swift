@@ -107,13 +107,9 @@ package final class HeldParts {
   /// - Returns: The bytes of the deleted changes.
   package func remove(_ key: [UInt8], of table: TableName) throws -> [[UInt8]] {
     guard let part = parts[table] else { return [] }
-    let delete = try connection.cached(
-      "DELETE FROM main.buckia_held_change WHERE part = ?1 AND key = ?2 RETURNING bytes")
-    defer { delete.statement.reset() }
-    try delete.statement.bind(part, at: 0)
-    try delete.statement.bind(key, at: 1)
-    var dropped: [[UInt8]] = []
-    while try delete.statement.step() { dropped.append(delete.statement.blob(at: 0)) }
+    let dropped = try connection.rows(
+      ofCached: "DELETE FROM main.buckia_held_change WHERE part = ?1 AND key = ?2 RETURNING bytes", part, key
+    ) { $0.blob(at: 0) }
     if let place = places[table] { held[place].changes -= dropped.count }
     return dropped
   }
@@ -130,11 +126,10 @@ package final class HeldParts {
 
   /// The tables of which anything is held.
   package static func tables(on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
-    var tables: Set<TableName> = []
-    try connection.forEachRow(of: "SELECT DISTINCT table_name FROM main.buckia_held_part") {
-      tables.insert(TableName($0.text(at: 0) ?? ""))
-    }
-    return tables
+    Set(
+      try connection.rows(of: "SELECT DISTINCT table_name FROM main.buckia_held_part") {
+        TableName($0.text(at: 0) ?? "")
+      })
   }
 
   /// Deletes what is held of earlier diffs for a row that is gone. ``removeEmpty(_:on:)`` must follow for the parts.
@@ -144,34 +139,26 @@ package final class HeldParts {
     _ key: [UInt8], of table: TableName, before entry: Int64, on connection: borrowing SQLiteConnection
   ) throws -> Set<Int64> {
     // By the key first: there may be many parts.
-    let delete = try connection.cached(
-      """
-      DELETE FROM main.buckia_held_change WHERE key = ?1 AND EXISTS (
-        SELECT 1 FROM main.buckia_held_part AS p
-        WHERE p.part = buckia_held_change.part AND table_name = ?2 COLLATE NOCASE AND NOT whole AND entry < ?3)
-      RETURNING part
-      """)
-    defer { delete.statement.reset() }
-    try delete.statement.bind(key, at: 0)
-    try delete.statement.bind(table.text, at: 1)
-    try delete.statement.bind(entry, at: 2)
-    var parts: Set<Int64> = []
-    while try delete.statement.step() { parts.insert(delete.statement.integer(at: 0)) }
-    return parts
+    return Set(
+      try connection.rows(
+        ofCached: """
+          DELETE FROM main.buckia_held_change WHERE key = ?1 AND EXISTS (
+            SELECT 1 FROM main.buckia_held_part AS p
+            WHERE p.part = buckia_held_change.part AND table_name = ?2 COLLATE NOCASE AND NOT whole AND entry < ?3)
+          RETURNING part
+          """, key, table.text, entry
+      ) { $0.integer(at: 0) })
   }
 
   /// Deletes those of some parts that have no changes left. Diffs of which nothing is held any more are `applied` then.
   package static func removeEmpty(_ parts: Set<Int64>, on connection: borrowing SQLiteConnection) throws {
     for part in parts {
-      let delete = try connection.cached(
+      let entry = try connection.cachedInteger(
         """
         DELETE FROM main.buckia_held_part
         WHERE part = ?1 AND NOT EXISTS (SELECT 1 FROM main.buckia_held_change WHERE part = ?1)
         RETURNING entry
-        """)
-      try delete.statement.bind(part, at: 0)
-      let entry = try delete.statement.step() ? delete.statement.integer(at: 0) : nil
-      delete.statement.reset()
+        """, part)
       guard let entry else { continue }
       try connection.run(cached: "DELETE FROM main.buckia_held_column WHERE part = ?1", part)
       try noteApplied(entry: entry, on: connection)
@@ -266,9 +253,9 @@ extension HeldPart {
     var writer = ChangesetWriter()
     writer.beginTable(ChangesetTable(name: definition.name, format: format, keyFlags: definition.keyFlags))
     try spool.write(writer.bytes)
-    let statement = try connection.prepare("SELECT bytes FROM main.buckia_held_change WHERE part = ?1 ORDER BY change")
-    try statement.bind(number, at: 0)
-    while try statement.step() { try spool.write(statement.blob(at: 0)) }
+    try connection.forEachRow(
+      of: "SELECT bytes FROM main.buckia_held_change WHERE part = ?1 ORDER BY change", binding: [number]
+    ) { try spool.write($0.blob(at: 0)) }
     return spool
   }
 }

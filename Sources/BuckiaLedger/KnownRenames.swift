@@ -25,14 +25,10 @@ package enum KnownRenames {
   /// - Parameter sender: The verified key in hex, or empty for unsigned diffs, of which none are kept.
   package static func all(of sender: String, on connection: borrowing SQLiteConnection) throws -> [ColumnRename] {
     guard !sender.isEmpty, try Ledger.exists(on: connection) else { return [] }
-    var renames: [ColumnRename] = []
     let query = "SELECT table_name, old_name, new_name FROM main.buckia_rename WHERE sender = ?1"
-    try connection.forEachRow(of: query, binding: [sender]) { row in
-      renames.append(
-        ColumnRename(
-          table: TableName(row.text(at: 0) ?? ""), from: row.text(at: 1) ?? "", to: row.text(at: 2) ?? ""))
+    return try connection.rows(of: query, sender) { row in
+      ColumnRename(table: TableName(row.text(at: 0) ?? ""), from: row.text(at: 1) ?? "", to: row.text(at: 2) ?? "")
     }
-    return renames
   }
 
   /// Keeps renames that a sender has declared, and no more of that sender's than ``limit``.

@@ -123,29 +123,22 @@ package enum ReplicaSigners {
   ///
   /// - Throws: `SQLiteError`.
   package static func apart(readersOf share: Int64, on connection: borrowing SQLiteConnection) throws -> [[UInt8]] {
-    let query = try connection.prepare(
-      """
-      SELECT DISTINCT a.replica FROM main.buckia_recipient AS r JOIN main.buckia_stream_author AS a ON a.sender = r.key
-      WHERE r.share = ?1 AND length(a.replica) > \(length)
-      """)
-    try query.bind(share, at: 0)
-    var found: [[UInt8]] = []
-    while try query.step() { found.append(query.blob(at: 0)) }
-    return found
+    try connection.rows(
+      of: """
+        SELECT DISTINCT a.replica FROM main.buckia_recipient AS r JOIN main.buckia_stream_author AS a ON a.sender = r.key
+        WHERE r.share = ?1 AND length(a.replica) > \(length)
+        """, share
+    ) { $0.blob(at: 0) }
   }
 
   /// The keys that have signed as a replica; empty for one that does not sign. Copies and datasets have no key.
   private static func all(of replica: [UInt8], on connection: borrowing SQLiteConnection) throws -> [String] {
-    let query = try connection.cached(
-      """
-      SELECT sender FROM main.buckia_stream_author WHERE replica = ?1 AND length(sender) IN (0, 64)
-      UNION SELECT sender FROM main.buckia_acknowledgement WHERE replica = ?1
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(replica, at: 0)
-    var found: [String] = []
-    while try query.statement.step() { found.append(query.statement.text(at: 0) ?? "") }
-    return found
+    try connection.rows(
+      ofCached: """
+        SELECT sender FROM main.buckia_stream_author WHERE replica = ?1 AND length(sender) IN (0, 64)
+        UNION SELECT sender FROM main.buckia_acknowledgement WHERE replica = ?1
+        """, replica
+    ) { $0.text(at: 0) ?? "" }
   }
 
   /// The replica as which the author of a diff is believed.

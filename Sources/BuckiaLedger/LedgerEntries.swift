@@ -157,12 +157,13 @@ package enum LedgerEntries {
   package static func applied(
     _ id: KSUID, on connection: borrowing SQLiteConnection
   ) throws -> (sender: String, time: Int64)? {
-    let query = try connection.cached(
-      "SELECT sender, recorded_at FROM main.buckia_ledger WHERE diff = ?1 AND state IN ('applied', 'held') LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(id.description, at: 0)
-    guard try query.statement.step() else { return nil }
-    return (query.statement.text(at: 0) ?? "", query.statement.integer(at: 1))
+    try connection.first(
+      ofCached:
+        "SELECT sender, recorded_at FROM main.buckia_ledger WHERE diff = ?1 AND state IN ('applied', 'held') LIMIT 1",
+      id.description
+    ) { row in
+      (row.text(at: 0) ?? "", row.integer(at: 1))
+    }
   }
 
   /// What the ledger has for a sender where the database itself has made the changes.
@@ -317,13 +318,9 @@ package enum RefusedFiles {
   package static func contain(
     _ id: KSUID, of sender: String, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_refused WHERE diff = ?1 AND sender IN (?2, ?3) LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(id.description, at: 0)
-    try query.statement.bind(sender, at: 1)
-    try query.statement.bind(LedgerEntries.unknownSender, at: 2)
-    return try query.statement.step()
+    try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_refused WHERE diff = ?1 AND sender IN (?2, ?3) LIMIT 1", id.description,
+      sender, LedgerEntries.unknownSender)
   }
 
   /// Deletes the record of a file that has been applied now.

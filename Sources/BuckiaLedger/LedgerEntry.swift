@@ -226,11 +226,9 @@ package struct AppliedDiff: Sendable {
 
   /// What the ledger has for the senders of diffs that have been applied.
   package static func senders(on connection: borrowing SQLiteConnection) throws -> [String] {
-    var senders: [String] = []
-    try connection.forEachRow(of: "SELECT DISTINCT sender FROM main.buckia_ledger WHERE \(isThere) ORDER BY 1") {
-      senders.append($0.text(at: 0) ?? "")
+    try connection.rows(of: "SELECT DISTINCT sender FROM main.buckia_ledger WHERE \(isThere) ORDER BY 1") {
+      $0.text(at: 0) ?? ""
     }
-    return senders
   }
 
   /// All diffs of a sender, the newest first.
@@ -243,13 +241,10 @@ package struct AppliedDiff: Sendable {
   private static func all(
     _ query: String, _ value: String, on connection: borrowing SQLiteConnection
   ) throws -> [AppliedDiff] {
-    var diffs: [AppliedDiff] = []
-    try connection.forEachRow(of: query, binding: [value]) { row in
-      diffs.append(
-        AppliedDiff(
-          entry: row.integer(at: 0), id: row.text(at: 1).flatMap { KSUID($0) }, digest: row.text(at: 2) ?? ""))
+    try connection.rows(of: query, value) { row in
+      AppliedDiff(
+        entry: row.integer(at: 0), id: row.text(at: 1).flatMap { KSUID($0) }, digest: row.text(at: 2) ?? "")
     }
-    return diffs
   }
 
   /// Says what became of the diff since.

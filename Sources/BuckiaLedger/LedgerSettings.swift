@@ -21,19 +21,14 @@ package enum LedgerSettings {
 
   /// The trust mode of this database; `known` where the table holds something that this version does not know.
   package static func trust(on connection: borrowing SQLiteConnection) throws -> TrustMode {
-    let text = try connection.text("SELECT value FROM main.buckia_settings WHERE name = 'trust'") ?? ""
-    return TrustMode(rawValue: text) ?? .known
+    TrustMode(rawValue: try text("trust", on: connection) ?? "") ?? .known
   }
 
   /// How much is kept of what diffs did, so that they can be taken back.
   package static func retention(on connection: borrowing SQLiteConnection) throws -> AppliedEffects.Retention {
-    func number(_ name: String) throws -> Int? {
-      try connection.integer("SELECT value FROM main.buckia_settings WHERE name = ?1", binding: [name])
-        .map { Int(clamping: max(0, $0)) }
-    }
-    return AppliedEffects.Retention(
-      bytes: try number("undo_bytes") ?? AppliedEffects.Retention.standard.bytes,
-      days: try number("undo_days") ?? AppliedEffects.Retention.standard.days)
+    AppliedEffects.Retention(
+      bytes: try count("undo_bytes", on: connection) ?? AppliedEffects.Retention.standard.bytes,
+      days: try count("undo_days", on: connection) ?? AppliedEffects.Retention.standard.days)
   }
 
   /// Sets how much is kept of what diffs did.
@@ -50,18 +45,12 @@ package enum LedgerSettings {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func dataset(on connection: borrowing SQLiteConnection) throws -> [UInt8]? {
     guard try Ledger.exists(on: connection) else { return nil }
-    var found: [UInt8]?
-    let query = "SELECT value FROM main.buckia_settings WHERE name = 'dataset' AND typeof(value) = 'blob'"
-    try connection.forEachRow(ofCached: query, binding: []) { found = $0.blob(at: 0) }
-    return found
+    return try blob("dataset", on: connection)
   }
 
   /// The id of a dataset as people see it: 32 hexadecimal digits.
   package static func text(ofDataset dataset: [UInt8]) -> String {
-    dataset.map { byte in
-      let text = String(byte, radix: 16)
-      return text.count < 2 ? "0" + text : text
-    }.joined()
+    HexText.lowercase(dataset)
   }
 
   /// Makes this database part of a shared one.
@@ -73,8 +62,7 @@ package enum LedgerSettings {
 
   /// After how many days without a word from somebody deletions are forgotten that only they do not know of; 0 for never.
   package static func silence(on connection: borrowing SQLiteConnection) throws -> Int {
-    try connection.integer("SELECT value FROM main.buckia_settings WHERE name = 'silent_days'")
-      .map { Int(clamping: max(0, $0)) } ?? standardSilence
+    try count("silent_days", on: connection) ?? standardSilence
   }
 
   /// After how many days that is as long as nobody has said so.
@@ -88,7 +76,7 @@ package enum LedgerSettings {
 
   /// When all deletions were looked at last, in milliseconds since 1970, to forget those that everybody knows of; 0 for never.
   package static func pruningTime(on connection: borrowing SQLiteConnection) throws -> Int64 {
-    try connection.integer("SELECT value FROM main.buckia_settings WHERE name = 'pruned_at'") ?? 0
+    try integer("pruned_at", on: connection) ?? 0
   }
 
   /// Sets when that was.
@@ -107,14 +95,8 @@ package enum LedgerSettings {
   package static func receivedBytes(
     from sender: String, at time: Int64, on connection: borrowing SQLiteConnection
   ) throws -> Int64 {
-    var found: Int64 = 0
-    try connection.forEachRow(
-      ofCached: "SELECT value FROM main.buckia_settings WHERE name = ?1", binding: [received(from: sender)]
-    ) {
-      let parts = ($0.text(at: 0) ?? "").split(separator: " ").compactMap { Int64($0) }
-      if parts.count == 2, parts[0] == time / millisecondsPerDay { found = max(0, parts[1]) }
-    }
-    return found
+    let parts = (try text(received(from: sender), on: connection) ?? "").split(separator: " ").compactMap { Int64($0) }
+    return parts.count == 2 && parts[0] == time / millisecondsPerDay ? max(0, parts[1]) : 0
   }
 
   /// Adds to that.
@@ -125,6 +107,27 @@ package enum LedgerSettings {
     try set(
       received(from: sender), to: "\(time / millisecondsPerDay) \(sum.overflow ? Int64.max : sum.partialValue)",
       on: connection)
+  }
+
+  private static let reading = "SELECT value FROM main.buckia_settings WHERE name = ?1"
+
+  private static func count(_ name: String, on connection: borrowing SQLiteConnection) throws -> Int? {
+    try integer(name, on: connection).map { Int(clamping: max(0, $0)) }
+  }
+
+  /// A setting as an integer; nil where it was not made.
+  package static func integer(_ name: String, on connection: borrowing SQLiteConnection) throws -> Int64? {
+    try connection.cachedInteger(reading, name)
+  }
+
+  /// A setting as text; nil where it was not made.
+  static func text(_ name: String, on connection: borrowing SQLiteConnection) throws -> String? {
+    try connection.first(ofCached: reading, name) { $0.text(at: 0) } ?? nil
+  }
+
+  /// A setting that is a blob; nil where it was not made, or is anything else.
+  static func blob(_ name: String, on connection: borrowing SQLiteConnection) throws -> [UInt8]? {
+    try connection.first(ofCached: reading, name) { $0.storageClass(at: 0) == .blob ? $0.blob(at: 0) : nil } ?? nil
   }
 
   /// Sets one setting.
@@ -162,7 +165,7 @@ package struct LedgerProgress: Equatable, Sendable {
   package static func read(on connection: borrowing SQLiteConnection) throws -> LedgerProgress {
     guard try Ledger.exists(on: connection) else { return LedgerProgress() }
     let entry = try connection.cachedInteger("SELECT max(entry) FROM main.buckia_ledger") ?? 0
-    let made = try connection.text("SELECT value FROM main.buckia_settings WHERE name = 'made'")
+    let made = try LedgerSettings.text("made", on: connection)
     return LedgerProgress(entry: max(0, entry), made: made.flatMap { KSUID($0) })
   }
 
@@ -209,17 +212,14 @@ package struct ReplicaIdentity: Hashable, Sendable {
   }
 
   private static func id(_ name: String, on connection: borrowing SQLiteConnection) throws -> [UInt8]? {
-    var bytes: [UInt8]?
-    let query = "SELECT value FROM main.buckia_settings WHERE name = ?1 AND typeof(value) = 'blob'"
-    try connection.forEachRow(ofCached: query, binding: [name]) { bytes = $0.blob(at: 0) }
-    return bytes?.count == byteCount ? bytes : nil
+    try LedgerSettings.blob(name, on: connection).flatMap { $0.count == byteCount ? $0 : nil }
   }
 
   /// The file that the replica was last known to be; nil where the ledger does not say.
   ///
   /// - Throws: `SQLiteError`.
   package static func file(on connection: borrowing SQLiteConnection) throws -> String? {
-    try connection.text("SELECT value FROM main.buckia_settings WHERE name = 'replica_file'")
+    try LedgerSettings.text("replica_file", on: connection)
   }
 
   /// Keeps which file the replica is.
@@ -253,8 +253,7 @@ package enum SnapshotRuns {
   package static func note(
     _ entries: ClosedRange<Int64>, for snapshot: String, on connection: borrowing SQLiteConnection
   ) throws {
-    try LedgerSettings.set(
-      name(snapshot), to: "\(entries.lowerBound)-\(entries.upperBound)", on: connection)
+    try LedgerSettings.set(name(snapshot), to: "\(entries.lowerBound)-\(entries.upperBound)", on: connection)
   }
 
   /// The ledger entries of the diffs that were applied in the last call; nil for none.
@@ -262,8 +261,9 @@ package enum SnapshotRuns {
     for snapshot: String, on connection: borrowing SQLiteConnection
   ) throws -> ClosedRange<Int64>? {
     guard try Ledger.exists(on: connection) else { return nil }
-    let value = try connection.text("SELECT value FROM main.buckia_settings WHERE name = ?1", binding: [name(snapshot)])
-    let numbers = (value ?? "").split(separator: "-").compactMap { Int64($0) }
+    let numbers = (try LedgerSettings.text(name(snapshot), on: connection) ?? "").split(separator: "-").compactMap {
+      Int64($0)
+    }
     guard numbers.count == 2, numbers[0] <= numbers[1] else { return nil }
     return numbers[0]...numbers[1]
   }
@@ -272,17 +272,15 @@ package enum SnapshotRuns {
   package static func diffs(
     among entries: ClosedRange<Int64>, on connection: borrowing SQLiteConnection
   ) throws -> [(entry: Int64, file: String)] {
-    let query = try connection.prepare(
-      """
-      SELECT entry, file FROM main.buckia_ledger
-      WHERE entry BETWEEN ?1 AND ?2 AND state IN ('applied', 'held') AND sender NOT IN ('own', 'merge')
-        AND inserted + updated + deleted > 0
-      ORDER BY entry
-      """)
-    try query.bind(entries.lowerBound, at: 0)
-    try query.bind(entries.upperBound, at: 1)
-    var found: [(entry: Int64, file: String)] = []
-    while try query.step() { found.append((query.integer(at: 0), query.text(at: 1) ?? "")) }
-    return found
+    try connection.rows(
+      of: """
+        SELECT entry, file FROM main.buckia_ledger
+        WHERE entry BETWEEN ?1 AND ?2 AND state IN ('applied', 'held') AND sender NOT IN ('own', 'merge')
+          AND inserted + updated + deleted > 0
+        ORDER BY entry
+        """, entries.lowerBound, entries.upperBound
+    ) { row in
+      (row.integer(at: 0), row.text(at: 1) ?? "")
+    }
   }
 }

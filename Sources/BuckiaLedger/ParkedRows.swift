@@ -51,11 +51,9 @@ package enum ParkedRows {
   ///
   /// - Throws: `SQLiteError`.
   package static func tables(on connection: borrowing SQLiteConnection) throws -> [TableName] {
-    var tables: [TableName] = []
-    try connection.forEachRow(of: "SELECT DISTINCT table_name FROM main.buckia_parked ORDER BY 1") {
-      tables.append(TableName($0.text(at: 0) ?? ""))
+    try connection.rows(of: "SELECT DISTINCT table_name FROM main.buckia_parked ORDER BY 1") {
+      TableName($0.text(at: 0) ?? "")
     }
-    return tables
   }
 
   /// The rows of a table that wait, in the order of their keys.
@@ -69,8 +67,7 @@ package enum ParkedRows {
         if case .text(let name)? = value { name } else { "" }
       }
       rows.append(
-        Row(
-          table: table, key: row.blob(at: 0), entry: row.integer(at: 1), columns: columns, values: row.blob(at: 3)))
+        Row(table: table, key: row.blob(at: 0), entry: row.integer(at: 1), columns: columns, values: row.blob(at: 3)))
     }
     return rows
   }
@@ -89,9 +86,7 @@ package enum ParkedRows {
   /// Forgets a row.
   ///
   /// - Throws: `SQLiteError`.
-  package static func remove(
-    _ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func remove(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_parked WHERE table_name = ?1 AND key = ?2", table.text, key)
   }
 }
@@ -121,10 +116,6 @@ package enum KeptRows {
   package static func contain(
     _ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM main.buckia_kept WHERE table_name = ?1 AND key = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    try query.statement.bind(key, at: 1)
-    return try query.statement.step()
+    try connection.hasRow(cached: "SELECT 1 FROM main.buckia_kept WHERE table_name = ?1 AND key = ?2", table.text, key)
   }
 }

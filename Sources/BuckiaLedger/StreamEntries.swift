@@ -38,11 +38,7 @@ package enum StreamEntries {
   }
 
   /// A diff of a stream that has been applied, or is held.
-  private struct Applied {
-    let id: KSUID
-    let sequence: Int64
-    let digest: [UInt8]
-  }
+  private typealias Applied = (id: KSUID, sequence: Int64, digest: [UInt8])
 
   private static let columns = """
     SELECT l.diff, s.sequence, l.digest FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
@@ -63,24 +59,20 @@ package enum StreamEntries {
   ///
   /// - Throws: `SQLiteError` when the ledger cannot be read.
   package static func newest(_ limit: Int, on connection: borrowing SQLiteConnection) throws -> [Progress] {
-    let query = try connection.prepare(
-      """
-      SELECT s.stream, s.incarnation, max(s.sequence) FROM main.buckia_stream AS s
-      JOIN main.buckia_ledger AS l ON l.entry = s.entry
-      WHERE l.state = 'applied' AND s.incarnation IS NOT NULL
-        AND NOT EXISTS (
-          SELECT 1 FROM main.buckia_stream AS h JOIN main.buckia_ledger AS hl ON hl.entry = h.entry
-          WHERE h.sender = s.sender AND h.stream = s.stream AND h.sequence < s.sequence AND hl.state = 'held')
-        AND NOT EXISTS (SELECT 1 FROM main.buckia_stream AS r WHERE r.sender = s.sender AND r.replaces = s.stream)
-      GROUP BY s.sender, s.stream, s.incarnation ORDER BY max(s.entry) DESC LIMIT ?1
-      """)
-    try query.bind(Int64(limit), at: 0)
-    var found: [Progress] = []
-    while try query.step() {
-      found.append(
-        Progress(stream: query.blob(at: 0), incarnation: query.blob(at: 1), through: query.integer(at: 2)))
+    try connection.rows(
+      of: """
+        SELECT s.stream, s.incarnation, max(s.sequence) FROM main.buckia_stream AS s
+        JOIN main.buckia_ledger AS l ON l.entry = s.entry
+        WHERE l.state = 'applied' AND s.incarnation IS NOT NULL
+          AND NOT EXISTS (
+            SELECT 1 FROM main.buckia_stream AS h JOIN main.buckia_ledger AS hl ON hl.entry = h.entry
+            WHERE h.sender = s.sender AND h.stream = s.stream AND h.sequence < s.sequence AND hl.state = 'held')
+          AND NOT EXISTS (SELECT 1 FROM main.buckia_stream AS r WHERE r.sender = s.sender AND r.replaces = s.stream)
+        GROUP BY s.sender, s.stream, s.incarnation ORDER BY max(s.entry) DESC LIMIT ?1
+        """, Int64(limit)
+    ) { row in
+      Progress(stream: row.blob(at: 0), incarnation: row.blob(at: 1), through: row.integer(at: 2))
     }
-    return found
   }
 
   /// The number of the last diff of a stream that was applied, or is held; 0 for none.
@@ -95,18 +87,14 @@ package enum StreamEntries {
   /// The streams whose place snapshots of a sender have taken.
   ///
   /// - Throws: `SQLiteError`.
-  package static func replaced(
-    by sender: String, on connection: borrowing SQLiteConnection
-  ) throws -> Set<[UInt8]> {
-    let query = try connection.prepare(
-      """
-      SELECT s.replaces FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
-      WHERE s.replaces IS NOT NULL AND s.sender = ?1 AND l.state IN ('applied', 'held')
-      """)
-    try query.bind(sender, at: 0)
-    var found: Set<[UInt8]> = []
-    while try query.step() { found.insert(query.blob(at: 0)) }
-    return found
+  package static func replaced(by sender: String, on connection: borrowing SQLiteConnection) throws -> Set<[UInt8]> {
+    Set(
+      try connection.rows(
+        of: """
+          SELECT s.replaces FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
+          WHERE s.replaces IS NOT NULL AND s.sender = ?1 AND l.state IN ('applied', 'held')
+          """, sender
+      ) { $0.blob(at: 0) })
   }
 
   // MARK: Looking
@@ -167,21 +155,15 @@ package enum StreamEntries {
     before place: StreamPlace, _ follows: StreamPlace.Predecessor, after last: Int64, _ sender: String,
     on connection: borrowing SQLiteConnection
   ) throws -> Standing {
-    let query = try connection.cached(
-      """
-      SELECT s.follows, s.sequence FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
-      WHERE s.sender = ?1 AND s.stream = ?2 AND s.sequence > ?3 AND s.sequence < ?4 AND l.state = 'waiting'
-      ORDER BY s.sequence LIMIT 1
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(place.stream, at: 1)
-    try query.statement.bind(last, at: 2)
-    try query.statement.bind(place.sequence, at: 3)
-    guard try query.statement.step(), let id = query.statement.text(at: 0).flatMap({ KSUID($0) }) else {
-      return .missing(follows.id, sequence: place.sequence - 1)
-    }
-    return .missing(id, sequence: query.statement.integer(at: 1) - 1)
+    let waiting = try connection.first(
+      ofCached: """
+        SELECT s.follows, s.sequence FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
+        WHERE s.sender = ?1 AND s.stream = ?2 AND s.sequence > ?3 AND s.sequence < ?4 AND l.state = 'waiting'
+        ORDER BY s.sequence LIMIT 1
+        """, sender, place.stream, last, place.sequence
+    ) { (id: KSUID($0.text(at: 0) ?? ""), sequence: $0.integer(at: 1)) }
+    guard let waiting, let id = waiting.id else { return .missing(follows.id, sequence: place.sequence - 1) }
+    return .missing(id, sequence: waiting.sequence - 1)
   }
 
   private static func applied(
@@ -194,7 +176,7 @@ package enum StreamEntries {
     try query.statement.bind(stream, at: 1)
     if let sequence { try query.statement.bind(sequence, at: 2) }
     guard try query.statement.step(), let id = query.statement.text(at: 0).flatMap({ KSUID($0) }) else { return nil }
-    return Applied(id: id, sequence: query.statement.integer(at: 1), digest: query.statement.blob(at: 2))
+    return (id: id, sequence: query.statement.integer(at: 1), digest: query.statement.blob(at: 2))
   }
 
   // MARK: Recording
@@ -261,8 +243,7 @@ package struct StreamPlace: Equatable, Sendable {
 
   /// The place in a stream that goes on beside the one which it takes the place of.
   package var besideReplaced: StreamPlace {
-    StreamPlace(
-      stream: stream, incarnation: incarnation, sequence: sequence, follows: follows, isSnapshot: isSnapshot)
+    StreamPlace(stream: stream, incarnation: incarnation, sequence: sequence, follows: follows, isSnapshot: isSnapshot)
   }
 }
 

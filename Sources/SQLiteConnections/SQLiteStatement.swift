@@ -400,6 +400,17 @@ extension SQLiteConnection {
     return found
   }
 
+  /// Runs a cached query and returns what `row`, which must not run it again, makes of each row.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func rows<Value>(
+    ofCached sql: String, _ values: (any SQLiteBindable)?..., row: (borrowing SQLiteStatement) throws -> Value
+  ) throws -> [Value] {
+    var found: [Value] = []
+    try forEachRow(ofCached: sql, binding: values) { found.append(try row($0)) }
+    return found
+  }
+
   /// Runs a query and passes each row to `row`.
   ///
   /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.

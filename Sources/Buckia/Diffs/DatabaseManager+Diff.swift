@@ -168,9 +168,9 @@ extension DatabaseManager {
       guard try !RowClocks.tables(on: newer.connection).isEmpty else { return nil }
       if let path = newer.attachablePath {
         let connection = try SQLiteConnection(opening: path, as: .readWrite)
-        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, origins, on: connection)
+        try RowClocks.stampOwn(difference.changeset, columns: columns, by: id, origins, on: connection)
       } else {
-        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, origins, on: newer.connection)
+        try RowClocks.stampOwn(difference.changeset, columns: columns, by: id, origins, on: newer.connection)
       }
       return nil
     } catch {

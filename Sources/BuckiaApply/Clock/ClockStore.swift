@@ -233,9 +233,7 @@ final class ClockStore {
   }
 
   private func record(of row: borrowing SQLiteStatement, from start: Int) -> ClockKeyRecord {
-    var writer = ChangesetWriter()
-    for column in start..<(start + keys.count) { writer.append(column: column, of: row) }
-    return ClockKeyRecord(bytes: writer.bytes)
+    ClockKeyRecord(bytes: row.record(of: start..<(start + keys.count)))
   }
 }
 

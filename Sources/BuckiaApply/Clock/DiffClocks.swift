@@ -6,33 +6,18 @@ import SQLiteSchemas
 
 /// Finds the clocks of tables for the changes of one diff.
 struct DiffClocks {
-  private let diff: KSUID
-  private let session: ApplySession
-  private let unsent: UnsentEdits?
-  private let sharing: (any SharingParticipant)?
-  private let isAlone: Bool
-  private let origins: RowOrigins?
-  private let isFromReturning: Bool
-
-  /// - Parameters:
-  ///   - diff: The diff.
-  ///   - unsent: What was changed here and not been sent; nil where nobody knows.
-  ///   - sharing: Knows what the author of the diff was told of by shares; nil where nobody does.
-  ///   - isAlone: Whether nobody but the changes writes to the tables, as a trigger might.
-  ///   - origins: Which changes come from other diffs; nil for none.
-  ///   - isFromReturning: Whether the sender may not know of deletions that are forgotten here.
-  init(
-    _ diff: KSUID, _ session: ApplySession, unsent: UnsentEdits?, sharing: (any SharingParticipant)? = nil,
-    isAlone: Bool, origins: RowOrigins?, isFromReturning: Bool = false
-  ) {
-    self.sharing = sharing
-    self.isFromReturning = isFromReturning
-    self.origins = origins
-    self.diff = diff
-    self.session = session
-    self.unsent = unsent
-    self.isAlone = isAlone
-  }
+  let diff: KSUID
+  let session: ApplySession
+  /// What was changed here and not been sent; nil where nobody knows.
+  let unsent: UnsentEdits?
+  /// Knows what the author of the diff was told of by shares; nil where nobody does.
+  var sharing: (any SharingParticipant)?
+  /// Whether nobody but the changes writes to the tables, as a trigger might.
+  let isAlone: Bool
+  /// Which changes come from other diffs; nil for none.
+  let origins: RowOrigins?
+  /// Whether the sender may not know of deletions that are forgotten here.
+  var isFromReturning = false
 
   /// The clock of a table; nil where it has none.
   ///
@@ -49,9 +34,9 @@ struct DiffClocks {
 
   /// The rows of a table that were changed here and not sent; nil where there are none.
   func exposedRows(of table: TableDefinition, keeping indexes: IndexMaintenance?) -> ExposedRows? {
-    let source: (any UnsentRowSource)? =
-      unsent?.rows(of: TableName(table.name)) ?? sharing.map { RowsEditedSinceShare(of: table, knownTo: $0) }
-    return source.map { ExposedRows($0, keeping: indexes, on: session.connection) }
+    let rows = unsent?.rows(of: TableName(table.name))
+    guard rows != nil || sharing != nil else { return nil }
+    return ExposedRows(of: table, unsent: rows, knownTo: sharing, keeping: indexes, on: session.connection)
   }
 }
 
@@ -224,7 +209,7 @@ package final class RowOrigins {
 
 /// A diff that was made from this database: its rows are as the diff says, and the clocks note that it was this one
 /// which has said so.
-package enum OwnDiff {
+extension RowClocks {
   /// Notes what a diff says in the clocks of its tables, if there are any.
   ///
   /// - Parameters:
@@ -234,11 +219,11 @@ package enum OwnDiff {
   ///   - origins: Where the changes come from that it only passes on, in their order; empty where all are its own.
   ///   - connection: The database.
   /// - Throws: `SQLiteError`, `ChangesetError`; then nothing has been noted.
-  package static func stamp(
+  package static func stampOwn(
     _ changes: TemporaryBuffer, columns: [TableName: [String]], by diff: KSUID, _ origins: [OriginRun] = [],
     on connection: borrowing SQLiteConnection
   ) throws {
-    guard try !RowClocks.tables(on: connection).isEmpty else { return }
+    guard try !tables(on: connection).isEmpty else { return }
     let transaction = try SQLiteTransaction(on: connection)
     let schema = try SchemaReader(connection)
     let storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
@@ -249,11 +234,8 @@ package enum OwnDiff {
     var seen: Set<TableName> = []
     for name in summary.tables.map({ TableName($0.table.name) }) where seen.insert(name).inserted {
       guard let columns = columns[name], let header = sections.table(named: name),
-        let entry = schema.entry(named: name), entry.kind == .table
-      else {
-        continue
-      }
-      let local = try schema.definition(of: entry)
+        let local = try schema.table(named: name)
+      else { continue }
       let layout = local.changesetColumns
       let places = columns.compactMap { column in layout.firstIndex { ASCIIName.matches($0, column) } }
       guard places.count == header.columnCount, local.module == nil,

@@ -33,9 +33,7 @@ final class DisplacedRows {
   private var isChanged = false
 
   /// - Returns: nil for a table without a UNIQUE constraint beside its key.
-  init?(
-    _ writer: RowWriter, _ clock: TableClock, _ blocking: BlockingRows, exposing exposed: ExposedRows?
-  ) throws {
+  init?(_ writer: RowWriter, _ clock: TableClock, _ blocking: BlockingRows, exposing exposed: ExposedRows?) throws {
     let statements = writer.statements
     guard statements.match.local.module == nil, let places = try Self.uniquePlaces(of: statements) else { return nil }
     self.places = places
@@ -275,8 +273,7 @@ extension Receiver {
     let schema = try SchemaReader(session.connection)
     var remarks: [Remark] = []
     for name in try RowClocks.tables(on: session.connection) where settings.policies.usesLatest(for: name) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let local = try schema.definition(of: entry)
+      guard let local = try schema.table(named: name) else { continue }
       guard let number = try RowClocks.number(of: local, on: session.connection),
         try session.connection.cachedInteger(
           "SELECT 1 FROM main.buckia_clock_\(number)_pending WHERE is_insert LIMIT 1") != nil
@@ -302,7 +299,7 @@ extension Receiver {
       searching: ContentSearches(session.contentPolicy, storesUTF16: session.storesUTF16, progress: { _ in }),
       reportingTo: settings.observer)
     let exposed = settings.unsent?.rows(of: name).map {
-      ExposedRows($0, keeping: indexes, on: session.connection)
+      ExposedRows(of: local, unsent: $0, keeping: indexes, on: session.connection)
     }
     if let displaced = try DisplacedRows(writer, clock, BlockingRows(statements), exposing: exposed) {
       try exposed?.exposeAll(touching: displaced.places)

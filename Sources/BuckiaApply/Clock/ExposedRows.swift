@@ -1,3 +1,4 @@
+import BuckiaBytes
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
@@ -16,26 +17,58 @@ final class ExposedRows {
     var shared: [UInt8]?
   }
 
-  private let unsent: any UnsentRowSource
+  /// Records a conflict.
+  typealias Record = (
+    ConflictKind, ConflictOutcome, RecordedRowLayout, _ base: [UInt8]?, _ local: [UInt8]?, _ incoming: [UInt8]?
+  ) throws -> Void
+
+  /// What was changed here; nil where only the participant knows of it.
+  private let unsent: UnsentRows?
+  private let sharing: (any SharingParticipant)?
+  private let table: TableDefinition
   private let rows: TableRows
   private let layout: RecordedRowLayout
   private var exposed: [Row] = []
   private var keys: Set<[UInt8]> = []
   private var hasExposedAll = false
 
-  init(_ unsent: any UnsentRowSource, keeping indexes: IndexMaintenance?, on connection: borrowing SQLiteConnection) {
+  init(
+    of table: TableDefinition, unsent: UnsentRows?, knownTo sharing: (any SharingParticipant)? = nil,
+    keeping indexes: IndexMaintenance?, on connection: borrowing SQLiteConnection
+  ) {
+    let table = unsent?.table ?? table
+    self.table = table
     self.unsent = unsent
-    rows = TableRows(unsent.table, keeping: indexes, in: connection)
-    layout = RecordedRowLayout(
-      table: TableName(unsent.table.name), columns: unsent.table.changesetColumns, key: unsent.table.keyIndexes)
+    self.sharing = sharing
+    rows = TableRows(table, keeping: indexes, in: connection)
+    layout = RecordedRowLayout(table: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes)
   }
 
-  /// Whether rows are exposed only when they are not as the author of a change saw them.
-  var isAskedLate: Bool { unsent.isAskedLate }
+  /// Whether rows are exposed only when they are not as the author of a change saw them, because each question costs something.
+  var isAskedLate: Bool { unsent == nil }
+
+  /// What was done to a row here: what was not sent, or what was edited since the author of the diff was told of it by a share.
+  private func knownEdit(of row: ClockKeyRecord) throws -> UnsentRows.Edit? {
+    if let unsent { return try unsent.edit(of: row) }
+    guard let told = try sharing?.valuesBeforeEdits(ofRow: row.bytes, in: TableName(table.name)), !told.isEmpty else {
+      return nil
+    }
+    var columns = ColumnSet()
+    var shared = ChangesetWriter()
+    for (place, column) in table.changesetColumns.enumerated() {
+      if let value = told[ASCIIName.folded(column)] {
+        columns.insert(place)
+        shared.append(encoded: value)
+      } else {
+        shared.appendUndefined()
+      }
+    }
+    return UnsentRows.Edit(key: row, operation: .update, columns: columns, shared: shared.bytes)
+  }
 
   /// Makes the row with a key what the others know, if anything was done to it here.
   func expose(_ key: ClockKeyRecord) throws {
-    if let edit = try unsent.edit(of: key) { try expose([edit]) }
+    if let edit = try knownEdit(of: key) { try expose([edit]) }
   }
 
   /// Makes a row what the others know.
@@ -53,8 +86,9 @@ final class ExposedRows {
   func exposeAll(touching places: Set<Int>) throws {
     guard !hasExposedAll else { return }
     hasExposedAll = true
-    try expose(
-      unsent.edits().filter { $0.operation != .update || $0.columns.positions.contains { places.contains($0) } })
+    // Of what is known by asking about each row alone, nothing is asked here.
+    let edits = try unsent?.edits() ?? []
+    try expose(edits.filter { $0.operation != .update || $0.columns.positions.contains { places.contains($0) } })
   }
 
   private func expose(_ edits: [UnsentRows.Edit]) throws {
@@ -62,7 +96,7 @@ final class ExposedRows {
     var targets: [Target] = []
     for edit in edits where !keys.contains(edit.key.bytes) {
       let own = try rows.row(edit.key)
-      targets.append(Target(key: edit.key, row: try edit.shared?.filled(from: own)))
+      targets.append((key: edit.key, row: try edit.shared?.filled(from: own)))
       keys.insert(edit.key.bytes)
       exposed.append(Row(key: edit.key, edit: edit, own: own, shared: nil))
     }
@@ -78,17 +112,14 @@ final class ExposedRows {
 
   /// What was done here to the row with a key, which stands in it now; nil for nothing.
   func edit(of key: ClockKeyRecord) throws -> UnsentRows.Edit? {
-    guard let edit = try unsent.edit(of: key), !keys.contains(edit.key.bytes) else { return nil }
+    guard let edit = try knownEdit(of: key), !keys.contains(edit.key.bytes) else { return nil }
     return edit
   }
 
   // MARK: Writing several rows
 
   /// What a row is to be; no row where there is none.
-  private struct Target {
-    let key: ClockKeyRecord
-    let row: [UInt8]?
-  }
+  private typealias Target = (key: ClockKeyRecord, row: [UInt8]?)
 
   /// Makes rows what they are to be, in an order in which UNIQUE lets them, also where they swap values.
   ///
@@ -127,23 +158,18 @@ final class ExposedRows {
   ///   - makeRoom: Takes rows out of the way of one that was refused, and says whether it did.
   ///   - record: Is told of each row that the diff has changed otherwise: kind, outcome, and the row as the
   ///     others knew it, as it was here, and as the diff has made it.
-  func cover(
-    makingRoom makeRoom: (_ row: [UInt8]) throws -> Bool,
-    _ record: (
-      ConflictKind, ConflictOutcome, RecordedRowLayout, _ base: [UInt8]?, _ local: [UInt8]?, _ incoming: [UInt8]?
-    ) throws -> Void
-  ) throws {
+  func cover(makingRoom makeRoom: (_ row: [UInt8]) throws -> Bool, _ record: Record) throws {
     let found = try exposed.map { try rows.row($0.key) }
     var targets: [Target] = []
     for (row, shared) in zip(exposed, found) {
       switch row.edit.operation {
       case .void: break
-      case .delete: if shared != nil { targets.append(Target(key: row.key, row: nil)) }
+      case .delete: if shared != nil { targets.append((row.key, nil)) }
       // A DELETE beats every edit.
       case .update where shared == nil: break
       case .insert, .update:
         let own = try row.own.map { try masked($0, by: columns(of: row.edit)) }
-        targets.append(Target(key: row.key, row: try own?.filled(from: shared)))
+        targets.append((key: row.key, row: try own?.filled(from: shared)))
       }
     }
     let all = exposed
@@ -157,23 +183,18 @@ final class ExposedRows {
   }
 
   /// Notes what has become of a row, and of what was done to it here.
-  private func note(
-    _ row: Row, _ shared: [UInt8]?, isRefused: Bool,
-    _ record: (
-      ConflictKind, ConflictOutcome, RecordedRowLayout, _ base: [UInt8]?, _ local: [UInt8]?, _ incoming: [UInt8]?
-    ) throws -> Void
-  ) throws {
+  private func note(_ row: Row, _ shared: [UInt8]?, isRefused: Bool, _ record: Record) throws {
     let wasChanged = shared != row.shared
     switch row.edit.operation {
     case .void: break
     case .delete where shared == nil:
-      try unsent.note(.void, ColumnSet(), shared: nil, of: row.key)
+      try unsent?.note(.void, ColumnSet(), shared: nil, of: row.key)
     case .delete:
       if wasChanged { try record(.notFound, .omitted, layout, row.shared, nil, shared) }
-      try unsent.note(.delete, ColumnSet(), shared: shared, of: row.key)
+      try unsent?.note(.delete, ColumnSet(), shared: shared, of: row.key)
     case .update where shared == nil:
       try record(.data, .tookIncoming, layout, row.shared, row.own, nil)
-      try unsent.note(.void, ColumnSet(), shared: nil, of: row.key)
+      try unsent?.note(.void, ColumnSet(), shared: nil, of: row.key)
     case .insert, .update:
       let columns = columns(of: row.edit)
       if try isRefused || wasChanged && isDisputed(row, shared, columns) {
@@ -182,7 +203,7 @@ final class ExposedRows {
       }
       // What others have inserted, too, is an edit of their row.
       let operation: UnsentRows.Operation = shared == nil ? .insert : .update
-      try unsent.note(isRefused ? .void : operation, columns, shared: shared, of: row.key)
+      try unsent?.note(isRefused ? .void : operation, columns, shared: shared, of: row.key)
     }
   }
 
@@ -248,9 +269,7 @@ final class TableRows {
   /// Keeps the indexes over the table, where triggers would.
   private let indexes: IndexMaintenance?
 
-  init(
-    _ table: TableDefinition, keeping indexes: IndexMaintenance? = nil, in connection: borrowing SQLiteConnection
-  ) {
+  init(_ table: TableDefinition, keeping indexes: IndexMaintenance? = nil, in connection: borrowing SQLiteConnection) {
     self.table = "main.\(SQLText.identifier(table.name))"
     layout = table.changesetColumnsSQL
     keyPlaces = table.keyIndexes
@@ -268,9 +287,7 @@ final class TableRows {
     defer { query.statement.reset() }
     try key.bind(to: query.statement, from: 0)
     guard try query.statement.step() else { return nil }
-    var writer = ChangesetWriter()
-    for place in layout.indices { writer.append(column: place, of: query.statement) }
-    return writer.bytes
+    return query.statement.record(of: layout.indices)
   }
 
   /// Makes a row what a record says, in the columns where it says anything; no row where there is no record.

@@ -74,15 +74,9 @@ final class PendingColumns {
   func insertedKeys() throws -> [ClockKeyRecord] {
     guard includeInserts else { return [] }
     let names = names.joined(separator: ", ")
-    let query = try connection.cached("SELECT DISTINCT \(names) FROM \(table) WHERE is_insert")
-    defer { query.statement.reset() }
-    var found: [ClockKeyRecord] = []
-    while try query.statement.step() {
-      var writer = ChangesetWriter()
-      for column in key.names().indices { writer.append(column: column, of: query.statement) }
-      found.append(ClockKeyRecord(bytes: writer.bytes))
+    return try connection.rows(ofCached: "SELECT DISTINCT \(names) FROM \(table) WHERE is_insert") {
+      ClockKeyRecord(bytes: $0.record(of: 0..<$0.columnCount))
     }
-    return found
   }
 
   /// Removes what is kept for a row.

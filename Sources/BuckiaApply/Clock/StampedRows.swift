@@ -58,7 +58,9 @@ package final class StampedRows {
   ///   - isHere: Whether the row is in the table.
   /// - Throws: `SQLiteError`.
   package func row(_ bytes: [UInt8], isHere: Bool) throws -> Row {
-    guard let list = try list(of: ClockKeyRecord(bytes: bytes), includingRuns: isHere) else { return Row() }
+    guard
+      let list = try key.stamps(of: ClockKeyRecord(bytes: bytes), in: number, includingRuns: isHere, on: connection)
+    else { return Row() }
     if let row = known[list] { return row }
     var row = Row()
     let stamps = RowStamps(try list.numbers.compactMap { try RowClocks.stamp($0, on: connection) })
@@ -74,29 +76,6 @@ package final class StampedRows {
     if known.count >= Self.historyLimit { known.removeAll(keepingCapacity: true) }
     known[list] = row
     return row
-  }
-
-  private func list(of row: ClockKeyRecord, includingRuns: Bool) throws -> StampList? {
-    let parameters = key.names().indices.map { "?\($0 + 1)" }
-    let own = zip(key.names(), parameters).map { "\($0) = \($1)" }.joined(separator: " AND ")
-    if let found = try list(of: row, "SELECT stamps FROM main.buckia_clock_\(number) WHERE \(own)") { return found }
-    guard includingRuns else { return nil }
-    let (first, last) = (ClockKey.row(key.names("f")), ClockKey.row(key.names("l")))
-    let order = key.names("f").map { "\($0) DESC" }.joined(separator: ", ")
-    return try list(
-      of: row,
-      """
-      SELECT CASE WHEN \(last) >= \(ClockKey.row(parameters)) THEN stamps END FROM main.buckia_clock_\(number)_run
-      WHERE \(first) <= \(ClockKey.row(parameters)) ORDER BY \(order) LIMIT 1
-      """)
-  }
-
-  private func list(of row: ClockKeyRecord, _ sql: String) throws -> StampList? {
-    let query = try connection.cached(sql)
-    defer { query.statement.reset() }
-    try row.bind(to: query.statement, from: 0)
-    guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
-    return StampList(query.statement, at: 0)
   }
 }
 
@@ -128,11 +107,10 @@ package struct RowHistory {
     values = try TableRows(table, in: connection).row(record).map {
       try ChangesetValue.record($0).map { $0 ?? .null }
     }
-    let stamps = RowStamps(
-      try Self.list(of: record, ClockKey(of: table), number, includingRuns: values != nil, on: connection)
-        .compactMap { try RowClocks.stamp($0, on: connection) })
-    let names = try RowClocks.columns(of: number, on: connection)
     let isHere = values != nil
+    let list = try ClockKey(of: table).stamps(of: record, in: number, includingRuns: isHere, on: connection)
+    let stamps = RowStamps(try (list?.numbers ?? []).compactMap { try RowClocks.stamp($0, on: connection) })
+    let names = try RowClocks.columns(of: number, on: connection)
     stamp = stamps.stamps.first { $0.operation == (isHere ? .insert : .delete) }
     setters = columns.enumerated().map { place, name in
       guard isHere else { return nil }
@@ -141,25 +119,32 @@ package struct RowHistory {
       return stamps.stamps.first { $0.columns.contains(position) }
     }
   }
+}
 
-  static func list(
-    of record: ClockKeyRecord, _ key: ClockKey, _ number: Int64, includingRuns: Bool,
-    on connection: borrowing SQLiteConnection
-  ) throws -> [Int64] {
-    let count = key.names().count
-    let parameters = (1...count).map { "?\($0)" }
-    let own = zip(key.names(), parameters).map { "\($0) = \($1)" }.joined(separator: " AND ")
-    let row = try connection.prepare("SELECT stamps FROM main.buckia_clock_\(number) WHERE \(own)")
-    try record.bind(to: row, from: 0)
-    if try row.step(), let list = StampList(row, at: 0) { return list.numbers }
-    guard includingRuns else { return [] }
-    let (first, last) = (ClockKey.row(key.names("f")), ClockKey.row(key.names("l")))
-    let run = try connection.prepare(
+extension ClockKey {
+  /// The stamps of one row, looked up by its key in a clock.
+  ///
+  /// - Parameter includesRuns: Whether runs are looked at, too: what they say holds for rows only that are here.
+  fileprivate func stamps(
+    of row: ClockKeyRecord, in clock: Int64, includingRuns includesRuns: Bool, on connection: borrowing SQLiteConnection
+  ) throws -> StampList? {
+    func list(_ sql: String) throws -> StampList? {
+      let query = try connection.cached(sql)
+      defer { query.statement.reset() }
+      try row.bind(to: query.statement, from: 0)
+      guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
+      return StampList(query.statement, at: 0)
+    }
+    let parameters = names().indices.map { "?\($0 + 1)" }
+    let own = zip(names(), parameters).map { "\($0) = \($1)" }.joined(separator: " AND ")
+    if let found = try list("SELECT stamps FROM main.buckia_clock_\(clock) WHERE \(own)") { return found }
+    guard includesRuns else { return nil }
+    let (first, last) = (ClockKey.row(names("f")), ClockKey.row(names("l")))
+    let order = names("f").map { "\($0) DESC" }.joined(separator: ", ")
+    return try list(
       """
-      SELECT stamps FROM main.buckia_clock_\(number)_run
-      WHERE \(first) <= \(ClockKey.row(parameters)) AND \(last) >= \(ClockKey.row(parameters)) LIMIT 1
+      SELECT CASE WHEN \(last) >= \(ClockKey.row(parameters)) THEN stamps END FROM main.buckia_clock_\(clock)_run
+      WHERE \(first) <= \(ClockKey.row(parameters)) ORDER BY \(order) LIMIT 1
       """)
-    try record.bind(to: run, from: 0)
-    return try run.step() ? StampList(run, at: 0)?.numbers ?? [] : []
   }
 }

@@ -96,9 +96,7 @@ final class TableClock {
   }
 
   /// Whether a column of a change need not be set: a later diff has set it, or the very one that the change comes from.
-  private func isSettled(
-    _ column: Int, of change: DecodedChange, _ origin: OriginRun?, by stamps: RowStamps
-  ) -> Bool {
+  private func isSettled(_ column: Int, of change: DecodedChange, _ origin: OriginRun?, by stamps: RowStamps) -> Bool {
     guard let setter = stamps.setter(of: positions[column]) else { return false }
     let own = origin?.diff(of: column, change.operation) ?? diff
     return setter > own || setter == own && own != diff

@@ -7,7 +7,7 @@ import SQLiteSchemas
 /// The rows of one table that were changed here and not sent to anybody: what was done to each, and how the others know it.
 ///
 /// They are in a TEMP table, which a rolled-back transaction takes back with the rows.
-final class UnsentRows: UnsentRowSource {
+final class UnsentRows {
   /// What was done to a row.
   enum Operation: Int64 {
     case insert = 1
@@ -30,7 +30,6 @@ final class UnsentRows: UnsentRowSource {
   }
 
   let table: TableDefinition
-  let isAskedLate = false
   private let key: ClockKey
   private let name: String
   private let connection: SQLiteConnection
@@ -93,13 +92,7 @@ final class UnsentRows: UnsentRowSource {
 
   /// What was done to all rows.
   func edits() throws -> [Edit] {
-    let query = try connection.cached(selection)
-    defer { query.statement.reset() }
-    var edits: [Edit] = []
-    while try query.statement.step() {
-      if let edit = edit(query.statement) { edits.append(edit) }
-    }
-    return edits
+    try connection.rows(ofCached: selection) { edit($0) }.compactMap { $0 }
   }
 
   private var selection: String {
@@ -108,11 +101,9 @@ final class UnsentRows: UnsentRowSource {
 
   private func edit(_ row: borrowing SQLiteStatement) -> Edit? {
     guard let operation = Operation(rawValue: row.integer(at: 0)), operation != .void else { return nil }
-    var own = ChangesetWriter()
-    for column in 3..<row.columnCount { own.append(column: column, of: row) }
     return Edit(
-      key: ClockKeyRecord(bytes: own.bytes), operation: operation, columns: ColumnSet(bytes: row.blob(at: 1)),
-      shared: row.isNull(at: 2) ? nil : row.blob(at: 2))
+      key: ClockKeyRecord(bytes: row.record(of: 3..<row.columnCount)), operation: operation,
+      columns: ColumnSet(bytes: row.blob(at: 1)), shared: row.isNull(at: 2) ? nil : row.blob(at: 2))
   }
 
   /// Notes what is left of what was done to a row, now that the others know it otherwise.
@@ -135,16 +126,14 @@ final class UnsentRows: UnsentRowSource {
     let here = TableRows(table, in: connection)
     let there = TableRows(table, in: other)
     let names = key.names()
-    let query = try connection.prepare(
-      "SELECT \(names.joined(separator: ", ")), operation, shared FROM \(name) WHERE is_met")
-    while try query.step() {
-      var writer = ChangesetWriter()
-      for column in names.indices { writer.append(column: column, of: query) }
-      let key = ClockKeyRecord(bytes: writer.bytes)
-      let isVoid = query.integer(at: names.count) == Operation.void.rawValue
+    try connection.forEachRow(
+      of: "SELECT \(names.joined(separator: ", ")), operation, shared FROM \(name) WHERE is_met"
+    ) { row in
+      let key = ClockKeyRecord(bytes: row.record(of: names.indices))
+      let isVoid = row.integer(at: names.count) == Operation.void.rawValue
       let shared =
         if isVoid { try here.row(key) } else {
-          query.isNull(at: names.count + 1) ? nil : query.blob(at: names.count + 1)
+          row.isNull(at: names.count + 1) ? nil : row.blob(at: names.count + 1)
         }
       if let refusal = try there.write(shared, to: key, replacingOthers: true) {
         throw SQLiteError(
@@ -152,52 +141,6 @@ final class UnsentRows: UnsentRowSource {
       }
     }
   }
-}
-
-/// Knows which rows of a table were changed here and not sent.
-protocol UnsentRowSource: AnyObject {
-  var table: TableDefinition { get }
-  /// Whether it is asked only about rows that are not as the author of a change saw them, because each question costs something.
-  var isAskedLate: Bool { get }
-  /// What was done to a row; nil for nothing.
-  func edit(of row: ClockKeyRecord) throws -> UnsentRows.Edit?
-  /// What was done to all rows, as far as it is known without asking about each.
-  func edits() throws -> [UnsentRows.Edit]
-  /// Notes what is left of what was done to a row, now that the others know it otherwise.
-  func note(_ operation: UnsentRows.Operation, _ columns: ColumnSet, shared: [UInt8]?, of row: ClockKeyRecord) throws
-}
-
-/// The rows of one table that were edited here since the author of a diff was told of them by a share.
-final class RowsEditedSinceShare: UnsentRowSource {
-  let table: TableDefinition
-  let isAskedLate = true
-  private let sharing: any SharingParticipant
-
-  init(of table: TableDefinition, knownTo sharing: any SharingParticipant) {
-    self.table = table
-    self.sharing = sharing
-  }
-
-  func edit(of row: ClockKeyRecord) throws -> UnsentRows.Edit? {
-    let told = try sharing.valuesBeforeEdits(ofRow: row.bytes, in: TableName(table.name))
-    guard !told.isEmpty else { return nil }
-    var columns = ColumnSet()
-    var shared = ChangesetWriter()
-    for (place, column) in table.changesetColumns.enumerated() {
-      if let value = told[ASCIIName.folded(column)] {
-        columns.insert(place)
-        shared.append(encoded: value)
-      } else {
-        shared.appendUndefined()
-      }
-    }
-    return UnsentRows.Edit(key: row, operation: .update, columns: columns, shared: shared.bytes)
-  }
-
-  func edits() -> [UnsentRows.Edit] { [] }
-
-  /// Whoever shares looks themselves at what the diff has changed.
-  func note(_ operation: UnsentRows.Operation, _ columns: ColumnSet, shared: [UInt8]?, of row: ClockKeyRecord) {}
 }
 
 /// What was changed here and not been sent, for the policy `latest`: it counts as later than all that arrives, since

@@ -7,11 +7,8 @@ import SQLiteSchemas
 /// only, too.
 final class BlockingRows {
   /// How to look up the rows that an index does not let a new row beside.
-  private struct Lookup {
-    let query: PreparedStatement
-    /// How many more times it may be used: each use reads the whole table, where SQLite finds no better way.
-    var uses: Int
-  }
+  /// A query, and how many more times it may be used: each use reads the whole table, where SQLite finds no better way.
+  private typealias Lookup = (query: PreparedStatement, uses: Int)
 
   /// How often a query that reads the whole table is run for one table.
   private static let scanLimit = 100
@@ -30,34 +27,18 @@ final class BlockingRows {
   ///   - change: The change that is refused.
   ///   - local: The row that it is about, where that is there.
   func find(_ message: [UInt8], _ change: DecodedChange, local: CurrentRow?, _ bytes: RawSpan) throws -> [UInt8] {
-    let name = statements.match.local.name
-    guard let constraint = ViolatedConstraint(message: String(decoding: message, as: UTF8.self), table: name),
-      constraint.kind == .unique
-    else { return [] }
-    var known = try lookups[constraint] ?? makeLookups(for: constraint)
-    defer { lookups[constraint] = known }
     var keys = ChangesetWriter()
-    for index in known.indices where known[index].uses > 0 {
-      known[index].uses -= 1
-      try run(known[index].query, change, local: local, bytes, adding: &keys)
-    }
+    try forEachLookup(message) { try run($0, change, local: local, bytes, adding: &keys) }
     return keys.bytes
   }
 
   /// The keys of the rows in the way of one that is given as a record of the local layout, each as the clock has it.
   func find(_ message: [UInt8], row: [UInt8]) throws -> [ClockKeyRecord] {
     let local = statements.match.local
-    guard let constraint = ViolatedConstraint(message: String(decoding: message, as: UTF8.self), table: local.name),
-      constraint.kind == .unique
-    else { return [] }
-    var known = try lookups[constraint] ?? makeLookups(for: constraint)
-    defer { lookups[constraint] = known }
     let row = try RowCopy(record: row)
     let order = local.keyIndexes.sorted()
     var found: [ClockKeyRecord] = []
-    for index in known.indices where known[index].uses > 0 {
-      known[index].uses -= 1
-      let query = known[index].query
+    try forEachLookup(message) { query in
       defer {
         query.statement.reset()
         query.statement.clearBindings()
@@ -72,6 +53,20 @@ final class BlockingRows {
       }
     }
     return found
+  }
+
+  /// Passes the queries for the rows that break the UNIQUE constraint which a message of SQLite's is about, as long as they may be used.
+  private func forEachLookup(_ message: [UInt8], _ body: (PreparedStatement) throws -> Void) throws {
+    let message = String(decoding: message, as: UTF8.self)
+    guard let constraint = ViolatedConstraint(message: message, table: statements.match.local.name),
+      constraint.kind == .unique
+    else { return }
+    var known = try lookups[constraint] ?? makeLookups(for: constraint)
+    defer { lookups[constraint] = known }
+    for index in known.indices where known[index].uses > 0 {
+      known[index].uses -= 1
+      try body(known[index].query)
+    }
   }
 
   private func run(
@@ -108,13 +103,9 @@ final class BlockingRows {
         LEFT JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = l.name
       WHERE l."unique"
       """
-    var indexes: [(name: String, sql: String?)] = []
-    try statements.connection.forEachRow(of: list, binding: [table.name]) {
-      indexes.append(($0.text(at: 0) ?? "", $0.text(at: 1)))
-    }
-    for index in indexes {
-      guard let parts = try parts(of: index.name, createdBy: index.sql),
-        constraint.isOf(index: index.name, over: parts.columns)
+    let indexes = try statements.connection.rows(of: list, table.name) { ($0.text(at: 0) ?? "", $0.text(at: 1)) }
+    for (name, creation) in indexes {
+      guard let parts = try parts(of: name, createdBy: creation), constraint.isOf(index: name, over: parts.columns)
       else { continue }
       let sql = query(parts)
       // What the text of an index says is SQLite's to judge.
@@ -123,9 +114,7 @@ final class BlockingRows {
       try statements.connection.forEachRow(of: "EXPLAIN QUERY PLAN \(sql)") { row in
         if row.text(at: 3)?.utf8.starts(with: "SCAN \(table.name)".utf8) == true { isSearch = false }
       }
-      found.append(
-        Lookup(query: PreparedStatement(try statements.connection.prepare(sql)), uses: isSearch ? .max : Self.scanLimit)
-      )
+      found.append((PreparedStatement(try statements.connection.prepare(sql)), isSearch ? .max : Self.scanLimit))
     }
     return found
   }

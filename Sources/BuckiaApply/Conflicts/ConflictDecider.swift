@@ -142,9 +142,7 @@ final class ConflictDecider {
   }
 
   /// Refuses the whole diff because of a conflict, and names the row.
-  static func refusal(
-    _ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan
-  ) -> ReplicationError {
+  static func refusal(_ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan) -> ReplicationError {
     let because = incident.words.map { ": \($0)" } ?? ""
     let change = incident.change
     var key: [String] = []
@@ -194,8 +192,7 @@ final class ConflictDecider {
   ) throws {
     if outcome == .keptLocal || outcome == .omitted, let key = watched[layout.name] {
       omissions.append(
-        Omission(
-          table: layout.name, key: key.bytes(of: incident.change, bytes), kind: incident.kind, outcome: outcome))
+        Omission(table: layout.name, key: key.bytes(of: incident.change, bytes), kind: incident.kind, outcome: outcome))
     }
     try log?.record(incident, outcome, layout, decidedBy: rule, bytes)
     rule = nil
@@ -220,8 +217,7 @@ final class ConflictDecider {
   ) throws {
     guard let log else { return }
     func row(_ record: [UInt8]?) -> ConflictLog.Row? { record.map { record in log.row { $0.append(encoded: record) } } }
-    try log.record(
-      kind, outcome, layout, base: row(base), local: row(local), incoming: row(incoming), reason: reason)
+    try log.record(kind, outcome, layout, base: row(base), local: row(local), incoming: row(incoming), reason: reason)
   }
 
   /// Writes down what a change that was left out says of columns that are unknown here.

@@ -91,9 +91,7 @@ package struct ConflictSettlement {
   ///   - request: How.
   ///   - session: Which has been begun.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged; `ReplicationError`.
-  package static func run(
-    _ conflicts: [Int64], _ request: Request, in session: ApplySession
-  ) throws -> Result {
+  package static func run(_ conflicts: [Int64], _ request: Request, in session: ApplySession) throws -> Result {
     var settlement = ConflictSettlement(request, in: session)
     let tables = try settlement.tables(of: conflicts)
     if try session.hasVirtualTables() { settlement.indexes = try IndexMaintenance.begin(over: tables, in: session) }
@@ -112,18 +110,13 @@ package struct ConflictSettlement {
 
   /// The tables that the conflicts are about, of those that are there.
   private func tables(of conflicts: [Int64]) throws -> Set<TableName> {
-    var tables: Set<TableName> = []
-    let query = try session.connection.prepare(
-      """
-      SELECT table_name FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout) WHERE conflict = ?1
-      """)
-    for conflict in conflicts {
-      try query.bind(conflict, at: 0)
-      if try query.step(), let name = query.text(at: 0) { tables.insert(TableName(name)) }
-      query.reset()
+    let query =
+      "SELECT table_name FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout) WHERE conflict = ?1"
+    let tables = try conflicts.compactMap { conflict in
+      try session.connection.first(ofCached: query, conflict) { TableName($0.text(at: 0) ?? "") }
     }
     let schema = try session.schema()
-    return tables.filter { schema.entry(named: $0) != nil }
+    return Set(tables).filter { schema.entry(named: $0) != nil }
   }
 
   private mutating func resolveAll(_ conflicts: [Int64], of tables: Set<TableName>) throws -> Result {
@@ -207,14 +200,14 @@ package struct ConflictSettlement {
     }
     if !request.isForced, record.kind == .conflict, request.answer == .incoming, let current,
       !versions.isLike(current, wanted),
-      let referring = try RowsReferring.words(to: current, of: rows.table, in: session)
+      let referring = try rowsReferring(to: current, of: rows.table)
     {
       throw ReplicationError(
         .repointsRows,
         "\(referring) to the row that is here, and would refer to the incoming one; keep both, or force it",
         table: record.table)
     }
-    if case .refused(let message) = try rows.write(versions.key, from: current, to: wanted) {
+    if let message = try rows.write(versions.key, from: current, to: wanted) {
       let words = message.isEmpty ? "a constraint refuses the row" : message
       throw ReplicationError(.rowRefused, words, table: record.table)
     }
@@ -224,9 +217,8 @@ package struct ConflictSettlement {
       resolved.unknownColumns = columns.indices.filter { wanted[$0] == nil }.map { columns[$0] }
     }
     if resolved.hasChanged {
-      writtenCount += 1
       let name = TableName(rows.table.name)
-      if !changedTables.contains(name) { changedTables.append(name) }
+      noteWritten(name)
       let key = rows.table.keyIndexes.flatMap { versions.key[$0]?.bytes ?? [] }
       try DecidedRows.note(key, of: name, at: request.time, on: session.connection)
     }
@@ -254,20 +246,23 @@ package struct ConflictSettlement {
     }
     let key = StoredValue(.integer(try newRowID(in: table)))
     added[place] = key
-    if case .refused(let message) = try rows.write([place: key], from: nil, to: added) {
+    if let message = try rows.write([place: key], from: nil, to: added) {
       throw ReplicationError(
         .rowRefused, message.isEmpty ? "a constraint refuses the row" : message, table: record.table)
     }
     let columns = table.changesetColumns
     resolved.key = [(columns[place], key.value)]
     resolved.after = Self.cells(try rows.row(with: [place: key]), columns)
-    writtenCount += 1
-    let name = TableName(table.name)
-    if !changedTables.contains(name) { changedTables.append(name) }
+    noteWritten(TableName(table.name))
     try log.recordResolution(
       of: record.id, .both, by: request.decidedBy, at: request.time,
       RecordedRowLayout(table: TableName(record.table), columns: columns, key: table.keyIndexes),
       before: Self.record(current), after: Self.record(current))
+  }
+
+  private mutating func noteWritten(_ table: TableName) {
+    writtenCount += 1
+    if !changedTables.contains(table) { changedTables.append(table) }
   }
 
   /// A key behind all that the table has, or has had where it remembers that.
@@ -319,8 +314,7 @@ package struct ConflictSettlement {
     let lookup = try parents[name] ?? ParentLookup(of: table, in: session)
     parents[name] = lookup
     guard let parent = try lookup.missingParent(of: row) else { return }
-    throw ReplicationError(
-      .brokenReference, "the row refers to \(parent), which is not there", table: record.table)
+    throw ReplicationError(.brokenReference, "the row refers to \(parent), which is not there", table: record.table)
   }
 
   // MARK: What is told
@@ -329,8 +323,7 @@ package struct ConflictSettlement {
     let known = versions.lastKnown(besides: current)
     let columns = versions.table.changesetColumns
     let differences = versions.differences(of: current, from: known).map { place in
-      ResolvedConflict.Difference(
-        column: columns[place], known: known?[place]?.value, present: current?[place]?.value)
+      ResolvedConflict.Difference(column: columns[place], known: known?[place]?.value, present: current?[place]?.value)
     }
     let reason =
       if current == nil {
@@ -381,21 +374,18 @@ extension ResolvedConflict.Refusal {
 }
 
 /// The rows that refer to another one.
-enum RowsReferring {
+extension ConflictSettlement {
   /// How many rows of which tables refer to a row, for people; nil where none does.
   ///
   /// - Throws: `SQLiteError`.
-  static func words(
-    to row: RowVersions.Row, of table: TableDefinition, in session: ApplySession
-  ) throws -> String? {
+  private func rowsReferring(to row: RowVersions.Row, of table: TableDefinition) throws -> String? {
     let schema = try session.schema()
-    let offset = table.isKeyedByRowID ? 1 : 0
     var counts: [(table: String, count: Int64)] = []
     for entry in schema.entries where entry.kind == .table {
       let child = try schema.definition(of: entry)
       for link in try ReferenceLink.all(of: .init(unchanged: child), in: schema)
       where TableName(link.parent.name) == TableName(table.name) {
-        let values = link.parentColumns.map { row[$0 + offset]?.value ?? .null }
+        let values = link.parentColumns.map { row[$0 + table.columnOffset]?.value ?? .null }
         let names = child.changesetColumns
         let terms = link.childColumns.enumerated().map { "\(SQLText.identifier(names[$1])) = ?\($0 + 1)" }
         let query = try session.connection.prepare(

@@ -5,14 +5,6 @@ import SQLiteSchemas
 
 /// Reads and writes single rows of one table by their keys, through the writer that applies changes.
 final class LocalRows {
-  /// What came of writing a row.
-  enum Result {
-    /// It is as wanted.
-    case written
-    /// A constraint, or a trigger, refuses it; the row is as before.
-    case refused(String)
-  }
-
   let table: TableDefinition
   private let header: ChangesetTable
   private let writer: RowWriter
@@ -55,30 +47,29 @@ final class LocalRows {
   ///   - current: The row as it is now; nil when there is none.
   ///   - wanted: The row as it is to be; nil when none is to be there. Columns without a value keep the one they have, or get
   ///     their default.
+  /// - Returns: Why a constraint, or a trigger, refuses it, which leaves the row as before; nil when it is as wanted.
   /// - Throws: `SQLiteError` for anything but a refusal of the row.
-  func write(
-    _ key: [Int: StoredValue], from current: RowVersions.Row?, to wanted: RowVersions.Row?
-  ) throws -> Result {
+  func write(_ key: [Int: StoredValue], from current: RowVersions.Row?, to wanted: RowVersions.Row?) throws -> String? {
     guard let wanted else {
-      guard let current else { return .written }
-      return try withChange(.delete, current, key) { try Self.result(writer.delete($0, guardedBy: .none), writer) }
+      guard let current else { return nil }
+      return try withChange(.delete, current, key) { try refusal(writer.delete($0, guardedBy: .none)) }
     }
     guard let current else {
       return try withChange(.insert, wanted, key) { bytes in
-        try writer.insert([:], bytes) == nil ? .written : .refused(String(decoding: writer.lastMessage, as: UTF8.self))
+        try writer.insert([:], bytes) == nil ? nil : String(decoding: writer.lastMessage, as: UTF8.self)
       }
     }
     var changed = wanted
     for place in wanted.indices where key[place] != nil || wanted[place] == current[place] { changed[place] = nil }
-    guard changed.contains(where: { $0 != nil }) else { return .written }
-    return try withChange(.update, changed, key) { try Self.result(writer.update($0, guardedBy: .none), writer) }
+    guard changed.contains(where: { $0 != nil }) else { return nil }
+    return try withChange(.update, changed, key) { try refusal(writer.update($0, guardedBy: .none)) }
   }
 
-  private static func result(_ result: RowWriter.Result, _ writer: RowWriter) -> Result {
+  private func refusal(_ result: RowWriter.Result) -> String? {
     switch result {
-    case .written: .written
-    case .noRow: .refused("a trigger keeps the row as it is")
-    case .refused: .refused(String(decoding: writer.lastMessage, as: UTF8.self))
+    case .written: nil
+    case .noRow: "a trigger keeps the row as it is"
+    case .refused: String(decoding: writer.lastMessage, as: UTF8.self)
     }
   }
 
@@ -128,9 +119,9 @@ final class ParentLookup {
     for (link, query) in links {
       let values = link.childColumns.map { row[$0] }
       guard values.allSatisfy({ $0?.isNull == false }) else { continue }
-      let offset = link.parent.isKeyedByRowID ? 1 : 0
       let isItself =
-        link.child == TableName(link.parent.name) && link.parentColumns.map { row[$0 + offset] } == values
+        link.child == TableName(link.parent.name)
+        && link.parentColumns.map { row[$0 + link.parent.columnOffset] } == values
       if isItself { continue }
       for (index, value) in values.enumerated() { try query.statement.bind(value?.value ?? .null, at: index) }
       defer { query.statement.reset() }

@@ -8,11 +8,6 @@ struct RowVersions {
   /// A row: a value for each column of the local layout, nil where none is known.
   typealias Row = [StoredValue?]
 
-  /// A row as it was at some time, or that there was none.
-  struct Known {
-    let row: Row?
-  }
-
   let table: TableDefinition
   /// What tells the row apart: the values of the key, by their places in the layout.
   let key: [Int: StoredValue]
@@ -25,7 +20,7 @@ struct RowVersions {
   private let affinities: [Affinity]
   private let written: Row?
   /// How the row was left by the last resolution; nil where there was none.
-  private let resolved: Known?
+  private let resolved: Row?
 
   /// - Throws: `ReplicationError` when the table has another key today, or the row has none that tells it apart.
   init(_ record: RecordedConflict, in table: TableDefinition) throws {
@@ -47,7 +42,7 @@ struct RowVersions {
     local = row(record.local, names)
     incoming = row(record.incoming, names)
     written = row(record.written, names)
-    resolved = record.resolution.map { Known(row: row($0.after, $0.columns)) }
+    resolved = record.resolution.flatMap { row($0.after, $0.columns) }
     lostColumns = names.filter { place($0) == nil }
     var key: [Int: StoredValue] = [:]
     for place in table.keyIndexes { key[place] = local?[place] ?? incoming?[place] ?? base?[place] }
@@ -143,7 +138,7 @@ struct RowVersions {
 
   /// Whether a row is as it was when the conflict was met, as that has left it, or as the last resolution has.
   func isKnown(_ current: Row?) -> Bool {
-    if isLike(current, local) || resolved.map({ isLike(current, $0.row) }) == true { return true }
+    if isLike(current, local) || record.resolution != nil && isLike(current, resolved) { return true }
     switch record.outcome {
     case .tookIncoming: return isLike(current, takenRow)
     case .resolved: return written != nil && isLike(current, written)
@@ -159,7 +154,7 @@ struct RowVersions {
 
   /// The row as it was last known: where the present one is another, it was changed since.
   func lastKnown(besides current: Row?) -> Row? {
-    if let resolved { return resolved.row }
+    if record.resolution != nil { return resolved }
     switch record.outcome {
     case .tookIncoming: return takenRow
     case .resolved: return written ?? local
@@ -239,15 +234,7 @@ struct StoredValue: Equatable {
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   init(_ value: ChangesetValue) {
-    var writer = ChangesetWriter()
-    switch value {
-    case .null: writer.appendNull()
-    case .integer(let number): writer.append(integer: number)
-    case .real(let number): writer.append(real: number)
-    case .text(let text): writer.append(text: text)
-    case .blob(let bytes): writer.append(blob: bytes)
-    }
-    bytes = writer.bytes
+    bytes = ChangesetWriter.record(of: [value])
   }
 
   /// The value for people; text that is not valid UTF-8 is repaired.
@@ -276,13 +263,6 @@ struct StoredValue: Equatable {
 
   /// Takes a record apart, which has a value for each column.
   static func row(_ record: [UInt8]) throws -> [StoredValue] {
-    try record.withRawSpan { span in
-      var values: [StoredValue] = []
-      var position = 0
-      while position < span.byteCount {
-        values.append(StoredValue(span.array(try ValueSlice(reading: span, at: &position).encoded)))
-      }
-      return values
-    }
+    try RowCopy(record: record).values.map { StoredValue(Array(record[$0.encoded])) }
   }
 }

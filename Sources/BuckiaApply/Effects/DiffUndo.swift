@@ -73,8 +73,7 @@ package struct DiffUndo {
       changeset: changes)
     let entry = try LedgerEntries.nextNumber(on: session.connection)
     let again = try AppliedEffects.undone(by: diff.entry, on: session.connection)
-    let plan = try ApplyPlan(
-      ReceiverGate.admit(incoming, takingBack: diff), settings: settings, session: session)
+    let plan = try ApplyPlan(ReceiverGate.admit(incoming, takingBack: diff), settings: settings, session: session)
     let result = try plan.apply(in: transaction)
     try session.effects.write(on: session.connection)
     try AppliedEffects.recordUndo(entry, of: diff.entry, on: session.connection)
@@ -109,11 +108,10 @@ extension AppliedEffects.Table {
   /// - Parameter diff: The name of the diff that has made them, for messages.
   /// - Throws: `ReplicationError` when the table has other columns now, or another key; `SQLiteError`.
   package func definition(in schema: SchemaReader, for diff: String) throws -> TableDefinition {
-    guard let entry = schema.entry(named: TableName(name)), entry.kind == .table else {
+    guard let local = try schema.table(named: TableName(name)) else {
       throw ReplicationError(
         .missingTable, "\(diff) changed table \"\(name)\", which is not here any more", table: name)
     }
-    let local = try schema.definition(of: entry)
     let names = local.isKeyedByRowID ? Array(columns.dropFirst()) : columns
     let places = try names.map { column in
       guard let place = local.column(named: column) else {
@@ -125,8 +123,7 @@ extension AppliedEffects.Table {
     }
     let key = try local.primaryKey.map { column in
       guard let place = places.firstIndex(of: column) else {
-        throw ReplicationError(
-          .keyDiffers, "table \"\(name)\" has got another primary key since \(diff)", table: name)
+        throw ReplicationError(.keyDiffers, "table \"\(name)\" has got another primary key since \(diff)", table: name)
       }
       return place
     }

@@ -160,8 +160,9 @@ struct IndirectEffects {
   func report(to observer: Report) throws {
     for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
     for table in watched {
-      let rows = try session.connection.prepare("SELECT * FROM temp.\(table.store) ORDER BY rowid")
-      while try rows.step() { try report(rows, of: table, to: observer) }
+      try session.connection.forEachRow(of: "SELECT * FROM temp.\(table.store) ORDER BY rowid") { row in
+        try report(row, of: table, to: observer)
+      }
       try session.connection.execute("DELETE FROM temp.\(table.store)")
     }
   }
@@ -204,21 +205,15 @@ struct IndirectEffects {
 
   // MARK: Reporting
 
-  private func report(
-    _ noted: borrowing SQLiteStatement, of table: Watched, to observer: Report
-  ) throws {
+  private func report(_ noted: borrowing SQLiteStatement, of table: Watched, to observer: Report) throws {
     guard let operation = ChangeOperation(rawValue: UInt8(clamping: noted.integer(at: 0))) else { return }
     let cause = noted.integer(at: 1) != 0 ? RowEffect.Cause.change : .indirect
     let half = table.keyCount + table.width
-    func record(_ first: Int, _ count: Int) -> [UInt8] {
-      var writer = ChangesetWriter()
-      for column in first..<(first + count) { writer.append(column: column, of: noted) }
-      return writer.bytes
+    func version(from first: Int) -> (key: [UInt8], row: [UInt8]?) {
+      let row = first + table.keyCount
+      return (noted.record(of: first..<row), table.width > 0 ? noted.record(of: row..<(first + half)) : nil)
     }
-    let old = (key: record(2, table.keyCount), row: table.width > 0 ? record(2 + table.keyCount, table.width) : nil)
-    let new = (
-      key: record(2 + half, table.keyCount), row: table.width > 0 ? record(2 + half + table.keyCount, table.width) : nil
-    )
+    let (old, new) = (version(from: 2), version(from: 2 + half))
     func effect(_ operation: ChangeOperation, _ key: [UInt8], _ before: [UInt8]?, _ after: [UInt8]?) -> RowEffect {
       RowEffect(table: table.name, operation: operation, cause: cause, key: key, before: before, after: after)
     }

@@ -71,7 +71,7 @@ final class IndexMaintenance {
   // MARK: Copying
 
   private func copyTriggers(of tables: Set<TableName>) throws {
-    var finder = IndexTriggerFinder(schema, in: session)
+    var finder = IndexTriggerFinder(schema: schema, session: session)
     // The TEMP triggers of the application may write to any table.
     let candidates =
       schema.temporaryTriggers.isEmpty
@@ -265,9 +265,7 @@ extension IndexMaintenance {
   private static func problem(_ item: UnmaintainedIndex) -> String { "was not kept up to date (\(item.reason))" }
 
   /// - Parameter hasOrder: Whether so many rows were written that their order can make a difference.
-  private func problems(
-    of index: IndexTable, _ reached: Set<TableName>, hasOrder: Bool
-  ) throws -> [Problem] {
+  private func problems(of index: IndexTable, _ reached: Set<TableName>, hasOrder: Bool) throws -> [Problem] {
     var found: [Problem] = []
     func add(_ table: TableName, _ text: String) {
       if !found.contains(where: { $0 == (table, text) }) { found.append((table, text)) }
@@ -277,9 +275,7 @@ extension IndexMaintenance {
     }
     for (number, copy) in copies.enumerated() where copy.index == index {
       if let failure = failures[number] {
-        add(
-          copy.table,
-          "did not take \(failure.count) change\(failure.count == 1 ? "" : "s") (\(failure.message))")
+        add(copy.table, "did not take \(failure.count) change\(failure.count == 1 ? "" : "s") (\(failure.message))")
       }
       guard reached.contains(copy.table) else { continue }
       let others = reached.subtracting([copy.table])
@@ -320,8 +316,7 @@ extension IndexMaintenance {
   /// The names by which a row of a table can be looked up: for each key, for each of its columns.
   private func keys(of table: TableName) throws -> [[Set<String>]] {
     let local = try session.schema()
-    guard let entry = local.entry(named: table), entry.kind == .table else { return [] }
-    let definition = try local.definition(of: entry)
+    guard let definition = try local.table(named: table) else { return [] }
     let key = definition.primaryKey.map { definition.columns[$0].name }
     guard !definition.isWithoutRowID else { return [key.map { [$0] }] }
     let rowID: Set<String> = ["rowid", "oid", "_rowid_"]

@@ -114,8 +114,7 @@ final class IndexRebuild {
     _ indexes: [SecondaryIndex], _ works: [IndexWork], _ droppable: Set<Int>, of table: TableDefinition,
     _ counts: ApplyCounts
   ) throws -> Set<Int> {
-    var costs = IndexCosts(
-      cacheBytes: Double(session.memoryLimit), sortBytes: Double(session.memoryLimit / 2))
+    var costs = IndexCosts(cacheBytes: Double(session.memoryLimit), sortBytes: Double(session.memoryLimit / 2))
     let databaseBytes = try Double(
       (session.connection.integer("PRAGMA main.page_count") ?? 0)
         * (session.connection.integer("PRAGMA main.page_size") ?? 0))
@@ -216,9 +215,7 @@ struct IndexNeeds {
   /// - Parameters:
   ///   - expected: How many changes there will be of each table; nil where that is not known.
   ///   - indexes: Copies of triggers that read tables while rows are written.
-  init(
-    expecting expected: [TableName: ApplyCounts]?, keeping indexes: IndexMaintenance?, in session: ApplySession
-  ) {
+  init(expecting expected: [TableName: ApplyCounts]?, keeping indexes: IndexMaintenance?, in session: ApplySession) {
     self.session = session
     self.indexes = indexes
     parents = expected.map { Set($0.filter { $0.value.updated + $0.value.deleted > 0 }.keys) }
@@ -249,10 +246,9 @@ struct IndexNeeds {
 
   /// The columns by which rows of a table refer to rows that may be changed, as places in the local layout.
   private func referringColumns(of table: TableDefinition) throws -> Set<Int> {
-    let offset = table.isKeyedByRowID ? 1 : 0
     var columns: Set<Int> = []
     for key in table.foreignKeys where parents?.contains(TableName(key.parent)) != false {
-      columns.formUnion(key.columns.compactMap { table.column(named: $0) }.map { $0 + offset })
+      columns.formUnion(key.columns.compactMap { table.column(named: $0) }.map { $0 + table.columnOffset })
     }
     return columns
   }
@@ -269,12 +265,10 @@ struct IndexStatistics {
   /// - Throws: `SQLiteError` when it cannot be read.
   mutating func save(_ index: String, on connection: borrowing SQLiteConnection) throws {
     let tables = "SELECT name FROM main.sqlite_schema WHERE name GLOB 'sqlite_stat[1-4]' ORDER BY name"
-    var names: [String] = []
-    try connection.forEachRow(of: tables) { names.append($0.text(at: 0) ?? "") }
+    let names = try connection.rows(of: tables) { $0.text(at: 0) ?? "" }
     for name in names {
-      var columns: [String] = []
-      try connection.forEachRow(of: "SELECT name FROM pragma_table_info(?1, 'main')", binding: [name]) { row in
-        columns.append(SQLText.identifier(row.text(at: 0) ?? ""))
+      let columns = try connection.rows(of: "SELECT name FROM pragma_table_info(?1, 'main')", name) {
+        SQLText.identifier($0.text(at: 0) ?? "")
       }
       let values = columns.map { "quote(\($0))" }.joined(separator: " || ', ' || ")
       let query = "SELECT rowid || ', ' || \(values) FROM main.\(name) WHERE idx = ?1"

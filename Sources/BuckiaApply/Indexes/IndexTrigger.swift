@@ -173,12 +173,7 @@ struct IndexTriggerFinder {
   private(set) var found: [IndexTrigger] = []
   /// The indexes that cannot be maintained, by the schema alone.
   private(set) var unmaintained: [UnmaintainedIndex] = []
-  private var knownRules: TriggerRules?
-
-  init(_ schema: IndexSchema, in session: ApplySession) {
-    self.schema = schema
-    self.session = session
-  }
+  var knownRules: TriggerRules?
 
   /// What triggers may do, read when it first matters.
   mutating func rules() throws -> TriggerRules {

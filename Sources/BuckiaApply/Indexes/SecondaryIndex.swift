@@ -47,18 +47,16 @@ struct SecondaryIndex {
     _ name: String, isUnique: Bool, _ creation: IndexCreation?, of table: TableDefinition,
     on connection: borrowing SQLiteConnection
   ) throws {
-    let offset = table.isKeyedByRowID ? 1 : 0
-    var members: [Int?] = []
     let query = "SELECT name FROM pragma_index_xinfo(?1, 'main') WHERE key"
-    try connection.forEachRow(of: query, binding: [name]) { row in
-      members.append(row.text(at: 0).flatMap { table.column(named: $0) }.map { $0 + offset })
+    let members = try connection.rows(of: query, name) { row in
+      row.text(at: 0).flatMap { table.column(named: $0) }.map { $0 + table.columnOffset }
     }
     let names = creation?.references.names ?? []
     let named = table.columns.indices.filter { names.contains(TableName(table.columns[$0].name)) }
     self.name = name
     self.isUnique = isUnique
     self.creation = creation
-    columns = Set(members.compactMap(\.self)).union(named.map { $0 + offset })
+    columns = Set(members.compactMap(\.self)).union(named.map { $0 + table.columnOffset })
     leading = members.first ?? nil
     width = max(1, members.count)
   }

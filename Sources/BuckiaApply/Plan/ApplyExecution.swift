@@ -70,7 +70,7 @@ struct ApplyExecution {
       open: session.openConflicts, from: incoming.key.sender, watching: holding.keys, makesRoom: settings.makesRoom)
     // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
-    let rules = ChangesetApplier.Rules(seesTriggers: seesTriggers)
+
     // What is held of an earlier diff is little, and must not fail.
     let rebuild =
       try resumed == nil ? IndexRebuild(of: incoming, keeping: indexes, seesTriggers: seesTriggers, in: session) : nil
@@ -78,7 +78,7 @@ struct ApplyExecution {
     session.watcher = settings.sharing.flatMap { $0.isWatching ? $0 : nil }
     defer { session.watcher = nil }
     var applier = try ChangesetApplier(
-      schema: schema, decider: decider, collisions, rules: rules, session: session, keeping: indexes,
+      schema: schema, decider: decider, collisions, seesTriggers: seesTriggers, session: session, keeping: indexes,
       rebuilding: rebuild,
       reportingTo: settings.observer, gatheringInto: effects, clocks: clocks(beside: seesTriggers),
       progress: settings.progress)
@@ -111,8 +111,7 @@ struct ApplyExecution {
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     if let remark = try incoming.remarkOnOldValues() { warnings.append(remark) }
     if let indexes {
-      warnings += try indexes.rebuildIncompleteIndexes(
-        changed: applier.changedTables, rowCount: applier.counts.written)
+      warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables, rowCount: applier.counts.written)
     } else if try session.hasVirtualTables() {
       warnings += try IndexMaintenance.rebuildIndexesWithoutTriggers(changed: applier.changedTables, in: session)
     }
@@ -145,7 +144,7 @@ struct ApplyExecution {
       try session.hasClocks()
     else { return nil }
     return try DiffClocks(
-      diff, session, unsent: settings.unsent, sharing: incoming.place == nil ? nil : settings.sharing,
+      diff: diff, session: session, unsent: settings.unsent, sharing: incoming.place == nil ? nil : settings.sharing,
       isAlone: !seesTriggers, origins: incoming.rowOrigins(), isFromReturning: incoming.isFromReturning)
   }
 

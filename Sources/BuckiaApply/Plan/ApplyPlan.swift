@@ -83,7 +83,8 @@ package struct ApplyPlan {
     guard incoming.feed.isAllThere || hasChecks || !schema.held.isEmpty else { return schema }
     let summary = try incoming.feed.summary()
     for table in summary.tables { try incoming.requireDefinition(of: table.table) }
-    return try ValueCompatibilityCheck(schema, mode, renames, session).run(incoming, summary)
+    return try ValueCompatibilityCheck(schema: schema, mode: mode, renames: renames, session: session)
+      .run(incoming, summary)
   }
 
   /// Carries the plan out inside a transaction that the application has open on its own connection.
@@ -172,7 +173,7 @@ package struct ApplyPlan {
       schema = try Self.match(incoming, settings, session)
     }
     for step in schema.steps { try session.carryOut(step) }
-    if session.isRehearsal { try StatementRollback.require(in: session) }
+    if session.isRehearsal { try session.requireStatementRollback() }
     try session.requireClocks(for: schema.matches, settings.policies, of: incoming)
     try session.keepRenames(of: incoming, at: settings.time)
     // What is held of earlier diffs comes first, now that there may be a place for it.

@@ -127,6 +127,15 @@ extension DiffOutcome {
 }
 
 extension ApplyCounts {
+  /// Counts a row that was written.
+  mutating func add(_ operation: ChangeOperation) {
+    switch operation {
+    case .insert: inserted += 1
+    case .update: updated += 1
+    case .delete: deleted += 1
+    }
+  }
+
   /// The counts when every change of a changeset is written.
   init(expecting summary: ChangesetSummary) {
     self.init(inserted: summary.inserted, updated: summary.updated, deleted: summary.deleted)

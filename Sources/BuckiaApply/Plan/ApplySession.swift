@@ -39,6 +39,10 @@ package final class ApplySession {
   /// The page cache in KiB: as the application has it, and as it is now.
   private var cacheKibibytes: (own: Int64, now: Int64) = (0, 0)
 
+  /// The SQL function `buckia_applying()`, by which triggers of the application tell changes that Buckia writes from its own. It goes on
+  /// while a session has a connection ready: changes are applied, conflicts resolved, diffs taken back, databases merged.
+  package static let applyingFunction = SQLiteStateFunction(named: "buckia_applying")
+
   /// The memory limit where nothing else is said: 256 MiB.
   package static let defaultMemoryLimit = 256 << 20
   /// The page cache where rows are written one next to the other. SQLite's own default keeps 2 MB, and every page that does not
@@ -65,14 +69,7 @@ package final class ApplySession {
   var openConflicts: OpenConflicts?
 
   /// The held parts that cannot be applied, although there is a place for them, by their number. A rollback does not change that.
-  private(set) var heldFailures: [Int64: HeldFailure] = [:]
-
-  /// Why a held part cannot be applied.
-  struct HeldFailure {
-    let refusal: Refusal
-    /// Whether the report says so already.
-    var isToldOf = false
-  }
+  private(set) var heldFailures: [Int64: (refusal: Refusal, isToldOf: Bool)] = [:]
 
   fileprivate struct SessionCache {
     var hasLedger = false
@@ -80,7 +77,11 @@ package final class ApplySession {
     var hasTriedParked = false
     var heldTables: Set<TableName>?
     var renames: [String: ColumnRenames] = [:]
-    var latestPlan: LatestPlan?
+    var latestPlan:
+      (
+        definitions: [TableDefinition], mode: SchemaMode, renames: ColumnRenames, replaced: Set<TableName>,
+        plan: SchemaPlan
+      )?
     var statements: [StatementKey: TableStatements] = [:]
   }
 
@@ -89,14 +90,6 @@ package final class ApplySession {
     fileprivate let schemaVersion: Int64?
     fileprivate let cache: SessionCache
     fileprivate let effects: EffectQueue
-  }
-
-  fileprivate struct LatestPlan {
-    let definitions: [TableDefinition]
-    let mode: SchemaMode
-    let renames: ColumnRenames
-    let replaced: Set<TableName>
-    let plan: SchemaPlan
   }
 
   /// The most tables whose statements are kept, and the most senders whose renames are.
@@ -138,8 +131,8 @@ package final class ApplySession {
   package func begin() throws {
     let enforced = try connection.foreignKeysEnforced
     guard !enforced || !connection.hasDeferredForeignKeyViolations else { throw ReplicationError.deferredViolations }
-    removesFunction = try ApplyingFunction.state.add(to: connection)
-    ApplyingFunction.state.begin(on: connection)
+    removesFunction = try Self.applyingFunction.add(to: connection)
+    Self.applyingFunction.begin(on: connection)
     isApplying = true
     let fired = try connection.triggersEnabled
     let cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
@@ -173,8 +166,8 @@ package final class ApplySession {
   /// - Throws: `SQLiteError`; what could be put back has been.
   package func end() throws {
     forget()
-    if isApplying { ApplyingFunction.state.end(on: connection) }
-    if removesFunction { ApplyingFunction.state.remove(from: connection) }
+    if isApplying { Self.applyingFunction.end(on: connection) }
+    if removesFunction { Self.applyingFunction.remove(from: connection) }
     (isApplying, removesFunction) = (false, false)
     guard let (fired, enforced, cacheSize) = previous else { return }
     previous = nil
@@ -336,7 +329,7 @@ package final class ApplySession {
 
   /// Remembers why a held part cannot be applied. It is not tried again in this session.
   func noteFailure(of part: Int64, _ refusal: Refusal) {
-    if heldFailures[part] == nil { heldFailures[part] = HeldFailure(refusal: refusal) }
+    if heldFailures[part] == nil { heldFailures[part] = (refusal, isToldOf: false) }
   }
 
   /// Remembers that the report says which held parts have failed so far.
@@ -354,10 +347,8 @@ package final class ApplySession {
     {
       return latest.plan
     }
-    let plan = try SchemaPlan(
-      definitions: definitions, mode: mode, renames: renames, replaced: replaced, local: local)
-    cache.latestPlan = LatestPlan(
-      definitions: definitions, mode: mode, renames: renames, replaced: replaced, plan: plan)
+    let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames, replaced: replaced, local: local)
+    cache.latestPlan = (definitions, mode, renames, replaced, plan)
     return plan
   }
 
@@ -386,8 +377,8 @@ package final class ApplySession {
     // The names that the columns of each table have here, had or got.
     var names: [TableName: Set<[UInt8]>] = [:]
     let known = try changes.renames.filter { rename in
-      if names[rename.table] == nil, let entry = local.entry(named: rename.table), entry.kind == .table {
-        let columns = try local.definition(of: entry).columns.map(\.name)
+      if names[rename.table] == nil, let table = try local.table(named: rename.table) {
+        let columns = table.columns.map(\.name)
         let others = columns.flatMap { all.otherNames(of: $0, in: rename.table) }
         names[rename.table] = Set((columns + others).map { Array(ASCIIName.folded($0).utf8) })
       }
@@ -413,19 +404,5 @@ package final class ApplySession {
     let made = try TableStatements(match, header: header, createdBy: sql, storesUTF16: storesUTF16, on: connection)
     cache.statements[key] = made
     return made
-  }
-}
-
-/// The SQL function `buckia_applying()`, by which triggers of the application tell changes that Buckia writes from its own.
-package enum ApplyingFunction {
-  /// It goes on while an ``ApplySession`` has a connection ready: changes are applied, conflicts resolved, diffs taken back, databases
-  /// merged.
-  static let state = SQLiteStateFunction(named: "buckia_applying")
-
-  /// Adds the function to a connection, where it stays until that is closed.
-  ///
-  /// - Throws: `SQLiteError` when there is no memory for it.
-  package static func add(to connection: borrowing SQLiteConnection) throws(SQLiteError) {
-    try state.add(to: connection)
   }
 }

@@ -131,8 +131,9 @@ struct HeldRelease {
     case .refused(let refusal): throw Unwelcome(refusal: refusal)
     case .alreadyRecorded, .contained: return (nil, plan.held[name])
     }
-    let checked = try ValueCompatibilityCheck(plan, .hold, renames, session, withholding: [name: withheld])
-      .run(admitted.changes, admitted.changes.feed.summary())
+    let check = ValueCompatibilityCheck(
+      schema: plan, mode: .hold, renames: renames, session: session, withheld: [name: withheld])
+    let checked = try check.run(admitted.changes, admitted.changes.feed.summary())
     let rest = checked.held[name]
     guard part.isAnyNew(beside: rest) else { return (nil, rest) }
     return (try apply(part, admitted, checked), rest)
@@ -164,9 +165,7 @@ struct HeldRelease {
     }
   }
 
-  private func release(
-    of part: HeldPart, in released: inout [ReleasedDiff], _ change: (inout ReleasedDiff) -> Void
-  ) {
+  private func release(of part: HeldPart, in released: inout [ReleasedDiff], _ change: (inout ReleasedDiff) -> Void) {
     if released.last?.entry != part.entry { released.append(ReleasedDiff(part, from: settings.senders)) }
     change(&released[released.count - 1])
   }

@@ -57,7 +57,6 @@ struct Holding {
     of part: HeldPart, _ plan: SchemaPlan, on connection: borrowing SQLiteConnection
   ) throws -> [Int: [UInt8]] {
     guard let local = plan.matches[TableName(part.table)]?.local else { return [:] }
-    let offset = part.definition.isKeyedByRowID ? 1 : 0
     var defaults: [Int: [UInt8]] = [:]
     for index in part.columns {
       guard let place = local.column(named: part.definition.columns[index].name) else { continue }
@@ -66,7 +65,7 @@ struct Holding {
       var writer = ChangesetWriter()
       let literal = try AddedColumnValue.literal(of: column, isStrict: local.isStrict)
       try connection.forEachRow(of: "SELECT \(literal)") { writer.append(column: 0, of: $0) }
-      defaults[index + offset] = writer.bytes
+      defaults[index + part.definition.columnOffset] = writer.bytes
     }
     return defaults
   }
@@ -97,8 +96,7 @@ struct Holding {
     guard let held = plan.held[omission.table] else { return }
     let definition = held.definition
     let table = ChangesetTable(name: definition.name, keyFlags: definition.keyFlags)
-    let offset = definition.isKeyedByRowID ? 1 : 0
-    let columns = definition.keyIndexes.sorted() + held.columns.map { $0 + offset }
+    let columns = definition.keyIndexes.sorted() + held.columns.map { $0 + definition.columnOffset }
     var values = ChangesetWriter()
     change.withRawSpan { bytes in
       guard let place = ChangePlace(at: 0, in: bytes) else { return }
@@ -217,8 +215,7 @@ struct HoldingSplit {
 
   private mutating func split(_ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable) throws {
     var stretches = stretches
-    let offset = part.definition.isKeyedByRowID ? 1 : 0
-    let isHeld = Self.mask(part.columns.map { $0 + offset }, of: table)
+    let isHeld = Self.mask(part.columns.map { $0 + part.definition.columnOffset }, of: table)
     let isKnown = isHeld.map { !$0 }
     let header = ChangesetTable(
       name: table.name, format: table.format,
@@ -237,7 +234,7 @@ struct HoldingSplit {
           }
           let isIndirect = place.isIndirect(in: bytes)
           let pieces = ChangePieces(
-            change, of: table, isIndirect: defaults == nil && isIndirect,
+            change: change, table: table, isIndirect: defaults == nil && isIndirect,
             comesOfInsert: defaults != nil && isIndirect)
           pieces.writeKnown(where: isKnown, defaults: defaults ?? [:], bytes, to: &writer)
           if let rest = pieces.held(where: isHeld, bytes) {
@@ -258,20 +255,13 @@ struct HoldingSplit {
 
 /// One change, to be cut in two.
 private struct ChangePieces {
-  private let change: DecodedChange
-  private let table: ChangesetTable
-  private let isIndirect: Bool
+  let change: DecodedChange
+  let table: ChangesetTable
+  let isIndirect: Bool
   /// Whether it is what was kept of an INSERT.
-  private let comesOfInsert: Bool
+  let comesOfInsert: Bool
 
-  init(_ change: DecodedChange, of table: ChangesetTable, isIndirect: Bool, comesOfInsert: Bool) {
-    self.change = change
-    self.table = table
-    self.isIndirect = isIndirect
-    self.comesOfInsert = comesOfInsert
-  }
-
-  private var isPatchset: Bool { table.format == .patchset }
+  var isPatchset: Bool { table.format == .patchset }
 
   /// Writes what the change does to known columns, if anything.
   func writeKnown(where isKnown: [Bool], defaults: [Int: [UInt8]], _ bytes: RawSpan, to writer: inout ChangesetWriter) {

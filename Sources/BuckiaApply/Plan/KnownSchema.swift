@@ -62,36 +62,33 @@ final class KnownSchema {
 
   // MARK: What is known, as of the last refresh
 
+  private func known<Value>(
+    _ place: ReferenceWritableKeyPath<KnownSchema, Value?>, _ read: () throws -> Value
+  ) throws -> Value {
+    if let known = self[keyPath: place] { return known }
+    let read = try read()
+    self[keyPath: place] = read
+    return read
+  }
+
   /// The tables and views.
   func tables() throws -> SchemaReader {
-    if let knownTables { return knownTables }
-    let read = try SchemaReader(connection, keepsDefinitions: true)
-    knownTables = read
-    return read
+    try known(\.knownTables) { try SchemaReader(connection, keepsDefinitions: true) }
   }
 
   /// The foreign keys.
   func references() throws -> SchemaReferences {
-    if let knownReferences { return knownReferences }
-    let read = try SchemaReferences(connection)
-    knownReferences = read
-    return read
+    try known(\.knownReferences) { try SchemaReferences(connection) }
   }
 
   /// Virtual tables, views and triggers.
   func indexes() throws -> IndexSchema {
-    if let knownIndexes { return knownIndexes }
-    let read = try IndexSchema(connection)
-    knownIndexes = read
-    return read
+    try known(\.knownIndexes) { try IndexSchema(connection) }
   }
 
   /// Whether there is any virtual table; most databases have none, and then there are no indexes to keep.
   func hasVirtualTables() throws -> Bool {
-    if let knownHasVirtualTables { return knownHasVirtualTables }
-    let read = try IndexSchema.hasVirtualTables(on: connection)
-    knownHasVirtualTables = read
-    return read
+    try known(\.knownHasVirtualTables) { try IndexSchema.hasVirtualTables(on: connection) }
   }
 
   // MARK: Changing it
@@ -141,9 +138,7 @@ struct SchemaReferences {
       SELECT \(Self.columns), t.name FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
       WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%' ORDER BY t.rowid, \(Self.order)
       """
-    var rows = ReferenceRows()
-    try connection.forEachRow(of: query) { rows.add($0, of: $0.text(at: 3) ?? "") }
-    insert(rows)
+    try insert(connection.rows(of: query) { Self.column($0, of: $0.text(at: 3) ?? "") })
   }
 
   /// Adds those of a table that has been created since.
@@ -151,14 +146,25 @@ struct SchemaReferences {
   /// - Throws: `SQLiteError` when the schema cannot be read.
   mutating func add(of table: TableName, on connection: borrowing SQLiteConnection) throws {
     let query = "SELECT \(Self.columns) FROM pragma_foreign_key_list(?1, 'main') AS f ORDER BY \(Self.order)"
-    var rows = ReferenceRows()
-    try connection.forEachRow(ofCached: query, binding: [table.text]) { rows.add($0, of: table.text) }
-    insert(rows)
+    try insert(connection.rows(ofCached: query, table.text) { Self.column($0, of: table.text) })
   }
 
-  private mutating func insert(_ rows: ReferenceRows) {
-    for row in rows.found {
-      let reference = Reference(child: TableName(row.child), parent: TableName(row.parent), columns: row.columns)
+  /// One column of a foreign key.
+  private typealias Column = (child: String, id: Int64, parent: String, name: String?)
+
+  private static func column(_ row: borrowing SQLiteStatement, of child: String) -> Column {
+    (child, row.integer(at: 0), row.text(at: 1) ?? "", row.text(at: 2))
+  }
+
+  /// Takes the columns of foreign keys, those of one behind each other.
+  private mutating func insert(_ columns: [Column]) {
+    var next = 0
+    while next < columns.count {
+      let first = columns[next]
+      let key = columns[next...].prefix { $0.child == first.child && $0.id == first.id }
+      next = key.endIndex
+      let reference = Reference(
+        child: TableName(first.child), parent: TableName(first.parent), columns: key.compactMap(\.name))
       byChild[reference.child, default: []].insert(reference)
       byParent[reference.parent, default: []].insert(reference)
     }
@@ -187,17 +193,4 @@ struct SchemaReferences {
 
   /// Whether any table refers to one.
   func isParent(_ table: TableName) -> Bool { byParent[table] != nil }
-}
-
-/// Foreign keys as SQLite lists them, a row for each column.
-private struct ReferenceRows {
-  private(set) var found: [(child: String, id: Int64, parent: String, columns: [String])] = []
-
-  mutating func add(_ row: borrowing SQLiteStatement, of child: String) {
-    let id = row.integer(at: 0)
-    if found.last?.child != child || found.last?.id != id {
-      found.append((child, id, row.text(at: 1) ?? "", []))
-    }
-    if let column = row.text(at: 2) { found[found.count - 1].columns.append(column) }
-  }
 }

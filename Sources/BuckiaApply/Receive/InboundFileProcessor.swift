@@ -182,7 +182,7 @@ struct InboundFileProcessor {
       return .done(done)
     } catch {
       settings.observer?.rewind(to: effects)
-      if (error as? ReplicationError)?.code == .conflict { try CollisionScan(changes, session).run() }
+      if (error as? ReplicationError)?.code == .conflict { try session.noteCollisions(of: changes) }
       throw error
     }
   }
@@ -205,8 +205,7 @@ struct InboundFileProcessor {
   private mutating func finish(_ result: ApplyResult) throws -> DiffOutcome {
     try RefusedFiles.remove(digest: file.digest(), on: session.connection)
     if let sender = file.changes?.key.sender, isLimited(sender) {
-      try LedgerSettings.addReceived(
-        Int64(file.byteCount), from: sender, at: settings.time, on: session.connection)
+      try LedgerSettings.addReceived(Int64(file.byteCount), from: sender, at: settings.time, on: session.connection)
     }
     try adoptDataset()
     outcome.warnings += try file.remarks()

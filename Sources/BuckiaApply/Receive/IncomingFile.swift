@@ -131,10 +131,7 @@ package struct ReceivedFile {
 /// needless, and a diff that comes late under any name lets those go on that build on it.
 struct WaitingFiles {
   /// A stream of somebody.
-  private struct Stream: Hashable {
-    let sender: String
-    let stream: [UInt8]
-  }
+  private typealias Stream = (sender: String, stream: [UInt8])
 
   /// By the place of the file in its source.
   private var waiting: [Int: (stream: Stream, sequence: Int64)] = [:]
@@ -148,7 +145,7 @@ struct WaitingFiles {
   ///   - changes: Its changes; nil where it could not be opened.
   mutating func note(_ index: Int, _ outcome: DiffOutcome, of changes: IncomingChanges?) {
     guard let changes, let place = changes.place else { return }
-    let stream = Stream(sender: changes.key.sender, stream: place.stream)
+    let stream: Stream = (changes.key.sender, place.stream)
     switch outcome.state {
     case .waiting where [.missingPredecessor, .forkedStream, .forgottenDeletions].contains(outcome.code):
       waiting[index] = (stream, place.sequence)

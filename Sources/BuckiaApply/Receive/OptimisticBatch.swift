@@ -116,11 +116,10 @@ struct OptimisticBatch {
       by: IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
         changeset: TemporaryBuffer(bytes), feed: ChangesetFeed(summary)))
-    let rebuild = try IndexRebuild(
-      of: all.changes, keeping: nil, seesTriggers: false, in: session)
+    let rebuild = try IndexRebuild(of: all.changes, keeping: nil, seesTriggers: false, in: session)
     var applier = try ChangesetApplier(
       schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
-      rules: ChangesetApplier.Rules(endsAtRefusals: true),
+      endsAtRefusals: true,
       session: session, keeping: nil, rebuilding: rebuild, reportingTo: observer, progress: { _ in })
     let expected = ApplyCounts(expecting: summary)
     bytes = []
@@ -151,7 +150,8 @@ struct OptimisticBatch {
     let policies = plan.settings.policies
     guard try session.keepsLedger && session.hasClocks() else { return policies.usesLatest ? nil : [:] }
     guard let diff = plan.incoming.key.id else { return nil }
-    let finder = try DiffClocks(diff, session, unsent: nil, isAlone: false, origins: plan.incoming.rowOrigins())
+    let finder = try DiffClocks(
+      diff: diff, session: session, unsent: nil, isAlone: false, origins: plan.incoming.rowOrigins())
     var clocks: [TableName: TableClock] = [:]
     for table in added.tables {
       let name = TableName(table.table.name)
@@ -166,9 +166,7 @@ struct OptimisticBatch {
   }
 
   /// Notes what a diff does in the clocks: that it does so is assumed.
-  private func stamp(
-    _ incoming: IncomingChanges, _ added: ChangesetSummary, _ clocks: [TableName: TableClock]
-  ) throws {
+  private func stamp(_ incoming: IncomingChanges, _ added: ChangesetSummary, _ clocks: [TableName: TableClock]) throws {
     guard !clocks.isEmpty else { return }
     let sections = TableSections(added, of: incoming.changeset)
     // In the order of the changes, so that stamps have the same numbers each time.

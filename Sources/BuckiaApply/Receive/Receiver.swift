@@ -64,8 +64,7 @@ package struct Receiver {
       let transaction = try SQLiteTransaction(on: connection)
       hasMadeLedger = try session.requireLedger()
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
-      gate = try ReceiverGate(
-        on: connection, senders: settings.senders, adoptsDataset: settings.adoptsDataset)
+      gate = try ReceiverGate(on: connection, senders: settings.senders, adoptsDataset: settings.adoptsDataset)
       firstEntry = try LedgerEntries.nextNumber(on: connection)
       try transaction.commit()
     } catch {
@@ -209,8 +208,7 @@ package struct Receiver {
     guard let failure = error as? SQLiteError, failure.isFullDisk else { return error }
     return try rehearsing { rehearsal in
       var noBatch: OptimisticBatch?
-      var processor = InboundFileProcessor(
-        file, after: UnreadFiles(), gate, present, usesSavepoint: false, session)
+      var processor = InboundFileProcessor(file, after: UnreadFiles(), gate, present, usesSavepoint: false, session)
       guard case .failed(let cause) = try processor.process(with: &noBatch, in: rehearsal) else { return error }
       return cause
     }
@@ -228,7 +226,7 @@ package struct Receiver {
       settings.observer?.rewind(to: effects)
     }
     let rehearsal = try SQLiteTransaction(on: session.connection)
-    try StatementRollback.require(in: session)
+    try session.requireStatementRollback()
     let result = try body(rehearsal)
     rehearsal.rollback()
     return result
@@ -310,8 +308,7 @@ package struct Receiver {
       let index = next
       next += 1
       do {
-        var processor = InboundFileProcessor(
-          file, after: unread, gate, present, usesSavepoint: usesSavepoints, session)
+        var processor = InboundFileProcessor(file, after: unread, gate, present, usesSavepoint: usesSavepoints, session)
         let result = try processor.process(with: &batch, in: transaction)
         unread = processor.unread
         switch result {
@@ -372,8 +369,7 @@ extension Receiver {
     _ changes: IncomingChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,
     session: ApplySession? = nil
   ) throws -> ApplyPlan {
-    let gate = try ReceiverGate(
-      on: connection, senders: settings.senders, adoptsDataset: settings.adoptsDataset)
+    let gate = try ReceiverGate(on: connection, senders: settings.senders, adoptsDataset: settings.adoptsDataset)
     switch try gate.admit(changes, at: settings.time, on: connection) {
     case .admitted(let admitted):
       return try ApplyPlan(

@@ -139,9 +139,7 @@ package struct ReceiverGate: Sendable {
   /// Why changes of another shared database are not taken; nil where they are of this one, or say of none.
   ///
   /// Looked up each time: a file that was applied just now may have been the first of its dataset.
-  private func refusal(
-    ofDataset dataset: [UInt8]?, on connection: borrowing SQLiteConnection
-  ) throws -> Refusal? {
+  private func refusal(ofDataset dataset: [UInt8]?, on connection: borrowing SQLiteConnection) throws -> Refusal? {
     guard let dataset else { return nil }
     guard let own = hasLedger ? try LedgerSettings.dataset(on: connection) : nil else {
       return adoptsDataset ? nil : .dataset(dataset, insteadOf: nil)

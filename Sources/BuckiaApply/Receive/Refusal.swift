@@ -48,7 +48,7 @@ extension Refusal: FileFault {
     Refusal(
       .waiting, code: .fromTheFuture,
       reason:
-        "its id is of \(CalendarTime(unixSeconds: time)), \(CalendarTime.span(of: time - now)) ahead of this clock; "
+        "its id is of \(calendarTime(time)), \(span(of: time - now)) ahead of this clock; "
         + "it waits until then (is this clock right?)")
   }
 
@@ -226,32 +226,28 @@ extension SQLiteError: FileFault {
 }
 
 /// A time in UTC, as people write it: `4 March 2090, 14:05`.
-private struct CalendarTime: CustomStringConvertible {
-  let description: String
+private func calendarTime(_ seconds: Int64) -> String {
+  // Years begin in March here, so that the leap day is the last: <https://howardhinnant.github.io/date_algorithms.html>.
+  let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400)
+  let (era, day) = (days / 146_097, days % 146_097)
+  let yearOfEra = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
+  let dayOfYear = day - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+  let month = (5 * dayOfYear + 2) / 153
+  let year = era * 400 + yearOfEra + (month >= 10 ? 1 : 0)
+  let names = [
+    "March", "April", "May", "June", "July", "August", "September", "October", "November", "December", "January",
+    "February",
+  ]
+  let minute = rest / 60 % 60
+  return
+    "\(dayOfYear - (153 * month + 2) / 5 + 1) \(names[Int(month)]) \(year), \(rest / 3_600):\(minute < 10 ? "0" : "")\(minute) UTC"
+}
 
-  init(unixSeconds: Int64) {
-    // Years begin in March here, so that the leap day is the last: <https://howardhinnant.github.io/date_algorithms.html>.
-    let (days, rest) = (unixSeconds / 86_400 + 719_468, unixSeconds % 86_400)
-    let (era, day) = (days / 146_097, days % 146_097)
-    let yearOfEra = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
-    let dayOfYear = day - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let month = (5 * dayOfYear + 2) / 153
-    let year = era * 400 + yearOfEra + (month >= 10 ? 1 : 0)
-    let names = [
-      "March", "April", "May", "June", "July", "August", "September", "October", "November", "December", "January",
-      "February",
-    ]
-    let minute = rest / 60 % 60
-    description =
-      "\(dayOfYear - (153 * month + 2) / 5 + 1) \(names[Int(month)]) \(year), \(rest / 3_600):\(minute < 10 ? "0" : "")\(minute) UTC"
-  }
-
-  /// A number of seconds in the largest unit that it is more than one of.
-  static func span(of seconds: Int64) -> String {
-    let units: [(Int64, String)] = [(31_556_952, "years"), (86_400, "days"), (3_600, "hours"), (60, "minutes")]
-    let unit = units.first { seconds >= 2 * $0.0 } ?? (1, "seconds")
-    return "\(seconds / unit.0) \(unit.1)"
-  }
+/// A number of seconds in the largest unit that it is more than one of.
+private func span(of seconds: Int64) -> String {
+  let units: [(Int64, String)] = [(31_556_952, "years"), (86_400, "days"), (3_600, "hours"), (60, "minutes")]
+  let unit = units.first { seconds >= 2 * $0.0 } ?? (1, "seconds")
+  return "\(seconds / unit.0) \(unit.1)"
 }
 
 /// Looks closer where SQLite's result code leaves open whether a file, the database or the machine is to blame.
@@ -281,8 +277,7 @@ enum FaultDiagnosis {
   /// A table with AUTOINCREMENT that cannot give out another id: SQLite calls that a full disk.
   private static func tableWithoutIDs(on connection: borrowing SQLiteConnection) -> String? {
     do {
-      var schemas: [String] = []
-      try connection.forEachRow(of: "SELECT name FROM pragma_database_list") { schemas.append($0.text(at: 0) ?? "") }
+      let schemas = try connection.rows(of: "SELECT name FROM pragma_database_list") { $0.text(at: 0) ?? "" }
       for schema in schemas.map({ SQLText.identifier($0) }) {
         let hasCounters =
           "SELECT 1 FROM \(schema).sqlite_schema WHERE type = 'table' AND name = 'sqlite_sequence'"
@@ -290,9 +285,8 @@ enum FaultDiagnosis {
         let used = "SELECT name FROM \(schema).sqlite_sequence WHERE CAST(seq AS INTEGER) = \(greatestID)"
         if let table = try connection.text(used) { return table }
         // A row that has the greatest id counts, too, whatever the counter says.
-        var tables: [String] = []
         let counting = "SELECT name FROM \(schema).sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'"
-        try connection.forEachRow(of: counting) { tables.append($0.text(at: 0) ?? "") }
+        let tables = try connection.rows(of: counting) { $0.text(at: 0) ?? "" }
         for table in tables {
           let row = "SELECT 1 FROM \(schema).\(SQLText.identifier(table)) WHERE rowid = \(greatestID)"
           if try connection.integer(row) != nil { return table }
@@ -323,17 +317,17 @@ extension ReplicationError {
 /// When SQLite finds "the disk full", it keeps the transaction only for a statement that has a journal of its own. It gives one
 /// to statements that write several rows and may be aborted, which a trigger with `RAISE(ABORT)` makes of any.
 /// See <https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>.
-enum StatementRollback {
+extension ApplySession {
   /// Puts a TEMP trigger that never does anything on every table that has none.
   ///
   /// The transaction must be rolled back afterwards, which takes the triggers away.
   ///
   /// - Throws: `SQLiteError`.
-  static func require(in session: ApplySession) throws {
-    for entry in try session.schema().entries where entry.kind == .table {
+  func requireStatementRollback() throws {
+    for entry in try schema().entries where entry.kind == .table {
       for event in ["INSERT", "UPDATE", "DELETE"] {
         let name = SQLText.identifier("\(SQLiteConnection.temporaryPrefix)statement_\(event)_\(entry.name.text)")
-        try session.connection.execute(
+        try connection.execute(
           """
           CREATE TEMP TRIGGER IF NOT EXISTS \(name) BEFORE \(event) ON main.\(entry.name.quoted) WHEN 0 BEGIN
             SELECT RAISE(ABORT, '');

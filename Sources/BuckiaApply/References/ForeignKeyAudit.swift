@@ -107,21 +107,19 @@ struct ForeignKeyWatch {
     // The tables whose foreign keys are watched, each with the parents that are.
     var watched: [TableName: Set<TableName>] = [:]
     for name in changed {
-      guard references.isParent(name), let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      for child in references.children(of: name, besidesKeyOf: try schema.definition(of: entry)) {
+      guard references.isParent(name), let table = try schema.table(named: name) else { continue }
+      for child in references.children(of: name, besidesKeyOf: table) {
         watched[child, default: []].insert(name)
       }
     }
     for child in seesTriggers ? references.children : Set(watched.keys) {
-      guard let entry = schema.entry(named: child), entry.kind == .table else { continue }
-      let definition = try schema.definition(of: entry)
+      guard let definition = try schema.table(named: child) else { continue }
       if seesTriggers { try watchWritten(definition) }
       for key in definition.foreignKeys {
         let name = TableName(key.parent)
         guard seesTriggers || watched[child]?.contains(name) == true,
-          let entry = schema.entry(named: name), entry.kind == .table
+          let parent = try schema.table(named: name)
         else { continue }
-        let parent = try schema.definition(of: entry)
         let columns = parent.columns(referredToBy: key)
         guard columns.count == key.columns.count else { continue }
         let isKey = columns.allSatisfy { parent.primaryKey.contains($0) }
@@ -187,6 +185,8 @@ struct ForeignKeyWatch {
 }
 
 extension TableDefinition {
+  /// How many columns changes have before those of the table: the rowid, where that is the key.
+  var columnOffset: Int { isKeyedByRowID ? 1 : 0 }
   /// The columns that another table's foreign key refers to, in the order of the key; fewer when there are none such.
   package func columns(referredToBy key: ForeignKey) -> [Int] {
     key.parentColumns.isEmpty ? primaryKey : key.parentColumns.compactMap { column(named: $0) }

@@ -20,8 +20,7 @@ struct ForeignKeyCheck {
   let session: ApplySession
 
   init?(_ key: ForeignKey, of child: TableDefinition, in schema: SchemaReader, _ session: ApplySession) throws {
-    guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
-    let parent = try schema.definition(of: entry)
+    guard let parent = try schema.table(named: TableName(key.parent)) else { return nil }
     let columns = parent.columns(referredToBy: key)
     let isUnique = ([parent.primaryKey] + parent.unique).contains { Set($0) == Set(columns) }
     guard columns.count == key.columns.count, !columns.isEmpty, isUnique else { return nil }
@@ -45,8 +44,7 @@ struct ForeignKeyCheck {
 
   /// The columns of the child's changes that refer to the parent; nil in the place of those that they do not have.
   func referring(in match: TableMatch) -> [Int?] {
-    let offset = child.isKeyedByRowID ? 1 : 0
-    return childColumns.map { match.columns.firstIndex(of: $0 + offset) }
+    return childColumns.map { match.columns.firstIndex(of: $0 + child.columnOffset) }
   }
 
   /// What tells the child's rows apart, as SQL: the rowid, or the key where there is none.
@@ -98,9 +96,7 @@ struct ForeignKeyCheck {
     }
     try ClockKeyRecord(bytes: values).bind(to: prepared.statement, from: 0)
     guard try prepared.statement.step() else { return nil }
-    var writer = ChangesetWriter()
-    for column in 0..<prepared.statement.columnCount { writer.append(column: column, of: prepared.statement) }
-    return writer.bytes
+    return prepared.statement.record(of: 0..<prepared.statement.columnCount)
   }
 
   // MARK: Rows that were written
@@ -114,9 +110,7 @@ struct ForeignKeyCheck {
   /// Rows that the changes wrote and that refer to nothing.
   ///
   /// - Parameter last: The greatest rowid before the changes, for a table without a key.
-  func written(
-    _ match: TableMatch, _ sections: TableSections, after last: Int64?, _ found: inout BrokenRows
-  ) throws {
+  func written(_ match: TableMatch, _ sections: TableSections, after last: Int64?, _ found: inout BrokenRows) throws {
     let key = child.keyIndexes
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
     // An UPDATE that leaves the reference alone breaks nothing. A generated column can follow any other.
@@ -184,8 +178,7 @@ struct ForeignKeyCheck {
 
   /// Rows that refer to the key of a row that the changes deleted.
   func orphaned(_ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows) throws {
-    let offset = parent.isKeyedByRowID ? 1 : 0
-    let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
+    let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + parent.columnOffset) }
     guard columns.count == parentColumns.count, parentColumns.allSatisfy({ parent.primaryKey.contains($0) }),
       sections.takeAway(from: TableName(parent.name))
     else { return }
@@ -229,9 +222,8 @@ extension ForeignKeyCheck {
   ///
   /// - Returns: The TEMP table; nil when there are none.
   private func noteReplaced(_ collisions: KeyCollisions) throws -> KeyStore? {
-    let offset = parent.isKeyedByRowID ? 1 : 0
     let places = try collisions.referredPlaces(of: parent)
-    let columns = parentColumns.compactMap { places.firstIndex(of: $0 + offset) }
+    let columns = parentColumns.compactMap { places.firstIndex(of: $0 + parent.columnOffset) }
     guard columns.count == parentColumns.count else { return nil }
     let store = try KeyStore("replaced", for: parent, parentColumns, on: session.connection)
     let insert = try store.insertion(on: session.connection)
@@ -302,15 +294,11 @@ struct BrokenRows {
   mutating func add(_ prepared: PreparedStatement) {
     let keys = check.child.keyIndexes.count
     let references = check.childColumns.count
-    let number = RowNumber.read(prepared.statement, from: keys + references)
+    let number = prepared.statement.rowNumber(from: keys + references)
     guard areReplaced ? replacedNumbers.insert(number).inserted : numbers.insert(number).inserted else { return }
-    func record(_ columns: Range<Int>) -> [UInt8] {
-      var writer = ChangesetWriter()
-      for column in columns { writer.append(column: column, of: prepared.statement) }
-      return writer.bytes
-    }
     let row = Row(
-      key: record(0..<keys), values: record(keys..<(keys + references)), isTaken: areTaken, number: number)
+      key: prepared.statement.record(of: 0..<keys), values: prepared.statement.record(of: keys..<(keys + references)),
+      isTaken: areTaken, number: number)
     if areReplaced { replaced.append(row) } else { missing.append(row) }
   }
 }
@@ -318,8 +306,7 @@ struct BrokenRows {
 extension ForeignKeyCheck {
   /// The row that some values refer to, for people.
   func name(ofParent values: [UInt8]) throws -> RowName {
-    RowName(
-      table: parent.name, columns: parentColumnNames, values: try ChangesetValue.record(values))
+    RowName(table: parent.name, columns: parentColumnNames, values: try ChangesetValue.record(values))
   }
 
   /// The row of the child with a key, for people.

@@ -49,12 +49,10 @@ final class KeyCollisions {
     if let known = referredPlaces[name] { return known }
     let children = try session.references().children(of: name)
     let schema = try session.schema()
-    let offset = table.isKeyedByRowID ? 1 : 0
     var places: Set<Int> = []
     for child in children {
-      guard let entry = schema.entry(named: child), entry.kind == .table else { continue }
-      for key in try schema.definition(of: entry).foreignKeys where TableName(key.parent) == name {
-        places.formUnion(table.columns(referredToBy: key).map { $0 + offset })
+      for key in try schema.table(named: child)?.foreignKeys ?? [] where TableName(key.parent) == name {
+        places.formUnion(table.columns(referredToBy: key).map { $0 + table.columnOffset })
       }
     }
     let found = places.sorted()
@@ -199,12 +197,7 @@ final class FoundCollisions {
   func noteReplaced(_ local: CurrentRow) throws {
     let places = try referredPlaces.get()
     guard !places.isEmpty else { return }
-    let row = try local.copied()
-    var writer = ChangesetWriter()
-    row.record.withRawSpan { bytes in
-      for place in places { writer.append(row.values[place], of: bytes) }
-    }
-    try refused.note(replaced: writer.bytes, of: statements.name)
+    try refused.note(replaced: local.copied().record(of: places), of: statements.name)
   }
 
   /// Notes that the sender means another row by a key than the local one.
@@ -234,9 +227,7 @@ extension TableApplier {
 
   /// Settles a change by which a row would refer to another than its author means: a conflict, whether a local row equals it or
   /// not.
-  private func attempt(
-    _ bytes: RawSpan, withoutParent reason: String, _ known: KnownCollisions
-  ) throws -> Refused? {
+  private func attempt(_ bytes: RawSpan, withoutParent reason: String, _ known: KnownCollisions) throws -> Refused? {
     let local = try writer.currentRow(bytes)
     let incident = ConflictIncident(kind: .foreignKey, change: change, local: local, message: Array(reason.utf8))
     switch try resolve(incident, bytes) {
@@ -310,32 +301,24 @@ extension TableApplier {
 ///
 /// Nothing of the file is applied, but its author goes on to change those rows, and a later file of only such changes would
 /// reach the local ones. A conflict stops the file at its first; what is remembered are all keys that are contested.
-struct CollisionScan {
-  private let changes: IncomingChanges
-  private let session: ApplySession
-
-  init(_ changes: IncomingChanges, _ session: ApplySession) {
-    self.changes = changes
-    self.session = session
-  }
-
+extension ApplySession {
   /// Looks up the key of each INSERT, and writes down those that another row has.
   ///
   /// - Throws: `SQLiteError`, `ByteStreamError`, `ChangesetError`.
-  func run() throws {
+  func noteCollisions(of changes: IncomingChanges) throws {
     let summary = try changes.feed.summary()
-    let renames = try session.renames(of: changes.key.sender, and: changes.renames)
+    let renames = try renames(of: changes.key.sender, and: changes.renames)
     let plan =
       try changes.definitions.map {
-        try SchemaPlan(definitions: $0, mode: .hold, renames: renames, local: session.schema())
-      } ?? SchemaPlan(positional: summary.tables.map(\.table), local: session.schema())
-    let contested = ContestedKeys(of: changes.key.sender, entry: 0, on: session.connection)
+        try SchemaPlan(definitions: $0, mode: .hold, renames: renames, local: schema())
+      } ?? SchemaPlan(positional: summary.tables.map(\.table), local: schema())
+    let contested = ContestedKeys(of: changes.key.sender, entry: 0, on: connection)
     let sections = TableSections(summary, of: changes.changeset)
     for table in summary.tables where table.inserted > 0 {
       let name = TableName(table.table.name)
       // The columns of a table that is only partly known here are not those of the changes.
       guard let match = plan.matches[name], plan.held[name] == nil, match.local.module == nil else { continue }
-      let statements = try session.statements(for: match, header: table.table)
+      let statements = try statements(for: match, header: table.table)
       let key = RowKey(of: table.table)
       let columns = Array(0..<statements.columnCount)
       try sections.forEachChange(of: name) { change, bytes in

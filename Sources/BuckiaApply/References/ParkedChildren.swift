@@ -34,8 +34,7 @@ final class ParkedChildren {
     let schema = try session.schema()
     let isTried = try session.hasTriedParked()
     for name in try ParkedRows.tables(on: connection) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let table = try schema.definition(of: entry)
+      guard let table = try schema.table(named: name) else { continue }
       let concerned = Set(table.foreignKeys.map { TableName($0.parent) }).union([name])
       guard !isTried || !changed.isDisjoint(with: concerned) else { continue }
       let rows = TableRows(table, keeping: indexes, in: connection)
@@ -102,8 +101,7 @@ final class ParkedChildren {
   func finish(_ didReturn: (TableDefinition, _ key: [UInt8], _ row: [UInt8]) throws -> Void) throws {
     let schema = try session.schema()
     for (name, keys) in returned.sorted(by: { $0.key.text < $1.key.text }) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let table = try schema.definition(of: entry)
+      guard let table = try schema.table(named: name) else { continue }
       let rows = TableRows(table, keeping: indexes, in: connection)
       for (key, parked) in keys.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
         try ParkedRows.remove(parked, of: name, on: connection)

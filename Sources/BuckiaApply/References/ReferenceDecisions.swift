@@ -18,11 +18,7 @@ final class ReferenceDecisions {
   }
 
   /// What a foreign key declares for the case that the values go which it refers to.
-  struct Declared {
-    /// The key of the row that had them.
-    let parent: [UInt8]
-    let action: ForeignKey.Action
-  }
+  typealias Declared = (parent: [UInt8], action: ForeignKey.Action)
 
   /// After how many runs rows that others may refer to are all kept.
   private static let runLimit = 6
@@ -177,7 +173,7 @@ final class ReferenceDecisions {
         let isDeleted = try deletions(from: name, &gone, sections, matches, in: session).contains(parent)
         let action = isDeleted ? check.key.onDelete : check.key.onUpdate
         if action == .setNull || action == .setDefault || action == .cascade && !isDeleted {
-          declared[question] = Declared(parent: parent, action: action)
+          declared[question] = (parent, action)
           return
         }
       }
@@ -185,9 +181,8 @@ final class ReferenceDecisions {
     } else if let before = try check.values(ofRow: row.key), before == row.values {
       old.insert(question)
     } else if check.childColumns.allSatisfy({ $0 >= 0 }) {
-      let offset = check.child.isKeyedByRowID ? 1 : 0
       try rows(of: TableName(check.child.name)).keep(
-        check.childColumns.map { $0 + offset }, of: row.key,
+        check.childColumns.map { $0 + check.child.columnOffset }, of: row.key,
         because:
           "it would refer to \(check.name(ofParent: row.values)), which is not there; it refers to what it did before")
     }
@@ -198,13 +193,11 @@ final class ReferenceDecisions {
     let references = try session.references()
     let schema = try session.schema()
     for name in matches.keys where references.isParent(name) {
-      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
-      let parent = try schema.definition(of: entry)
-      let offset = parent.isKeyedByRowID ? 1 : 0
+      guard let parent = try schema.table(named: name) else { continue }
       var places: Set<Int> = []
       for child in schema.entries(named: references.children(of: name)) where child.kind == .table {
         for key in try schema.definition(of: child).foreignKeys where TableName(key.parent) == name {
-          places.formUnion(parent.columns(referredToBy: key).map { $0 + offset })
+          places.formUnion(parent.columns(referredToBy: key).map { $0 + parent.columnOffset })
         }
       }
       rows(of: name).referredPlaces = places
@@ -220,9 +213,10 @@ final class ReferenceDecisions {
     var open = [(key, check, child)]
     while let (key, check, child) = open.popLast() {
       let name = TableName(check.parent.name)
-      let offset = check.parent.isKeyedByRowID ? 1 : 0
       let reason = "\(try check.name(ofChild: child)) refers to it, so it stays"
-      if !check.isToKey { rows(of: name).keep(check.parentColumns.map { $0 + offset }, of: key, because: reason) }
+      if !check.isToKey {
+        rows(of: name).keep(check.parentColumns.map { $0 + check.parent.columnOffset }, of: key, because: reason)
+      }
       guard rows(of: name).keep(key, because: reason) else { continue }
       guard try deletions(from: name, &gone, sections, matches, in: session).contains(key) else { continue }
       for reference in check.parent.foreignKeys {
@@ -334,14 +328,13 @@ extension TableApplier {
   func keepReferences(_ staying: StayingRows, _ bytes: RawSpan) throws -> Bool {
     guard let local = try writer.currentRow(bytes) else { return true }
     defer { local.release() }
-    var writer = ChangesetWriter()
-    for place in statements.match.local.keyIndexes { writer.append(local.value(at: place)) }
-    guard let row = staying[writer.bytes] else { return true }
+    let key = ChangesetWriter.record(of: statements.match.local.keyIndexes.map { local.value(at: $0) })
+    guard let row = staying[key] else { return true }
     let incident = ConflictIncident(kind: .foreignKey, change: change, local: local, message: row.reason)
     switch change.operation {
     case .delete:
       guard row.isReferredTo else { return true }
-      staying.noteKept(writer.bytes, as: RowKey(of: header).bytes(of: change, bytes))
+      staying.noteKept(key, as: RowKey(of: header).bytes(of: change, bytes))
       try record(incident, .keptLocal, bytes)
       return false
     case .insert:
@@ -353,7 +346,7 @@ extension TableApplier {
       guard !columns.isEmpty else { return true }
       let isLeft = columns != change.changed
       // A change that a constraint puts off comes here again.
-      if staying.noteRecorded(writer.bytes) { try record(incident, isLeft ? .merged : .keptLocal, bytes) }
+      if staying.noteRecorded(key) { try record(incident, isLeft ? .merged : .keptLocal, bytes) }
       change.leaveOut(columns)
       return isLeft
     }
@@ -373,8 +366,7 @@ extension TableApplier {
   func mayChangeReferences(_ staying: StayingRows, _ bytes: RawSpan) throws -> Bool {
     guard change.operation == .update, let local = try writer.currentRow(bytes) else { return true }
     defer { local.release() }
-    var writer = ChangesetWriter()
-    for place in statements.match.local.keyIndexes { writer.append(local.value(at: place)) }
-    return staying[writer.bytes].map { stayingColumns($0).isEmpty } ?? true
+    let key = ChangesetWriter.record(of: statements.match.local.keyIndexes.map { local.value(at: $0) })
+    return staying[key].map { stayingColumns($0).isEmpty } ?? true
   }
 }

@@ -22,24 +22,9 @@ struct ReferenceRepair {
   let observer: (any RowEffectObserver)?
   let effects: EffectLog?
   private(set) var counts = ApplyCounts()
-  private var recorded: [TableName: Int] = [:]
+  var recorded: [TableName: Int] = [:]
   /// How many rows refer to nothing, or did before they were mended in this run.
-  private var violations = 0
-
-  init(
-    _ audit: ForeignKeyAudit, _ decisions: ReferenceDecisions, _ parked: ParkedChildren, _ decider: ConflictDecider,
-    keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
-    gatheringInto effects: EffectLog?, in session: ApplySession
-  ) {
-    self.session = session
-    self.audit = audit
-    self.decisions = decisions
-    self.parked = parked
-    self.decider = decider
-    self.indexes = indexes
-    self.observer = observer
-    self.effects = effects
-  }
+  var violations = 0
 
   /// Mends the references that the changes have broken.
   ///
@@ -141,10 +126,9 @@ struct ReferenceRepair {
           guard let check = try ForeignKeyCheck(key, of: child, in: schema, session) else { continue }
           let store = try KeyStore("left", for: check.parent, check.parentColumns, on: session.connection)
           let insert = try store.insertion(on: session.connection)
-          let offset = check.parent.isKeyedByRowID ? 1 : 0
           for row in rows {
             for (index, column) in check.parentColumns.enumerated() {
-              try row.bind(column + offset, to: insert, at: index)
+              try row.bind(column + check.parent.columnOffset, to: insert, at: index)
             }
             try insert.run()
           }
@@ -169,8 +153,7 @@ struct ReferenceRepair {
     guard declared.action == .cascade else { return try act(on: row, check, declared.action) }
     let rows = TableRows(check.parent, in: session.connection)
     guard let record = try rows.row(ClockKeyRecord(bytes: declared.parent)) else { return false }
-    let offset = check.parent.isKeyedByRowID ? 1 : 0
-    let values = try RowCopy(record: record).record(of: check.parentColumns.map { $0 + offset })
+    let values = try RowCopy(record: record).record(of: check.parentColumns.map { $0 + check.parent.columnOffset })
     return try refer(row, check, to: values, because: "has other values now; the reference follows")
   }
 
@@ -213,12 +196,11 @@ struct ReferenceRepair {
     let rows = TableRows(check.child, keeping: indexes, in: session.connection)
     let key = ClockKeyRecord(bytes: row.key)
     guard let before = try rows.row(key) else { return false }
-    let offset = check.child.isKeyedByRowID ? 1 : 0
     let keyPlaces = check.child.keyIndexes
     let keys = try RowCopy(record: row.key)
     var record = ChangesetWriter()
     for place in check.child.changesetColumns.indices {
-      if let index = check.childColumns.firstIndex(where: { $0 + offset == place }) {
+      if let index = check.childColumns.firstIndex(where: { $0 + check.child.columnOffset == place }) {
         new.record.withRawSpan { record.append(new.values[index], of: $0) }
       } else if let index = keyPlaces.firstIndex(of: place) {
         keys.record.withRawSpan { record.append(keys.values[index], of: $0) }
@@ -290,8 +272,7 @@ struct ReferenceRepair {
     guard let observer else { return }
     if observer.wantsRows { return try observer.didWrite(effect) }
     try observer.didWrite(
-      RowEffect(
-        table: effect.table, operation: operation, cause: .change, key: key, before: nil, after: nil))
+      RowEffect(table: effect.table, operation: operation, cause: .change, key: key, before: nil, after: nil))
   }
 }
 

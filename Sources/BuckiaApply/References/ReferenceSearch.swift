@@ -4,23 +4,12 @@ import SQLiteSchemas
 /// Finds the rows of a diff that refer to rows of it which were left out, directly or through others: by the declared foreign keys
 /// of the local schema, in one pass over the tables that can have any.
 struct ReferenceSearch {
-  private let session: ApplySession
-  private let store: ReferenceStore
-  private let changes: IncomingChanges
-  private let matches: [TableName: TableMatch]
-  private let staysOut: (TableName) -> Bool
-
-  /// - Parameter staysOut: Whether a row of a table is left out when it refers to one that is.
-  init(
-    _ session: ApplySession, _ store: ReferenceStore, _ changes: IncomingChanges, _ matches: [TableName: TableMatch],
-    staysOut: @escaping (TableName) -> Bool
-  ) {
-    self.session = session
-    self.store = store
-    self.changes = changes
-    self.matches = matches
-    self.staysOut = staysOut
-  }
+  let session: ApplySession
+  let store: ReferenceStore
+  let changes: IncomingChanges
+  let matches: [TableName: TableMatch]
+  /// Whether a row of a table is left out when it refers to one that is.
+  let staysOut: (TableName) -> Bool
 
   /// Searches, and puts what it finds into the store.
   ///
@@ -62,12 +51,11 @@ struct ReferenceSearch {
   ) throws {
     let name = TableName(header.name)
     guard let match = matches[name] else { return }
-    let offset = match.local.isKeyedByRowID ? 1 : 0
     let local = TableName(match.local.name)
     let children = links.enumerated().filter { $1.child == local }
     let parents = links.enumerated().compactMap { number, link -> (number: Int, columns: [Int])? in
       guard TableName(link.parent.name) == local else { return nil }
-      let columns = link.parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
+      let columns = link.parentColumns.compactMap { match.columns.firstIndex(of: $0 + match.local.columnOffset) }
       return columns.count == link.parentColumns.count ? (number, columns) : nil
     }
     guard !children.isEmpty || !parents.isEmpty else { return }
@@ -124,13 +112,11 @@ struct ReferenceLink {
   /// - Throws: `SQLiteError` when the schema cannot be read.
   static func all(of match: TableMatch, in schema: SchemaReader) throws -> [ReferenceLink] {
     let child = match.local
-    let offset = child.isKeyedByRowID ? 1 : 0
     return try child.foreignKeys.compactMap { key in
-      guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
-      let parent = try schema.definition(of: entry)
+      guard let parent = try schema.table(named: TableName(key.parent)) else { return nil }
       let parentColumns = parent.columns(referredToBy: key)
       let childColumns = key.columns.compactMap { name in
-        child.column(named: name).flatMap { match.columns.firstIndex(of: $0 + offset) }
+        child.column(named: name).flatMap { match.columns.firstIndex(of: $0 + child.columnOffset) }
       }
       guard !childColumns.isEmpty, childColumns.count == key.columns.count, parentColumns.count == key.columns.count
       else {

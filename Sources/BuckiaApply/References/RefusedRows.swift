@@ -19,13 +19,8 @@ final class RefusedRows {
   }
 
   /// A row that another one refers to, and that is not here.
-  struct Parent {
-    let table: TableName
-    /// What tells it apart in its diff.
-    let key: [UInt8]
-    /// Nil where it is left out because it refers to another such row itself.
-    let cause: Cause?
-  }
+  /// A table, what tells the row apart in its diff, and why it is left out: nil where it refers to another such row itself.
+  typealias Parent = (table: TableName, key: [UInt8], cause: Cause?)
 
   /// How often a diff is applied again at most. One that needs more leaves out other rows each time.
   private static let runLimit = 8
@@ -67,8 +62,7 @@ final class RefusedRows {
   ///   - table: The table, as the diff calls it.
   func note(_ key: [UInt8], of table: String, _ cause: Cause) throws {
     let store = try makeStore()
-    try store.connection.run(
-      cached: "INSERT OR IGNORE INTO refused VALUES (?1, ?2, ?3)", table, key, cause.rawValue)
+    try store.connection.run(cached: "INSERT OR IGNORE INTO refused VALUES (?1, ?2, ?3)", table, key, cause.rawValue)
     if store.connection.changes > 0 { hasNews = true }
   }
 
@@ -99,9 +93,8 @@ final class RefusedRows {
     guard hasNews, let store else { return false }
     hasNews = false
     let tables = try self.tables(of: "refused", in: store)
-    guard try ReferenceSearch(session, store, changes, matches, staysOut: staysOut).run(from: tables) else {
-      return false
-    }
+    let search = ReferenceSearch(session: session, store: store, changes: changes, matches: matches, staysOut: staysOut)
+    guard try search.run(from: tables) else { return false }
     referringTables = try self.tables(of: "referring", in: store)
     runs += 1
     guard runs < Self.runLimit else {
@@ -114,11 +107,7 @@ final class RefusedRows {
   }
 
   private func tables(of list: String, in store: ReferenceStore) throws -> Set<TableName> {
-    var tables: Set<TableName> = []
-    try store.connection.forEachRow(of: "SELECT DISTINCT tbl FROM \(list)") {
-      tables.insert(TableName($0.text(at: 0) ?? ""))
-    }
-    return tables
+    Set(try store.connection.rows(of: "SELECT DISTINCT tbl FROM \(list)") { TableName($0.text(at: 0) ?? "") })
   }
 
   // MARK: What the next run knows
@@ -133,20 +122,16 @@ final class RefusedRows {
   ///   - table: The table, as the diff calls it.
   func parent(of key: [UInt8], in table: String) throws -> Parent? {
     guard let store else { return nil }
-    let query = try store.connection.cached(
-      """
-      SELECT r.parent_tbl, r.parent_key, r.cause FROM referring AS r
-      LEFT JOIN referring AS p ON p.tbl = r.parent_tbl AND p.key = r.parent_key
-      WHERE r.tbl = ?1 AND r.key = ?2 AND NOT r.taken AND (r.cause IS NOT NULL OR NOT ifnull(p.taken, 0))
-      ORDER BY r.cause IS NULL LIMIT 1
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(table, at: 0)
-    try query.statement.bind(key, at: 1)
-    guard try query.statement.step() else { return nil }
-    return Parent(
-      table: TableName(query.statement.text(at: 0) ?? ""), key: query.statement.blob(at: 1),
-      cause: Cause(rawValue: query.statement.integer(at: 2)))
+    return try store.connection.first(
+      ofCached: """
+        SELECT r.parent_tbl, r.parent_key, r.cause FROM referring AS r
+        LEFT JOIN referring AS p ON p.tbl = r.parent_tbl AND p.key = r.parent_key
+        WHERE r.tbl = ?1 AND r.key = ?2 AND NOT r.taken AND (r.cause IS NOT NULL OR NOT ifnull(p.taken, 0))
+        ORDER BY r.cause IS NULL LIMIT 1
+        """, table, key
+    ) { row in
+      (TableName(row.text(at: 0) ?? ""), row.blob(at: 1), Cause(rawValue: row.integer(at: 2)))
+    }
   }
 
   /// Says that a row is written although it refers to a refused one.
@@ -226,8 +211,7 @@ final class ReferenceStore {
   ///
   /// - Parameter expands: Whether what refers to it has lost its parent when it is left out.
   func add(row: Int64, of table: String, _ key: [UInt8], expands: Bool) throws {
-    try connection.run(
-      cached: "INSERT INTO node VALUES (?1, ?2, ?3, ?4)", row, table, key, Int64(expands ? 1 : 0))
+    try connection.run(cached: "INSERT INTO node VALUES (?1, ?2, ?3, ?4)", row, table, key, Int64(expands ? 1 : 0))
   }
 
   /// Follows the foreign keys from the refused rows to all that refer to them, directly or through others.

@@ -40,9 +40,8 @@ enum ApplyOrder {
   /// Whether the local table keeps all keys apart that are not equal in the changeset.
   static func keepsKeysApart(of table: ChangesetSummary.Table, in match: TableMatch) -> Bool {
     let keyColumns = table.table.keyFlags.indices.filter { table.table.isKey($0) }
-    let offset = match.local.isKeyedByRowID ? 1 : 0
     return zip(keyColumns, table.keyKinds).allSatisfy { column, kinds in
-      let place = match.columns[column] - offset
+      let place = match.columns[column] - match.local.columnOffset
       guard place >= 0 else { return true }
       let isBinary = ASCIIName.matches(match.local.columns[place].collation, "BINARY")
       return isBinary && keepApart(kinds, in: match.local.affinity(at: place))
@@ -58,20 +57,21 @@ enum ApplyOrder {
     case .integer, .real, .numeric: kinds.isDisjoint(with: .text)
     }
   }
-}
 
-/// The INSERTs of a table that wait for its other changes, because one of these deletes a row that has their key here.
-///
-/// There are two such keys: one that only compares equal (`apple` and `Apple` under NOCASE, 2.0 and 2), and any key where
-/// the local table makes one of keys that its author tells apart (`'1'` and `'01'` in an INTEGER column). Whoever changes a
-/// key so deletes one row and inserts another. Our own diffs have the DELETE first. What SQLite records or inverts or other
-/// programs write may have the INSERT first: it would meet a conflict, and the DELETE would then take the only row. Where the
-/// row is gone already, it would take the one that has just come.
-enum CollidingInserts {
+  // MARK: Inserts of rows that are there until a later DELETE
+
+  // The INSERTs of a table that wait for its other changes, because one of these deletes a row that has their key here.
+  //
+  // There are two such keys: one that only compares equal (`apple` and `Apple` under NOCASE, 2.0 and 2), and any key where
+  // the local table makes one of keys that its author tells apart (`'1'` and `'01'` in an INTEGER column). Whoever changes a
+  // key so deletes one row and inserts another. Our own diffs have the DELETE first. What SQLite records or inverts or other
+  // programs write may have the INSERT first: it would meet a conflict, and the DELETE would then take the only row. Where the
+  // row is gone already, it would take the one that has just come.
+
   /// Whether there can be any, as far as the changes of a table are known.
-  static func arePossible(among table: ChangesetSummary.Table, in match: TableMatch) -> Bool {
+  static func mayCollide(_ table: ChangesetSummary.Table, in match: TableMatch) -> Bool {
     table.hasDeleteBehindInsert
-      && (!ApplyOrder.keepsKeysApart(of: table, in: match) || table.keyKinds.contains { $0.contains(.real) })
+      && (!keepsKeysApart(of: table, in: match) || table.keyKinds.contains { $0.contains(.real) })
   }
 
   /// Finds the rows whose INSERT waits.
@@ -84,8 +84,8 @@ enum CollidingInserts {
   ///   - summary: What is known of all changes.
   ///   - changeset: The changes.
   /// - Throws: `SQLiteError`; `ByteStreamError` when a temporary file cannot be read or written.
-  static func find(
-    of table: Int, _ match: TableMatch, _ summary: ChangesetSummary, in changeset: TemporaryBuffer,
+  static func collidingInserts(
+    into table: Int, _ match: TableMatch, _ summary: ChangesetSummary, in changeset: TemporaryBuffer,
     on connection: borrowing SQLiteConnection
   ) throws -> Set<RowIdentity> {
     let header = summary.tables[table].table

@@ -6,17 +6,6 @@ import SQLiteConnections
 
 /// Applies the changes of one diff, table by table.
 struct ChangesetApplier {
-  /// What the connection and the settings allow.
-  struct Rules {
-    /// Whether triggers of the application may fire.
-    var seesTriggers = false
-    /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
-    var endsAtRefusals = false
-
-    /// Whether the order of changes is ours to choose, and several may go in with one statement: triggers would see it.
-    var isOrderFree: Bool { !seesTriggers }
-  }
-
   /// A constraint refused a change, where the rules say that this ends the work.
   struct Refused: Error {}
 
@@ -24,7 +13,11 @@ struct ChangesetApplier {
   let decider: ConflictDecider
   /// What is known and found out of colliding keys; nil where a conflict ends the work anyway.
   private let collisions: KeyCollisions?
-  let rules: Rules
+  /// Whether triggers of the application may fire. Where they may, the order of changes is not ours to choose, and each goes in with a
+  /// statement of its own: triggers would see it.
+  private let seesTriggers: Bool
+  /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
+  private let endsAtRefusals: Bool
   let session: ApplySession
   let indexes: IndexMaintenance?
   private let rebuild: IndexRebuild?
@@ -54,7 +47,8 @@ struct ChangesetApplier {
   private var done = 0
 
   init(
-    schema: SchemaPlan, decider: ConflictDecider, _ collisions: KeyCollisions? = nil, rules: Rules,
+    schema: SchemaPlan, decider: ConflictDecider, _ collisions: KeyCollisions? = nil,
+    seesTriggers: Bool = false, endsAtRefusals: Bool = false,
     session: ApplySession, keeping indexes: IndexMaintenance?, rebuilding rebuild: IndexRebuild?,
     reportingTo observer: (any RowEffectObserver)?, gatheringInto effects: EffectLog? = nil,
     clocks: DiffClocks? = nil, progress: @escaping (Int) throws -> Void
@@ -64,12 +58,13 @@ struct ChangesetApplier {
     self.schema = schema
     self.decider = decider
     self.collisions = collisions
-    self.rules = rules
+    self.seesTriggers = seesTriggers
+    self.endsAtRefusals = endsAtRefusals
     self.session = session
     self.indexes = indexes
     self.rebuild = rebuild
     self.observer = observer
-    if rules.seesTriggers, observer != nil || effects != nil || session.watcher != nil {
+    if seesTriggers, observer != nil || effects != nil || session.watcher != nil {
       indirect = try IndirectEffects(wantsRows: effects != nil || observer?.wantsRows == true, session)
     }
     self.progress = progress
@@ -88,7 +83,7 @@ struct ChangesetApplier {
     var arrival = try incoming.feed.arrival(beyond: 0)
     // To put changes in order they must all be there; those that arrive bit by bit are in order.
     let isAllThere = arrival.isComplete
-    let canSort = rules.isOrderFree && isAllThere
+    let canSort = !seesTriggers && isAllThere
     var orderings: [ApplyOrdering] = []
     var next = 0
     while true {
@@ -171,8 +166,9 @@ struct ChangesetApplier {
   ) throws -> Set<RowIdentity> {
     if let known = waitingInserts[table] { return known }
     let match = try match(of: summary.tables[table].table)
-    guard CollidingInserts.arePossible(among: summary.tables[table], in: match) else { return [] }
-    let found = try CollidingInserts.find(of: table, match, summary, in: incoming.changeset, on: session.connection)
+    guard ApplyOrder.mayCollide(summary.tables[table], in: match) else { return [] }
+    let found = try ApplyOrder.collidingInserts(
+      into: table, match, summary, in: incoming.changeset, on: session.connection)
     waitingInserts[table] = found
     return found
   }
@@ -184,7 +180,7 @@ struct ChangesetApplier {
     let arrival = try incoming.feed.arrival(beyond: position)
     for table in arrival.summary.tables where table.hasDeleteBehindInsert {
       guard let match = schema.matches[TableName(table.table.name)] else { continue }
-      if CollidingInserts.arePossible(among: table, in: match) { throw ChangesetFeed.Incomplete() }
+      if ApplyOrder.mayCollide(table, in: match) { throw ChangesetFeed.Incomplete() }
     }
     return arrival
   }
@@ -198,7 +194,7 @@ struct ChangesetApplier {
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
     // each statement of several rows, which costs more than these save.
     let canBatch =
-      rules.isOrderFree && known == nil && !statements.isFullText
+      !seesTriggers && known == nil && !statements.isFullText
       && (observer == nil || !statements.match.local.isKeyedByRowID)
       && indexes?.copies.contains { $0.table == statements.name } != true
     try indirect?.begin(statements.name)
@@ -273,12 +269,12 @@ struct ChangesetApplier {
   }
 
   private mutating func finish(_ applier: TableApplier) throws {
-    if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refused() }
+    if endsAtRefusals, !applier.deferred.isEmpty { throw Refused() }
     let done = done
-    try ConstraintRetry(applier).run() { [progress] in try progress(done) }
+    try applier.retryDeferred { [progress] in try progress(done) }
     if !applier.alteredText.isEmpty {
       // What is to be told of one file must not be lost among many.
-      if rules.endsAtRefusals { throw Refused() }
+      if endsAtRefusals { throw Refused() }
       warnings += applier.textWarnings
     }
     if applier.statements.match.local.isAutoIncrement {
@@ -286,7 +282,7 @@ struct ChangesetApplier {
     } else if applier.statements.match.local.module == nil, !applier.statements.match.local.isKeyedByRowID,
       applier.counts.inserted > 0, applier.greatestRowID > AutoIncrement.greatestIncomingID
     {
-      if rules.endsAtRefusals { throw Refused() }
+      if endsAtRefusals { throw Refused() }
       warnings.append(Remark(.lastKeys, applier.statements.name.text, "\(applier.greatestRowID)"))
     }
     try applier.settleDisplaced()
@@ -309,7 +305,8 @@ struct ChangesetApplier {
     guard !changed.isEmpty || decisions.count > 0 || !parked.written.isEmpty else { return true }
     let audit = ForeignKeyAudit(session: session, changed: changed, watch: watch, collisions: collisions)
     var repair = ReferenceRepair(
-      audit, decisions, parked, decider, keeping: indexes, reportingTo: observer, gatheringInto: effects, in: session)
+      session: session, audit: audit, decisions: decisions, parked: parked, decider: decider, indexes: indexes,
+      observer: observer, effects: effects)
     guard try repair.run(TableSections(incoming.feed.summary(), of: incoming.changeset)) else { return false }
     counts += repair.counts
     return true

@@ -5,7 +5,7 @@ import SQLiteSchemas
 
 /// Tries the changes of a table that a constraint refused again, when the table's other changes are done. What cannot be
 /// applied in the end is a conflict.
-struct ConstraintRetry {
+extension TableApplier {
   /// Up to this length, a list of refused changes is tried as SQLite does: from its beginning, while any change succeeds. In a
   /// longer one, violations of UNIQUE are resolved first.
   private static let shortList = 64
@@ -13,61 +13,57 @@ struct ConstraintRetry {
   /// for each other succeed in one of two rounds, whatever their order.
   private static let rounds = 256
 
-  private let applier: TableApplier
-
-  init(_ applier: TableApplier) { self.applier = applier }
-
   /// Tries the refused changes again until no more of them can be applied.
   ///
   /// - Parameter poll: Is called now and then; may throw to stop.
-  func run(poll: () throws -> Void) throws {
-    guard !applier.deferred.isEmpty else { return }
-    let reader = applier.readDeferred()
-    let isShort = applier.deferred.count <= Self.shortList
-    if isShort { try retryAll(reader, poll: poll) }
+  func retryDeferred(poll: () throws -> Void) throws {
+    guard !deferred.isEmpty else { return }
+    let window = ChangesetWindow(deferredBytes)
+    let isShort = deferred.count <= Self.shortList
+    if isShort { try retryAll(window, poll: poll) }
     var isWorthAnother = !isShort
-    if applier.deferred.contains(where: \.isUniqueViolation) {
-      var resolver = try UniqueCycleResolver(applier, reader)
+    if deferred.contains(where: \.isUniqueViolation) {
+      var resolver = try UniqueCycleResolver(self, window)
       if try resolver.run(poll: poll) { isWorthAnother = true }
     }
-    if isWorthAnother { try retryAll(reader, poll: poll) }
-    try giveUp(reader, poll: poll)
+    if isWorthAnother { try retryAll(window, poll: poll) }
+    try giveUpDeferred(window, poll: poll)
   }
 
   /// Tries all deferred changes again, and those that remain once more, while any of them succeeds.
-  private func retryAll(_ reader: DeferredChangeReader, poll: () throws -> Void) throws {
+  private func retryAll(_ window: ChangesetWindow, poll: () throws -> Void) throws {
     var goesBackward = false
     for _ in 0..<Self.rounds {
-      let items = applier.takeDeferred()
+      let items = takeDeferred()
       guard !items.isEmpty else { return }
       goesBackward = items.count > Self.shortList && !goesBackward
       for index in items.indices {
         let item = goesBackward ? items[items.count - 1 - index] : items[index]
-        _ = try reader.read(item) { place, bytes in
+        _ = try window.withChange(at: item.offset, walk) { place, bytes in
           // Whether an INSERT may replace a row is asked once, as SQLite does, which has deleted the row by now.
-          applier.isDecided = item.isDecided && place.operation == .insert
-          try applier.retry(item, place, bytes)
-          applier.isDecided = false
+          isDecided = item.isDecided && place.operation == .insert
+          try retry(item, place, bytes)
+          isDecided = false
         }
         if index % 4_096 == 4_095 { try poll() }
       }
-      if goesBackward { applier.deferred.reverse() }
-      guard applier.deferred.count < items.count else { return }
+      if goesBackward { deferred.reverse() }
+      guard deferred.count < items.count else { return }
     }
   }
 
   /// Tries each deferred change for the last time; what is refused now is a conflict.
-  private func giveUp(_ reader: DeferredChangeReader, poll: () throws -> Void) throws {
-    let remaining = applier.takeDeferred()
-    applier.writer.keepsMessages = true
+  private func giveUpDeferred(_ window: ChangesetWindow, poll: () throws -> Void) throws {
+    let remaining = takeDeferred()
+    writer.keepsMessages = true
     for (index, item) in remaining.enumerated() {
       if index % 4_096 == 4_095 { try poll() }
-      _ = try reader.read(item) { place, bytes in
-        applier.isDecided = item.isDecided && place.operation == .insert
-        let refused = try applier.attempt(place, bytes)
+      _ = try window.withChange(at: item.offset, walk) { place, bytes in
+        isDecided = item.isDecided && place.operation == .insert
+        let refused = try attempt(place, bytes)
         // What the answer for the row in its way was does not answer for the constraint.
-        applier.isDecided = false
-        if refused != nil { try applier.giveUp(bytes) }
+        isDecided = false
+        if refused != nil { try giveUp(bytes) }
       }
     }
   }
@@ -88,25 +84,6 @@ struct DeferredChange {
   var isUniqueViolation: Bool { packed & 1 != 0 }
   /// Whether it met a local row, and the incoming version is to win.
   var isDecided: Bool { packed & 2 != 0 }
-}
-
-/// Reads the deferred changes of a table one by one, in any order.
-struct DeferredChangeReader {
-  private let window: ChangesetWindow
-  private let walk: ChangeWalk
-
-  init(_ bytes: TemporaryBuffer, _ walk: ChangeWalk) {
-    window = ChangesetWindow(bytes)
-    self.walk = walk
-  }
-
-  /// Gives a change to `body`, which must not read another one.
-  ///
-  /// - Returns: What `body` returns; nil when no change stands there.
-  /// - Throws: `ByteStreamError` when the changes cannot be read; whatever `body` throws.
-  func read<Result>(_ item: DeferredChange, _ body: (ChangePlace, RawSpan) throws -> Result) throws -> Result? {
-    try window.withChange(at: item.offset, walk, body)
-  }
 }
 
 /// The UNIQUE constraints and indexes of one table beside its key, with a way to look up which row has a value in them.
@@ -130,11 +107,9 @@ final class UniqueIndexes {
 
   init(_ statements: TableStatements) throws {
     let local = statements.match.local
-    let offset = local.isKeyedByRowID ? 1 : 0
-    var names: [(name: String, isPartial: Bool)] = []
     let list = "SELECT name, partial FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'"
-    try statements.connection.forEachRow(of: list, binding: [local.name]) {
-      names.append(($0.text(at: 0) ?? "", $0.integer(at: 1) != 0))
+    let names = try statements.connection.rows(of: list, local.name) { row in
+      (row.text(at: 0) ?? "", row.integer(at: 1) != 0)
     }
     var plain: [Plain] = []
     var members: Set<Int> = []
@@ -146,10 +121,10 @@ final class UniqueIndexes {
       let parts = "SELECT name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key"
       try statements.connection.forEachRow(of: parts, binding: [name]) { row in
         if let column = row.text(at: 0).flatMap({ local.column(named: $0) }) {
-          columns.append(column + offset)
+          columns.append(column + local.columnOffset)
           // The column's affinity applies to the value, as it does when the value is stored.
           terms.append(
-            "\(statements.layout[column + offset]) = ?\(columns.count) COLLATE \(SQLText.identifier(row.text(at: 1) ?? ""))"
+            "\(statements.layout[column + local.columnOffset]) = ?\(columns.count) COLLATE \(SQLText.identifier(row.text(at: 1) ?? ""))"
           )
         } else {
           isWhole = false
@@ -191,7 +166,7 @@ final class UniqueIndexes {
       }
       guard isWhole else { continue }
       while try statement.statement.step() {
-        let number = RowNumber.read(statement.statement, from: 0)
+        let number = statement.statement.rowNumber()
         if number != own { return number }
       }
     }
@@ -202,21 +177,21 @@ final class UniqueIndexes {
 /// What tells the rows of a table apart while it is written: the rowid, or a hash of the key as it is stored.
 ///
 /// Two keys can share a hash. Then a change is tried that cannot help, and nothing worse.
-enum RowNumber {
+extension SQLiteStatement {
   /// Reads the columns that `TableStatements.identity` names.
-  static func read(_ row: borrowing SQLiteStatement, from first: Int) -> UInt64 {
-    if row.columnCount == first + 1, row.storageClass(at: first) == .integer {
-      return UInt64(bitPattern: row.integer(at: first))
+  func rowNumber(from first: Int = 0) -> UInt64 {
+    if columnCount == first + 1, storageClass(at: first) == .integer {
+      return UInt64(bitPattern: integer(at: first))
     }
     var hasher = Hasher()
-    for column in first..<row.columnCount {
-      hasher.combine(row.storageClass(at: column).rawValue)
-      switch row.storageClass(at: column) {
+    for column in first..<columnCount {
+      hasher.combine(storageClass(at: column).rawValue)
+      switch storageClass(at: column) {
       case .null: break
-      case .integer: hasher.combine(row.integer(at: column))
-      case .real: hasher.combine(row.real(at: column).bitPattern)
-      case .text: hasher.combine(bytes: row.textBytes(at: column))
-      case .blob: hasher.combine(bytes: row.blobBytes(at: column))
+      case .integer: hasher.combine(integer(at: column))
+      case .real: hasher.combine(real(at: column).bitPattern)
+      case .text: hasher.combine(bytes: textBytes(at: column))
+      case .blob: hasher.combine(bytes: blobBytes(at: column))
       }
     }
     return UInt64(bitPattern: Int64(hasher.finalize()))

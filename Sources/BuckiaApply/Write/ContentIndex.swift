@@ -44,9 +44,7 @@ final class ContentIndex {
   ///   - columns: The columns of the changeset that are hashed, no more than a query may return.
   ///   - poll: Is called every few thousand rows. May throw to stop.
   /// - Throws: `SQLiteError`; what `poll` throws. The transaction or savepoint must be rolled back then.
-  init(
-    slot: Int, of statements: TableStatements, _ columns: [Int], poll: () throws -> Void
-  ) throws {
+  init(slot: Int, of statements: TableStatements, _ columns: [Int], poll: () throws -> Void) throws {
     connection = SQLiteConnection(sharing: statements.connection)
     affinities = columns.map { statements.affinities[statements.match.columns[$0]] }
     store = "\(Self.prefix)\(slot)"

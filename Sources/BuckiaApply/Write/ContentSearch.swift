@@ -40,9 +40,7 @@ final class ContentSearch {
   /// The rowid of the first local row that is the same as that of a change.
   ///
   /// - Parameter hasSameZeros: Whether the zeros of the row with a rowid have the signs of those in the change.
-  func row(
-    of change: DecodedChange, _ bytes: RawSpan, hasSameZeros: (Int64) throws -> Bool
-  ) throws -> Int64? {
+  func row(of change: DecodedChange, _ bytes: RawSpan, hasSameZeros: (Int64) throws -> Bool) throws -> Int64? {
     if let index, let hash = try hash(of: change, bytes) {
       let check = try statements.contentCheck(compared: compared, nullKeys: change.nullKeys)
       try bind(change, bytes, to: check)

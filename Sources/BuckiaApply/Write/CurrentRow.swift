@@ -175,7 +175,7 @@ struct RowCopy {
       }
       try prepared.statement.bind(values, in: bytes)
       do throws(SQLiteError) {
-        return try prepared.statement.step() ? RowNumber.read(prepared.statement, from: 0) : nil
+        return try prepared.statement.step() ? prepared.statement.rowNumber() : nil
       } catch {
         guard error.isConstraint else { throw error }
         return nil
@@ -210,5 +210,14 @@ extension ValueSlice {
     case (.real, .real): real(in: own) == value.real(in: bytes) || bits(in: own) == value.bits(in: bytes)
     default: own.array(encoded) == bytes.array(value.encoded)
     }
+  }
+}
+
+extension SQLiteStatement {
+  /// The values of some columns of the current row, as a changeset has them.
+  func record(of columns: Range<Int>) -> [UInt8] {
+    var writer = ChangesetWriter()
+    for column in columns { writer.append(column: column, of: self) }
+    return writer.bytes
   }
 }

@@ -38,7 +38,7 @@ package struct KeyRanges {
   /// - Throws: `SQLiteError`.
   package static func areUsed(by connection: borrowing SQLiteConnection) throws -> Bool {
     guard try Ledger.exists(on: connection) else { return false }
-    return try connection.cachedInteger("SELECT value FROM main.buckia_settings WHERE name = '\(setting)'") == 1
+    return try LedgerSettings.integer(setting, on: connection) == 1
   }
 
   /// Makes a database use ranges of its own, or go on where its tables are.

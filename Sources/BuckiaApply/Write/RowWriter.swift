@@ -90,9 +90,7 @@ final class RowWriter {
   }
 
   /// Runs an INSERT of the row of the change, counts the row and reports it.
-  private func insert(
-    _ prepared: PreparedStatement, _ bytes: RawSpan, isExact: Bool
-  ) throws -> SQLiteRefusal? {
+  private func insert(_ prepared: PreparedStatement, _ bytes: RawSpan, isExact: Bool) throws -> SQLiteRefusal? {
     if let refusal = try run(prepared) { return refusal }
     // A trigger may have kept the row out without an error.
     if statements.connection.changes > 0 { try didWrite(.insert, .change, bytes, before: nil, isExact: isExact) }
@@ -105,11 +103,7 @@ final class RowWriter {
   private func didWrite(
     _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?, isExact: Bool
   ) throws {
-    switch operation {
-    case .insert: counts.inserted += 1
-    case .update: counts.updated += 1
-    case .delete: counts.deleted += 1
-    }
+    counts.add(operation)
     if let effects, effects.isWanted { try gather(operation, bytes, before: before, isExact: isExact, into: effects) }
     if observer != nil { try report(operation, cause, bytes, before: before) }
   }
@@ -143,11 +137,7 @@ final class RowWriter {
 
   /// Counts a row that was written because of another one, and reports it.
   func didWrite(_ operation: ChangeOperation, _ key: ClockKeyRecord, before: [UInt8]?, after: [UInt8]?) throws {
-    switch operation {
-    case .insert: counts.inserted += 1
-    case .update: counts.updated += 1
-    case .delete: counts.deleted += 1
-    }
+    counts.add(operation)
     if operation != .delete { try watcher?.didWriteIndirectly(key.bytes, of: statements.name) }
     if let effects, effects.isWanted { try effects.write(before: before, after: after) }
     guard let observer else { return }
@@ -173,8 +163,7 @@ final class RowWriter {
 
   /// Updates the row of the change.
   func update(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
-    try write(
-      boundUpdate(bytes, guardedBy: guardKind), .update, .change, bytes, isExact: guardKind == .oldValues)
+    try write(boundUpdate(bytes, guardedBy: guardKind), .update, .change, bytes, isExact: guardKind == .oldValues)
   }
 
   private func boundUpdate(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
@@ -204,8 +193,7 @@ final class RowWriter {
 
   /// Deletes the row of the change.
   func delete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
-    try write(
-      boundDelete(bytes, guardedBy: guardKind), .delete, .change, bytes, isExact: guardKind == .oldValues)
+    try write(boundDelete(bytes, guardedBy: guardKind), .delete, .change, bytes, isExact: guardKind == .oldValues)
   }
 
   private func boundDelete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {

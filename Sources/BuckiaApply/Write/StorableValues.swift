@@ -5,25 +5,11 @@ import SQLiteSchemas
 
 /// Looks for incoming values that the local columns would convert to other values, before anything is written.
 struct ValueCompatibilityCheck {
-  private let schema: SchemaPlan
-  private let mode: SchemaMode
-  private let renames: ColumnRenames
-  private let session: ApplySession
-  private let withheld: SchemaPlan.Withheld
-
-  /// - Parameters:
-  ///   - schema: The plan so far.
-  ///   - mode: The mode, the renames and what was withheld when it was made.
-  init(
-    _ schema: SchemaPlan, _ mode: SchemaMode, _ renames: ColumnRenames, _ session: ApplySession,
-    withholding withheld: SchemaPlan.Withheld = [:]
-  ) {
-    self.schema = schema
-    self.mode = mode
-    self.renames = renames
-    self.session = session
-    self.withheld = withheld
-  }
+  let schema: SchemaPlan
+  let mode: SchemaMode
+  let renames: ColumnRenames
+  let session: ApplySession
+  var withheld: SchemaPlan.Withheld = [:]
 
   /// The plan, once all values have been looked at.
   ///
@@ -41,8 +27,7 @@ struct ValueCompatibilityCheck {
       guard let match = schema.matches[name] else { continue }
       for check in try altered(name, in: sections, checks[index]) {
         isAnyAltered = true
-        let offset = match.local.isKeyedByRowID ? 1 : 0
-        withheld[name, default: [:]][check.column - offset] =
+        withheld[name, default: [:]][check.column - match.local.columnOffset] =
           "is of type \(ASCIIName.uppercased(check.affinity.rawValue)) here, which would alter incoming values"
       }
     }
@@ -161,7 +146,7 @@ struct LosslessStorageRules {
       return "the virtual table \(local.name) would store another value than the one that came"
     }
     let place = match.columns[column]
-    let declared = local.columns[place - (local.isKeyedByRowID ? 1 : 0)]
+    let declared = local.columns[place - local.columnOffset]
     let type = declared.declaredType.isEmpty ? "no type" : "the type \(declared.declaredType)"
     return "column \(local.name).\(declared.name) has \(type) here and would store another value than the one that came"
   }

@@ -37,9 +37,7 @@ extension TableApplier {
   /// have changed follows its policy.
   ///
   /// - Parameter policy: The policy for all columns; nil for that of each.
-  func merge(
-    _ incident: ConflictIncident, by policy: ConflictPolicy?, _ bytes: RawSpan
-  ) throws -> Refused? {
+  func merge(_ incident: ConflictIncident, by policy: ConflictPolicy?, _ bytes: RawSpan) throws -> Refused? {
     guard let local = incident.local else { return nil }
     var taken = ColumnMask()
     if change.operation == .update { taken = try writer.unchangedColumns(bytes).subtracting(later) }
@@ -77,9 +75,7 @@ extension TableApplier {
   }
 
   /// Writes a row that a resolver has given.
-  func write(
-    _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ bytes: RawSpan
-  ) throws -> Refused? {
+  func write(_ values: [String: ChangesetValue], _ incident: ConflictIncident, _ bytes: RawSpan) throws -> Refused? {
     var places: [Int: ChangesetValue] = [:]
     for (column, value) in values {
       guard let place = layout.place(of: column) else {

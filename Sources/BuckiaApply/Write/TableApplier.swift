@@ -56,9 +56,9 @@ final class TableApplier {
   }
   var deferred: [DeferredChange] = []
   /// Copies of the deferred changes: what they were read from moves on.
-  private let deferredBytes: TemporaryBuffer
+  let deferredBytes: TemporaryBuffer
   /// A walk of the table, which knows where a change ends.
-  private let walk: ChangeWalk
+  let walk: ChangeWalk
   /// The change in hand.
   let change: DecodedChange
   var batch: InsertBatch
@@ -154,9 +154,6 @@ final class TableApplier {
     !waitingInserts.isEmpty && !writer.keepsMessages
       && waitingInserts.contains(RowIdentity(of: change, in: header, bytes))
   }
-
-  /// Reads deferred changes; none may be added meanwhile.
-  func readDeferred() -> DeferredChangeReader { DeferredChangeReader(deferredBytes, walk) }
 
   /// Applies a deferred change, and defers it again where a constraint still refuses it.
   func retry(_ item: DeferredChange, _ place: ChangePlace, _ bytes: RawSpan) throws {

@@ -364,6 +364,10 @@ extension SQLiteStatement {
 }
 
 extension TableStatements {
+  /// The statement that a table was created with.
+  private static let creation =
+    "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+
   /// What the statements that write to a table say about conflicts: `OR ABORT ` where the table itself says otherwise,
   /// which would lose rows without a word, and nothing elsewhere, where it is the same.
   ///
@@ -378,8 +382,7 @@ extension TableStatements {
   static func conflictClause(
     of table: TableName, createdBy known: String? = nil, on connection: borrowing SQLiteConnection
   ) throws -> String {
-    let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
-    guard let sql = try known ?? connection.text(query, binding: [table.text]) else { return "OR ABORT " }
+    guard let sql = try known ?? connection.text(creation, binding: [table.text]) else { return "OR ABORT " }
     return CreateTableParts.hasConflictClause(in: sql) ? "OR ABORT " : ""
   }
 }
@@ -404,7 +407,6 @@ extension TableStatements {
       UNION ALL SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
       """
     if try connection.integer(query, binding: [table.name]) != nil { return true }
-    let creation = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     let sql = if let known { known } else { try connection.text(creation, binding: [table.name]) ?? "" }
     return !CreateTableParts.checks(in: sql).isEmpty
   }

@@ -30,7 +30,7 @@ struct UniqueCycleResolver {
   private let applier: TableApplier
   private let unique: UniqueIndexes
   private let items: [DeferredChange]
-  private let reader: DeferredChangeReader
+  private let window: ChangesetWindow
   private var states: [State]
   /// What tells the rows of the changes apart; 0 for those that have none.
   private var numbers: [UInt64]
@@ -57,9 +57,9 @@ struct UniqueCycleResolver {
   private var steps = 0
 
   /// Takes the deferred changes of a table.
-  init(_ applier: TableApplier, _ reader: DeferredChangeReader) throws {
+  init(_ applier: TableApplier, _ window: ChangesetWindow) throws {
     self.applier = applier
-    self.reader = reader
+    self.window = window
     items = applier.deferred
     unique = try UniqueIndexes(applier.statements)
     states = [State](repeating: .waiting, count: items.count)
@@ -70,7 +70,7 @@ struct UniqueCycleResolver {
     for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
     self.sources = sources
     for index in items.indices where items[index].isUniqueViolation {
-      let found = try reader.read(items[index]) { place, bytes in
+      let found = try window.withChange(at: items[index].offset, applier.walk) { place, bytes in
         change.read(place, in: bytes)
         return try number(bytes)
       }
@@ -120,7 +120,7 @@ struct UniqueCycleResolver {
       steps += 1
       if steps.isMultiple(of: 4_096) { try poll() }
       let number: UInt64?
-      switch try reader.read(items[Int(top)], { try attempt(top, $0, $1) }) {
+      switch try window.withChange(at: items[Int(top)].offset, applier.walk, { try attempt(top, $0, $1) }) {
       case .done?:
         try finish(top)
         continue
@@ -133,7 +133,7 @@ struct UniqueCycleResolver {
         path.append(next)
         states[Int(next)] = .open
       case .open where parked[next] == nil:
-        let isParked = try reader.read(items[Int(next)]) { try park(next, $0, $1) }
+        let isParked = try window.withChange(at: items[Int(next)].offset, applier.walk) { try park(next, $0, $1) }
         guard isParked == true else { return try giveUp() }
       case .open, .applied, .stuck: return try giveUp()
       }
@@ -200,7 +200,7 @@ struct UniqueCycleResolver {
     let query = try applier.statements.numbering.get()
     try applier.statements.bindKey(of: change, bytes, to: query)
     defer { query.statement.reset() }
-    return try query.statement.step() ? RowNumber.read(query.statement, from: 0) : nil
+    return try query.statement.step() ? query.statement.rowNumber() : nil
   }
 
   // MARK: Which row blocks a change

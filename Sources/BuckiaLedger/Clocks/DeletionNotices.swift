@@ -118,13 +118,9 @@ package enum DeletionNotices {
   package static func acknowledged(
     _ share: Int64, in stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
   ) throws -> Int64 {
-    let query = try connection.cached(
-      "SELECT through FROM main.buckia_stream_acknowledgement WHERE sender = ?1 AND stream = ?2 AND share = ?3")
-    defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(stream, at: 1)
-    try query.statement.bind(share, at: 2)
-    return try query.statement.step() ? query.statement.integer(at: 0) : 0
+    try connection.cachedInteger(
+      "SELECT through FROM main.buckia_stream_acknowledgement WHERE sender = ?1 AND stream = ?2 AND share = ?3", sender,
+      stream, share) ?? 0
   }
 
   /// How much of a share a replica has applied, by what all of its streams say; 0 for nothing.
@@ -133,17 +129,12 @@ package enum DeletionNotices {
   package static func acknowledged(
     _ share: Int64, by sender: String, _ replica: [UInt8], on connection: borrowing SQLiteConnection
   ) throws -> Int64 {
-    let query = try connection.cached(
+    try connection.cachedInteger(
       """
       SELECT max(k.through) FROM main.buckia_stream_acknowledgement AS k
       JOIN main.buckia_stream_author AS a ON a.sender = k.sender AND a.stream = k.stream
       WHERE k.sender = ?1 AND a.replica = ?2 AND k.share = ?3
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(replica, at: 1)
-    try query.statement.bind(share, at: 2)
-    return try query.statement.step() ? query.statement.integer(at: 0) : 0
+      """, sender, replica, share) ?? 0
   }
 
   // MARK: Deletions
@@ -156,12 +147,12 @@ package enum DeletionNotices {
     in sequences: ClosedRange<Int64>, of share: Int64, on connection: borrowing SQLiteConnection,
     _ body: (Int64, [UInt8]) throws -> Void
   ) throws {
-    let query = try connection.prepare(
-      "SELECT clock, key FROM main.buckia_told WHERE share = ?1 AND sequence BETWEEN ?2 AND ?3")
-    try query.bind(share, at: 0)
-    try query.bind(sequences.lowerBound, at: 1)
-    try query.bind(sequences.upperBound, at: 2)
-    while try query.step() { try body(query.integer(at: 0), query.blob(at: 1)) }
+    try connection.forEachRow(
+      of: "SELECT clock, key FROM main.buckia_told WHERE share = ?1 AND sequence BETWEEN ?2 AND ?3",
+      binding: [share, sequences.lowerBound, sequences.upperBound]
+    ) { row in
+      try body(row.integer(at: 0), row.blob(at: 1))
+    }
   }
 
   /// The keys of rows of whose deletion somebody was told, or has told, in their order.
@@ -173,19 +164,13 @@ package enum DeletionNotices {
   package static func keys(
     in clock: Int64, behind key: [UInt8]?, limit: Int, on connection: borrowing SQLiteConnection
   ) throws -> [[UInt8]] {
-    let query = try connection.cached(
-      """
-      SELECT key FROM main.buckia_told WHERE clock = ?1 AND key > ?2
-      UNION SELECT key FROM main.buckia_heard WHERE clock = ?1 AND key > ?2 ORDER BY key LIMIT ?3
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(clock, at: 0)
     // No key is empty.
-    try query.statement.bind(key ?? [], at: 1)
-    try query.statement.bind(Int64(limit), at: 2)
-    var keys: [[UInt8]] = []
-    while try query.statement.step() { keys.append(query.statement.blob(at: 0)) }
-    return keys
+    try connection.rows(
+      ofCached: """
+        SELECT key FROM main.buckia_told WHERE clock = ?1 AND key > ?2
+        UNION SELECT key FROM main.buckia_heard WHERE clock = ?1 AND key > ?2 ORDER BY key LIMIT ?3
+        """, clock, key ?? [], Int64(limit)
+    ) { $0.blob(at: 0) }
   }
 
   // MARK: Clocks
@@ -282,18 +267,16 @@ package enum ForgottenDeletions {
   ///
   /// - Throws: `SQLiteError`.
   package static func newest(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> KSUID? {
-    let query = try connection.cached("SELECT diff FROM main.buckia_forgotten WHERE clock = ?1 AND share = 0")
-    defer { query.statement.reset() }
-    try query.statement.bind(clock, at: 0)
-    return try query.statement.step() ? query.statement.text(at: 0).flatMap { KSUID($0) } : nil
+    try connection.first(ofCached: "SELECT diff FROM main.buckia_forgotten WHERE clock = ?1 AND share = 0", clock) {
+      row in
+      row.text(at: 0).flatMap { KSUID($0) }
+    } ?? nil
   }
 
   /// The greatest diff whose deletions in any of some tables are forgotten; nil where none is.
   ///
   /// - Throws: `SQLiteError`.
-  package static func newest(
-    in tables: [TableName], on connection: borrowing SQLiteConnection
-  ) throws -> KSUID? {
+  package static func newest(in tables: [TableName], on connection: borrowing SQLiteConnection) throws -> KSUID? {
     var newest: KSUID?
     for clock in try clocks(of: tables, on: connection) {
       if let found = try self.newest(in: clock, on: connection) { newest = max(newest ?? found, found) }
@@ -302,16 +285,7 @@ package enum ForgottenDeletions {
   }
 
   /// A share that whoever sends changes of some tables must have applied.
-  package struct Requirement: Equatable, Sendable {
-    /// The share.
-    package let share: Int64
-    /// Its stream.
-    package let stream: [UInt8]
-    /// The incarnation whose stream it is.
-    package let incarnation: [UInt8]
-    /// The number up to which it must have been applied.
-    package let through: Int64
-  }
+  package typealias Requirement = (share: Int64, stream: [UInt8], incarnation: [UInt8], through: Int64)
 
   /// What a sender must have applied before their changes of some tables are taken: of those shares that they have acknowledged once.
   ///
@@ -325,30 +299,21 @@ package enum ForgottenDeletions {
   ) throws -> [Requirement] {
     var found: [Requirement] = []
     for clock in try clocks(of: tables, on: connection) {
-      let query = try connection.cached(
-        """
-        SELECT f.share, s.stream, s.incarnation, f.through FROM main.buckia_forgotten AS f
-        JOIN main.buckia_share AS s ON s.share = f.share
-        WHERE f.clock = ?1 AND EXISTS (
-          SELECT 1 FROM main.buckia_acknowledgement AS a WHERE a.share = f.share AND a.sender = ?2 AND (a.sender <> '' OR a.replica = ?3))
-        """)
-      defer { query.statement.reset() }
-      try query.statement.bind(clock, at: 0)
-      try query.statement.bind(sender, at: 1)
-      try query.statement.bind(replica, at: 2)
-      while try query.statement.step() {
-        found.append(
-          Requirement(
-            share: query.statement.integer(at: 0), stream: query.statement.blob(at: 1),
-            incarnation: query.statement.blob(at: 2), through: query.statement.integer(at: 3)))
+      try connection.forEachRow(
+        ofCached: """
+          SELECT f.share, s.stream, s.incarnation, f.through FROM main.buckia_forgotten AS f
+          JOIN main.buckia_share AS s ON s.share = f.share
+          WHERE f.clock = ?1 AND EXISTS (
+            SELECT 1 FROM main.buckia_acknowledgement AS a WHERE a.share = f.share AND a.sender = ?2 AND (a.sender <> '' OR a.replica = ?3))
+          """, binding: [clock, sender, replica]
+      ) { row in
+        found.append((row.integer(at: 0), row.blob(at: 1), row.blob(at: 2), row.integer(at: 3)))
       }
     }
     return found
   }
 
-  private static func clocks(
-    of tables: [TableName], on connection: borrowing SQLiteConnection
-  ) throws -> [Int64] {
+  private static func clocks(of tables: [TableName], on connection: borrowing SQLiteConnection) throws -> [Int64] {
     try tables.compactMap { table in
       try connection.integer("SELECT clock FROM main.buckia_clock WHERE table_name = ?1", binding: [table.text])
     }
@@ -360,12 +325,9 @@ package enum ForgottenDeletions {
   package static func hasInserted(
     _ diff: KSUID, in clock: Int64, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND diff = ?2 AND operation = 'insert' LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(clock, at: 0)
-    try query.statement.bind(diff.description, at: 1)
-    return try query.statement.step()
+    try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND diff = ?2 AND operation = 'insert' LIMIT 1", clock,
+      diff.description)
   }
 }
 
@@ -401,10 +363,7 @@ package enum Tombstones {
   ///
   /// - Throws: `SQLiteError`.
   package static func exist(of table: TableName, on connection: borrowing SQLiteConnection) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM main.buckia_tombstone WHERE table_name = ?1 LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    return try query.statement.step()
+    try connection.hasRow(cached: "SELECT 1 FROM main.buckia_tombstone WHERE table_name = ?1 LIMIT 1", table.text)
   }
 
   /// The hash of a deleted row; nil where none is known by the key.
@@ -413,20 +372,15 @@ package enum Tombstones {
   package static func hash(
     of key: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> UInt64? {
-    let query = try connection.cached("SELECT hash FROM main.buckia_tombstone WHERE table_name = ?1 AND key = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    try query.statement.bind(key, at: 1)
-    return try query.statement.step() ? UInt64(bitPattern: query.statement.integer(at: 0)) : nil
+    try connection.first(
+      ofCached: "SELECT hash FROM main.buckia_tombstone WHERE table_name = ?1 AND key = ?2", table.text, key
+    ) { UInt64(bitPattern: $0.integer(at: 0)) }
   }
 
   /// Forgets a row that is here again.
   ///
   /// - Throws: `SQLiteError`.
-  package static func remove(
-    _ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection
-  ) throws {
-    try connection.run(
-      cached: "DELETE FROM main.buckia_tombstone WHERE table_name = ?1 AND key = ?2", table.text, key)
+  package static func remove(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_tombstone WHERE table_name = ?1 AND key = ?2", table.text, key)
   }
 }

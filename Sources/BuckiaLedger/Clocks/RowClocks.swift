@@ -37,11 +37,9 @@ package enum RowClocks {
   /// The tables that have a clock.
   package static func tables(on connection: borrowing SQLiteConnection) throws -> [TableName] {
     guard try Ledger.exists(on: connection) else { return [] }
-    var names: [TableName] = []
-    try connection.forEachRow(of: "SELECT table_name FROM main.buckia_clock ORDER BY clock") {
-      names.append(TableName($0.text(at: 0) ?? ""))
+    return try connection.rows(of: "SELECT table_name FROM main.buckia_clock ORDER BY clock") {
+      TableName($0.text(at: 0) ?? "")
     }
-    return names
   }
 
   /// The greatest diff that any clock knows, own diffs included; nil for none.
@@ -52,11 +50,9 @@ package enum RowClocks {
 
   /// The number of a table's clock; nil where it has none, or one for another key than the table has now.
   package static func number(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws -> Int64? {
-    let query = try connection.cached("SELECT clock FROM main.buckia_clock WHERE table_name = ?1 AND key = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.name, at: 0)
-    try query.statement.bind(ClockKey(of: table).definition, at: 1)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+    try connection.cachedInteger(
+      "SELECT clock FROM main.buckia_clock WHERE table_name = ?1 AND key = ?2", table.name,
+      ClockKey(of: table).definition)
   }
 
   /// Gives a table a clock, unless it has one.
@@ -93,13 +89,8 @@ package enum RowClocks {
 
   /// The columns of a clock by their positions.
   package static func columns(of clock: Int64, on connection: borrowing SQLiteConnection) throws -> [String] {
-    let query = try connection.cached(
-      "SELECT name FROM main.buckia_clock_column WHERE clock = ?1 ORDER BY position")
-    defer { query.statement.reset() }
-    try query.statement.bind(clock, at: 0)
-    var names: [String] = []
-    while try query.statement.step() { names.append(query.statement.text(at: 0) ?? "") }
-    return names
+    try connection.rows(ofCached: "SELECT name FROM main.buckia_clock_column WHERE clock = ?1 ORDER BY position", clock)
+    { $0.text(at: 0) ?? "" }
   }
 
   /// The positions of columns in a clock; those that it does not know yet are added to it.
@@ -118,34 +109,30 @@ package enum RowClocks {
 
   /// The greatest diff that a clock knows; nil for none.
   package static func newestID(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> KSUID? {
-    let query = try connection.cached("SELECT max(diff) FROM main.buckia_stamp WHERE clock = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(clock, at: 0)
-    guard try query.statement.step(), let text = query.statement.text(at: 0) else { return nil }
-    return KSUID(text)
+    try connection.first(ofCached: "SELECT max(diff) FROM main.buckia_stamp WHERE clock = ?1", clock) {
+      KSUID($0.text(at: 0) ?? "")
+    } ?? nil
   }
 
   // MARK: Stamps
 
   /// The stamp with a number.
   package static func stamp(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> RowStamp? {
-    let query = try connection.cached("SELECT diff, operation, columns FROM main.buckia_stamp WHERE stamp = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(number, at: 0)
-    guard try query.statement.step(), let diff = KSUID(query.statement.text(at: 0) ?? "") else { return nil }
-    return RowStamp(
-      number: number, diff: diff, operation: ChangeOperation(stamped: query.statement.text(at: 1) ?? ""),
-      columns: ColumnSet(bytes: query.statement.blob(at: 2)))
+    let query = "SELECT diff, operation, columns FROM main.buckia_stamp WHERE stamp = ?1"
+    return try connection.first(ofCached: query, number) { row in
+      KSUID(row.text(at: 0) ?? "").map { diff in
+        RowStamp(
+          number: number, diff: diff, operation: ChangeOperation(word: row.text(at: 1) ?? "") ?? .update,
+          columns: ColumnSet(bytes: row.blob(at: 2)))
+      }
+    } ?? nil
   }
 
   /// Whether a clock knows any diff that was not made from this database.
   package static func knowsOthers(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND is_own <> 1 AND diff <> ?2 LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(clock, at: 0)
-    try query.statement.bind(KSUID.minimum.description, at: 1)
-    return try query.statement.step()
+    try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND is_own <> 1 AND diff <> ?2 LIMIT 1", clock,
+      KSUID.minimum.description)
   }
 
   /// Whether a stamp is that of a diff that was made from this database.
@@ -178,15 +165,13 @@ package enum RowClocks {
 
   /// How what a stamp says is known; nil for one that is not there.
   package static func source(of number: Int64, on connection: borrowing SQLiteConnection) throws -> Source? {
-    let query = try connection.cached("SELECT is_own, carrier FROM main.buckia_stamp WHERE stamp = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(number, at: 0)
-    guard try query.statement.step() else { return nil }
-    return switch query.statement.integer(at: 0) {
-    case 0: .applied
-    case 1: .own
-    default: .claimed(in: query.statement.text(at: 1).flatMap { KSUID($0) })
-    }
+    try connection.first(ofCached: "SELECT is_own, carrier FROM main.buckia_stamp WHERE stamp = ?1", number) { row in
+      switch row.integer(at: 0) {
+      case 0: .applied
+      case 1: .own
+      default: .claimed(in: row.text(at: 1).flatMap { KSUID($0) })
+      }
+    } ?? nil
   }
 
   /// The stamp of a diff for what it did, which is recorded now unless it was before.
@@ -196,39 +181,18 @@ package enum RowClocks {
     in clock: Int64, by diff: KSUID, _ operation: ChangeOperation, _ columns: ColumnSet, _ source: Source,
     on connection: borrowing SQLiteConnection
   ) throws -> RowStamp {
-    let query = try connection.cached(
+    let known = try connection.cachedInteger(
       """
       SELECT stamp FROM main.buckia_stamp
       WHERE clock = ?1 AND diff = ?2 AND operation = ?3 AND columns = ?4 AND is_own = ?5 AND carrier IS ?6
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(clock, at: 0)
-    try query.statement.bind(diff.description, at: 1)
-    try query.statement.bind(operation.word, at: 2)
-    try query.statement.bind(columns.bytes, at: 3)
-    try query.statement.bind(source.number, at: 4)
-    try query.statement.bind(source.carrier, at: 5)
-    if try query.statement.step() {
-      return RowStamp(
-        number: query.statement.integer(at: 0), diff: diff, operation: operation, columns: columns)
-    }
+      """, clock, diff.description, operation.word, columns.bytes, source.number, source.carrier)
+    if let known { return RowStamp(number: known, diff: diff, operation: operation, columns: columns) }
     try connection.run(
       cached:
         "INSERT INTO main.buckia_stamp(clock, diff, operation, columns, is_own, carrier) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
       clock, diff.description, operation.word, columns.bytes, source.number, source.carrier)
-    return RowStamp(
-      number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, diff: diff, operation: operation,
-      columns: columns)
-  }
-}
-
-extension ChangeOperation {
-  fileprivate init(stamped word: String) {
-    switch word {
-    case "insert": self = .insert
-    case "delete": self = .delete
-    default: self = .update
-    }
+    let made = try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0
+    return RowStamp(number: made, diff: diff, operation: operation, columns: columns)
   }
 }
 

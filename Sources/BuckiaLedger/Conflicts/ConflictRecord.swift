@@ -150,6 +150,18 @@ public enum ConflictOutcome: String, Sendable, Codable {
   var keepsLocalValues: Bool { self != .tookIncoming && self != .resolved }
 }
 
+extension ConflictKind {
+  /// The kind that a column of a row names.
+  init(_ row: borrowing SQLiteStatement, at column: Int) { self = Self(rawValue: row.text(at: column) ?? "") ?? .data }
+}
+
+extension ConflictOutcome {
+  /// The outcome that a column of a row names.
+  init(_ row: borrowing SQLiteStatement, at column: Int) {
+    self = Self(rawValue: row.text(at: column) ?? "") ?? .omitted
+  }
+}
+
 /// Which recorded conflicts are read.
 package struct ConflictSelection {
   /// Those of this table, whatever the case of its name.
@@ -186,9 +198,7 @@ package struct ConflictSelection {
 
   /// Prepares a query of the selected records; `c` is the record, `l` its entry of the ledger, and `t` its table. The records
   /// come in the order of their numbers, which saves to sort them.
-  func query(
-    _ results: String, _ rest: String, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteStatement {
+  func query(_ results: String, _ rest: String, on connection: borrowing SQLiteConnection) throws -> SQLiteStatement {
     let isOpen = isOpen ? Self.isOpen : ""
     let query = try connection.prepare("SELECT \(results) \(Self.tables) WHERE \(Self.condition)\(isOpen) \(rest)")
     try query.bind(numbers.lowerBound, at: 0)
@@ -272,7 +282,7 @@ extension ConflictRecord {
     while try query.step() {
       counts.append(
         ConflictCount(
-          table: query.text(at: 0) ?? "", kind: kind(query, at: 1), outcome: outcome(query, at: 2),
+          table: query.text(at: 0) ?? "", kind: ConflictKind(query, at: 1), outcome: ConflictOutcome(query, at: 2),
           count: Int(query.integer(at: 3))))
     }
     return counts
@@ -288,20 +298,12 @@ extension ConflictRecord {
     return bounds
   }
 
-  private static func kind(_ row: borrowing SQLiteStatement, at column: Int) -> ConflictKind {
-    ConflictKind(rawValue: row.text(at: column) ?? "") ?? .data
-  }
-
-  private static func outcome(_ row: borrowing SQLiteStatement, at column: Int) -> ConflictOutcome {
-    ConflictOutcome(rawValue: row.text(at: column) ?? "") ?? .omitted
-  }
-
   private static func forEach(
     _ selection: ConflictSelection, limit: Int? = nil, values reader: LargeValues.Reader, _ senders: KnownSenders,
     on connection: borrowing SQLiteConnection, _ body: (ConflictRecord) throws -> Void
   ) throws {
     var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
-    let details = ConflictDetails.Reader(on: connection)
+
     let row = try selection.query(
       """
       conflict, entry, coalesce(l.diff, lower(hex(l.digest))), layout, table_name, kind, outcome, base, local, incoming, c.reason,
@@ -311,12 +313,10 @@ extension ConflictRecord {
       let layout = row.integer(at: 3)
       let columns = try layouts[layout] ?? Self.columns(of: layout, on: connection)
       layouts[layout] = columns
-      func version(_ index: Int) throws -> [Cell]? {
-        guard !row.isNull(at: index) else { return nil }
-        let values = try reader.values(of: row.blob(at: index))
-        return zip(columns, values).map { ($0.0.name, $0.1) }
-      }
-      let versions = (base: try version(7), local: try version(8), incoming: try version(9))
+      let versions = (
+        base: try reader.cells(row, at: 7, columns), local: try reader.cells(row, at: 8, columns),
+        incoming: try reader.cells(row, at: 9, columns)
+      )
       let whole = versions.local ?? versions.incoming ?? versions.base ?? []
       let known = whole.enumerated().map { index, cell in
         (cell.column, cell.value ?? value(index, of: versions.incoming) ?? value(index, of: versions.base))
@@ -324,15 +324,14 @@ extension ConflictRecord {
       let key = zip(columns, known).filter { $0.0.isKey }.map { $0.1 }
       var record = ConflictRecord(
         id: row.integer(at: 0), entry: row.integer(at: 1), diff: row.text(at: 2) ?? "", table: row.text(at: 4) ?? "",
-        key: key, kind: kind(row, at: 5),
-        outcome: outcome(row, at: 6), base: versions.base, local: versions.local, incoming: versions.incoming,
-        reason: row.text(at: 10))
+        key: key, kind: ConflictKind(row, at: 5), outcome: ConflictOutcome(row, at: 6), base: versions.base,
+        local: versions.local, incoming: versions.incoming, reason: row.text(at: 10))
       record.mergedFile = row.text(at: 12)
       if record.mergedFile == nil {
         record.sender = senders.shown(row.text(at: 11) ?? "")
         record.senderKey = LedgerEntries.verifiedKey(of: row.text(at: 11) ?? "")
       }
-      try details.add(to: &record)
+      try ConflictDetails.add(to: &record, on: connection)
       try body(record)
     }
   }
@@ -341,10 +340,10 @@ extension ConflictRecord {
   static func columns(
     of layout: Int64, on connection: borrowing SQLiteConnection
   ) throws -> [(name: String, isKey: Bool)] {
-    var columns: [(String, Bool)] = []
     let query = "SELECT name, is_key FROM main.buckia_layout_column WHERE layout = \(layout) ORDER BY position"
-    try connection.forEachRow(of: query) { columns.append(($0.text(at: 0) ?? "", $0.integer(at: 1) != 0)) }
-    return columns
+    return try connection.rows(of: query) { row in
+      (row.text(at: 0) ?? "", row.integer(at: 1) != 0)
+    }
   }
 
   /// A value of a row; nil where there is no row, or a damaged record is shorter than its layout.

@@ -72,31 +72,26 @@ extension ConflictRule {
     of table: TableName? = nil, on connection: borrowing SQLiteConnection
   ) throws -> [ConflictRule] {
     guard try Ledger.exists(on: connection) else { return [] }
-    var rules: [ConflictRule] = []
-    let query = try connection.prepare(
-      """
-      SELECT rule, table_name, kind, operation, columns, answer, decided_by, decided_at, conflict FROM main.buckia_rule
-      WHERE forgotten_at IS NULL AND (?1 IS NULL OR table_name = ?1) ORDER BY rule
-      """)
-    if let table { try query.bind(table.text, at: 0) }
-    while try query.step() {
+    return try connection.rows(
+      of: """
+        SELECT rule, table_name, kind, operation, columns, answer, decided_by, decided_at, conflict FROM main.buckia_rule
+        WHERE forgotten_at IS NULL AND (?1 IS NULL OR table_name = ?1) ORDER BY rule
+        """, table?.text
+    ) { row -> ConflictRule? in
       // A rule of a version that knows more is none here.
-      guard let kind = ConflictKind(rawValue: query.text(at: 2) ?? ""),
-        let operation = ChangeOperation(word: query.text(at: 3) ?? ""),
-        let answer = ConflictVersion(rawValue: query.text(at: 5) ?? "")
-      else { continue }
-      let columns = try ChangesetValue.record(query.blob(at: 4)).compactMap { value -> String? in
+      guard let kind = ConflictKind(rawValue: row.text(at: 2) ?? ""),
+        let operation = ChangeOperation(word: row.text(at: 3) ?? ""),
+        let answer = ConflictVersion(rawValue: row.text(at: 5) ?? "")
+      else { return nil }
+      let columns = try ChangesetValue.record(row.blob(at: 4)).compactMap { value -> String? in
         if case .text(let name)? = value { name } else { nil }
       }
-      rules.append(
-        ConflictRule(
-          id: query.integer(at: 0),
-          question: ConflictQuestion(
-            table: TableName(query.text(at: 1) ?? ""), kind: kind, operation: operation, columns: columns),
-          answer: answer, decidedBy: query.text(at: 6) ?? "", decidedAt: query.integer(at: 7),
-          conflict: query.integer(at: 8)))
-    }
-    return rules
+      let table = TableName(row.text(at: 1) ?? "")
+      return ConflictRule(
+        id: row.integer(at: 0),
+        question: ConflictQuestion(table: table, kind: kind, operation: operation, columns: columns), answer: answer,
+        decidedBy: row.text(at: 6) ?? "", decidedAt: row.integer(at: 7), conflict: row.integer(at: 8))
+    }.compactMap { $0 }
   }
 
   /// Keeps an answer. A rule with the same question is forgotten for it.
@@ -127,9 +122,7 @@ extension ConflictRule {
   /// Forgets a rule: it decides nothing any more.
   ///
   /// - Returns: Whether it was in force.
-  package static func forget(
-    _ rule: Int64, at time: Int64, on connection: borrowing SQLiteConnection
-  ) throws -> Bool {
+  package static func forget(_ rule: Int64, at time: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.run(
       cached: "UPDATE main.buckia_rule SET forgotten_at = ?2 WHERE rule = ?1 AND forgotten_at IS NULL", rule, time)
     return connection.changes > 0
@@ -146,7 +139,7 @@ extension ChangeOperation {
     }
   }
 
-  fileprivate init?(word: String) {
+  init?(word: String) {
     guard let operation = Self.allCases.first(where: { $0.word == word }) else { return nil }
     self = operation
   }

@@ -103,11 +103,8 @@ enum LargeValues {
       var values: [ChangesetValue?] = []
       var position = 0
       while position < record.count {
-        if record[position] == LargeValues.reference {
-          guard record.count - position > 8 else { throw ChangesetError(.truncated, offset: position) }
-          let number = record[(position + 1)...(position + 8)].reduce(0) { $0 << 8 | Int64($1) }
+        if let number = try Self.reference(in: record, at: &position) {
           values.append(try value(number))
-          position += 9
         } else {
           values.append(
             try record.withRawSpan { span in ChangesetValue(try ValueSlice(reading: span, at: &position), in: span) })
@@ -124,12 +121,9 @@ enum LargeValues {
       var values: [[UInt8]?] = []
       var position = 0
       while position < record.count {
-        if record[position] == LargeValues.reference {
-          guard record.count - position > 8 else { throw ChangesetError(.truncated, offset: position) }
-          let number = record[(position + 1)...(position + 8)].reduce(0) { $0 << 8 | Int64($1) }
+        if let number = try Self.reference(in: record, at: &position) {
           let content = readsLargeValues ? try content(number) : []
           values.append(content.isEmpty ? nil : content)
-          position += 9
         } else {
           let value = try record.withRawSpan { span in try ValueSlice(reading: span, at: &position) }
           values.append(value.isDefined ? Array(record[value.encoded]) : nil)
@@ -150,12 +144,32 @@ enum LargeValues {
       return false
     }
 
+    /// The number of the large value that a reference at a position stands for, and the position behind it; nil where a value lies.
+    private static func reference(in record: [UInt8], at position: inout Int) throws -> Int64? {
+      guard record[position] == LargeValues.reference else { return nil }
+      guard record.count - position > 8 else { throw ChangesetError(.truncated, offset: position) }
+      defer { position += 9 }
+      return record[(position + 1)...(position + 8)].reduce(0) { $0 << 8 | Int64($1) }
+    }
+
+    /// The encoded values of the record in a column of a row; nil where there is none.
+    func encodedValues(_ row: borrowing SQLiteStatement, at column: Int) throws -> [[UInt8]?]? {
+      row.isNull(at: column) ? nil : try encodedValues(of: row.blob(at: column))
+    }
+
+    /// The values of the record in a column of a row, with the names of their columns; nil where there is none.
+    func cells(
+      _ row: borrowing SQLiteStatement, at column: Int, _ columns: [(name: String, isKey: Bool)]
+    ) throws -> [ConflictRecord.Cell]? {
+      guard !row.isNull(at: column) else { return nil }
+      return zip(columns, try values(of: row.blob(at: column))).map { ($0.0.name, $0.1) }
+    }
+
     /// The encoded value of a number; empty where there is none.
     private func content(_ number: Int64) throws -> [UInt8] {
-      let query = try connection.cached("SELECT content FROM main.buckia_value WHERE value = ?1")
-      defer { query.statement.reset() }
-      try query.statement.bind(number, at: 0)
-      return try query.statement.step() ? query.statement.blob(at: 0) : []
+      try connection.first(ofCached: "SELECT content FROM main.buckia_value WHERE value = ?1", number) {
+        $0.blob(at: 0)
+      } ?? []
     }
 
     private func value(_ number: Int64) throws -> ChangesetValue? {

@@ -59,48 +59,39 @@ package struct RecordedConflict {
   /// - Returns: nil when there is none with this number.
   /// - Throws: `SQLiteError`; `ChangesetError` when the record is damaged.
   package static func read(_ id: Int64, on connection: borrowing SQLiteConnection) throws -> RecordedConflict? {
-    let query = try connection.cached(
-      """
-      SELECT layout, table_name, kind, outcome, base, local, incoming, reason, written
-      FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout)
-        LEFT JOIN main.buckia_conflict_detail USING (conflict)
-      WHERE conflict = ?1
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(id, at: 0)
-    guard try query.statement.step() else { return nil }
-    let row = query
     let reader = LargeValues.Reader(on: connection)
-    func version(_ index: Int) throws -> Row? {
-      row.statement.isNull(at: index) ? nil : try reader.encodedValues(of: row.statement.blob(at: index))
+    return try connection.first(
+      ofCached: """
+        SELECT layout, table_name, kind, outcome, base, local, incoming, reason, written
+        FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout)
+          LEFT JOIN main.buckia_conflict_detail USING (conflict)
+        WHERE conflict = ?1
+        """, id
+    ) { row in
+      let columns = try ConflictRecord.columns(of: row.integer(at: 0), on: connection)
+      var local = try reader.encodedValues(row, at: 5)
+      if local?.contains(nil) == true { try fill(&local, columns.map(\.name), of: id, reader, on: connection) }
+      return RecordedConflict(
+        id: id, table: row.text(at: 1) ?? "", kind: ConflictKind(row, at: 2), outcome: ConflictOutcome(row, at: 3),
+        columns: columns, base: try reader.encodedValues(row, at: 4), local: local,
+        incoming: try reader.encodedValues(row, at: 6), written: try reader.encodedValues(row, at: 8),
+        reason: row.text(at: 7), resolution: try lastResolution(of: id, reader, on: connection))
     }
-    let columns = try ConflictRecord.columns(of: row.statement.integer(at: 0), on: connection)
-    var local = try version(5)
-    if local?.contains(nil) == true { try fill(&local, columns.map(\.name), of: id, reader, on: connection) }
-    return RecordedConflict(
-      id: id, table: row.statement.text(at: 1) ?? "",
-      kind: ConflictKind(rawValue: row.statement.text(at: 2) ?? "") ?? .data,
-      outcome: ConflictOutcome(rawValue: row.statement.text(at: 3) ?? "") ?? .omitted,
-      columns: columns, base: try version(4), local: local, incoming: try version(6), written: try version(8),
-      reason: row.statement.text(at: 7),
-      resolution: try lastResolution(of: id, reader, on: connection))
   }
 
   private static func lastResolution(
     of id: Int64, _ reader: LargeValues.Reader, on connection: borrowing SQLiteConnection
   ) throws -> Resolution? {
-    let query = try connection.cached(
-      """
-      SELECT answer, layout, after FROM main.buckia_resolution WHERE conflict = ?1 ORDER BY resolution DESC LIMIT 1
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(id, at: 0)
-    guard try query.statement.step() else { return nil }
-    let columns = try ConflictRecord.columns(of: query.statement.integer(at: 1), on: connection)
-    let after = query.statement.isNull(at: 2) ? nil : try reader.encodedValues(of: query.statement.blob(at: 2))
-    return Resolution(
-      answer: ConflictAnswer.Kind(rawValue: query.statement.text(at: 0) ?? "") ?? .values, columns: columns.map(\.name),
-      after: after)
+    try connection.first(
+      ofCached: """
+        SELECT answer, layout, after FROM main.buckia_resolution WHERE conflict = ?1 ORDER BY resolution DESC LIMIT 1
+        """, id
+    ) { row in
+      Resolution(
+        answer: ConflictAnswer.Kind(rawValue: row.text(at: 0) ?? "") ?? .values,
+        columns: try ConflictRecord.columns(of: row.integer(at: 1), on: connection).map(\.name),
+        after: try reader.encodedValues(row, at: 2))
+    }
   }
 
   /// Adds to a row what it had before the conflict was first resolved.
@@ -108,13 +99,12 @@ package struct RecordedConflict {
     _ local: inout Row?, _ columns: [String], of id: Int64, _ reader: LargeValues.Reader,
     on connection: borrowing SQLiteConnection
   ) throws {
-    let query = try connection.cached(
-      "SELECT layout, before FROM main.buckia_resolution WHERE conflict = ?1 ORDER BY resolution LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(id, at: 0)
-    guard try query.statement.step(), !query.statement.isNull(at: 1) else { return }
-    let names = try ConflictRecord.columns(of: query.statement.integer(at: 0), on: connection).map(\.name)
-    let before = Dictionary(zip(names, try reader.encodedValues(of: query.statement.blob(at: 1)))) { first, _ in first }
+    let query = "SELECT layout, before FROM main.buckia_resolution WHERE conflict = ?1 ORDER BY resolution LIMIT 1"
+    let first = try connection.first(ofCached: query, id) { row in
+      let names = try ConflictRecord.columns(of: row.integer(at: 0), on: connection).map(\.name)
+      return try reader.encodedValues(row, at: 1).map { Dictionary(zip(names, $0)) { first, _ in first } }
+    }
+    guard let before = first ?? nil else { return }
     for (place, column) in columns.enumerated() where local?[place] == nil { local?[place] = before[column] ?? nil }
   }
 

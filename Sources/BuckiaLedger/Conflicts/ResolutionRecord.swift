@@ -61,30 +61,19 @@ extension ResolutionRecord {
   private static func read(
     _ conflict: Int64, _ rest: String, on connection: borrowing SQLiteConnection
   ) throws -> [ResolutionRecord] {
-    var found: [ResolutionRecord] = []
-    let query = try connection.cached(
-      """
-      SELECT resolution, answer, decided_by, decided_at, layout, before, after FROM main.buckia_resolution
-      WHERE conflict = ?1 \(rest)
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(conflict, at: 0)
-    while try query.statement.step() {
-      let row = query
-      let columns = try ConflictRecord.columns(of: row.statement.integer(at: 4), on: connection)
+    try connection.rows(
+      ofCached: """
+        SELECT resolution, answer, decided_by, decided_at, layout, before, after FROM main.buckia_resolution
+        WHERE conflict = ?1 \(rest)
+        """, conflict
+    ) { row in
+      let columns = try ConflictRecord.columns(of: row.integer(at: 4), on: connection)
       let reader = LargeValues.Reader(on: connection)
-      func version(_ index: Int) throws -> [Cell]? {
-        guard !row.statement.isNull(at: index) else { return nil }
-        return zip(columns, try reader.values(of: row.statement.blob(at: index))).map { ($0.0.name, $0.1) }
-      }
-      found.append(
-        ResolutionRecord(
-          id: row.statement.integer(at: 0),
-          answer: ConflictAnswer.Kind(rawValue: row.statement.text(at: 1) ?? "") ?? .values,
-          decidedBy: row.statement.text(at: 2) ?? "", decidedAt: row.statement.integer(at: 3), before: try version(5),
-          after: try version(6)))
+      return ResolutionRecord(
+        id: row.integer(at: 0), answer: ConflictAnswer.Kind(rawValue: row.text(at: 1) ?? "") ?? .values,
+        decidedBy: row.text(at: 2) ?? "", decidedAt: row.integer(at: 3), before: try reader.cells(row, at: 5, columns),
+        after: try reader.cells(row, at: 6, columns))
     }
-    return found
   }
 }
 
@@ -175,8 +164,7 @@ package enum DecidedRows {
   package static func note(
     _ key: [UInt8], of table: TableName, at time: Int64, on connection: borrowing SQLiteConnection
   ) throws {
-    try connection.run(
-      cached: "INSERT OR REPLACE INTO main.buckia_decided VALUES (?1, ?2, ?3)", table.text, key, time)
+    try connection.run(cached: "INSERT OR REPLACE INTO main.buckia_decided VALUES (?1, ?2, ?3)", table.text, key, time)
   }
 
   /// True if there are any.
@@ -192,10 +180,7 @@ package enum DecidedRows {
   package static func time(
     of key: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> Int64? {
-    let query = try connection.cached("SELECT decided_at FROM main.buckia_decided WHERE table_name = ?1 AND key = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    try query.statement.bind(key, at: 1)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+    try connection.cachedInteger(
+      "SELECT decided_at FROM main.buckia_decided WHERE table_name = ?1 AND key = ?2", table.text, key)
   }
 }

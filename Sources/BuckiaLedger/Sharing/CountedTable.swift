@@ -112,13 +112,11 @@ package final class CountedTable {
   ///
   /// - Throws: `SQLiteError`.
   package init?(_ name: TableName, on connection: borrowing SQLiteConnection) throws {
-    let query = try connection.cached("SELECT counted, columns FROM main.buckia_counted_table WHERE table_name = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(name.text, at: 0)
-    guard try query.statement.step() else { return nil }
-    number = query.statement.integer(at: 0)
+    let query = "SELECT counted, columns FROM main.buckia_counted_table WHERE table_name = ?1"
+    let found = try connection.first(ofCached: query, name.text) { ($0.integer(at: 0), $0.text(at: 1) ?? "") }
+    guard let found else { return nil }
+    (number, columns) = found
     self.name = name
-    columns = query.statement.text(at: 1) ?? ""
     self.connection = SQLiteConnection(sharing: connection)
   }
 
@@ -142,25 +140,21 @@ package final class CountedTable {
   /// - Parameter row: The values, in the format of changesets.
   /// - Throws: `SQLiteError`.
   package func content(_ row: [UInt8]) throws -> Content? {
-    let query = try connection.cached(
-      "SELECT content, absent FROM main.buckia_counted_row WHERE counted = ?1 AND \"row\" = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(number, at: 0)
-    try query.statement.bind(row, at: 1)
-    guard try query.statement.step() else { return nil }
-    let number = query.statement.integer(at: 0)
-    return Content(number: number, counts: try counts(of: number), absent: query.statement.integer(at: 1))
+    try connection.first(
+      ofCached: "SELECT content, absent FROM main.buckia_counted_row WHERE counted = ?1 AND \"row\" = ?2", number, row
+    ) { found in
+      let number = found.integer(at: 0)
+      return Content(number: number, counts: try counts(of: number), absent: found.integer(at: 1))
+    }
   }
 
   private func counts(of content: Int64) throws -> CopyCounts {
-    let query = try connection.cached(
-      "SELECT origin, inserted, deleted FROM main.buckia_counted_copies WHERE content = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(content, at: 0)
     var found: [[UInt8]: CopyCounts.Count] = [:]
-    while try query.statement.step() {
-      found[query.statement.blob(at: 0)] = CopyCounts.Count(
-        inserted: query.statement.integer(at: 1), deleted: query.statement.integer(at: 2))
+    try connection.forEachRow(
+      ofCached: "SELECT origin, inserted, deleted FROM main.buckia_counted_copies WHERE content = ?1",
+      binding: [content]
+    ) { row in
+      found[row.blob(at: 0)] = CopyCounts.Count(inserted: row.integer(at: 1), deleted: row.integer(at: 2))
     }
     return CopyCounts(found)
   }
@@ -204,40 +198,31 @@ package final class CountedTable {
   ///
   /// - Throws: `SQLiteError`.
   package func isHeld(_ content: Content, by holder: String) throws -> Bool {
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_counted_holder WHERE holder = ?1 AND content = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(holder, at: 0)
-    try query.statement.bind(content.number, at: 1)
-    return try query.statement.step()
+    try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_counted_holder WHERE holder = ?1 AND content = ?2", holder, content.number)
   }
 
   /// Those who have, or have had, rows with a content, by the keys with which they sign.
   ///
   /// - Throws: `SQLiteError`.
   package func holders(of content: Content) throws -> Set<String> {
-    let query = try connection.cached(
-      "SELECT holder FROM main.buckia_counted_holder WHERE content = ?1 AND holder NOT LIKE 'share:%'")
-    defer { query.statement.reset() }
-    try query.statement.bind(content.number, at: 0)
-    var found: Set<String> = []
-    while try query.statement.step() { found.insert(query.statement.text(at: 0) ?? "") }
-    return found
+    Set(
+      try connection.rows(
+        ofCached: "SELECT holder FROM main.buckia_counted_holder WHERE content = ?1 AND holder NOT LIKE 'share:%'",
+        content.number
+      ) { $0.text(at: 0) ?? "" })
   }
 
   /// The tables of which somebody has, or has had, rows.
   ///
   /// - Throws: `SQLiteError`.
   package static func names(heldBy holder: String, on connection: borrowing SQLiteConnection) throws -> [TableName] {
-    let query = try connection.prepare(
-      """
-      SELECT DISTINCT t.table_name FROM main.buckia_counted_holder AS h JOIN main.buckia_counted_row AS c USING (content)
-      JOIN main.buckia_counted_table AS t USING (counted) WHERE h.holder = ?1 ORDER BY 1
-      """)
-    try query.bind(holder, at: 0)
-    var found: [TableName] = []
-    while try query.step() { found.append(TableName(query.text(at: 0) ?? "")) }
-    return found
+    try connection.rows(
+      of: """
+        SELECT DISTINCT t.table_name FROM main.buckia_counted_holder AS h JOIN main.buckia_counted_row AS c USING (content)
+        JOIN main.buckia_counted_table AS t USING (counted) WHERE h.holder = ?1 ORDER BY 1
+        """, holder
+    ) { TableName($0.text(at: 0) ?? "") }
   }
 
   /// Gives the contents that somebody has, or has had, in the format of changesets.
@@ -245,23 +230,19 @@ package final class CountedTable {
   /// - Throws: `SQLiteError`; what `body` throws.
   package func forEachContent(heldBy holders: Set<String>, _ body: ([UInt8]) throws -> Void) throws {
     for holder in holders.sorted() {
-      let query = try connection.prepare(
-        """
-        SELECT c."row" FROM main.buckia_counted_holder AS h JOIN main.buckia_counted_row AS c USING (content)
-        WHERE h.holder = ?1 AND c.counted = ?2
-        """)
-      try query.bind(holder, at: 0)
-      try query.bind(number, at: 1)
-      while try query.step() { try body(query.blob(at: 0)) }
+      try connection.forEachRow(
+        of: """
+          SELECT c."row" FROM main.buckia_counted_holder AS h JOIN main.buckia_counted_row AS c USING (content)
+          WHERE h.holder = ?1 AND c.counted = ?2
+          """, binding: [holder, number]
+      ) { try body($0.blob(at: 0)) }
     }
   }
 
   /// Gives what somebody has had of all tables to somebody else.
   ///
   /// - Throws: `SQLiteError`.
-  package static func rename(
-    _ holder: String, to other: String, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func rename(_ holder: String, to other: String, on connection: borrowing SQLiteConnection) throws {
     try connection.run(
       cached: "UPDATE OR REPLACE main.buckia_counted_holder SET holder = ?2 WHERE holder = ?1", holder, other)
   }
@@ -275,8 +256,7 @@ package final class CountedTable {
   ///   - changed: Says what a content is in the other columns.
   /// - Throws: `SQLiteError`; what `changed` throws.
   package func setColumns(_ columns: String, _ changed: ([UInt8]) throws -> [UInt8]) throws {
-    try connection.run(
-      cached: "UPDATE main.buckia_counted_table SET columns = ?2 WHERE counted = ?1", number, columns)
+    try connection.run(cached: "UPDATE main.buckia_counted_table SET columns = ?2 WHERE counted = ?1", number, columns)
     let other = try CountedTable(making: TableName("buckia_counted"), columns: columns, on: connection)
     let all = try connection.prepare("SELECT content, \"row\", absent FROM main.buckia_counted_row WHERE counted = ?1")
     try all.bind(number, at: 0)

@@ -72,20 +72,19 @@ package struct InvitationEntry: Equatable, Sendable {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func find(_ id: [UInt8], on connection: borrowing SQLiteConnection) throws -> InvitationEntry? {
     guard try Ledger.exists(on: connection) else { return nil }
-    let query = try connection.prepare(
-      """
-      SELECT digest, proof_key, recipient, scope, stream, incarnation, made_at, expires_at, used_at, used_by
-      FROM main.buckia_invitation WHERE invitation = ?1
-      """)
-    try query.bind(id, at: 0)
-    guard try query.step() else { return nil }
-    var entry = InvitationEntry(
-      id: id, digest: query.blob(at: 0), proofKey: query.blob(at: 1),
-      recipient: query.isNull(at: 2) ? nil : query.text(at: 2), scope: query.text(at: 3) ?? "",
-      stream: query.blob(at: 4), incarnation: query.blob(at: 5), madeAt: query.integer(at: 6),
-      expiresAt: query.integer(at: 7))
-    if !query.isNull(at: 8) { entry.use = Use(time: query.integer(at: 8), key: query.text(at: 9) ?? "") }
-    return entry
+    return try connection.first(
+      ofCached: """
+        SELECT digest, proof_key, recipient, scope, stream, incarnation, made_at, expires_at, used_at, used_by
+        FROM main.buckia_invitation WHERE invitation = ?1
+        """, id
+    ) { row in
+      var entry = InvitationEntry(
+        id: id, digest: row.blob(at: 0), proofKey: row.blob(at: 1), recipient: row.text(at: 2),
+        scope: row.text(at: 3) ?? "", stream: row.blob(at: 4), incarnation: row.blob(at: 5),
+        madeAt: row.integer(at: 6), expiresAt: row.integer(at: 7))
+      if !row.isNull(at: 8) { entry.use = Use(time: row.integer(at: 8), key: row.text(at: 9) ?? "") }
+      return entry
+    }
   }
 
   // MARK: Writing
@@ -165,18 +164,18 @@ package struct AcceptedEntry: Equatable, Sendable {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func find(_ invitation: [UInt8], on connection: borrowing SQLiteConnection) throws -> AcceptedEntry? {
     guard try Ledger.exists(on: connection) else { return nil }
-    let query = try connection.prepare(
-      """
-      SELECT digest, inviter, stream, accepted_at, file, answer, is_delivered FROM main.buckia_accepted
-      WHERE invitation = ?1
-      """)
-    try query.bind(invitation, at: 0)
-    guard try query.step() else { return nil }
-    var entry = AcceptedEntry(
-      invitation: invitation, digest: query.blob(at: 0), inviter: query.text(at: 1) ?? "", stream: query.blob(at: 2),
-      acceptedAt: query.integer(at: 3), file: query.text(at: 4) ?? "", answer: query.text(at: 5) ?? "")
-    entry.isDelivered = query.integer(at: 6) != 0
-    return entry
+    return try connection.first(
+      ofCached: """
+        SELECT digest, inviter, stream, accepted_at, file, answer, is_delivered FROM main.buckia_accepted
+        WHERE invitation = ?1
+        """, invitation
+    ) { row in
+      var entry = AcceptedEntry(
+        invitation: invitation, digest: row.blob(at: 0), inviter: row.text(at: 1) ?? "", stream: row.blob(at: 2),
+        acceptedAt: row.integer(at: 3), file: row.text(at: 4) ?? "", answer: row.text(at: 5) ?? "")
+      entry.isDelivered = row.integer(at: 6) != 0
+      return entry
+    }
   }
 
   /// Writes it down.
@@ -192,7 +191,6 @@ package struct AcceptedEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package func markDelivered(on connection: borrowing SQLiteConnection) throws {
-    try connection.run(
-      cached: "UPDATE main.buckia_accepted SET is_delivered = 1 WHERE invitation = ?1", invitation)
+    try connection.run(cached: "UPDATE main.buckia_accepted SET is_delivered = 1 WHERE invitation = ?1", invitation)
   }
 }

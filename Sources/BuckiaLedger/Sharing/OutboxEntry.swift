@@ -94,23 +94,18 @@ package struct OutboxEntry: Equatable, Sendable {
   package static func first(
     of share: Int64, madeAfter time: Int64, beyond through: Int64, on connection: borrowing SQLiteConnection
   ) throws -> KSUID? {
-    let query = try connection.cached(
-      "SELECT diff, sequence FROM main.buckia_outbox WHERE share = ?1 AND made_at >= ?2 ORDER BY sequence LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(share, at: 0)
-    try query.statement.bind(time, at: 1)
-    guard try query.statement.step(), query.statement.integer(at: 1) > through else { return nil }
-    return query.statement.text(at: 0).flatMap { KSUID($0) }
+    let query =
+      "SELECT diff, sequence FROM main.buckia_outbox WHERE share = ?1 AND made_at >= ?2 ORDER BY sequence LIMIT 1"
+    return try connection.first(ofCached: query, share, time) {
+      $0.integer(at: 1) > through ? KSUID($0.text(at: 0) ?? "") : nil
+    } ?? nil
   }
 
   /// The number of the share that a diff is of; nil where it was not shared from here.
   ///
   /// - Throws: `SQLiteError`.
   package static func share(of diff: KSUID, on connection: borrowing SQLiteConnection) throws -> Int64? {
-    let query = try connection.cached("SELECT share FROM main.buckia_outbox WHERE diff = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(diff.description, at: 0)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+    try connection.cachedInteger("SELECT share FROM main.buckia_outbox WHERE diff = ?1", diff.description)
   }
 }
 
@@ -202,24 +197,18 @@ package struct OutboxPart: Equatable, Sendable {
   /// The files of a share that were not delivered, in order.
   ///
   /// - Throws: `SQLiteError`.
-  package static func undelivered(
-    of share: Int64, on connection: borrowing SQLiteConnection
-  ) throws -> [OutboxPart] {
-    let query = try connection.prepare(
-      """
-      SELECT o.diff, o.file, p.part, p.recipients FROM main.buckia_outbox AS o
-      JOIN main.buckia_outbox_part AS p ON p.diff = o.diff
-      WHERE o.share = ?1 AND NOT o.is_delivered ORDER BY o.sequence, p.part
-      """)
-    try query.bind(share, at: 0)
-    var found: [OutboxPart] = []
-    while try query.step() {
-      guard let id = KSUID(query.text(at: 0) ?? "") else { continue }
-      found.append(
-        OutboxPart(
-          Int(query.integer(at: 2)), of: id, named: query.text(at: 1) ?? "", for: query.text(at: 3) ?? ""))
-    }
-    return found
+  package static func undelivered(of share: Int64, on connection: borrowing SQLiteConnection) throws -> [OutboxPart] {
+    try connection.rows(
+      of: """
+        SELECT o.diff, o.file, p.part, p.recipients FROM main.buckia_outbox AS o
+        JOIN main.buckia_outbox_part AS p ON p.diff = o.diff
+        WHERE o.share = ?1 AND NOT o.is_delivered ORDER BY o.sequence, p.part
+        """, share
+    ) { row in
+      KSUID(row.text(at: 0) ?? "").map { id in
+        OutboxPart(Int(row.integer(at: 2)), of: id, named: row.text(at: 1) ?? "", for: row.text(at: 3) ?? "")
+      }
+    }.compactMap { $0 }
   }
 
   /// The file.
@@ -227,11 +216,10 @@ package struct OutboxPart: Equatable, Sendable {
   /// - Throws: `SQLiteError`; `ByteStreamError` when there is no room for it.
   package func contents(on connection: borrowing SQLiteConnection) throws -> TemporaryBuffer {
     let buffer = TemporaryBuffer()
-    let query = try connection.prepare(
-      "SELECT bytes FROM main.buckia_outbox_piece WHERE diff = ?1 AND part = ?2 ORDER BY piece")
-    try query.bind(id.description, at: 0)
-    try query.bind(Int64(number), at: 1)
-    while try query.step() { try buffer.write(query.blobBytes(at: 0)) }
+    try connection.forEachRow(
+      of: "SELECT bytes FROM main.buckia_outbox_piece WHERE diff = ?1 AND part = ?2 ORDER BY piece",
+      binding: [id.description, Int64(number)]
+    ) { try buffer.write($0.blobBytes(at: 0)) }
     return buffer
   }
 }

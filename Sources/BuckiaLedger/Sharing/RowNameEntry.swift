@@ -54,23 +54,17 @@ package struct RowNameEntry: Hashable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func exist(of table: TableName, on connection: borrowing SQLiteConnection) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM main.buckia_row_name WHERE table_name = ?1 LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    return try query.statement.step()
+    try connection.hasRow(cached: "SELECT 1 FROM main.buckia_row_name WHERE table_name = ?1 LIMIT 1", table.text)
   }
 
   /// The tables of which a replica calls rows otherwise.
   ///
   /// - Throws: `SQLiteError`.
-  package static func tables(
-    of replica: [UInt8], on connection: borrowing SQLiteConnection
-  ) throws -> Set<TableName> {
-    let query = try connection.prepare("SELECT DISTINCT table_name FROM main.buckia_row_name WHERE replica = ?1")
-    try query.bind(replica, at: 0)
-    var found: Set<TableName> = []
-    while try query.step() { found.insert(TableName(query.text(at: 0) ?? "")) }
-    return found
+  package static func tables(of replica: [UInt8], on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
+    Set(
+      try connection.rows(of: "SELECT DISTINCT table_name FROM main.buckia_row_name WHERE replica = ?1", replica) {
+        TableName($0.text(at: 0) ?? "")
+      })
   }
 
   /// The row that a replica calls something; nil where there is no entry.
@@ -79,16 +73,12 @@ package struct RowNameEntry: Hashable, Sendable {
   package static func find(
     _ key: Int64, at replica: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> RowNameEntry? {
-    let query = try connection.cached(
-      "SELECT local, claimant FROM main.buckia_row_name WHERE table_name = ?1 AND replica = ?2 AND key = ?3")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    try query.statement.bind(replica, at: 1)
-    try query.statement.bind(key, at: 2)
-    guard try query.statement.step() else { return nil }
-    return RowNameEntry(
-      table: table, replica: replica, key: key, local: query.statement.integer(at: 0),
-      claimant: query.statement.text(at: 1))
+    try connection.first(
+      ofCached: "SELECT local, claimant FROM main.buckia_row_name WHERE table_name = ?1 AND replica = ?2 AND key = ?3",
+      table.text, replica, key
+    ) { row in
+      RowNameEntry(table: table, replica: replica, key: key, local: row.integer(at: 0), claimant: row.text(at: 1))
+    }
   }
 
   /// What replicas call a row that they have, as far as there are entries.
@@ -97,21 +87,14 @@ package struct RowNameEntry: Hashable, Sendable {
   package static func all(
     of local: Int64, in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> [RowNameEntry] {
-    let query = try connection.cached(
-      """
-      SELECT replica, key FROM main.buckia_row_name
-      WHERE table_name = ?1 AND local = ?2 AND claimant IS NOT '\(deleted)' ORDER BY replica, key
-      """)
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    try query.statement.bind(local, at: 1)
-    var found: [RowNameEntry] = []
-    while try query.statement.step() {
-      found.append(
-        RowNameEntry(
-          table: table, replica: query.statement.blob(at: 0), key: query.statement.integer(at: 1), local: local))
+    try connection.rows(
+      ofCached: """
+        SELECT replica, key FROM main.buckia_row_name
+        WHERE table_name = ?1 AND local = ?2 AND claimant IS NOT '\(deleted)' ORDER BY replica, key
+        """, table.text, local
+    ) { row in
+      RowNameEntry(table: table, replica: row.blob(at: 0), key: row.integer(at: 1), local: local)
     }
-    return found
   }
 
   /// The greatest key here below a limit that an entry of a table names; nil for none.
@@ -120,12 +103,9 @@ package struct RowNameEntry: Hashable, Sendable {
   package static func greatest(
     below limit: Int64, in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> Int64? {
-    let query = try connection.cached(
-      "SELECT local FROM main.buckia_row_name WHERE table_name = ?1 AND local < ?2 ORDER BY local DESC LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    try query.statement.bind(limit, at: 1)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+    try connection.cachedInteger(
+      "SELECT local FROM main.buckia_row_name WHERE table_name = ?1 AND local < ?2 ORDER BY local DESC LIMIT 1",
+      table.text, limit)
   }
 
   // MARK: Writing
@@ -165,9 +145,7 @@ package struct RowNameEntry: Hashable, Sendable {
   /// Forgets which replica a stream is of.
   ///
   /// - Throws: `SQLiteError`.
-  package static func forget(
-    _ stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
-  ) throws {
+  package static func forget(_ stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection) throws {
     try connection.run(
       cached: "DELETE FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2", sender, stream)
   }
@@ -178,22 +156,16 @@ package struct RowNameEntry: Hashable, Sendable {
   package static func author(
     of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
   ) throws -> [UInt8]? {
-    let query = try connection.cached(
-      "SELECT replica FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(stream, at: 1)
-    return try query.statement.step() ? query.statement.blob(at: 0) : nil
+    try connection.first(
+      ofCached: "SELECT replica FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2", sender, stream
+    ) { $0.blob(at: 0) }
   }
 
   /// True if a stream of a replica has come.
   ///
   /// - Throws: `SQLiteError`.
   package static func hasStream(of replica: [UInt8], on connection: borrowing SQLiteConnection) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM main.buckia_stream_author WHERE replica = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(replica, at: 0)
-    return try query.statement.step()
+    try connection.hasRow(cached: "SELECT 1 FROM main.buckia_stream_author WHERE replica = ?1", replica)
   }
 
   /// The streams of others of which something was applied, but for those whose place another one has taken, each with its replica.
@@ -203,14 +175,14 @@ package struct RowNameEntry: Hashable, Sendable {
     on connection: borrowing SQLiteConnection
   ) throws -> [(sender: String, stream: [UInt8], replica: [UInt8])] {
     guard try Ledger.exists(on: connection) else { return [] }
-    let query = try connection.prepare(
-      """
-      SELECT DISTINCT a.sender, a.stream, a.replica FROM main.buckia_stream_author AS a
-      JOIN main.buckia_stream AS s ON s.sender = a.sender AND s.stream = a.stream
-      WHERE NOT EXISTS (SELECT 1 FROM main.buckia_stream AS r WHERE r.replaces = a.stream)
-      """)
-    var found: [(sender: String, stream: [UInt8], replica: [UInt8])] = []
-    while try query.step() { found.append((query.text(at: 0) ?? "", query.blob(at: 1), query.blob(at: 2))) }
-    return found
+    return try connection.rows(
+      of: """
+        SELECT DISTINCT a.sender, a.stream, a.replica FROM main.buckia_stream_author AS a
+        JOIN main.buckia_stream AS s ON s.sender = a.sender AND s.stream = a.stream
+        WHERE NOT EXISTS (SELECT 1 FROM main.buckia_stream AS r WHERE r.replaces = a.stream)
+        """
+    ) { row in
+      (row.text(at: 0) ?? "", row.blob(at: 1), row.blob(at: 2))
+    }
   }
 }

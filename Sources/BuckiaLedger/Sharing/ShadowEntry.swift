@@ -30,12 +30,10 @@ package struct ShadowEntry: Equatable, Sendable {
   package static func all(
     ofRowsIn table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> [ShadowEntry] {
-    var found: [ShadowEntry] = []
     let query = "SELECT shadow, columns FROM main.buckia_shadow WHERE table_name = ?1 ORDER BY shadow"
-    try connection.forEachRow(ofCached: query, binding: [table.text]) { row in
-      found.append(ShadowEntry(number: row.integer(at: 0), table: table, columns: row.text(at: 1) ?? ""))
+    return try connection.rows(ofCached: query, table.text) { row in
+      ShadowEntry(number: row.integer(at: 0), table: table, columns: row.text(at: 1) ?? "")
     }
-    return found
   }
 
   /// Whether it has a column.
@@ -52,16 +50,11 @@ package struct ShadowEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func all(of share: Int64, on connection: borrowing SQLiteConnection) throws -> [ShadowEntry] {
-    let query = try connection.prepare(
-      "SELECT shadow, table_name, columns FROM main.buckia_shadow WHERE share = ?1 ORDER BY shadow")
-    try query.bind(share, at: 0)
-    var found: [ShadowEntry] = []
-    while try query.step() {
-      found.append(
-        ShadowEntry(
-          number: query.integer(at: 0), table: TableName(query.text(at: 1) ?? ""), columns: query.text(at: 2) ?? ""))
+    try connection.rows(
+      of: "SELECT shadow, table_name, columns FROM main.buckia_shadow WHERE share = ?1 ORDER BY shadow", share
+    ) { row in
+      ShadowEntry(number: row.integer(at: 0), table: TableName(row.text(at: 1) ?? ""), columns: row.text(at: 2) ?? "")
     }
-    return found
   }
 
   /// Makes a shadow without rows.
@@ -154,18 +147,15 @@ package struct PrintEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func read(of shadow: Int64, on connection: borrowing SQLiteConnection) throws -> PrintEntry? {
-    let query = try connection.cached("SELECT value FROM main.buckia_settings WHERE name = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(setting(shadow), at: 0)
-    guard try query.statement.step() else { return nil }
-    let value = query.statement.blob(at: 0)
-    guard value.first == version, value.count > keyBytes else { return nil }
+    let query = "SELECT value FROM main.buckia_settings WHERE name = ?1"
+    guard let value = try connection.first(ofCached: query, setting(shadow), row: { $0.blob(at: 0) }),
+      value.first == version, value.count > keyBytes
+    else { return nil }
     var pieces: [Place: [UInt8]] = [:]
     try connection.forEachRow(of: "SELECT first, prints FROM \(table(shadow))") { row in
       if let place = Place(row) { pieces[place] = row.blob(at: 1) }
     }
-    return PrintEntry(
-      basis: Array(value.dropFirst(1 + keyBytes)), key: Array(value[1...keyBytes]), pieces: pieces)
+    return PrintEntry(basis: Array(value.dropFirst(1 + keyBytes)), key: Array(value[1...keyBytes]), pieces: pieces)
   }
 
   /// Whether there are prints of a shadow.
@@ -179,9 +169,7 @@ package struct PrintEntry: Equatable, Sendable {
   ///
   /// - Parameter known: What is there; nil for nothing.
   /// - Throws: `SQLiteError`.
-  package func write(
-    of shadow: Int64, over known: PrintEntry?, on connection: borrowing SQLiteConnection
-  ) throws {
+  package func write(of shadow: Int64, over known: PrintEntry?, on connection: borrowing SQLiteConnection) throws {
     let table = Self.table(shadow)
     if known == nil {
       try connection.execute("DROP TABLE IF EXISTS \(table)")
@@ -252,20 +240,6 @@ package struct AsideRows {
     ) WITHOUT ROWID;
     """
 
-  /// What the stream says of a row.
-  package enum Row: Equatable, Sendable {
-    /// It does not have it.
-    case absent
-    /// It has it, with this hash.
-    case present(UInt64)
-
-    /// The hash; nil where the stream does not have the row.
-    package var hash: UInt64? { if case .present(let hash) = self { hash } else { nil } }
-
-    /// A row with this hash; absent for nil.
-    package init(_ hash: UInt64?) { self = hash.map { .present($0) } ?? .absent }
-  }
-
   private let share: Int64
   private let table: TableName
 
@@ -279,21 +253,17 @@ package struct AsideRows {
   ///
   /// - Parameter key: The values of its key, in the format of changesets.
   /// - Throws: `SQLiteError`.
-  package func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> Row? {
-    let query = try connection.cached(
-      "SELECT hash FROM main.buckia_aside WHERE share = ?1 AND table_name = ?2 AND key = ?3")
-    defer { query.statement.reset() }
-    try query.statement.bind(share, at: 0)
-    try query.statement.bind(table.text, at: 1)
-    try query.statement.bind(key, at: 2)
-    guard try query.statement.step() else { return nil }
-    return query.statement.isNull(at: 0) ? .absent : .present(UInt64(bitPattern: query.statement.integer(at: 0)))
+  package func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> RowState? {
+    try connection.first(
+      ofCached: "SELECT hash FROM main.buckia_aside WHERE share = ?1 AND table_name = ?2 AND key = ?3", share,
+      table.text, key
+    ) { RowState($0.hash(at: 0)) }
   }
 
   /// Notes what the stream says of a row; nil: what the shadow has.
   ///
   /// - Throws: `SQLiteError`.
-  package func note(_ row: Row?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
+  package func note(_ row: RowState?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
     guard let row else {
       try connection.run(
         cached: "DELETE FROM main.buckia_aside WHERE share = ?1 AND table_name = ?2 AND key = ?3", share, table.text,
@@ -308,13 +278,12 @@ package struct AsideRows {
   /// All rows.
   ///
   /// - Throws: `SQLiteError`.
-  package func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: Row] {
-    let query = try connection.prepare("SELECT key, hash FROM main.buckia_aside WHERE share = ?1 AND table_name = ?2")
-    try query.bind(share, at: 0)
-    try query.bind(table.text, at: 1)
-    var found: [[UInt8]: Row] = [:]
-    while try query.step() {
-      found[query.blob(at: 0)] = query.isNull(at: 1) ? .absent : .present(UInt64(bitPattern: query.integer(at: 1)))
+  package func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: RowState] {
+    var found: [[UInt8]: RowState] = [:]
+    try connection.forEachRow(
+      of: "SELECT key, hash FROM main.buckia_aside WHERE share = ?1 AND table_name = ?2", binding: [share, table.text]
+    ) { row in
+      found[row.blob(at: 0)] = RowState(row.hash(at: 1))
     }
     return found
   }
@@ -325,4 +294,21 @@ package struct AsideRows {
   package static func removeAll(of share: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_aside WHERE share = ?1", share)
   }
+}
+
+/// A row as it was said to be: one with a hash, or that there is none.
+package enum RowState: Equatable, Sendable {
+  case absent
+  case present(UInt64)
+
+  /// The hash of the row; nil for none.
+  package var hash: UInt64? { if case .present(let hash) = self { hash } else { nil } }
+
+  /// A row with a hash; none for nil.
+  package init(_ hash: UInt64?) { self = hash.map { .present($0) } ?? .absent }
+}
+
+extension SQLiteStatement {
+  /// A hash that is stored as an integer with the same bits; nil for NULL.
+  func hash(at column: Int) -> UInt64? { isNull(at: column) ? nil : UInt64(bitPattern: integer(at: column)) }
 }

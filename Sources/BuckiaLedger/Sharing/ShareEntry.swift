@@ -114,24 +114,19 @@ package enum RecipientKey {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(of share: Int64, on connection: borrowing SQLiteConnection) throws -> Set<String> {
     guard try Ledger.exists(on: connection) else { return [] }
-    let query = try connection.cached("SELECT key FROM main.buckia_recipient WHERE share = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(share, at: 0)
-    var found: Set<String> = []
-    while try query.statement.step() { found.insert(query.statement.text(at: 0) ?? "") }
-    return found
+    return Set(
+      try connection.rows(ofCached: "SELECT key FROM main.buckia_recipient WHERE share = ?1", share) {
+        $0.text(at: 0) ?? ""
+      })
   }
 
   /// The known keys of the recipients of other shares, in hex, at most ``otherLimit``.
   ///
   /// - Throws: `SQLiteError`.
   package static func others(than share: Int64, on connection: borrowing SQLiteConnection) throws -> [String] {
-    let query = try connection.prepare(
-      "SELECT DISTINCT key FROM main.buckia_recipient WHERE share <> ?1 AND key <> '' LIMIT \(otherLimit)")
-    try query.bind(share, at: 0)
-    var found: [String] = []
-    while try query.step() { found.append(query.text(at: 0) ?? "") }
-    return found
+    try connection.rows(
+      of: "SELECT DISTINCT key FROM main.buckia_recipient WHERE share <> ?1 AND key <> '' LIMIT \(otherLimit)", share
+    ) { $0.text(at: 0) ?? "" }
   }
 
   /// How many recipients of other shares are named at most.
@@ -219,15 +214,11 @@ package struct AcknowledgementEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func all(of share: Int64, on connection: borrowing SQLiteConnection) throws -> [AcknowledgementEntry] {
-    let query = try connection.prepare(
-      "SELECT sender, replica, through FROM main.buckia_acknowledgement WHERE share = ?1 ORDER BY 1, 2")
-    try query.bind(share, at: 0)
-    var found: [AcknowledgementEntry] = []
-    while try query.step() {
-      found.append(
-        AcknowledgementEntry(
-          share: share, sender: query.text(at: 0) ?? "", replica: query.blob(at: 1), through: query.integer(at: 2)))
+    try connection.rows(
+      of: "SELECT sender, replica, through FROM main.buckia_acknowledgement WHERE share = ?1 ORDER BY 1, 2", share
+    ) { row in
+      AcknowledgementEntry(
+        share: share, sender: row.text(at: 0) ?? "", replica: row.blob(at: 1), through: row.integer(at: 2))
     }
-    return found
   }
 }

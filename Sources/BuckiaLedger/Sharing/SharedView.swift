@@ -21,17 +21,15 @@ enum SharedView {
   /// - Throws: `SQLiteError`.
   static func refresh(on connection: borrowing SQLiteConnection) throws {
     var terms: [String] = []
-    var shadows: [(number: Int64, share: Int64, table: String)] = []
-    try connection.forEachRow(of: "SELECT shadow, share, table_name FROM main.buckia_shadow ORDER BY shadow") { row in
-      shadows.append((row.integer(at: 0), row.integer(at: 1), row.text(at: 2) ?? ""))
+    let shadows = try connection.rows(of: "SELECT shadow, share, table_name FROM main.buckia_shadow ORDER BY shadow") {
+      ($0.integer(at: 0), $0.integer(at: 1), $0.text(at: 2) ?? "")
     }
-    for shadow in shadows {
-      var key: [String] = []
+    for (shadow, share, table) in shadows {
       let query = "SELECT name FROM pragma_table_info(?1, 'main') WHERE pk ORDER BY pk"
-      try connection.forEachRow(of: query, binding: ["buckia_shadow_\(shadow.number)"]) { row in
-        key.append("r.\(SQLText.identifier(row.text(at: 0) ?? ""))")
+      let key = try connection.rows(of: query, "buckia_shadow_\(shadow)") {
+        "r.\(SQLText.identifier($0.text(at: 0) ?? ""))"
       }
-      if !key.isEmpty { terms.append(sent(shadow.number, of: shadow.share, shadow.table, key)) }
+      if !key.isEmpty { terms.append(sent(shadow, of: share, table, key)) }
     }
     try connection.forEachRow(of: "SELECT store, min(table_name) FROM main.buckia_vouch GROUP BY store") { row in
       let store = row.integer(at: 0)

@@ -79,11 +79,7 @@ package struct StateEntry: Equatable, Sendable {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(on connection: borrowing SQLiteConnection) throws -> [StateEntry] {
     guard try Ledger.exists(on: connection) else { return [] }
-    var found: [StateEntry] = []
-    try connection.forEachRow(of: "SELECT \(columnNames) FROM main.buckia_state ORDER BY state") {
-      found.append(StateEntry($0))
-    }
-    return found
+    return try connection.rows(of: "SELECT \(columnNames) FROM main.buckia_state ORDER BY state") { StateEntry($0) }
   }
 
   /// Those of one owner's stream.
@@ -92,22 +88,13 @@ package struct StateEntry: Equatable, Sendable {
   package static func all(
     of owner: Owner, stream: [UInt8], on connection: borrowing SQLiteConnection
   ) throws -> [StateEntry] {
-    let condition =
+    let (column, value): (String, any SQLiteBindable) =
       switch owner {
-      case .share: "share = ?1"
-      case .sender: "sender = ?1"
+      case .share(let number): ("share", number)
+      case .sender(let key): ("sender", key)
       }
-    let query = try connection.cached(
-      "SELECT \(columnNames) FROM main.buckia_state WHERE \(condition) AND stream = ?2 ORDER BY state")
-    defer { query.statement.reset() }
-    switch owner {
-    case .share(let number): try query.statement.bind(number, at: 0)
-    case .sender(let key): try query.statement.bind(key, at: 0)
-    }
-    try query.statement.bind(stream, at: 1)
-    var found: [StateEntry] = []
-    while try query.statement.step() { found.append(StateEntry(query.statement)) }
-    return found
+    let query = "SELECT \(columnNames) FROM main.buckia_state WHERE \(column) = ?1 AND stream = ?2 ORDER BY state"
+    return try connection.rows(ofCached: query, value, stream) { StateEntry($0) }
   }
 
   /// Writes the state: as a new one, or over the one that it was read from.
@@ -198,15 +185,11 @@ package struct ResendRequest: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func all(of share: Int64, on connection: borrowing SQLiteConnection) throws -> [ResendRequest] {
-    let query = try connection.prepare(
-      "SELECT table_name, buckets FROM main.buckia_request WHERE share = ?1 ORDER BY table_name")
-    try query.bind(share, at: 0)
-    var found: [ResendRequest] = []
-    while try query.step() {
-      found.append(
-        ResendRequest(TableName(query.text(at: 0) ?? ""), query.isNull(at: 1) ? nil : Set(query.blob(at: 1))))
+    try connection.rows(
+      of: "SELECT table_name, buckets FROM main.buckia_request WHERE share = ?1 ORDER BY table_name", share
+    ) { row in
+      ResendRequest(TableName(row.text(at: 0) ?? ""), row.isNull(at: 1) ? nil : Set(row.blob(at: 1)))
     }
-    return found
   }
 
   /// Forgets what the receivers of a share have asked for.

@@ -41,10 +41,7 @@ package struct TranslatedRows {
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(vouch, at: 0)
-    return try query.statement.step()
+    try connection.hasRow(cached: "SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 LIMIT 1", vouch)
   }
 
   /// What the stream calls a key; nil where the row is here as it was sent.
@@ -52,15 +49,11 @@ package struct TranslatedRows {
   /// - Parameter key: The values of the key as they were sent, in the format of changesets.
   /// - Throws: `SQLiteError`.
   package func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> Row? {
-    let query = try connection.cached(
-      "SELECT local, hash FROM main.buckia_translated WHERE vouch = ?1 AND key = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(vouch, at: 0)
-    try query.statement.bind(key, at: 1)
-    guard try query.statement.step() else { return nil }
-    return Row(
-      local: query.statement.blob(at: 0),
-      hash: query.statement.isNull(at: 1) ? nil : UInt64(bitPattern: query.statement.integer(at: 1)))
+    try connection.first(
+      ofCached: "SELECT local, hash FROM main.buckia_translated WHERE vouch = ?1 AND key = ?2", vouch, key
+    ) { row in
+      Row(local: row.blob(at: 0), hash: row.hash(at: 1))
+    }
   }
 
   /// Whether another key of the stream's is that of a row with a key here.
@@ -72,13 +65,9 @@ package struct TranslatedRows {
   package func haveRow(
     withLocal local: [UInt8], otherThan key: [UInt8], on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 AND local = ?2 AND key <> ?3 LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(vouch, at: 0)
-    try query.statement.bind(local, at: 1)
-    try query.statement.bind(key, at: 2)
-    return try query.statement.step()
+    try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 AND local = ?2 AND key <> ?3 LIMIT 1", vouch,
+      local, key)
   }
 
   /// The hash of a row as it was sent; nil where it is here as it was sent.
@@ -86,12 +75,10 @@ package struct TranslatedRows {
   /// - Parameter local: Its key here, in the format of changesets.
   /// - Throws: `SQLiteError`.
   package func hash(ofLocal local: [UInt8], on connection: borrowing SQLiteConnection) throws -> UInt64? {
-    let query = try connection.cached(
-      "SELECT hash FROM main.buckia_translated WHERE vouch = ?1 AND local = ?2 AND hash IS NOT NULL LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(vouch, at: 0)
-    try query.statement.bind(local, at: 1)
-    return try query.statement.step() ? UInt64(bitPattern: query.statement.integer(at: 0)) : nil
+    try connection.first(
+      ofCached: "SELECT hash FROM main.buckia_translated WHERE vouch = ?1 AND local = ?2 AND hash IS NOT NULL LIMIT 1",
+      vouch, local
+    ) { UInt64(bitPattern: $0.integer(at: 0)) }
   }
 
   /// All of them, by the keys that the stream has.
@@ -99,12 +86,11 @@ package struct TranslatedRows {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: Row] {
     guard try exist(on: connection) else { return [:] }
-    let query = try connection.prepare("SELECT key, local, hash FROM main.buckia_translated WHERE vouch = ?1")
-    try query.bind(vouch, at: 0)
     var found: [[UInt8]: Row] = [:]
-    while try query.step() {
-      found[query.blob(at: 0)] = Row(
-        local: query.blob(at: 1), hash: query.isNull(at: 2) ? nil : UInt64(bitPattern: query.integer(at: 2)))
+    try connection.forEachRow(
+      of: "SELECT key, local, hash FROM main.buckia_translated WHERE vouch = ?1", binding: [vouch]
+    ) { row in
+      found[row.blob(at: 0)] = Row(local: row.blob(at: 1), hash: row.hash(at: 2))
     }
     return found
   }
@@ -144,14 +130,6 @@ package struct UntakenRows {
     ) WITHOUT ROWID;
     """
 
-  /// The version of a row that was taken last.
-  package enum Version: Equatable, Sendable {
-    /// None was.
-    case none
-    /// The one with this hash.
-    case hash(UInt64)
-  }
-
   private let vouch: Int64
 
   /// Those of the rows that a stream has brought of a table.
@@ -170,35 +148,30 @@ package struct UntakenRows {
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM main.buckia_untaken WHERE vouch = ?1 LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(vouch, at: 0)
-    return try query.statement.step()
+    try connection.hasRow(cached: "SELECT 1 FROM main.buckia_untaken WHERE vouch = ?1 LIMIT 1", vouch)
   }
 
   /// What was taken of a row last; nil where that is what the stream has said last.
   ///
   /// - Parameter key: The values of the row's key here, in the format of changesets.
   /// - Throws: `SQLiteError`.
-  package func version(of key: [UInt8], on connection: borrowing SQLiteConnection) throws -> Version? {
-    let query = try connection.cached("SELECT hash FROM main.buckia_untaken WHERE vouch = ?1 AND key = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(vouch, at: 0)
-    try query.statement.bind(key, at: 1)
-    guard try query.statement.step() else { return nil }
-    return query.statement.isNull(at: 0) ? Version.none : .hash(UInt64(bitPattern: query.statement.integer(at: 0)))
+  package func version(of key: [UInt8], on connection: borrowing SQLiteConnection) throws -> RowState? {
+    try connection.first(ofCached: "SELECT hash FROM main.buckia_untaken WHERE vouch = ?1 AND key = ?2", vouch, key) {
+      RowState($0.hash(at: 0))
+    }
   }
 
   /// Notes what was taken of a row last; nil: what the stream has said last.
   ///
   /// - Throws: `SQLiteError`.
-  package func note(_ version: Version?, of key: [UInt8], on connection: borrowing SQLiteConnection) throws {
+  package func note(_ version: RowState?, of key: [UInt8], on connection: borrowing SQLiteConnection) throws {
     guard let version else {
       try connection.run(cached: "DELETE FROM main.buckia_untaken WHERE vouch = ?1 AND key = ?2", vouch, key)
       return
     }
-    let hash: Int64? = if case .hash(let hash) = version { Int64(bitPattern: hash) } else { nil }
-    try connection.run(cached: "INSERT OR REPLACE INTO main.buckia_untaken VALUES (?1, ?2, ?3)", vouch, key, hash)
+    try connection.run(
+      cached: "INSERT OR REPLACE INTO main.buckia_untaken VALUES (?1, ?2, ?3)", vouch, key,
+      version.hash.map { Int64(bitPattern: $0) })
   }
 
   /// Forgets all of them.

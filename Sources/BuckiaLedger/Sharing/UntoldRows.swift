@@ -45,12 +45,13 @@ package enum UntoldRows {
   package static func contents(
     of table: TableName, for share: Int64, on connection: borrowing SQLiteConnection
   ) throws -> [[UInt8]: Int64] {
-    let query = try connection.prepare(
-      "SELECT key, rows FROM main.buckia_untold WHERE share = ?1 AND table_name = ?2 AND rows IS NOT NULL")
-    try query.bind(share, at: 0)
-    try query.bind(table.text, at: 1)
     var found: [[UInt8]: Int64] = [:]
-    while try query.step() { found[query.blob(at: 0)] = query.integer(at: 1) }
+    try connection.forEachRow(
+      of: "SELECT key, rows FROM main.buckia_untold WHERE share = ?1 AND table_name = ?2 AND rows IS NOT NULL",
+      binding: [share, table.text]
+    ) { row in
+      found[row.blob(at: 0)] = row.integer(at: 1)
+    }
     return found
   }
 
@@ -58,13 +59,15 @@ package enum UntoldRows {
   static func changeContents(
     of table: TableName, _ changed: ([UInt8]) throws -> [UInt8], on connection: borrowing SQLiteConnection
   ) throws {
-    let query = try connection.prepare(
-      "SELECT share, key, rows FROM main.buckia_untold WHERE table_name = ?1 AND rows IS NOT NULL")
-    try query.bind(table.text, at: 0)
-    var found: [(share: Int64, content: [UInt8], rows: Int64)] = []
-    while try query.step() { found.append((query.integer(at: 0), query.blob(at: 1), query.integer(at: 2))) }
+    let found = try connection.rows(
+      of: "SELECT share, key, rows FROM main.buckia_untold WHERE table_name = ?1 AND rows IS NOT NULL", table.text
+    ) { row in
+      (row.integer(at: 0), row.blob(at: 1), row.integer(at: 2))
+    }
     try connection.run(cached: "DELETE FROM main.buckia_untold WHERE table_name = ?1 AND rows IS NOT NULL", table.text)
-    for row in found { try note(row.rows, with: changed(row.content), of: table, for: row.share, on: connection) }
+    for (share, content, rows) in found {
+      try note(rows, with: changed(content), of: table, for: share, on: connection)
+    }
   }
 
   /// The tables with rows that are noted for a share, and the keys of those that have one.
@@ -73,11 +76,11 @@ package enum UntoldRows {
   package static func all(
     for share: Int64, on connection: borrowing SQLiteConnection
   ) throws -> [TableName: [[UInt8]]] {
-    let query = try connection.prepare("SELECT table_name, key, rows FROM main.buckia_untold WHERE share = ?1")
-    try query.bind(share, at: 0)
     var found: [TableName: [[UInt8]]] = [:]
-    while try query.step() {
-      found[TableName(query.text(at: 0) ?? ""), default: []] += query.isNull(at: 2) ? [query.blob(at: 1)] : []
+    try connection.forEachRow(
+      of: "SELECT table_name, key, rows FROM main.buckia_untold WHERE share = ?1", binding: [share]
+    ) { row in
+      found[TableName(row.text(at: 0) ?? ""), default: []] += row.isNull(at: 2) ? [row.blob(at: 1)] : []
     }
     return found
   }
@@ -136,13 +139,9 @@ package enum TakenBackRows {
   package static func contains(
     _ key: [UInt8], of table: TableName, for share: Int64, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_taken_back WHERE share = ?1 AND table_name = ?2 AND key = ?3")
-    defer { query.statement.reset() }
-    try query.statement.bind(share, at: 0)
-    try query.statement.bind(table.text, at: 1)
-    try query.statement.bind(key, at: 2)
-    return try query.statement.step()
+    try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_taken_back WHERE share = ?1 AND table_name = ?2 AND key = ?3", share,
+      table.text, key)
   }
 
   /// Forgets the rows that were noted for a share: its receivers have been told.

@@ -53,12 +53,9 @@ package struct VouchEntry: Hashable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func store(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws -> Int64? {
-    let query = try connection.cached(
-      "SELECT store FROM main.buckia_vouch WHERE table_name = ?1 AND key = ?2 LIMIT 1")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.name, at: 0)
-    try query.statement.bind(ClockKey(of: table).definition, at: 1)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+    try connection.cachedInteger(
+      "SELECT store FROM main.buckia_vouch WHERE table_name = ?1 AND key = ?2 LIMIT 1", table.name,
+      ClockKey(of: table).definition)
   }
 
   private static let columns = "vouch, sender, stream, table_name, key, store"
@@ -76,11 +73,9 @@ package struct VouchEntry: Hashable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package init?(number: Int64, on connection: borrowing SQLiteConnection) throws {
-    let query = try connection.cached("SELECT \(Self.columns) FROM main.buckia_vouch WHERE vouch = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(number, at: 0)
-    guard try query.statement.step() else { return nil }
-    self.init(query.statement)
+    let query = "SELECT \(Self.columns) FROM main.buckia_vouch WHERE vouch = ?1"
+    guard let entry = try connection.first(ofCached: query, number, row: { VouchEntry($0) }) else { return nil }
+    self = entry
   }
 
   /// What a stream has brought of a table, as long as that has the same key.
@@ -89,16 +84,12 @@ package struct VouchEntry: Hashable, Sendable {
   package init?(
     of table: TableDefinition, stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
   ) throws {
-    let query = try connection.cached(
+    let query =
       "SELECT \(Self.columns) FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3 AND key = ?4"
-    )
-    defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(stream, at: 1)
-    try query.statement.bind(table.name, at: 2)
-    try query.statement.bind(ClockKey(of: table).definition, at: 3)
-    guard try query.statement.step() else { return nil }
-    self.init(query.statement)
+    let key = ClockKey(of: table).definition
+    guard let entry = try connection.first(ofCached: query, sender, stream, table.name, key, row: { VouchEntry($0) })
+    else { return nil }
+    self = entry
   }
 
   /// What the streams of a sender have brought of a table, as long as that has the same key.
@@ -107,12 +98,10 @@ package struct VouchEntry: Hashable, Sendable {
   package static func all(
     of table: TableDefinition, from sender: String, on connection: borrowing SQLiteConnection
   ) throws -> [VouchEntry] {
-    var found: [VouchEntry] = []
-    try connection.forEachRow(
+    try connection.rows(
       of: "SELECT \(columns) FROM main.buckia_vouch WHERE sender = ?1 AND table_name = ?2 AND key = ?3 ORDER BY vouch",
-      binding: [sender, table.name, ClockKey(of: table).definition]
-    ) { found.append(VouchEntry($0)) }
-    return found
+      sender, table.name, ClockKey(of: table).definition
+    ) { VouchEntry($0) }
   }
 
   /// True if any stream has brought rows.
@@ -128,13 +117,9 @@ package struct VouchEntry: Hashable, Sendable {
   package static func tables(
     of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
   ) throws -> [TableName] {
-    let query = try connection.prepare(
-      "SELECT table_name FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 ORDER BY vouch")
-    try query.bind(sender, at: 0)
-    try query.bind(stream, at: 1)
-    var found: [TableName] = []
-    while try query.step() { found.append(TableName(query.text(at: 0) ?? "")) }
-    return found
+    try connection.rows(
+      of: "SELECT table_name FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 ORDER BY vouch", sender, stream
+    ) { TableName($0.text(at: 0) ?? "") }
   }
 
   /// The numbers of what a stream has brought, by table.
@@ -143,12 +128,13 @@ package struct VouchEntry: Hashable, Sendable {
   package static func numbers(
     of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
   ) throws -> [TableName: Int64] {
-    let query = try connection.prepare(
-      "SELECT table_name, vouch FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2")
-    try query.bind(sender, at: 0)
-    try query.bind(stream, at: 1)
     var found: [TableName: Int64] = [:]
-    while try query.step() { found[TableName(query.text(at: 0) ?? "")] = query.integer(at: 1) }
+    try connection.forEachRow(
+      of: "SELECT table_name, vouch FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2",
+      binding: [sender, stream]
+    ) { row in
+      found[TableName(row.text(at: 0) ?? "")] = row.integer(at: 1)
+    }
     return found
   }
 
@@ -156,15 +142,12 @@ package struct VouchEntry: Hashable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func streams(from sender: String, on connection: borrowing SQLiteConnection) throws -> [[UInt8]] {
-    let query = try connection.prepare(
-      """
-      SELECT stream FROM main.buckia_vouch WHERE sender = ?1
-      UNION SELECT stream FROM main.buckia_stream_author WHERE sender = ?1 ORDER BY stream
-      """)
-    try query.bind(sender, at: 0)
-    var found: [[UInt8]] = []
-    while try query.step() { found.append(query.blob(at: 0)) }
-    return found
+    try connection.rows(
+      of: """
+        SELECT stream FROM main.buckia_vouch WHERE sender = ?1
+        UNION SELECT stream FROM main.buckia_stream_author WHERE sender = ?1 ORDER BY stream
+        """, sender
+    ) { $0.blob(at: 0) }
   }
 
   /// Makes what a stream has brought that of another key, which has replaced its sender's.
@@ -226,16 +209,11 @@ package struct VouchEntry: Hashable, Sendable {
   package static func remove(
     _ stream: [UInt8], from sender: String, _ table: TableName, on connection: borrowing SQLiteConnection
   ) throws {
-    let query = try connection.prepare(
-      "SELECT vouch, store FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3")
-    try query.bind(sender, at: 0)
-    try query.bind(stream, at: 1)
-    try query.bind(table.text, at: 2)
-    if try query.step() {
-      let (number, store) = (query.integer(at: 0), query.integer(at: 1))
-      query.reset()
-      try remove(number, in: store, on: connection)
+    let query = "SELECT vouch, store FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3"
+    let found = try connection.first(ofCached: query, sender, stream, table.text) {
+      (number: $0.integer(at: 0), store: $0.integer(at: 1))
     }
+    if let found { try remove(found.number, in: found.store, on: connection) }
     try StateEntry.remove(stream, from: sender, table, on: connection)
   }
 

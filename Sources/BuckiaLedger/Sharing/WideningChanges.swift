@@ -43,14 +43,12 @@ package enum WideningChanges {
   package static func senders(
     _ kind: Kind, of table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> [[UInt8]: Set<String>] {
-    let query = try connection.cached(
-      "SELECT key, sender FROM main.buckia_widening WHERE table_name = ?1 AND kind = ?2")
-    defer { query.statement.reset() }
-    try query.statement.bind(table.text, at: 0)
-    try query.statement.bind(kind.rawValue, at: 1)
     var found: [[UInt8]: Set<String>] = [:]
-    while try query.statement.step() {
-      found[query.statement.blob(at: 0), default: []].insert(query.statement.text(at: 1) ?? "")
+    try connection.forEachRow(
+      ofCached: "SELECT key, sender FROM main.buckia_widening WHERE table_name = ?1 AND kind = ?2",
+      binding: [table.text, kind.rawValue]
+    ) { row in
+      found[row.blob(at: 0), default: []].insert(row.text(at: 1) ?? "")
     }
     return found
   }
@@ -63,9 +61,7 @@ package enum WideningChanges {
   ///
   /// - Throws: `SQLiteError`.
   package static func areAllowed(in share: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
-    try connection.integer(
-      "SELECT 1 FROM main.buckia_settings WHERE name = ?1 AND value = 1", binding: [setting(share)])
-      != nil
+    try LedgerSettings.integer(setting(share), on: connection) == 1
   }
 
   /// Says whether they may.
@@ -117,8 +113,7 @@ package struct LeftOutEntry: Equatable, Sendable {
   package static func replace(
     of share: Int64, with entries: [LeftOutEntry], on connection: borrowing SQLiteConnection
   ) throws {
-    try connection.run(
-      cached: "DELETE FROM main.buckia_settings WHERE name GLOB ?1", "\(prefix)\(share)-*")
+    try connection.run(cached: "DELETE FROM main.buckia_settings WHERE name GLOB ?1", "\(prefix)\(share)-*")
     for entry in entries {
       try LedgerSettings.set("\(prefix)\(share)-\(entry.table.text)", to: entry.count, on: connection)
     }

@@ -267,7 +267,7 @@ package struct Baseline {
             try TakenBackRows.contains(key, of: name, for: $0, on: connection)
           }),
           try brought.contains(where: {
-            try UntakenRows(of: $0.number).version(of: key, on: connection) != UntakenRows.Version.none
+            try UntakenRows(of: $0.number).version(of: key, on: connection) != RowState.absent
           })
         else { return }
         found.insert(key)

@@ -51,13 +51,13 @@ extension InboundShares {
     let key = table.key(row, bytes)
     guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
     let here = try LocalRow(row, bytes, of: table, on: connection)
-    let before = try untaken.version(of: key, on: connection) ?? known.map { .hash($0) } ?? .none
+    let before = try untaken.version(of: key, on: connection) ?? RowState(known)
     let places = row.indices.filter { reader.new[$0].isDefined && !table.keyPlaces.contains($0) }
     let taken = places.filter { here?.encoded($0) == bytes.array(reader.new[$0].encoded) }
-    if here != nil, taken.count == places.count, change.operation == .insert || before == known.map({ .hash($0) }) {
+    if here != nil, taken.count == places.count, change.operation == .insert || before == known.map({ .present($0) }) {
       return try untaken.note(nil, of: key, on: connection)
     }
-    guard change.operation == .update, case .hash(let version) = before else {
+    guard change.operation == .update, case .present(let version) = before else {
       return try untaken.note(before, of: key, on: connection)
     }
     var hash = StreamRowHash(version)
@@ -65,7 +65,7 @@ extension InboundShares {
       hash.remove(reader.old[place], bytes, table.seeds[place])
       hash.add(reader.new[place], bytes, table.seeds[place])
     }
-    try untaken.note(.hash(hash.value), of: key, on: connection)
+    try untaken.note(.present(hash.value), of: key, on: connection)
   }
 
   /// True if the snapshot of a restored backup takes the place of a stream of which more was applied here than its author has. Only a restored

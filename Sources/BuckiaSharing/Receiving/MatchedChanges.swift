@@ -305,7 +305,7 @@ struct MatchedChanges: ~Copyable {
   private func wasTaken(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ entry: VouchEntry
   ) throws -> Bool {
-    try UntakenRows(of: entry.number).version(of: table.key(row, bytes), on: connection) != UntakenRows.Version.none
+    try UntakenRows(of: entry.number).version(of: table.key(row, bytes), on: connection) != RowState.absent
   }
 
   /// Writes how a row differs from a version of a row that is known here.

@@ -75,8 +75,8 @@ final class PeerShadow {
     // The stream has not said so.
     let asides = AsideRows(of: share, table.name)
     let key = table.key(row, bytes)
-    let said = try asides.row(key, on: connection) ?? AsideRows.Row(before)
-    try asides.note(said == AsideRows.Row(after) ? nil : said, key, on: connection)
+    let said = try asides.row(key, on: connection) ?? RowState(before)
+    try asides.note(said == RowState(after) ? nil : said, key, on: connection)
   }
 
   private func move(
@@ -132,7 +132,7 @@ final class PeerShadow {
   }
 
   /// What the stream of the share has said of a row; nil where that is what the shadow has.
-  func aside(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> AsideRows.Row? {
+  func aside(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> RowState? {
     try AsideRows(of: share, table.name).row(table.key(row, bytes), on: connection)
   }
 

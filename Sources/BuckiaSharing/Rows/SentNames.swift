@@ -235,9 +235,9 @@ final class TakenVersions {
       try stream.hasTranslated ? TranslatedRows(of: entry.number).hash(ofLocal: key, on: connection) : nil
     switch try stream.hasUntaken ? UntakenRows(of: entry.number).version(of: key, on: connection) : nil {
     case nil: return translated ?? brought.hash
-    case UntakenRows.Version.none?: return Self.none
+    case RowState.absent?: return Self.none
     // What was kept is the hash of the row here, which is another one where keys differ.
-    case .hash(let hash)?: return translated == nil ? hash : Self.none
+    case .present(let hash)?: return translated == nil ? hash : Self.none
     }
   }
 
