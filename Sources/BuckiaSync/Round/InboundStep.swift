@@ -128,7 +128,7 @@ struct InboundStep {
     }
     guard !wanted.isEmpty else { return }
     if round.options.isDryRun {
-      result.downloaded = wanted.map { SyncResult.Transfer($0, in: storage) }
+      for object in wanted { result.downloaded.append(SyncResult.Transfer(object, in: storage)) }
       return
     }
     var progress = SyncProgress(step: .downloading)

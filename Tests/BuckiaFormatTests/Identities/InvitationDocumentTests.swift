@@ -102,7 +102,7 @@ import Testing
         Y3MGRlYzA1Zjc4NDkxNDgyZTNkOTQ5NmRmOTEwZGNmODM3MSJ9.BkALIgAy8V5IA9x5k4gm4BfNPj_y5W4z9kaeLGDNbMJN2W-4fU_9XYcTClb
         7nalY7B_kXgW_w_fePXaMxZlyAw
         """)
-    let secret = try #require(PrivateKey(Array(0..<32)))
+    let secret = try #require(PrivateKey(hex: HexText.lowercase(Array(0..<32))))
     let key = InvitationProofKey(of: secret)
     #expect(
       HexText.lowercase(key.bytes)
