@@ -48,7 +48,7 @@ import TestSupport
       #expect(try connection.integer(triggers) == 0)
     }
     if Seeds.range(600).count > 500 {
-      #expect(broken > 20 && unmended < 10, "\(broken) broken, \(unmended) not mended")
+      #expect(broken > 10 && unmended < 10, "\(broken) broken, \(unmended) not mended")
     }
   }
 

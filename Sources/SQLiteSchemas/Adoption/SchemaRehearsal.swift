@@ -235,8 +235,8 @@ struct StatementPolicy: Sendable {
 
   /// Why the arguments of a virtual table are refused; nil when they are fine. Options such as `content` name tables in quotes.
   static func refusal(ofArguments table: VirtualTableDefinition) -> String? {
-    let names = table.arguments.lazy.flatMap { SQLReferences(of: $0).names }
-    return names.filter { !$0.text.isEmpty }.compactMap(\.refusal).first
+    let names = table.arguments.flatMap { SQLReferences(of: $0).names }
+    return names.lazy.filter { !$0.text.isEmpty }.compactMap(\.refusal).first
   }
 }
 
