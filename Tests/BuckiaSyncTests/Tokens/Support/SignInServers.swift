@@ -30,7 +30,7 @@ struct SignInServers: Sendable {
 
   private static func start() throws -> SignInServers {
     let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("../../Servers/oidc").standardized.path
+      .appendingPathComponent("../../../Servers/oidc").standardized.path
     let process = Process()
     process.executableURL = URL(fileURLWithPath: script)
     let output = Pipe()
