@@ -115,40 +115,6 @@ extension DatabaseManager {
   }
 }
 
-/// How to merge a database that has been changed apart.
-public struct MergeOptions: Sendable {
-  /// What to do about conflicts, by table and column.
-  public var conflicts: ConflictPolicies
-  /// Whether a file at the output may be replaced that is neither of the two databases.
-  public var replacesOutput: Bool
-  /// Whether only a report is wanted: everything is tried and taken back.
-  public var isDryRun: Bool
-  /// Whether the other database may have no table in common with the base. Otherwise the paths are taken for mixed up.
-  public var allowsUnrelated = false
-  /// Columns that have another name in one of the two databases than in their base, besides those that the definitions show: a column
-  /// at the same place and of the same type.
-  public var renames: [ColumnRename] = []
-  /// True if rows that both sides have added under one number are different rows, unless they are equal: the incoming ones get other numbers.
-  /// Otherwise they are a conflict. Only for tables whose numbers SQLite gives out.
-  public var remapsKeys = true
-  /// By which columns rows are the same that both sides have added under different numbers. Rows that are equal but for their number, and have
-  /// a UNIQUE value, are the same without being named here.
-  public var matches: [TableName: [String]] = [:]
-  /// Columns in which nothing is taken from the other side but with new rows, and nothing is a conflict.
-  public var ignoredColumns: [TableName: [String]] = [:]
-  /// What the other database is called in the records; its file's name where this is nil.
-  public var incomingName: String?
-  /// How many bytes SQLite's page cache and the sorting of indexes may take up together; 256 MiB unless it is set.
-  public var memoryLimit = ApplySession.defaultMemoryLimit
-
-  /// Makes options; the defaults are those of the command line.
-  public init(conflicts: ConflictPolicies = .keepLocal, replacesOutput: Bool = false, isDryRun: Bool = false) {
-    self.conflicts = conflicts
-    self.replacesOutput = replacesOutput
-    self.isDryRun = isDryRun
-  }
-}
-
 /// How far a merge has come.
 public enum MergeProgress: Sendable {
   /// The other database is compared with the base.

@@ -1,0 +1,54 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+extension Ledger {
+  /// All tables.
+  private static let definition = [
+    LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
+    LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
+    StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
+    ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
+    OutboxEntry.definition, OutboxPart.definition, AcknowledgementEntry.definition, TakenBackRows.definition,
+    VouchEntry.definition,
+    InvitationEntry.definition, AcceptedEntry.definition,
+    StateEntry.definition, AsideRows.definition, ResendRequest.definition,
+    RowNameEntry.definition, TranslatedRows.definition, DeletionNotices.definition, ForgottenDeletions.definition,
+    RecipientKey.definition, UntoldRows.definition, UntakenRows.definition,
+    ParkedRows.definition, KeptRows.definition, CountedTable.definition,
+    WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
+  ].joined(separator: "\n")
+
+  /// Drops all tables and views whose names are reserved.
+  ///
+  /// - Returns: How many tables there were.
+  /// - Throws: `SQLiteError`.
+  package static func removeAll(on connection: borrowing SQLiteConnection) throws -> Int {
+    var views: [String] = []
+    var tables: [String] = []
+    let query = """
+      SELECT type = 'view', name FROM main.sqlite_schema
+      WHERE type IN ('table', 'view') AND substr(name, 1, 7) = 'buckia_' COLLATE NOCASE
+      """
+    try connection.forEachRow(of: query) { row in
+      if row.integer(at: 0) != 0 { views.append(row.text(at: 1) ?? "") } else { tables.append(row.text(at: 1) ?? "") }
+    }
+    for view in views { try connection.execute("DROP VIEW main.\(SQLText.identifier(view))") }
+    for table in tables { try connection.execute("DROP TABLE main.\(SQLText.identifier(table))") }
+    return tables.count
+  }
+
+  /// Makes the ledger tables where they are missing: all of them, or none where that fails.
+  ///
+  /// - Returns: True if they were made now.
+  /// - Throws: `SQLiteError`; `LedgerError` with `newerLedger`.
+  @discardableResult
+  package static func prepare(on connection: borrowing SQLiteConnection) throws -> Bool {
+    if try exists(on: connection) { return false }
+    let transaction = try SQLiteTransaction(on: connection)
+    try connection.execute(definition)
+    try SharedView.refresh(on: connection)
+    try connection.execute("UPDATE main.buckia_settings SET value = \(format) WHERE name = 'format'")
+    try transaction.commit()
+    return true
+  }
+}
