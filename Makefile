@@ -45,7 +45,7 @@ DOCC ?= $(if $(filter Darwin,$(shell uname -s)),xcrun docc,docc)
 TRIPLE := $(shell $(SWIFT) -print-target-info 2>/dev/null | sed -n 's/.*"unversionedTriple": "\(.*\)".*/\1/p')
 PLATFORM := $(if $(filter Darwin,$(shell uname -s)),-target $(TRIPLE)14.0 -sdk $(shell xcrun --show-sdk-path 2>/dev/null),-target $(TRIPLE))
 # The modules whose names `import Buckia` brings along (Sources/Buckia/Exports.swift), separated by commas.
-REEXPORTED := $(shell sed -n 's/^@_exported import \(struct \)\{0,1\}\([A-Za-z]*\).*/\2/p' Sources/Buckia/Exports.swift | sort -u | paste -s -d, -)
+REEXPORTED := $(shell sed -n 's/^@_exported import //p' Sources/Buckia/Exports.swift | paste -s -d, -)
 # On Linux the optimised command brings Swift's runtime with it, if the toolchain can do that: so it starts sooner, and runs
 # where there is no Swift.
 RUNTIMES := $(shell $(SWIFT) -print-target-info 2>/dev/null | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')

@@ -2,8 +2,7 @@
 @_exported import BuckiaFormat
 @_exported import BuckiaApply
 @_exported import BuckiaDiff
-@_exported import struct BuckiaBytes.KSUID
-@_exported import struct BuckiaBytes.KSUIDError
+@_exported import BuckiaBytes
 @_exported import BuckiaLedger
 @_exported import SQLiteSchemas
 @_exported import BuckiaSharing
