@@ -23,11 +23,11 @@ extension KnownReplica {
   private static let noDiff = String(repeating: "-", count: KSUID.textLength)
 
   var line: String {
-    "\(incarnation) \(Self.text(of: progress))" + String(decoding: Self.lineEnd(of: path), as: UTF8.self)
+    "\(incarnation) \(Self.text(of: progress))\(Self.lineEnd(of: path))"
   }
 
   /// How the lines of all replicas at a path end.
-  static func lineEnd(of path: String) -> [UInt8] { Array(" \(escaped(path))\n".utf8) }
+  static func lineEnd(of path: String) -> String { " \(escaped(path))\n" }
 
   /// Reads a line; nil when it is damaged.
   init?(line: [UInt8]) {
@@ -117,7 +117,7 @@ extension BuckiaHome {
 
   /// Whether a database with a replica has been seen at a path.
   func knowsReplica(at path: String) -> Bool {
-    let end = KnownReplica.lineEnd(of: path)
+    let end = Array(KnownReplica.lineEnd(of: path).utf8)
     return replicas().contains { replica in
       // Only the line that ends as it should is worth reading.
       guard let line = line(of: replica), line.suffix(end.count).elementsEqual(end) else { return false }

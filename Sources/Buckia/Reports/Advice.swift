@@ -27,7 +27,7 @@ extension Remark {
 
   /// The remark as `--json` has it, beside its sentence among the warnings.
   package var json: JSONValue {
-    ["code": .string(code.rawValue), "arguments": .array(arguments.map { .string($0) })]
+    ["code": .string(code.rawValue), "arguments": .strings(arguments)]
   }
 }
 

@@ -11,10 +11,10 @@ extension ApplyReport {
       .init("diffs", .array(diffs.map(\.json))),
       .init("answers", .array(answers.map(\.json))),
       .init("ignored", .number(ignored)),
-      .init("misnamed", .array(misnamed.map { .string($0) })),
+      .init("misnamed", .strings(misnamed)),
       .init("createdLedger", .bool(createdLedger)),
       .init("dryRun", .bool(isDryRun)),
-      .init("outgoingFolders", .array(outgoingFolders.map { .string($0) })),
+      .init("outgoingFolders", .strings(outgoingFolders)),
       .init("warnings", .array(warnings.map { .string($0.shown) })),
       .init("remarks", .array(warnings.map(\.json))),
       .init("seconds", .real(seconds)),
@@ -44,7 +44,7 @@ extension DiffOutcome {
       "conflicts": .number(conflicts),
       "decidedByRule": .number(decidedByRule),
       "omitted": .number(omitted),
-      "schemaChanges": .array(schemaChanges.map { .string($0) }),
+      "schemaChanges": .strings(schemaChanges),
       "plan": .array(plan.map(\.json)),
       "heldParts": .number(heldParts),
       "reason": .text(reason),
@@ -52,7 +52,7 @@ extension DiffOutcome {
       "removed": .bool(isRemoved),
       "warnings": .array(warnings.map { .string($0.shown) }),
       "remarks": .array(warnings.map(\.json)),
-      "changedTables": .array(changedTables.map { .string($0) }),
+      "changedTables": .strings(changedTables),
     ]
   }
 }
@@ -93,7 +93,7 @@ extension UndoReport.Undone {
       "deleted": .number(deleted),
       "conflicts": .number(conflicts),
       "omitted": .number(omitted),
-      "changedTables": .array(changedTables.map { .string($0) }),
+      "changedTables": .strings(changedTables),
       "warnings": .array(warnings.map { .string($0.shown) }),
       "remarks": .array(warnings.map(\.json)),
     ]

@@ -55,10 +55,10 @@ extension ConflictRecord {
 extension ViolatedConstraint {
   fileprivate var json: JSONValue {
     [
-      "type": .string(kind.rawValue), "name": .text(name), "columns": .array(columns.map { .string($0) }),
+      "type": .string(kind.rawValue), "name": .text(name), "columns": .strings(columns),
       "expression": .text(expression),
       "parent": parentTable.map {
-        ["table": .string($0), "columns": .array(parentColumns.map { .string($0) })]
+        ["table": .string($0), "columns": .strings(parentColumns)]
       } ?? .null,
     ]
   }
@@ -85,7 +85,7 @@ extension ConflictRule {
       "table": .string(question.table.text),
       "kind": .string(question.kind.rawValue),
       "operation": .string(question.operation.word),
-      "columns": .array(question.columns.map { .string($0) }),
+      "columns": .strings(question.columns),
       "answer": .string(answer.rawValue),
       "by": .string(decidedBy),
       "at": .string(Moment(unixMilliseconds: decidedAt).rfc3339),
@@ -103,8 +103,8 @@ extension ResolveReport {
       "conflicts": .array(conflicts.map(\.json)),
       "resolvedCount": .integer(Int64(counts.resolved)),
       "refusedCount": .integer(Int64(counts.refused)),
-      "changedTables": .array(changedTables.map { .string($0) }),
-      "violations": .array(violations.map { .string($0) }),
+      "changedTables": .strings(changedTables),
+      "violations": .strings(violations),
       "warnings": .array(warnings.map { .string($0.shown) }),
     ]
   }
@@ -120,8 +120,8 @@ extension ResolvedConflict {
       "changed": .bool(hasChanged),
       "before": ConflictRecord.json(before),
       "after": ConflictRecord.json(after),
-      "unknown": .array(unknownColumns.map { .string($0) }),
-      "lost": .array(lostColumns.map { .string($0) }),
+      "unknown": .strings(unknownColumns),
+      "lost": .strings(lostColumns),
       "rule": rule.map { .integer($0.id) } ?? .null,
       "code": .text(refusal?.code.rawValue),
       "reason": .text(refusal?.reason),

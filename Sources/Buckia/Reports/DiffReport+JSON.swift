@@ -26,7 +26,7 @@ extension DiffReport.Table {
       "name": .string(name), "inserted": .number(inserted), "updated": .number(updated),
       "deleted": .number(deleted), "method": .string(method.rawValue),
       "methodReason": .text(methodReason?.shown), "new": .bool(isNew),
-      "newColumns": .array(newColumns.map { .string($0) }),
+      "newColumns": .strings(newColumns),
       "renames": .array(renames.map { ["from": .string($0.oldName), "to": .string($0.newName)] }),
     ]
   }
@@ -83,7 +83,7 @@ extension RebaseReport.Conflict {
   fileprivate var json: JSONValue {
     [
       "table": .string(table), "key": .object(JSONObject(key.map { JSONObject.Member($0.column, $0.value.json) })),
-      "kind": .string(kind.rawValue), "columns": .array(columns.map { .string($0) }),
+      "kind": .string(kind.rawValue), "columns": .strings(columns),
       "winner": .string(winner == .keepLocal ? "local" : "incoming"),
     ]
   }
@@ -106,8 +106,8 @@ extension MergeReport {
       .init("conflictSummary", conflictCounts.json),
       .init("schemaConflicts", .array(schemaConflicts.map(\.json))),
       .init("schemaMerged", .bool(isSchemaMerged)),
-      .init("schemaChanges", .array(schemaChanges.map { .string($0) })),
-      .init("changedTables", .array(changedTables.map { .string($0) })),
+      .init("schemaChanges", .strings(schemaChanges)),
+      .init("changedTables", .strings(changedTables)),
       .init("skipped", .array(skipped.map(\.json))),
       .init("warnings", .array(warnings.map { .string($0.shown) })),
       .init("remarks", .array(warnings.map(\.json))),
@@ -142,6 +142,6 @@ extension VerifyReport {
         "code": .text(file.code?.rawValue),
       ]
     }
-    return ["version": 1, "files": .array(files), "misnamed": .array(misnamed.map { .string($0) })]
+    return ["version": 1, "files": .array(files), "misnamed": .strings(misnamed)]
   }
 }

@@ -28,7 +28,7 @@ extension ShareReport {
 extension LeftOutRows {
   fileprivate var json: JSONValue {
     [
-      "table": .string(table), "columns": .array(columns.map { .string($0) }), "parent": .string(parent),
+      "table": .string(table), "columns": .strings(columns), "parent": .string(parent),
       "reason": .string(reason.rawValue), "count": .number(count),
       "rows": .array(
         rows.map { ["key": .array($0.key.map(\.json)), "values": .array($0.values.map(\.json))] }),
@@ -40,7 +40,7 @@ extension ShareReport.Delivery {
   fileprivate var json: JSONValue {
     [
       "id": .string(id.description), "path": .text(path), "bytes": .number(bytes),
-      "recipients": .array(recipients.map { .string($0) }),
+      "recipients": .strings(recipients),
     ]
   }
 }
@@ -48,7 +48,7 @@ extension ShareReport.Delivery {
 extension ShareReport.Table {
   fileprivate var json: JSONValue {
     [
-      "name": .string(name), "columns": .array(columns.map { .string($0) }), "inserted": .number(inserted),
+      "name": .string(name), "columns": .strings(columns), "inserted": .number(inserted),
       "updated": .number(updated), "deleted": .number(deleted), "withdrawn": .number(withdrawn), "kept": .number(kept),
       "method": .string(DiffMethod.rows.rawValue),
       "changes": .array(changes.map { ["op": .string($0.operation.word), "key": .array($0.key.map(\.json))] }),
@@ -80,8 +80,8 @@ extension Invitation {
           scope.tables.map { table in
             [
               "name": .string(table.name), "rows": .string(table.rows),
-              "omitted": .array(table.omittedColumns.map { .string($0) }),
-              "rewritten": .array(table.rewrittenColumns.map { .string($0) }),
+              "omitted": .strings(table.omittedColumns),
+              "rewritten": .strings(table.rewrittenColumns),
             ]
           }),
       ],

@@ -47,9 +47,9 @@ extension ComparedWords {
   fileprivate var json: JSONValue {
     [
       "people": .string(people),
-      "streams": .array(streams.map { .string($0) }),
+      "streams": .strings(streams),
       "rows": .integer(rows),
-      "words": .array(words.map { .string($0) }),
+      "words": .strings(words),
       "digest": .text(problem == nil ? digest : nil),
       "problem": .text(problem),
     ]
@@ -69,7 +69,7 @@ extension SharedRows {
 extension ShareState {
   fileprivate var json: JSONValue {
     [
-      "recipients": .array(recipients.map { .string($0) }),
+      "recipients": .strings(recipients),
       "name": .text(scope.name),
       "scopeTables": .array(scope.tables.map { .string($0.name.text) }),
       "stream": .string(stream),
@@ -122,8 +122,8 @@ extension DatabaseManager.InitReport {
       "created": .bool(created),
       "createdDatabase": .bool(createdDatabase),
       "trust": .string(trust.rawValue),
-      "clocks": .array(clocked.map { .string($0) }),
-      "keyRanges": .array(keyRanges.map { .string($0) }),
+      "clocks": .strings(clocked),
+      "keyRanges": .strings(keyRanges),
       "dataset": .text(dataset?.description),
       "warnings": .array(warnings.map { .string($0.shown) }),
       "remarks": .array(warnings.map(\.json)),

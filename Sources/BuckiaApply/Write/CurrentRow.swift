@@ -212,12 +212,3 @@ extension ValueSlice {
     }
   }
 }
-
-extension SQLiteStatement {
-  /// The values of some columns of the current row, as a changeset has them.
-  func record(of columns: Range<Int>) -> [UInt8] {
-    var writer = ChangesetWriter()
-    for column in columns { writer.append(column: column, of: self) }
-    return writer.bytes
-  }
-}

@@ -212,7 +212,7 @@ struct BenchReport {
             "kind": .string(figure.kind.name), "number": .real(number),
           ]
         }),
-      "remarks": .array(result.remarks.map { .string($0) }),
+      "remarks": .strings(result.remarks),
     ]
   }
 }

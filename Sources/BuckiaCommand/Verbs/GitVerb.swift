@@ -54,7 +54,7 @@ struct GitInstallVerb: Verb {
     try attributes.write()
     try console.document([
       "version": 1, "scope": .string(scope.rawValue), "attributes": .string(attributes.path),
-      "patterns": .array(patterns.map { .string($0) }), "changed": .bool(attributes.isChanged),
+      "patterns": .strings(patterns), "changed": .bool(attributes.isChanged),
     ])
     let names = patterns.map(\.escaped).joined(separator: ", ")
     let state = attributes.isChanged ? "written into" : "in"

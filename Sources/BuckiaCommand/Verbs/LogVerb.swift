@@ -100,7 +100,7 @@ extension SentDiff {
   /// The diff as `--json` has it.
   var json: JSONValue {
     [
-      "id": .string(id.description), "recipients": .array(recipients.map { .string($0) }),
+      "id": .string(id.description), "recipients": .strings(recipients),
       "sequence": .integer(sequence), "file": .string(file),
       "madeAt": .string(Moment(unixMilliseconds: madeAt).rfc3339), "delivered": .bool(isDelivered),
     ]

@@ -199,7 +199,7 @@ extension SyncResult {
       "fetched": .array(fetched.map(\.json)),
       "unchanged": .number(unchangedCount),
       "failures": .array(failures.map(\.json)),
-      "notes": .array(notes.map { .string($0) }),
+      "notes": .strings(notes),
       "seconds": .real(seconds),
     ]
   }

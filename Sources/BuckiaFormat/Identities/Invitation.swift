@@ -230,8 +230,8 @@ public struct InvitedScope: Equatable, Sendable {
         tables.map { table in
           [
             "table": .string(table.name), "rows": .string(table.rows),
-            "omits": .array(table.omittedColumns.map { .string($0) }),
-            "rewrites": .array(table.rewrittenColumns.map { .string($0) }),
+            "omits": .strings(table.omittedColumns),
+            "rewrites": .strings(table.rewrittenColumns),
           ]
         }),
     ]

@@ -147,9 +147,8 @@ package struct PrintEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package static func read(of shadow: Int64, on connection: borrowing SQLiteConnection) throws -> PrintEntry? {
-    let query = "SELECT value FROM main.buckia_settings WHERE name = ?1"
-    guard let value = try connection.first(ofCached: query, setting(shadow), row: { $0.blob(at: 0) }),
-      value.first == version, value.count > keyBytes
+    guard let value = try LedgerSettings.blob(setting(shadow), on: connection), value.first == version,
+      value.count > keyBytes
     else { return nil }
     var pieces: [Place: [UInt8]] = [:]
     try connection.forEachRow(of: "SELECT first, prints FROM \(table(shadow))") { row in

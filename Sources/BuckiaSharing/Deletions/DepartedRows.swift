@@ -191,7 +191,7 @@ private final class LeftOutLookup {
     let columns = definition.columns.map(\.name)
     try table.selected.selection(where: isLeftOut + (keyed == nil ? "" : hasNullKey ?? "")).forEachRow(
       of: table.definition, columns.filter { table.definition.column(named: $0) != nil }, on: connection
-    ) { contents[ChangesetWriter.record(of: $0, 0..<$0.columnCount), default: 0] += 1 }
+    ) { contents[$0.record(of: 0..<$0.columnCount), default: 0] += 1 }
   }
 
   func finds(_ row: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> Bool {

@@ -181,7 +181,7 @@ final class DependentScopes {
         "SELECT \(keys.joined(separator: ", ")) FROM \(table.sql) WHERE (\(identity)) IN (SELECT * FROM \(name)) AND (\(shared.condition ?? "true")\n)",
         shared
       ) { query in
-        while try query.step() { try body(ChangesetWriter.record(of: query, 0..<keys.count), keyed) }
+        while try query.step() { try body(query.record(of: 0..<keys.count), keyed) }
       }
       try connection.execute("DROP TABLE \(name)")
     }

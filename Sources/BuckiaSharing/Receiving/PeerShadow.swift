@@ -171,7 +171,7 @@ final class PeerShadow {
     try table.bindKey(row, bytes, to: prepared.statement)
     guard try prepared.statement.step() else { return nil }
     return query.isSent.enumerated().map { index, isSent in
-      isSent ? ChangesetWriter.record(of: prepared.statement, index..<index + 1) : nil
+      isSent ? prepared.statement.record(of: index..<index + 1) : nil
     }
   }
 

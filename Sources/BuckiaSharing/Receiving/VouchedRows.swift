@@ -2,6 +2,7 @@ import BuckiaApply
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// The rows of a table that a stream has brought, as the ledger keeps them.
 ///
@@ -241,7 +242,7 @@ final class VouchedKeys: VouchedRows {
     try connection.forEachRow(
       of: "SELECT \(columns), is_own, hash FROM \(entry.name) WHERE vouch = \(entry.number)"
     ) { row in
-      try body(ChangesetWriter.record(of: row, 0..<keyCount), VouchedRow(row, at: keyCount))
+      try body(row.record(of: 0..<keyCount), VouchedRow(row, at: keyCount))
     }
   }
 

@@ -170,7 +170,7 @@ final class ContentTable {
     let query = try connection.prepare("SELECT \(values.joined(separator: ", ")) FROM \(source) WHERE \(isSame)")
     for (place, value) in identity.enumerated() { try query.bind(value, at: place) }
     guard try query.step() else { return [] }
-    let row = ChangesetWriter.record(of: query, 0..<values.count)
+    let row = query.record(of: 0..<values.count)
     guard let known = try ledger.content(row) else { return [] }
     let own = try ReplicaIdentity.read(on: connection).map { known.counts.present(of: $0.incarnation) } ?? 0
     return try counter.count(row) > known.counts.present - own ? [] : ledger.holders(of: known)
@@ -190,7 +190,7 @@ final class ContentTable {
     let query = try connection.prepare(
       "SELECT \(results), \(values.joined(separator: ", ")) FROM \(source)\(condition.map { " WHERE \($0)" } ?? "")")
     while try query.step() {
-      let row = ChangesetWriter.record(of: query, count..<count + values.count)
+      let row = query.record(of: count..<count + values.count)
       let hash = row.hashValue
       if left[hash] == nil {
         let known = try ledger.content(row).flatMap { try ledger.isHeld($0, by: holder) ? $0.counts : nil }
@@ -377,7 +377,7 @@ final class ContentCounter {
   func row(_ content: [UInt8], number: Int64, _ results: [String]) throws -> [UInt8]? {
     guard let search else { return nil }
     let query = try connection.prepare("SELECT \(results.joined(separator: ", ")) \(search) LIMIT 1 OFFSET \(number)")
-    return try find(content, by: query) ? ChangesetWriter.record(of: query, 0..<query.columnCount) : nil
+    return try find(content, by: query) ? query.record(of: 0..<query.columnCount) : nil
   }
 
   @discardableResult
@@ -415,6 +415,6 @@ final class ContentCounter {
     guard exists else { return }
     let query = try connection.prepare(all)
     try bindParameters(query)
-    while try query.step() { try body(ChangesetWriter.record(of: query, 0..<query.columnCount)) }
+    while try query.step() { try body(query.record(of: 0..<query.columnCount)) }
   }
 }

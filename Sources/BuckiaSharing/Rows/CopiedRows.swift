@@ -91,7 +91,7 @@ package enum CopiedRows {
   ) throws {
     let columns = table.columns.map { SQLText.identifier($0) }.joined(separator: ", ")
     try connection.forEachRow(of: "SELECT \(columns) FROM \(source)") { row in
-      try ChangesetWriter.record(of: row, table.columns.indices).withRawSpan { bytes in
+      try row.record(of: table.columns.indices).withRawSpan { bytes in
         let slices = ValueSlice.values(table.columns.count, of: bytes)
         guard table.hasKey(slices) else { return }
         try vouchers.add(slices, bytes, of: table, stream: stream, from: sender, isOwn: true)

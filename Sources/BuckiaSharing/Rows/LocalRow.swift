@@ -27,7 +27,7 @@ struct LocalRow {
     }
     try table.bindKey(row, bytes, to: prepared.statement)
     guard try prepared.statement.step() else { return nil }
-    values = ChangesetWriter.record(of: prepared.statement, table.columns.indices)
+    values = prepared.statement.record(of: table.columns.indices)
     let read = values.withRawSpan { span in
       let slices = ValueSlice.values(table.columns.count, of: span)
       return (slices, StreamRowHash(slices, span, table.seeds).value)
@@ -130,16 +130,9 @@ extension ValueSlice {
 }
 
 extension ChangesetWriter {
-  /// Some columns of a row, in the format of changesets.
-  static func record(of row: borrowing SQLiteStatement, _ columns: Range<Int>) -> [UInt8] {
-    var writer = ChangesetWriter()
-    for column in columns { writer.append(column: column, of: row) }
-    return writer.bytes
-  }
-
   /// The key in the first columns of a row, in the format of changesets; nil where it has a NULL.
   static func key(of row: borrowing SQLiteStatement, count: Int) -> [UInt8]? {
-    (0..<count).contains { row.isNull(at: $0) } ? nil : record(of: row, 0..<count)
+    (0..<count).contains { row.isNull(at: $0) } ? nil : row.record(of: 0..<count)
   }
 
   /// Appends an UPDATE of some columns to the values of a row; nothing where there are none.
@@ -220,7 +213,7 @@ struct StreamRowHash {
   ///
   /// - Parameter seeds: Where the hashes of the columns start.
   init(of row: borrowing SQLiteStatement, from start: Int, _ seeds: [Seed]) {
-    let record = ChangesetWriter.record(of: row, start..<start + seeds.count)
+    let record = row.record(of: start..<start + seeds.count)
     value = record.withRawSpan { StreamRowHash(ValueSlice.values(seeds.count, of: $0), $0, seeds).value }
   }
 

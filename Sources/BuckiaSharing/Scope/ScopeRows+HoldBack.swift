@@ -104,7 +104,7 @@ extension ScopeRows {
     }
     var found: [[ChangesetValue]] = []
     while try query.step() {
-      let key = ChangesetWriter.record(of: query, 0..<keys.count)
+      let key = query.record(of: 0..<keys.count)
       let isChanged = changed[key] != nil
       guard isChanged || parents != nil || query.integer(at: keys.count + identity.count) == 1,
         try isChanged || !holders.haveSent(key, keyed)

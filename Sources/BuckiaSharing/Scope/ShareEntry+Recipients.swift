@@ -48,19 +48,6 @@ extension ShareEntry {
   }
 }
 
-extension JSONValue {
-  /// A list of texts.
-  package static func strings(_ texts: some Sequence<String>) -> JSONValue { .array(texts.map { .string($0) }) }
-
-  /// The texts in a document that is a list of them.
-  ///
-  /// - Throws: `JSONError` when it is no document.
-  static func strings(in document: String) throws -> [String] {
-    guard case .array(let values) = try JSONParser.parse(Array(document.utf8)) else { return [] }
-    return values.compactMap { if case .string(let text) = $0 { text } else { nil } }
-  }
-}
-
 extension StreamClaims {
   /// The number up to which the author of a diff says that they have applied a share; 0 where they do not say.
   func acknowledged(_ share: ShareEntry) -> Int64 {

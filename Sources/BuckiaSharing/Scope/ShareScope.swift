@@ -238,8 +238,8 @@ extension SharedTable {
     if let childCondition { object.append("childrenWhere", .string(childCondition)) }
     if let depth { object.append("depth", .number(depth)) }
     if !parameters.isEmpty { object.append("parameters", Self.json(parameters)) }
-    if !omittedColumns.isEmpty { object.append("omit", .array(omittedColumns.map { .string($0) })) }
-    if let columns { object.append("columns", .array(columns.map { .string($0) })) }
+    if !omittedColumns.isEmpty { object.append("omit", .strings(omittedColumns)) }
+    if let columns { object.append("columns", .strings(columns)) }
     if !rewrittenColumns.isEmpty { object.append("rewrite", Self.json(rewrittenColumns)) }
     return .object(object)
   }
@@ -261,9 +261,9 @@ extension SharedReference {
   fileprivate var json: JSONValue {
     var object = JSONObject()
     object.append("table", .string(table.text))
-    object.append("columns", .array(columns.map { .string($0) }))
+    object.append("columns", .strings(columns))
     object.append("parent", .string(parent.text))
-    if !parentColumns.isEmpty { object.append("parentColumns", .array(parentColumns.map { .string($0) })) }
+    if !parentColumns.isEmpty { object.append("parentColumns", .strings(parentColumns)) }
     return .object(object)
   }
 }

@@ -113,7 +113,7 @@ package final class Shadow {
     let condition = definition.hasNullKeySQL.map { " WHERE \($0)" } ?? ""
     let query = "SELECT \(values.joined(separator: ", ")), \(rowID) FROM main.\(shadow.quoted)\(condition)"
     try connection.forEachRow(of: query) { row in
-      let content = ChangesetWriter.record(of: row, 0..<values.count)
+      let content = row.record(of: 0..<values.count)
       guard let count = missing[content] else { return }
       if count > 0 { missing[content] = count - 1 } else { surplus.append(row.integer(at: values.count)) }
     }

@@ -103,7 +103,7 @@ final class LiveTable {
     }
     let identity =
       isFromSeveral || hasKey
-      ? ChangesetWriter.record(of: row, 0..<(hasKey ? keyCount : self.identity.count)) : []
+      ? row.record(of: 0..<(hasKey ? keyCount : self.identity.count)) : []
     if isFromSeveral {
       let hash = identity.withRawSpan { StreamRowHash.hash(of: $0, LiveNodes.plainSeed) }
       if !seen.insert(hash).inserted { return }
@@ -124,7 +124,7 @@ final class LiveTable {
   /// The hash of what a row says by itself, and the keys that it refers to.
   private func read(_ row: borrowing SQLiteStatement, isOwn: Bool) -> (content: UInt64, references: [Int64]) {
     var references: [Int64] = []
-    let values = ChangesetWriter.record(of: row, identity.count..<identity.count + columns.count)
+    let values = row.record(of: identity.count..<identity.count + columns.count)
     let content = values.withRawSpan { bytes in
       var hash = StreamRowHash()
       var position = 0

@@ -36,7 +36,7 @@ extension History {
   func json(failing failure: String) -> JSONValue {
     [
       "format": .integer(Self.format), "failure": .string(failure), "seed": .string("\(seed)"),
-      "replicas": .number(replicas), "schema": .string(schema), "upgrade": .array(upgrade.map { .string($0) }),
+      "replicas": .number(replicas), "schema": .string(schema), "upgrade": .strings(upgrade),
       "steps": .array(steps.map(\.json)),
     ]
   }

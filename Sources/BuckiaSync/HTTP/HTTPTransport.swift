@@ -90,18 +90,15 @@ public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   /// The value of the first field of that name. Setting it replaces all of them; nil removes them.
   public subscript(name: String) -> String? {
-    get { fields.first { Self.isSame($0.name, name) }?.value }
+    get { fields.first { ASCIIName.matches($0.name, name) }?.value }
     set {
-      fields.removeAll { Self.isSame($0.name, name) }
+      fields.removeAll { ASCIIName.matches($0.name, name) }
       if let newValue { add(name, newValue) }
     }
   }
 
   /// Adds a field behind the others.
   public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
-
-  private static func isSame(_ one: String, _ other: String) -> Bool { ASCIIName.matches(one, other) }
-
 }
 
 extension ObjectVersion {

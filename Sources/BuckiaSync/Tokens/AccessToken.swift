@@ -63,7 +63,7 @@ extension AccessToken {
     if let issued { object.append("issued", .integer(issued)) }
     if let expires { object.append("expires", .integer(expires)) }
     if let refreshToken { object.append("refreshToken", .string(refreshToken.value)) }
-    if !scopes.isEmpty { object.append("scopes", .array(scopes.map { .string($0) })) }
+    if !scopes.isEmpty { object.append("scopes", .strings(scopes)) }
     return .object(object)
   }
 

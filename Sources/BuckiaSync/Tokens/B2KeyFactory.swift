@@ -126,7 +126,7 @@ actor B2Account {
   ) async throws -> B2ApplicationKey {
     let bucketID = try await id(of: bucket)
     var wanted = JSONObject()
-    wanted.append("capabilities", .array(capabilities.map { .string($0) }))
+    wanted.append("capabilities", .strings(capabilities))
     wanted.append("keyName", .string(name))
     wanted.append("validDurationInSeconds", .integer(seconds))
     wanted.append("bucketId", .string(bucketID))

@@ -197,7 +197,7 @@ extension StoragePermissions {
     .array(
       rules.map { rule in
         var object = JSONObject()
-        object.append("actions", .array(rule.actions.words.map { .string($0) }))
+        object.append("actions", .strings(rule.actions.words))
         switch rule.place {
         case .everywhere: break
         case .folder(let path): object.append("prefix", .string("\(path)/"))

@@ -25,6 +25,13 @@ extension SQLiteStatement {
     case .blob(let bytes): try bind(bytes, at: index)
     }
   }
+
+  /// The values of some columns of the current row, in the format of changesets.
+  package func record(of columns: Range<Int>) -> [UInt8] {
+    var writer = ChangesetWriter()
+    for column in columns { writer.append(column: column, of: self) }
+    return writer.bytes
+  }
 }
 
 extension SchemaStatement {

@@ -155,8 +155,8 @@ extension RowKeys {
         .array(
           links.map {
             [
-              "table": .string($0.table.text), "columns": .array($0.columns.map { .string($0) }),
-              "parent": .string($0.parent.text), "parentColumns": .array($0.parentColumns.map { .string($0) }),
+              "table": .string($0.table.text), "columns": .strings($0.columns),
+              "parent": .string($0.parent.text), "parentColumns": .strings($0.parentColumns),
             ]
           }))
     }

@@ -110,9 +110,9 @@ package enum SchemaDocument {
   private static func json(_ key: ForeignKey) -> JSONValue {
     func action(_ action: ForeignKey.Action) -> JSONValue? { action == .noAction ? nil : .string(action.rawValue) }
     return object([
-      ("columns", .array(key.columns.map { .string($0) })),
+      ("columns", .strings(key.columns)),
       ("parent", .string(key.parent)),
-      ("parentColumns", .array(key.parentColumns.map { .string($0) })),
+      ("parentColumns", .strings(key.parentColumns)),
       ("onUpdate", action(key.onUpdate)),
       ("onDelete", action(key.onDelete)),
     ])

@@ -8,7 +8,7 @@ extension Manifest {
   package var json: JSONValue {
     var object = JSONObject()
     object.append("format", .integer(Self.format))
-    object.append("critical", .array(critical.map { .string($0) }))
+    object.append("critical", .strings(critical))
     object.append("kind", .string(kind.rawValue))
     object.append("id", .string(id.description))
     if let dataset { object.append("dataset", .string(dataset.description)) }

@@ -1,0 +1,191 @@
+import CBuckiaSQLite
+
+extension SQLiteConnection {
+  /// Prepares one statement.
+  ///
+  /// - Parameters:
+  ///   - sql: One statement.
+  ///   - isPersistent: Whether it will be kept and used many times.
+  /// - Throws: `SQLiteError` when the text is not a valid statement here.
+  package func prepare(_ sql: String, isPersistent: Bool = false) throws(SQLiteError) -> SQLiteStatement {
+    try SQLiteStatement(sql, on: handle, isPersistent: isPersistent)
+  }
+
+  /// Prepares a statement that this connection keeps, or returns the one it has kept.
+  ///
+  /// For a small fixed set of statements that are used again and again. Bindings of the last use may still be there. A query that
+  /// was stepped through must be reset, or it keeps its read lock.
+  ///
+  /// - Throws: `SQLiteError` when the text is not a valid statement here.
+  package func cached(_ sql: String) throws(SQLiteError) -> PreparedStatement {
+    if let known = handle.statements[sql] { return known }
+    let made = PreparedStatement(try prepare(sql, isPersistent: true))
+    handle.statements[sql] = made
+    return made
+  }
+
+  /// The first column of the first row of a cached statement, as an integer; nil when there is no row or it is NULL.
+  ///
+  /// - Throws: `SQLiteError`, as `cached`.
+  package func cachedInteger(_ sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Int64? {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    try query.statement.bind(values)
+    guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
+    return query.statement.integer(at: 0)
+  }
+
+  /// Runs a cached statement that returns nothing, with values for its parameters.
+  ///
+  /// - Throws: `SQLiteError`, as `cached`, and when the statement fails.
+  package func run(cached sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) {
+    let query = try cached(sql)
+    try query.statement.bind(values)
+    try query.statement.run()
+  }
+
+  /// Attaches another database file, with the access of this connection.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - schema: The name by which statements refer to it, a plain word.
+  /// - Throws: `SQLiteError` when it cannot be opened.
+  package func attach(_ path: String, as schema: String) throws(SQLiteError) {
+    let statement = try prepare("ATTACH ?1 AS \(schema)")
+    try statement.bind(Self.plainName(path), at: 0)
+    try statement.run()
+  }
+
+  /// Runs a cached query for its first row, with values for its parameters.
+  ///
+  /// - Returns: What `row` makes of it; nil when there is no row.
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func first<Value>(
+    ofCached sql: String, _ values: (any SQLiteBindable)?..., row: (borrowing SQLiteStatement) throws -> Value
+  ) throws -> Value? {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    try query.statement.bind(values)
+    return try query.statement.step() ? row(query.statement) : nil
+  }
+
+  /// True if a cached query has a row.
+  ///
+  /// - Throws: `SQLiteError`, as `cached`, and when the query fails.
+  package func hasRow(cached sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Bool {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    try query.statement.bind(values)
+    return try query.statement.step()
+  }
+
+  /// Runs a query and returns what `row` makes of each row.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func rows<Value>(
+    of sql: String, _ values: (any SQLiteBindable)?..., row: (borrowing SQLiteStatement) throws -> Value
+  ) throws -> [Value] {
+    var found: [Value] = []
+    try forEachRow(of: sql, binding: values) { found.append(try row($0)) }
+    return found
+  }
+
+  /// Runs a cached query and returns what `row`, which must not run it again, makes of each row.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func rows<Value>(
+    ofCached sql: String, _ values: (any SQLiteBindable)?..., row: (borrowing SQLiteStatement) throws -> Value
+  ) throws -> [Value] {
+    var found: [Value] = []
+    try forEachRow(ofCached: sql, binding: values) { found.append(try row($0)) }
+    return found
+  }
+
+  /// Runs a query and passes each row to `row`.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func forEachRow(
+    of sql: String, binding values: [(any SQLiteBindable)?] = [], _ row: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    let statement = try prepare(sql)
+    try statement.bind(values)
+    while try statement.step() { try row(statement) }
+  }
+
+  /// Runs a cached query and passes each row to `row`, which must not run it again.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  package func forEachRow(
+    ofCached sql: String, binding values: [(any SQLiteBindable)?] = [],
+    _ row: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    try query.statement.bind(values)
+    while try query.statement.step() { try row(query.statement) }
+  }
+
+  /// The first column of the first row as an integer; nil when there is no row or it is NULL.
+  package func integer(_ sql: String, binding values: [(any SQLiteBindable)?] = []) throws(SQLiteError) -> Int64? {
+    let statement = try prepare(sql)
+    try statement.bind(values)
+    guard try statement.step(), !statement.isNull(at: 0) else { return nil }
+    return statement.integer(at: 0)
+  }
+
+  /// The first column of the first row as text; nil when there is no row or it is NULL.
+  package func text(_ sql: String, binding values: [(any SQLiteBindable)?] = []) throws(SQLiteError) -> String? {
+    let statement = try prepare(sql)
+    try statement.bind(values)
+    guard try statement.step() else { return nil }
+    return statement.text(at: 0)
+  }
+
+  /// How many of SQLite's virtual-machine instructions run between two polls: some milliseconds.
+  private static let instructionsPerPoll: Int32 = 100_000
+
+  /// Keeps what a poll has thrown until the statement has ended.
+  private final class Poll {
+    let body: () throws -> Void
+    var error: (any Error)?
+
+    init(_ body: @escaping () throws -> Void) { self.body = body }
+  }
+
+  /// Runs one or more statements that can take seconds, and asks now and then whether to go on.
+  ///
+  /// On a connection of the app's nothing is asked: it may have a
+  /// [progress handler](https://sqlite.org/c3ref/progress_handler.html) of its own, of which there can be only one.
+  ///
+  /// - Parameters:
+  ///   - sql: The statements.
+  ///   - poll: May throw to stop. It must not use the connection.
+  /// - Throws: What `poll` throws, else `SQLiteError`. A statement that is stopped rolls back the whole transaction.
+  package func execute(_ sql: String, polling poll: () throws -> Void) throws {
+    guard !handle.isBorrowed else { return try execute(sql) }
+    try withoutActuallyEscaping(poll) { body in
+      let poll = Poll(body)
+      let routines = handle.routines
+      // Sound: the object outlives the handler, which is removed before this returns.
+      let context = Unmanaged.passUnretained(poll).toOpaque()
+      routines.progress_handler(handle.pointer, Self.instructionsPerPoll, Self.call, context)
+      let result = Result { try execute(sql) }
+      routines.progress_handler(handle.pointer, 0, nil, nil)
+      if let error = poll.error { throw error }
+      try result.get()
+    }
+  }
+
+  private static let call: @convention(c) (UnsafeMutableRawPointer?) -> Int32 = { context in
+    guard let context else { return 0 }
+    let poll = Unmanaged<Poll>.fromOpaque(context).takeUnretainedValue()
+    guard poll.error == nil else { return 1 }
+    do {
+      try poll.body()
+      return 0
+    } catch {
+      poll.error = error
+      return 1
+    }
+  }
+}
