@@ -188,3 +188,10 @@ enum Results {
     guard json.lineText().withCString({ item(context, $0) }) == 0 else { throw CancellationError() }
   }
 }
+
+/// A callback of the program has failed, or has given an answer that is none.
+struct CallbackFailure: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}

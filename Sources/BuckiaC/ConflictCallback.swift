@@ -219,10 +219,3 @@ struct ValueBuffer {
     }
   }
 }
-
-/// A callback of the program has failed, or has given an answer that is none.
-struct CallbackFailure: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
-}

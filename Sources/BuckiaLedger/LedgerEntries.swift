@@ -328,3 +328,19 @@ package enum RefusedFiles {
     try connection.run(cached: "DELETE FROM main.buckia_refused WHERE digest = ?1", digest)
   }
 }
+
+/// What became of a diff file.
+public enum DiffState: String, Sendable, CaseIterable, Codable {
+  /// Its changes are in the database.
+  case applied
+  /// It was applied before; nothing happened now. Never in the ledger itself.
+  case alreadyApplied = "already-applied"
+  /// It cannot be applied yet: its predecessor is missing, or its id lies in the future.
+  case waiting
+  /// Parts of it wait for the application's own upgrade.
+  case held
+  /// It does what its sender may not do.
+  case quarantined
+  /// It was refused, and nothing of it was applied.
+  case rejected
+}

@@ -139,16 +139,6 @@ public struct StorageDownload: Sendable {
   }
 }
 
-/// What must be so for an object to be written.
-public enum PutCondition: Sendable, Equatable {
-  /// Nothing: whatever has the name is replaced.
-  case none
-  /// No object has the name.
-  case ifAbsent
-  /// The object is this one.
-  case ifVersion(ObjectVersion)
-}
-
 /// All objects of a folder.
 public struct StorageListing: Sendable, Equatable {
   /// The objects, by name, each once.

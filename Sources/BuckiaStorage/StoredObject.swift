@@ -1,3 +1,5 @@
+import BuckiaBytes
+
 /// An object in a storage, as far as the storage tells.
 public struct StoredObject: Sendable, Hashable {
   /// Its name.
@@ -174,4 +176,14 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
     }
     return shown
   }
+}
+
+/// What must be so for an object to be written.
+public enum PutCondition: Sendable, Equatable {
+  /// Nothing: whatever has the name is replaced.
+  case none
+  /// No object has the name.
+  case ifAbsent
+  /// The object is this one.
+  case ifVersion(ObjectVersion)
 }

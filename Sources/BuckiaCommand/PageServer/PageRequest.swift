@@ -1,4 +1,9 @@
 import BuckiaBytes
+import Dispatch
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOPosix
 
 /// What a browser asks for, once it is clear that it may.
 struct PageRequest: Sendable {
@@ -142,4 +147,18 @@ struct PageResponse: Sendable {
       ("Cross-Origin-Resource-Policy", "same-origin"),
     ] + headers
   }
+}
+
+/// How much of a server anybody may take up: by default as one person's browsers need it.
+struct ServerLimits: Sendable {
+  /// How many bytes the address and the header fields of a request may have.
+  var headBytes = 16 << 10
+  /// How many bytes a form may have.
+  var bodyBytes = 4 << 20
+  /// How many connections there may be at once. A further one takes the place of the oldest one without an accepted request, or is closed
+  /// where there is none.
+  var connections = 32
+  /// How long a connection may take for a request, and for taking the answer to it, in milliseconds. One that asks for
+  /// nothing is closed after that.
+  var milliseconds: Int64 = 60_000
 }

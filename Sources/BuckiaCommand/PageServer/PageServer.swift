@@ -87,42 +87,6 @@ struct PageServerError: Error, CustomStringConvertible {
   let description: String
 }
 
-/// The part of an address that only those know who are to come in: 160 random bits, as 40 hexadecimal digits.
-struct PageToken: Sendable {
-  /// The digits, as they stand in addresses.
-  let text: String
-
-  private static let byteCount = 20
-
-  /// Makes a token of the system's random numbers.
-  init() {
-    var generator = SystemRandomNumberGenerator()
-    text = HexText.lowercase((0..<Self.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
-  }
-
-  /// Whether a text is the token. How long the answer takes says nothing about where they differ.
-  func matches(_ other: some Collection<UInt8>) -> Bool {
-    guard other.count == text.utf8.count else { return false }
-    var difference: UInt8 = 0
-    for (mine, theirs) in zip(text.utf8, other) { difference |= mine ^ theirs }
-    return difference == 0
-  }
-}
-
-/// How much of a server anybody may take up: by default as one person's browsers need it.
-struct ServerLimits: Sendable {
-  /// How many bytes the address and the header fields of a request may have.
-  var headBytes = 16 << 10
-  /// How many bytes a form may have.
-  var bodyBytes = 4 << 20
-  /// How many connections there may be at once. A further one takes the place of the oldest one without an accepted request, or is closed
-  /// where there is none.
-  var connections = 32
-  /// How long a connection may take for a request, and for taking the answer to it, in milliseconds. One that asks for
-  /// nothing is closed after that.
-  var milliseconds: Int64 = 60_000
-}
-
 /// The connections that are open, up to a limit.
 ///
 /// At the limit a new connection takes the place of the oldest one that has not sent an accepted request yet: programs that do not know the

@@ -105,67 +105,6 @@ struct InboxPage {
   }
 }
 
-/// A folder in which diff files arrive.
-struct InboundFolder: Sendable {
-  /// A file that would be applied.
-  struct File {
-    let name: String
-    let id: KSUID
-    let path: String
-    let identity: FileIdentity
-    /// Whether it is an answer to an invitation, and holds no changes.
-    let isAnswer: Bool
-  }
-
-  /// The folder, as it was typed.
-  let path: String
-
-  /// Where files are put that are not to be applied: `apply` does not look into folders in folders.
-  private static let setAside = "set-aside"
-
-  /// The files, by id. Other files are left out, as they are where a folder is applied.
-  ///
-  /// - Throws: `BuckiaError` with `unreadableFolder`.
-  func files() throws -> [File] {
-    try FileSystem.names(in: path).compactMap { file($0) }.sorted { $0.id < $1.id }
-  }
-
-  /// The file of a name; nil where there is none that would be applied.
-  func file(named name: String) -> File? {
-    guard !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
-    return file(name)
-  }
-
-  private func file(_ name: String) -> File? {
-    let answer = DiffFileName.acceptanceID(name)
-    let diff = DiffFileName.diffID(name) ?? DiffFileName.encryptedID(name) ?? DiffFileName.changesetID(name)
-    guard let id = diff ?? answer else { return nil }
-    let path = inside(name)
-    guard let identity = FileIdentity.ofFile(at: path) else { return nil }
-    return File(name: name, id: id, path: path, identity: identity, isAnswer: answer != nil)
-  }
-
-  /// Moves a file to where it is not applied, and stays.
-  ///
-  /// - Returns: Where it is now.
-  /// - Throws: `BuckiaError` with `unwritable` when it cannot be moved; it is where it was then.
-  func setAside(_ file: File) throws -> String {
-    let folder = inside(Self.setAside)
-    let target = "\(folder)/\(file.name)"
-    do {
-      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-      try FileManager.default.moveItem(atPath: file.path, toPath: target)
-    } catch {
-      throw BuckiaError(.unwritable, "the file cannot be moved into \(folder): \(error)", path: file.path)
-    }
-    return target
-  }
-
-  private func inside(_ name: String) -> String {
-    path.utf8.last == UInt8(ascii: "/") ? path + name : "\(path)/\(name)"
-  }
-}
-
 /// Settles files of the inbound folders as a form says.
 extension ServedDatabase {
   /// Settles a file, or a folder.

@@ -442,3 +442,39 @@ public struct ViolatedConstraint: Hashable, Sendable {
     return columns + [String(decoding: column, as: UTF8.self)]
   }
 }
+
+/// The table `buckia_conflict_detail`: what is known of a few conflicts beyond their record.
+///
+/// Most conflicts have none of it, and can come by the million: so it stands in a table of its own.
+enum ConflictDetails {
+  static let definition = """
+    CREATE TABLE main.buckia_conflict_detail(
+      conflict INTEGER PRIMARY KEY,
+      written BLOB,
+      rule INTEGER,
+      others BLOB
+    );
+    """
+
+  /// Adds the details of the record that was inserted last.
+  static let insertion = "INSERT INTO main.buckia_conflict_detail VALUES (last_insert_rowid(), ?1, ?2, ?3)"
+
+  /// Adds what is kept of a conflict beside its record: the rule that decided it, the rows in its way, its last resolution.
+  static func add(to record: inout ConflictRecord, on connection: borrowing SQLiteConnection) throws {
+    let query = "SELECT rule, others FROM main.buckia_conflict_detail WHERE conflict = ?1"
+    try connection.forEachRow(ofCached: query, binding: [record.id]) { row in
+      record.rule = row.isNull(at: 0) ? nil : row.integer(at: 0)
+      record.others = try keys(row.blob(at: 1), record.key.map(\.column))
+    }
+    record.resolution = try ResolutionRecord.last(of: record.id, on: connection)
+  }
+
+  /// Takes keys apart that stand one after the other.
+  private static func keys(_ record: [UInt8], _ columns: [String]) throws -> [[ConflictRecord.Cell]] {
+    let values = try ChangesetValue.record(record)
+    guard !columns.isEmpty else { return [] }
+    return stride(from: 0, to: values.count - columns.count + 1, by: columns.count).map { start in
+      columns.enumerated().map { ($1, values[start + $0]) }
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import BuckiaBytes
+import BuckiaFormat
+import BuckiaLedger
+import BuckiaSharing
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What became of the answer to an invitation that has arrived.
+public struct InvitationAnswer: Sendable {
+  /// What became of it.
+  public enum State: String, Sendable {
+    /// Whoever has answered is a trusted contact now, and the invitation is used.
+    case accepted
+    /// It was taken before, from the same person.
+    case alreadyAccepted = "already-accepted"
+    /// It is refused, and has changed nothing.
+    case refused
+    /// It answers an invitation of somebody else, or of another database: it is left alone.
+    case notOurs = "not-ours"
+  }
+
+  /// The file.
+  public let path: String
+  /// What became of it.
+  public let state: State
+  /// Who has answered: a contact, by the name that they have here. Nil unless it was accepted.
+  public internal(set) var contact: Contact?
+  /// When the invitation was made, in milliseconds since 1970; nil where it is not known.
+  public internal(set) var invitedAt: Int64?
+  /// The scope that they were invited to; nil unless it was accepted.
+  public internal(set) var scope: ShareScope?
+  /// Why it was refused.
+  public internal(set) var reason: String?
+  /// The code of the error behind the reason.
+  public internal(set) var code: BuckiaErrorCode?
+  /// Whether the file has been removed, because all it holds is known.
+  public internal(set) var isRemoved = false
+}

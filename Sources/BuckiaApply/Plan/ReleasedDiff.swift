@@ -1,0 +1,56 @@
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What has become now of a diff of which parts were held.
+package struct ReleasedDiff: Sendable {
+  /// The diff's ledger entry.
+  let entry: Int64
+  /// What has become of it.
+  private(set) var outcome: DiffOutcome
+  /// Whether any part of it has been applied.
+  private(set) var isApplied = false
+  private var counts = ApplyCounts()
+  /// The parts that could not be applied, although there is a place for them.
+  private(set) var failures: [Remark] = []
+
+  init(_ part: HeldPart, from senders: KnownSenders) {
+    entry = part.entry
+    outcome = DiffOutcome(id: part.diff, path: part.file, sender: senders.shown(part.senderKey), state: .applied)
+    outcome.senderKey = LedgerEntries.verifiedKey(of: part.senderKey)
+  }
+
+  /// Adds what applying a part did.
+  mutating func add(_ part: ApplyCounts, changedTables: [String], warnings: [Remark]) {
+    isApplied = true
+    counts += part
+    outcome.set(counts)
+    outcome.changedTables += changedTables
+    outcome.warnings += warnings
+  }
+
+  /// Adds that a part cannot be applied, although there is a place for it.
+  mutating func add(_ refusal: Refusal, of part: HeldPart) {
+    outcome.code = refusal.code
+    failures.append(Remark(.heldNotApplied, part.file, part.table, EscapedText.line(refusal.reason)))
+  }
+
+  /// What the report of another file says of it, before which it was released.
+  var remarks: [Remark] {
+    (isApplied ? [Remark(.heldAppliedFirst, outcome.path)] : []) + failures
+  }
+
+  /// Says what is still held, when all parts have been tried.
+  mutating func finish(holding held: [HeldSummary]) {
+    if !held.isEmpty {
+      outcome.state = .held
+      outcome.heldParts = held.reduce(0) { $0 + $1.partCount }
+    }
+    var reasons = isApplied ? ["what was kept of it has found its place"] : []
+    reasons += failures.map(\.description)
+    if !held.isEmpty { reasons.append(HeldSummary.reason(held)) }
+    outcome.reason = EscapedText.line(reasons.joined(separator: "; "))
+  }
+}

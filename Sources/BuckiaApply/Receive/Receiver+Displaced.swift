@@ -1,0 +1,55 @@
+import BuckiaBytes
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Rows that a UNIQUE constraint keeps out.
+extension Receiver {
+  /// Gives rows their place again whose UNIQUE values were made free by edits here, which no diff tells of.
+  ///
+  /// - Returns: What is worth knowing.
+  /// - Throws: `SQLiteError`; nothing has been changed then.
+  package func settleDisplaced() throws -> [Remark] {
+    guard settings.policies.usesLatest, try session.hasClocks() else { return [] }
+    let transaction = try SQLiteTransaction(on: session.connection)
+    let schema = try SchemaReader(session.connection)
+    var remarks: [Remark] = []
+    for name in try RowClocks.tables(on: session.connection) where settings.policies.usesLatest(for: name) {
+      guard let local = try schema.table(named: name) else { continue }
+      guard let number = try RowClocks.number(of: local, on: session.connection),
+        try session.connection.cachedInteger(
+          "SELECT 1 FROM main.buckia_clock_\(number)_pending WHERE is_insert LIMIT 1") != nil
+      else { continue }
+      let count = try settleDisplaced(of: local, clock: number)
+      if count > 0 { remarks.append(Remark(.rowsReturned, local.name, String(count))) }
+    }
+    try transaction.commit()
+    return remarks
+  }
+
+  private func settleDisplaced(of local: TableDefinition, clock number: Int64) throws -> Int {
+    let match = TableMatch(unchanged: local)
+    let header = ChangesetTable(name: local.name, keyFlags: local.keyFlags)
+    let statements = try session.statements(for: match, header: header)
+    let clock = try TableClock(
+      number, for: match, header, by: .minimum, isAlone: false, findsRuns: false, storesUTF16: session.storesUTF16,
+      on: session.connection)
+    let name = TableName(local.name)
+    let indexes = try session.hasVirtualTables() ? IndexMaintenance.begin(over: [name], in: session) : nil
+    let writer = RowWriter(
+      statements, header, keeping: indexes,
+      searching: ContentSearches(session.contentPolicy, storesUTF16: session.storesUTF16, progress: { _ in }),
+      reportingTo: settings.observer)
+    let exposed = settings.unsent?.rows(of: name).map {
+      ExposedRows(of: local, unsent: $0, keeping: indexes, on: session.connection)
+    }
+    if let displaced = try DisplacedRows(writer, clock, BlockingRows(statements), exposing: exposed) {
+      try exposed?.exposeAll(touching: displaced.places)
+      try displaced.settle(afterEdits: true) { _ in }
+      try exposed?.cover(makingRoom: { try displaced.makeRoom(for: $0) }) { _, _, _, _, _, _ in }
+    }
+    _ = try indexes?.end()
+    return writer.counts.inserted
+  }
+}

@@ -1,0 +1,28 @@
+import BuckiaBytes
+import Dispatch
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// The part of an address that only those know who are to come in: 160 random bits, as 40 hexadecimal digits.
+struct PageToken: Sendable {
+  /// The digits, as they stand in addresses.
+  let text: String
+
+  private static let byteCount = 20
+
+  /// Makes a token of the system's random numbers.
+  init() {
+    var generator = SystemRandomNumberGenerator()
+    text = HexText.lowercase((0..<Self.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+  }
+
+  /// Whether a text is the token. How long the answer takes says nothing about where they differ.
+  func matches(_ other: some Collection<UInt8>) -> Bool {
+    guard other.count == text.utf8.count else { return false }
+    var difference: UInt8 = 0
+    for (mine, theirs) in zip(text.utf8, other) { difference |= mine ^ theirs }
+    return difference == 0
+  }
+}

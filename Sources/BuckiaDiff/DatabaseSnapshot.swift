@@ -1,0 +1,49 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A source of rows at one moment: a read transaction, the schema that it sees, and its pages where they can be read.
+final class DatabaseSnapshot {
+  let source: RowSource
+  let schema: SchemaReader
+  let pages: PageSource
+  /// Whether text is stored as UTF-16.
+  let isUTF16: Bool
+  /// Nil where the snapshot is that of a transaction which the application has open.
+  private var transaction: SQLiteTransaction?
+
+  /// How often to try to begin between two commits of others.
+  private static let attempts = 8
+
+  /// Whether another snapshot of the source may see a later state.
+  let isRenewable: Bool
+
+  /// Begins a read transaction, or takes the one that the application has open.
+  init(of source: RowSource) throws {
+    self.source = source
+    isRenewable = !source.connection.isInTransaction
+    var probe = try PageSourceProbe(source.connection)
+    transaction = try Self.begin(on: source.connection)
+    var pages = probe.source()
+    for _ in 1..<Self.attempts where pages == nil && isRenewable {
+      try transaction.take()?.commit()
+      probe = try PageSourceProbe(source.connection)
+      transaction = try Self.begin(on: source.connection)
+      pages = probe.source()
+    }
+    self.pages = pages ?? .unavailable(.busy)
+    schema = try SchemaReader(source.connection, standIns: source.standIns)
+    isUTF16 = try source.connection.text("PRAGMA main.encoding") != "UTF-8"
+  }
+
+  /// - Returns: nil inside a transaction of the application.
+  private static func begin(on connection: borrowing SQLiteConnection) throws -> SQLiteTransaction? {
+    let transaction = connection.isInTransaction ? nil : try SQLiteTransaction(.deferred, on: connection)
+    // A deferred transaction takes its lock with the first thing that it reads.
+    _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
+    return transaction
+  }
+
+  /// Ends the transaction. A COMMIT, since an application may watch its connection for a ROLLBACK.
+  func end() throws(SQLiteError) { try transaction.take()?.commit() }
+}

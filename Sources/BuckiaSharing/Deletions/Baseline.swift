@@ -1,0 +1,91 @@
+import BuckiaApply
+import BuckiaBytes
+import BuckiaDiff
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The rows that recipients of a share have brought, and that are gone here without the share having told of it.
+///
+/// A share is the difference between its scope and what its recipients are known to have: what was sent to them, which the shadow has, and
+/// what they have brought themselves. Of the latter only hashes are kept. So a row of theirs that is gone is added to the shadow by its
+/// key, and its deletion names the version that was here (``SentNames``).
+package struct Baseline {
+  /// The keys of these rows, in the format of changesets.
+  package private(set) var gone: [TableName: Set<[UInt8]>] = [:]
+  /// The tables in whose shadows rows without a key were put as the recipients have them.
+  private var counted: Set<TableName> = []
+
+  /// The tables whose shadows were changed.
+  package var tables: Set<TableName> { counted.union(gone.keys) }
+
+  /// Finds the rows, and adds them to the shadow.
+  ///
+  /// - Parameters:
+  ///   - share: The share.
+  ///   - senders: The keys with which its recipients have signed what they have sent, as the ledger has them.
+  ///   - isSnapshot: Whether all that they have brought is looked at, because nothing was told of it yet; otherwise what they have brought
+  ///     since the last diff.
+  ///   - shadow: What was sent.
+  ///   - rows: The scope.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`, `ReplicationError`; `LedgerError` for a newer ledger.
+  package init(
+    of share: ShareEntry, from senders: Set<String>, isSnapshot: Bool, _ shadow: Shadow, _ rows: ScopeRows,
+    _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws {
+    let connection = SQLiteConnection(sharing: connection)
+    let vouchers = Vouchers(on: connection)
+    let untold = try isSnapshot ? [:] : UntoldRows.all(for: share.number, on: connection)
+    let selections = rows.selections
+    for name in rows.tables where isSnapshot || untold[name] != nil {
+      guard let local = try schema.table(named: name) else { continue }
+      let sent = try (selections[name] ?? RowSelection()).applied(to: local)
+      // Others may not have what a dataset begins with: only of whole tables all rows are known to them.
+      let common = rows.isWhole(name) ? senders.union([CopiedRows.datasetSender]) : senders
+      if let table = try ContentTables([sent], schema, on: connection)[name] {
+        // The table may have other columns than when they were noted.
+        _ = try table.counted()
+        let held =
+          try isSnapshot
+          ? table.deleted(heldBy: common.union([SentContents.holder(of: share.number)]))
+          : UntoldRows.contents(of: name, for: share.number, on: connection)
+        if !held.isEmpty {
+          counted.insert(name)
+          try shadow.set(held, of: table, sent)
+        }
+      }
+      guard let table = KeyedTable(sent, local) else { continue }
+      var found: Set<[UInt8]> = []
+      // A row that waits for its parent is not gone.
+      let parked = Set(try ParkedRows.all(of: name, on: connection).map(\.key))
+      func look(_ key: [UInt8], _ brought: [VouchEntry]) throws {
+        let isHere = try key.withRawSpan {
+          try table.finds(table.lookup, table.row(withKey: $0), $0, on: connection)
+        }
+        // What was never taken is not known here, and what an undo has removed is no deletion.
+        guard !isHere, !parked.contains(key),
+          try ![share.number, TakenBackRows.laterShares].contains(where: {
+            try TakenBackRows.contains(key, of: name, for: $0, on: connection)
+          }),
+          try brought.contains(where: {
+            try UntakenRows(of: $0.number).version(of: key, on: connection) != RowState.absent
+          })
+        else { return }
+        found.insert(key)
+      }
+      if isSnapshot {
+        try vouchers.forEach(of: table, from: common) { try look($0, [$1]) }
+      } else {
+        for key in untold[name] ?? [] {
+          let brought = try key.withRawSpan { try vouchers.found(table.row(withKey: $0), $0, of: table) }
+          try look(key, brought.map(\.entry).filter { senders.contains($0.sender) })
+        }
+      }
+      guard !found.isEmpty else { continue }
+      gone[name] = found
+      try shadow.add(found.sorted { $0.lexicographicallyPrecedes($1) }, of: sent)
+    }
+  }
+}

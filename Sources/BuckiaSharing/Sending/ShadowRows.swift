@@ -1,0 +1,54 @@
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The rows of a table in the shadow of a share, as the sums of its stream see them: their keys and hashes.
+final class ShadowRows {
+  private let entry: ShadowEntry
+  private let columns: [String]
+  private let seeds: [StreamRowHash.Seed]
+  private let connection: SQLiteConnection
+
+  /// - Parameter columns: The columns that the hashes are of.
+  init(_ entry: ShadowEntry, columns: [String], on connection: borrowing SQLiteConnection) {
+    self.entry = entry
+    self.columns = columns
+    seeds = columns.map { StreamRowHash.Seed(of: $0) }
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  private lazy var results = columns.map { SQLText.identifier($0) }.joined(separator: ", ")
+  /// Reads the row with a key; nil until a table is asked about.
+  private var query: String?
+
+  /// The hash of the row with the key of another one; nil where there is none.
+  ///
+  /// - Throws: `SQLiteError`.
+  func hash(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> UInt64? {
+    let sql = query ?? "SELECT \(results) FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))"
+    query = sql
+    let prepared = try connection.cached(sql)
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try table.bindKey(row, bytes, to: prepared.statement)
+    guard try prepared.statement.step() else { return nil }
+    return StreamRowHash(of: prepared.statement, from: 0, seeds).value
+  }
+
+  /// Gives the key and the hash of each row that has a key without NULL.
+  ///
+  /// - Throws: `SQLiteError`; what `body` throws.
+  func forEach(of table: KeyedTable, _ body: ([UInt8], UInt64) throws -> Void) throws {
+    let keys = table.local.keySQL.joined(separator: ", ")
+    let query = "SELECT \(keys), \(results) FROM main.\(entry.name.quoted)"
+    try connection.forEachRow(of: query) { row in
+      guard let key = ChangesetWriter.key(of: row, count: table.keyPlaces.count) else { return }
+      try body(key, StreamRowHash(of: row, from: table.keyPlaces.count, seeds).value)
+    }
+  }
+}

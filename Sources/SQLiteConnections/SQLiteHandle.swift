@@ -1,0 +1,63 @@
+import BuckiaBytes
+import CBuckiaSQLite
+
+/// A `sqlite3 *` with the copy of SQLite it belongs to: what a connection shares with its statements, sessions and
+/// transactions. It does not own the connection.
+final class SQLiteHandle {
+  let pointer: OpaquePointer
+  let library: SQLiteLibrary
+  let routines: SQLiteRoutines
+  /// The file's path as it was given, for messages.
+  let path: String
+  /// Whether the connection belongs to the app, with whatever the app has installed on it.
+  let isBorrowed: Bool
+  /// A Boolean value that indicates whether a collating sequence of ours was added.
+  var hasByteCollation = false
+  /// The statements that the connection keeps, by their text. They hold this handle: whoever ends the connection lets go of them.
+  var statements: [String: PreparedStatement] = [:]
+
+  init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String, isBorrowed: Bool = false) {
+    self.pointer = pointer
+    self.library = library
+    self.path = path
+    self.isBorrowed = isBorrowed
+    routines = library.routines
+  }
+
+  /// The error that a call has just returned, with SQLite's message.
+  func error(_ code: Int32, sql: String? = nil) -> SQLiteError {
+    let extended = routines.extended_errcode(pointer)
+    // The session functions return codes that the connection knows nothing of; its message is about another call then.
+    let isOwn = extended & 0xff == code & 0xff
+    let text = (isOwn ? routines.errmsg(pointer) : nil) ?? routines.errstr(code)
+    var message = text.map { String(cString: $0) } ?? "unknown error"
+    if isOwn, let name = SQLiteError.missingCollation(in: message) { message += columns(ofIndexesBy: name) }
+    return SQLiteError(code: isOwn ? extended : code, message: message, path: path, sql: sql)
+  }
+
+  /// The columns that indexes of the database compare by a collating sequence, for a message.
+  private func columns(ofIndexesBy collation: String) -> String {
+    let sql = """
+      SELECT DISTINCT ' ' || m.name || '.' || x.name FROM sqlite_schema m
+      JOIN pragma_index_list(m.name) l JOIN pragma_index_xinfo(l.name) x
+      WHERE m.type = 'table' AND x.key AND x.coll = ?1 COLLATE NOCASE ORDER BY 1
+      """
+    do {
+      var columns = ""
+      let statement = try SQLiteStatement(sql, on: self, isPersistent: false)
+      try statement.bind(collation, at: 0)
+      while try statement.step() {
+        columns += (columns.isEmpty ? " in the index of" : ",") + (statement.text(at: 0) ?? "")
+      }
+      return columns
+    } catch {
+      // The error that the message belongs to is thrown without them.
+      return ""
+    }
+  }
+
+  /// Throws the error of a call that did not return `SQLITE_OK`.
+  func check(_ code: Int32, sql: String? = nil) throws(SQLiteError) {
+    if code != SQLITE_OK { throw error(code, sql: sql) }
+  }
+}
