@@ -68,7 +68,7 @@ struct Workspace {
   /// Runs a command as one of several people, each with a home of their own, and prints it as they would type it.
   ///
   /// - Parameters:
-  ///   - isShown: Whether the command and what it says are printed.
+  ///   - isShown: True if the command and what it says are printed.
   ///   - status: How it must exit.
   func type(_ arguments: [String], as person: String, isShown: Bool, expecting status: Int32) throws {
     if isShown { print("\n\(person)$ buckia \(arguments.joined(separator: " "))") }

@@ -38,7 +38,7 @@ public struct BuckiaError: Error, Sendable, CustomStringConvertible {
   /// The error behind it, when there is one.
   public let cause: (any Error)?
 
-  /// Whether another program has locked the database: the same call may succeed later.
+  /// True if another program has locked the database: the same call may succeed later.
   public var isBusy: Bool { code == .busy }
 
   package init(_ code: BuckiaErrorCode, _ message: String, path: String? = nil) {

@@ -36,7 +36,7 @@ package final class CancellationFlag: @unchecked Sendable {
     lock.signal()
   }
 
-  /// Whether the flag is set.
+  /// True if the flag is set.
   var isSet: Bool {
     lock.wait()
     defer { lock.signal() }

@@ -80,12 +80,12 @@ public struct DatabaseManager: Sendable {
 
   // MARK: Connections
 
-  /// Whether the connection is the app's.
+  /// True if the connection is the app's.
   var isBorrowed: Bool { if case .borrowed = source { true } else { false } }
 
   /// Works on a connection that can write.
   ///
-  /// - Parameter makesFile: Whether the file is made where it is missing.
+  /// - Parameter makesFile: True if the file is made where it is missing.
   func withWriter<Result>(
     makingFile makesFile: Bool = false, _ body: (borrowing SQLiteConnection) throws -> Result
   ) throws -> Result {
@@ -141,9 +141,9 @@ public struct DatabaseManager: Sendable {
 extension DatabaseManager {
   /// What ``initialize(trust:)`` did.
   public struct InitReport: Sendable {
-    /// Whether the ledger tables were made just now.
+    /// True if the ledger tables were made just now.
     public let created: Bool
-    /// Whether the database itself was made just now.
+    /// True if the database itself was made just now.
     public let createdDatabase: Bool
     /// Who is trusted.
     public let trust: TrustMode

@@ -47,7 +47,7 @@ package enum FileKind: Sendable, Equatable {
     }
   }
 
-  /// Whether a file is a diff file or a changeset, whatever it is called. Encryption hides what a file is: there the name counts.
+  /// True if a file is a diff file or a changeset, whatever it is called. Encryption hides what a file is: there the name counts.
   static func isDiff(_ path: String) -> Bool {
     switch FileKind(of: path) {
     case .diffFile, .changeset: true

@@ -20,7 +20,7 @@ package enum FileSystem {
     return status.st_mode & S_IFMT == S_IFDIR ? .folder : .file
   }
 
-  /// Whether anything has this path, as far as the system tells; links are not followed.
+  /// True if anything has this path, as far as the system tells; links are not followed.
   static func exists(_ path: String) -> Bool { kind(of: path) != .nothing }
 
   /// How many bytes a file has; 0 when there is none.
@@ -46,7 +46,7 @@ package enum FileSystem {
     #endif
   }
 
-  /// Whether two paths lead to one file, by links of either kind or because they are equal.
+  /// True if two paths lead to one file, by links of either kind or because they are equal.
   static func isOneFile(_ path: String, _ other: String) -> Bool {
     var mine = stat()
     var theirs = stat()
@@ -54,10 +54,10 @@ package enum FileSystem {
     return mine.st_ino == theirs.st_ino && mine.st_dev == theirs.st_dev
   }
 
-  /// Whether a file has this path, or a link that leads to no folder.
+  /// True if a file has this path, or a link that leads to no folder.
   static func isFile(_ path: String) -> Bool { kind(of: path) == .file }
 
-  /// Whether the path is a folder, or a link to one.
+  /// True if the path is a folder, or a link to one.
   static func isFolder(_ path: String) -> Bool { kind(of: path) == .folder }
 
   /// The names in a folder, in no order.

@@ -13,7 +13,7 @@ package enum ASCIIName {
     String(decoding: name.utf8.map { (0x61...0x7a).contains($0) ? $0 & 0xdf : $0 }, as: UTF8.self)
   }
 
-  /// Whether two names are the same to SQLite.
+  /// True if two names are the same to SQLite.
   package static func matches(_ first: String, _ second: String) -> Bool {
     first.utf8.elementsEqual(second.utf8) { folded($0) == folded($1) }
   }

@@ -128,7 +128,7 @@ package struct ByteStreamError: Error, Equatable, Sendable, CustomStringConverti
     errno = number
   }
 
-  /// Whether there is no file of that name, or no folder that it could be in.
+  /// True if there is no file of that name, or no folder that it could be in.
   package var isMissingFile: Bool { errno == ENOENT || errno == ENOTDIR }
 
   /// What happened and the system's reason, without the file.

@@ -56,7 +56,7 @@ package struct EscapedText: CustomStringConvertible, Equatable {
     }
   }
 
-  /// Whether a character neither controls a terminal nor changes how its neighbours are read.
+  /// True if a character neither controls a terminal nor changes how its neighbours are read.
   package static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
     if (0x20..<0x7f).contains(scalar.value) { return true }
     return switch scalar.properties.generalCategory {

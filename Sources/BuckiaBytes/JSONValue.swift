@@ -46,7 +46,7 @@ package struct JSONObject: Equatable, Sendable {
   /// Makes an object.
   package init(_ members: [Member] = []) { self.members = members }
 
-  /// Whether it has no members.
+  /// True if it has no members.
   package var isEmpty: Bool { members.isEmpty }
 
   /// Adds a member at the end.

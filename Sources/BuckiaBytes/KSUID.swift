@@ -43,7 +43,7 @@ public struct KSUID: Hashable, Sendable {
 }
 
 extension KSUID: Comparable {
-  /// Whether an id sorts before another: by timestamp, then by payload.
+  /// True if an id sorts before another: by timestamp, then by payload.
   public static func < (one: KSUID, other: KSUID) -> Bool {
     (one.timestamp, one.payloadHigh, one.payloadLow) < (other.timestamp, other.payloadHigh, other.payloadLow)
   }

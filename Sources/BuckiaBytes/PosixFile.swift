@@ -71,7 +71,7 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
   ///
   /// - Parameters:
   ///   - shownPath: The name that errors give the file.
-  ///   - isPrivate: Whether nobody but its owner may read it.
+  ///   - isPrivate: True if nobody but its owner may read it.
   /// - Throws: `ByteStreamError` with code `alreadyExists` when anything has that name, or one of the system's.
   package convenience init(
     creating path: String, shownAs shownPath: String? = nil, isPrivate: Bool = false
@@ -230,7 +230,7 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
 
   /// Waits until this process alone has the file locked; closing it unlocks it.
   ///
-  /// - Returns: Whether it is locked. Some file systems cannot do it.
+  /// - Returns: True if it is locked. Some file systems cannot do it.
   package func lock() -> Bool {
     while flock(descriptor, LOCK_EX) != 0 {
       if errno != EINTR { return false }

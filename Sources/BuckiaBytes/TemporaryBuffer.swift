@@ -103,7 +103,7 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
     return String(cString: value)
   }
 
-  /// Whether nothing has been written.
+  /// True if nothing has been written.
   package var isEmpty: Bool { count == 0 }
 
   /// How many bytes it will hold, where that was said in the beginning; else how many it holds.

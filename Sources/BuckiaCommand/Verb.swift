@@ -13,7 +13,7 @@ protocol Verb: ParsableCommand {
   /// How to print.
   var output: OutputOptions { get }
 
-  /// Whether the result itself goes to standard output (`-o -`): all text goes to standard error then.
+  /// True if the result itself goes to standard output (`-o -`): all text goes to standard error then.
   var printsResult: Bool { get }
 
   /// Does the work, prints the result, and says how it went.

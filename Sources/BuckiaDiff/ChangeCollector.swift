@@ -98,7 +98,7 @@ final class ChangeEncoder {
 
   /// Compares two rows of one key; the next `appendUpdate` is about them.
   ///
-  /// - Returns: Whether they differ.
+  /// - Returns: True if they differ.
   @inline(__always)
   func compare<Row: RowValues & ~Copyable>(_ old: borrowing Row, _ new: borrowing Row) throws -> Bool {
     var isAnyDifferent = false
@@ -220,7 +220,7 @@ private struct EncodedRow: RowValues {
 
   func value(_ column: Int) -> RowValue { values[column].value(in: bytes) }
 
-  /// Whether one of the two is a DELETE and the other an INSERT.
+  /// True if one of the two is a DELETE and the other an INSERT.
   func isOtherSide(of other: EncodedRow) -> Bool {
     operation != .update && other.operation != .update && operation != other.operation
   }

@@ -5,7 +5,7 @@ import SQLiteSchemas
 
 /// The pages of a database as it was committed last, read by a write transaction that has just begun.
 ///
-/// As long as it lasts nobody else commits. Its own changes can move pages, or begin the log anew, so all is to be read before it
+/// As long as it lasts nobody else commits. Its own changes can move pages, or begin the log again, so all is to be read before it
 /// writes anything.
 package struct CommittedPages {
   private let pages: DatabasePages
@@ -195,7 +195,7 @@ package struct KeyPrint: Hashable, Sendable {
     return (spans(of: older) { !now.contains($0) }, spans(of: newer) { !before.contains($0) })
   }
 
-  /// Whether leaves that have changed are so few that their rows are compared by themselves.
+  /// True if leaves that have changed are so few that their rows are compared by themselves.
   package static func isFew(_ changed: Int, of all: Int) -> Bool { changed <= all / 8 + 8 }
 
   private static func spans(of prints: [KeyPrint], where isWanted: (PageHash) -> Bool) -> [KeySpan] {

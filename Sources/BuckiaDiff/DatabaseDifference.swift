@@ -14,7 +14,7 @@ package struct TableDifference: Sendable {
   package let deleted: Int
   /// How it was found.
   package let method: DiffMethod
-  /// Whether the table is missing in the older database.
+  /// True if the table is missing in the older database.
   package let isNew: Bool
   /// Columns that are missing in the older database.
   package let newColumns: [String]
@@ -43,7 +43,7 @@ package struct DatabaseDifference {
   /// The newer database's schema as SQL; nil where the schemas are equal, or it cannot travel.
   package var author: AuthorSchema?
 
-  /// Whether there is nothing to ship.
+  /// True if there is nothing to ship.
   package var isEmpty: Bool { tables.isEmpty && author == nil }
 
   // MARK: Beside an earlier difference from the same snapshot, which was sent

@@ -7,7 +7,7 @@ final class DatabaseSnapshot {
   let source: RowSource
   let schema: SchemaReader
   let pages: PageSource
-  /// Whether text is stored as UTF-16.
+  /// True if text is stored as UTF-16.
   let isUTF16: Bool
   /// Nil where the snapshot is that of a transaction which the application has open.
   private var transaction: SQLiteTransaction?
@@ -15,7 +15,7 @@ final class DatabaseSnapshot {
   /// How often to try to begin between two commits of others.
   private static let attempts = 8
 
-  /// Whether another snapshot of the source may see a later state.
+  /// True if another snapshot of the source may see a later state.
   let isRenewable: Bool
 
   /// Begins a read transaction, or takes the one that the application has open.

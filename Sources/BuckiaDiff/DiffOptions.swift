@@ -23,14 +23,14 @@ public struct DiffOptions: Sendable {
   public var selections: [TableName: RowSelection]
   /// The method, or nil to choose the best for each table.
   public var method: DiffMethod?
-  /// Whether the result is to travel without table definitions, as a raw changeset: then nothing that needs them is
+  /// True if the result is to travel without table definitions, as a raw changeset: then nothing that needs them is
   /// included.
   public var isRaw: Bool
   /// Columns that have another name in the newer database: else such a column is a new one, and the old one is dropped.
   public var renames: [ColumnRename]
   /// What identifies the rows of tables without a primary key.
   public var keyless: KeylessIdentity
-  /// Whether a difference from a snapshot has everything since that was made, also what was sent before.
+  /// True if a difference from a snapshot has everything since that was made, also what was sent before.
   ///
   /// If the database keeps clocks, it only has what is new, unless tables or rows are selected: what is sent once more
   /// counts as later than what others have changed since. Of a database without clocks a difference always has
@@ -45,10 +45,10 @@ public struct DiffOptions: Sendable {
   package var affinities: [TableName: [String: Affinity]] = [:]
   /// The rows of tables that may differ, as far as that is known.
   package var candidates: [TableName: CandidateRows] = [:]
-  /// Whether a raw changeset that would have to leave rows out for want of definitions is an error, before anything is
+  /// True if a raw changeset that would have to leave rows out for want of definitions is an error, before anything is
   /// written, or noted as sent.
   package var refusesIncomplete = false
-  /// Whether databases that share no table may be compared. Otherwise the paths are taken for mixed up.
+  /// True if databases that share no table may be compared. Otherwise the paths are taken for mixed up.
   public var allowsUnrelated = false
 
   /// Makes options.

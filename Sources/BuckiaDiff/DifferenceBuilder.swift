@@ -237,7 +237,7 @@ struct DifferenceBuilder {
 
   // MARK: What does not travel
 
-  /// Whether two whole databases are compared, so that others may adopt the schema of the newer one.
+  /// True if two whole databases are compared, so that others may adopt the schema of the newer one.
   var isWhole: Bool {
     !options.isRaw && options.tables == nil && options.excludedTables.isEmpty && options.selections.isEmpty
       && older.source.selectedTables.isEmpty && newer.source.selectedTables.isEmpty

@@ -19,7 +19,7 @@ final class PageMerge {
   /// Key columns that can hold NULL.
   private let nullable: [Int]
   private let hasRowIDs: Bool
-  /// Whether the rowid is the key.
+  /// True if the rowid is the key.
   private let isKeyRowID: Bool
   /// The order of a WITHOUT ROWID table; empty where nothing is known of it.
   private let order: [KeyPartOrder]
@@ -108,7 +108,7 @@ final class PageMerge {
     }
   }
 
-  /// Whether the keys of both rows are the same, and identify a row at all.
+  /// True if the keys of both rows are the same, and identify a row at all.
   private func hasSameKey() throws -> Bool {
     try !hasNullKey(older) && key.allSatisfy { try older.value($0).isIdentical(to: newer.value($0)) }
   }

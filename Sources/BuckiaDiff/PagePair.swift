@@ -75,7 +75,7 @@ final class PagePair {
 
   private var refusal: SkipReason? { if case .refused(let reason) = state { reason } else { nil } }
 
-  /// Whether a table is the same in both databases as far as can be told without reading its definition. Most tables of a
+  /// True if a table is the same in both databases as far as can be told without reading its definition. Most tables of a
   /// database with thousands of them are one page, and as they were.
   func isUnchanged(_ entry: SchemaEntry) throws -> Bool {
     guard let olderEntry = older.schema.entry(named: entry.name), entry.isDefined(like: olderEntry),
@@ -110,13 +110,13 @@ final class PagePair {
     }
   }
 
-  /// Whether a log was restarted while it was read, so that what was found may be wrong.
+  /// True if a log was restarted while it was read, so that what was found may be wrong.
   func isStale() throws -> Bool {
     guard case .compared(let comparison) = state else { return false }
     return try comparison.older.isStale() || comparison.newer.isStale()
   }
 
-  /// Whether a virtual table holds the same rows in both databases, as the pages of its shadow tables tell: then it need
+  /// True if a virtual table holds the same rows in both databases, as the pages of its shadow tables tell: then it need
   /// not be read. Most are the same, and a large one takes as long as all the rest.
   ///
   /// - Returns: false, too, when pages cannot tell.

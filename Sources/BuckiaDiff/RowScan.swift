@@ -27,7 +27,7 @@ struct RowScan: RowValues, ~Copyable {
   ///   - results: What it gives, as SQL.
   ///   - source: What follows behind the results. Its order must be that of a key.
   ///   - selection: Gives the source's parameters their values.
-  ///   - isUTF16: Whether the database stores text as UTF-16.
+  ///   - isUTF16: True if the database stores text as UTF-16.
   init(
     _ results: [String], _ source: String, binding selection: RowSelection?, isUTF16: Bool,
     on connection: borrowing SQLiteConnection
@@ -53,7 +53,7 @@ struct RowScan: RowValues, ~Copyable {
   static let low = ":buckia_low"
   static let high = ":buckia_high"
 
-  /// Begins anew, with the rows whose key is in an interval.
+  /// Begins again, with the rows whose key is in an interval.
   func restart(within interval: ClosedRange<Int64>) throws {
     try Self.restart(statement, within: interval)
     if let rest { try Self.restart(rest.statement, within: interval) }

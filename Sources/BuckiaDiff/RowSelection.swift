@@ -81,7 +81,7 @@ public struct RowSelection: Equatable, Sendable {
 
   /// Makes sure that the condition is one SQL expression over a table, and that each of its parameters has a value.
   ///
-  /// - Parameter allowingOthers: Whether there may be values for parameters that it does not have.
+  /// - Parameter allowingOthers: True if there may be values for parameters that it does not have.
   /// - Throws: `ReplicationError` with `invalidSelection`, `SQLiteError` when the database fails.
   package func validate(
     for table: TableName, on connection: borrowing SQLiteConnection, of database: String,

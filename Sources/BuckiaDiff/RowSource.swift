@@ -61,7 +61,7 @@ package final class RowSource {
     self.init(SQLiteConnection(sharing: connection), path: nil, name: name, [:], standIns: standIns)
   }
 
-  /// Whether this is a file that the source has opened by itself, and only reads.
+  /// True if this is a file that the source has opened by itself, and only reads.
   package var isFile: Bool { attachablePath != nil }
 
   /// A source without any table: compared with it, everything is an INSERT.

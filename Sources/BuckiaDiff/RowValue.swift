@@ -8,7 +8,7 @@ import SQLiteSchemas
 typealias RowValue = RecordReader.Value
 
 extension RowValue {
-  /// Whether both have the same storage class and the same bytes: 1 and 1.0 differ, as do `a` and `A`.
+  /// True if both have the same storage class and the same bytes: 1 and 1.0 differ, as do `a` and `A`.
   @inline(__always)
   func isIdentical(to other: RowValue) -> Bool {
     switch (self, other) {
@@ -115,7 +115,7 @@ struct KeyPartOrder: Equatable {
     self.isDescending = isDescending
   }
 
-  /// Whether rows lie in the order in which changes are written.
+  /// True if rows lie in the order in which changes are written.
   var isPlain: Bool { collation == .binary && !isDescending }
 
   /// The order of two values in the tree.

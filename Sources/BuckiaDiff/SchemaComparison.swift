@@ -50,7 +50,7 @@ extension DifferenceBuilder {
     }
   }
 
-  /// Whether two statements of one table differ in their wording only: a table that a diff has made here is worded otherwise.
+  /// True if two statements of one table differ in their wording only: a table that a diff has made here is worded otherwise.
   /// The same words with other comments are a change of the author's.
   private static func comesToTheSame(
     _ statement: SchemaStatement, _ other: SchemaStatement, _ older: SchemaReader, _ newer: SchemaReader
@@ -218,7 +218,7 @@ extension DifferenceBuilder {
 }
 
 extension DiffOptions {
-  /// Whether a table is among those that are to be compared.
+  /// True if a table is among those that are to be compared.
   func includes(_ table: TableName) -> Bool {
     !excludedTables.contains(table) && tables?.contains(table) ?? true
   }

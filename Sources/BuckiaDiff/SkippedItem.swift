@@ -29,7 +29,7 @@ public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
   /// What it is about: names, types, limits.
   public let arguments: [String]
 
-  /// Whether only the table's definition is missing, which a diff file has and a raw changeset has not.
+  /// True if only the table's definition is missing, which a diff file has and a raw changeset has not.
   package var needsDefinition: Bool {
     switch code {
     case .newTableNeedsDefinition, .columnsNeedDefinition, .omittedColumnsNeedDefinition: true

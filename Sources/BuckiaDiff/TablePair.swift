@@ -12,9 +12,9 @@ struct TablePair {
   let older: SourceTable?
   /// Columns that have another name in the older source.
   let renames: [ColumnRename]
-  /// Whether the older table has another primary key, and its rows are told apart by the newer one's.
+  /// True if the older table has another primary key, and its rows are told apart by the newer one's.
   var isRekeyed = false
-  /// Whether all values of a row identify it, and the rowid, which travels as NULL, does not.
+  /// True if all values of a row identify it, and the rowid, which travels as NULL, does not.
   let isIdentifiedByContent: Bool
 
   /// The columns of the changeset that identify a row, in the order in which rows are sorted.
@@ -29,16 +29,16 @@ struct TablePair {
   /// The columns that the older source does not have; empty for a new table.
   var newColumns: [String] { older == nil ? [] : definition.columns.map(\.name).filter { !isInOlder($0) } }
 
-  /// Whether a condition chooses the rows of either source.
+  /// True if a condition chooses the rows of either source.
   var hasCondition: Bool { newer.selection?.condition != nil || older?.selection?.condition != nil }
 
-  /// Whether columns of either source travel with other values than they have.
+  /// True if columns of either source travel with other values than they have.
   var hasRewrittenColumns: Bool { !newer.rewritten.isEmpty || older?.rewritten.isEmpty == false }
 
-  /// Whether only some rows or columns of either source take part.
+  /// True if only some rows or columns of either source take part.
   var hasSelection: Bool { newer.selection != nil || older?.selection != nil }
 
-  /// Whether there is anything to say about the table, even when no row has changed.
+  /// True if there is anything to say about the table, even when no row has changed.
   var isDefinitionNew: Bool { older == nil || !newColumns.isEmpty || !renames.isEmpty }
 
   private func isInOlder(_ column: String) -> Bool { older?.places[column] != nil }
@@ -136,7 +136,7 @@ struct TableReconciliation {
   ///   - older: The table in the older database, with the names that its columns have in the newer one; nil where it is new.
   ///   - omitted: The columns that are left out.
   ///   - options: What is wanted.
-  ///   - canCreate: Whether one more table may be created.
+  ///   - canCreate: True if one more table may be created.
   init(
     _ newer: TableDefinition, with older: TableDefinition?, omitting omitted: [ColumnDefinition], options: DiffOptions,
     canCreate: Bool
@@ -265,12 +265,12 @@ struct TableReconciliation {
 }
 
 extension ColumnDefinition {
-  /// Whether an INSERT must give the column a value.
+  /// True if an INSERT must give the column a value.
   fileprivate var needsValue: Bool { isNotNull && (defaultValue?.isNull ?? !hasExpressionDefault) }
 }
 
 extension ForeignKey {
-  /// Whether both lead from the same columns to the same ones.
+  /// True if both lead from the same columns to the same ones.
   fileprivate func isSame(as other: ForeignKey) -> Bool {
     TableName(parent) == TableName(other.parent) && columns.elementsEqual(other.columns, by: ASCIIName.matches)
       && parentColumns.elementsEqual(other.parentColumns, by: ASCIIName.matches)

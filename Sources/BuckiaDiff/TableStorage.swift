@@ -6,7 +6,7 @@ import SQLiteSchemas
 struct TableStorage {
   /// The root page of its tree.
   let root: Int
-  /// Whether it has rowids.
+  /// True if it has rowids.
   let hasRowIDs: Bool
   /// For each column of the changeset the field of the record that holds it; nil for the rowid.
   let fields: [Int?]

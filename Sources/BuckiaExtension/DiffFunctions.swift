@@ -37,7 +37,7 @@ private struct DiffCall {
   private let older: String?
   private let newer: String
   private let options: DiffOptions
-  /// Whether a changeset is wanted, or a diff file; nil where nothing is said.
+  /// True if a changeset is wanted, or a diff file; nil where nothing is said.
   private let isRaw: Bool?
   private let home: BuckiaHome
 

@@ -22,7 +22,7 @@
     /// The verified key of the sender in hex; empty for an unsigned file, `own` for an undo, `merge` for a merged
     /// database.
     public let sender: String
-    /// Whether it is a raw changeset or a merge.
+    /// True if it is a raw changeset or a merge.
     public let isRaw: Bool
     /// What became of it.
     public let state: DiffState
@@ -51,7 +51,7 @@
       public static let diff = Column("diff")
       /// The verified key of the sender.
       public static let sender = Column("sender")
-      /// Whether it is a raw changeset or a merge.
+      /// True if it is a raw changeset or a merge.
       public static let isRaw = Column("raw")
       /// What became of it.
       public static let state = Column("state")
@@ -127,7 +127,7 @@
     public let outcome: ConflictOutcome
     /// SQLite's or the engine's words, where there are any.
     public let reason: String?
-    /// Whether nobody has decided about it in particular.
+    /// True if nobody has decided about it in particular.
     public let isOpen: Bool
 
     /// The columns that requests can use.
@@ -165,7 +165,7 @@
       """
     }
 
-    /// Whether neither a person nor a rule, nor the app's resolver with a row of its own, has decided about it.
+    /// True if neither a person nor a rule, nor the app's resolver with a row of its own, has decided about it.
     static var openness: SQL {
       """
       (\(Columns.outcome) <> 'resolved'

@@ -9,7 +9,7 @@
     /// Buckia's own.
     private var ledger: Set<LedgerTables> = []
 
-    /// Whether nothing was written.
+    /// True if nothing was written.
     var isEmpty: Bool { names.isEmpty && ledger.isEmpty }
 
     /// Adds tables of the app.
@@ -48,7 +48,7 @@
 
     /// All of it, as GRDB says it.
     ///
-    /// - Parameter includesSchema: Whether the schema itself has changed.
+    /// - Parameter includesSchema: True if the schema itself has changed.
     func region(in db: Database, withSchema includesSchema: Bool) throws -> DatabaseRegion {
       var region = DatabaseRegion()
       for name in names { region.formUnion(try Table(name).databaseRegion(db)) }

@@ -108,7 +108,7 @@ package enum AppliedEffects {
     /// Its id, if rows are as its author has made them; nil where somebody here has decided what they are: by taking a diff back, or by
     /// answering a conflict with values of their own.
     package let diff: KSUID?
-    /// Whether it has written any rows.
+    /// True if it has written any rows.
     package let hasWritten: Bool
   }
 

@@ -27,7 +27,7 @@ package final class ContestedKeys {
     let keys: ClosedRange<Int64>
     /// The number of the diff in the ledger that put the keys there last.
     let entry: Int64
-    /// Whether its row has the key here.
+    /// True if its row has the key here.
     let isTaken: Bool
   }
 
@@ -52,11 +52,11 @@ package final class ContestedKeys {
   private let entry: Int64
   private let isResumed: Bool
   private let connection: SQLiteConnection
-  /// Whether keys have been added.
+  /// True if keys have been added.
   package private(set) var hasGrown = false
   /// The table of the keys that are not written yet.
   private var table = TableName("")
-  /// Whether the sender's rows have those keys here.
+  /// True if the sender's rows have those keys here.
   private var areTaken = false
   /// Those keys that are one integer.
   private var integers: [Int64] = []
@@ -70,7 +70,7 @@ package final class ContestedKeys {
   /// - Parameters:
   ///   - sender: The verified key of the sender in hex, or empty for unsigned files, which all count as one sender.
   ///   - entry: The number of the diff in the ledger; 0 for one that is refused.
-  ///   - isResumed: Whether these are changes that were held of the diff when the others were applied.
+  ///   - isResumed: True if these are changes that were held of the diff when the others were applied.
   package init(of sender: String, entry: Int64, isResumed: Bool = false, on connection: borrowing SQLiteConnection) {
     self.sender = sender
     self.entry = entry
@@ -94,12 +94,12 @@ package final class ContestedKeys {
 
   // MARK: Looking
 
-  /// Whether any key is contested, whoever the sender.
+  /// True if any key is contested, whoever the sender.
   package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.cachedInteger("SELECT 1 FROM main.buckia_contested_key LIMIT 1") != nil
   }
 
-  /// Whether the sender contests any key of a table.
+  /// True if the sender contests any key of a table.
   package func exist(in table: TableName) throws -> Bool {
     try flush()
     return try connection.hasRow(
@@ -107,7 +107,7 @@ package final class ContestedKeys {
       table.text)
   }
 
-  /// Whether the sender means another row by a key than the local one.
+  /// True if the sender means another row by a key than the local one.
   ///
   /// - Parameter key: The values of its columns in the order of the key, as a record of the changeset format.
   package func contains(_ key: [UInt8], of table: TableName, for purpose: Purpose) throws -> Bool {
@@ -159,7 +159,7 @@ package final class ContestedKeys {
   ///
   /// - Parameters:
   ///   - key: The values of its columns in the order of the key, as a record of the changeset format.
-  ///   - isTaken: Whether the sender's row is the local one from now on. To the rest of this diff the key means that row; what
+  ///   - isTaken: True if the sender's row is the local one from now on. To the rest of this diff the key means that row; what
   ///     the sender means by it in the next one is not known, since the other side may have taken the local row.
   package func add(_ key: [UInt8], of table: TableName, isTaken: Bool) throws {
     if table != self.table || isTaken != areTaken {
@@ -191,7 +191,7 @@ package final class ContestedKeys {
     records.removeAll(keepingCapacity: true)
   }
 
-  /// Whether a key may be one that is not written yet.
+  /// True if a key may be one that is not written yet.
   private func mayBePending(_ key: [UInt8], of table: TableName) -> Bool {
     guard !integers.isEmpty || !records.isEmpty, table == self.table else { return false }
     if let integer = Self.integer(key) { return span?.contains(integer) == true }

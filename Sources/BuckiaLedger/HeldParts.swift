@@ -119,7 +119,7 @@ package final class HeldParts {
     Set(parts.filter { name, _ in places[name].map { held[$0].changes == 0 } ?? false }.values)
   }
 
-  /// Whether anything is held.
+  /// True if anything is held.
   package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.cachedInteger("SELECT 1 FROM main.buckia_held_part LIMIT 1") != nil
   }
@@ -185,7 +185,7 @@ package struct HeldPart: Sendable {
   package let definition: TableDefinition
   /// The columns that were unknown: indexes into those of the definition.
   package let columns: [Int]
-  /// Whether all of the table is kept.
+  /// True if all of the table is kept.
   package let isWhole: Bool
   package let format: ChangesetFormat
 
@@ -193,7 +193,7 @@ package struct HeldPart: Sendable {
   package let diff: KSUID?
   /// The verified key of its sender in hex, or empty for unsigned files.
   package let senderKey: String
-  /// Whether it came as a raw changeset.
+  /// True if it came as a raw changeset.
   package let isRaw: Bool
   /// The name of its file, without its folder.
   package let file: String

@@ -70,7 +70,7 @@ package struct KnownSenders: Sendable {
     }
   }
 
-  /// Whether nothing is taken any more that a key has signed.
+  /// True if nothing is taken any more that a key has signed.
   ///
   /// - Parameter sender: The verified key in hex, as the ledger has it.
   func hasEnded(_ sender: String) -> Bool {

@@ -83,6 +83,6 @@ package struct LedgerError: Error, Sendable, CustomStringConvertible {
 }
 
 extension SQLiteError {
-  /// Whether it is an error of a statement on the ledger tables.
+  /// True if it is an error of a statement on the ledger tables.
   package var isAboutLedger: Bool { sql?.contains("main.buckia_") ?? false }
 }

@@ -118,7 +118,7 @@ package enum LedgerEntries {
 
   /// Removes the entry of a file that has waited, and its place in a stream.
   ///
-  /// - Parameter isPlaced: Whether it has one.
+  /// - Parameter isPlaced: True if it has one.
   package static func removeWaiting(
     _ key: LedgerKey, isPlaced: Bool, on connection: borrowing SQLiteConnection
   ) throws {
@@ -197,7 +197,7 @@ package struct LedgerKey: Hashable, Sendable {
   package let id: KSUID?
   /// SHA-256 of the manifest, or of a raw changeset's bytes.
   package let digest: [UInt8]
-  /// Whether this is a raw changeset: then the digest alone identifies it.
+  /// True if this is a raw changeset: then the digest alone identifies it.
   package let isRaw: Bool
 
   /// What stands for the sender where two database files were merged: their changes have none.
@@ -314,7 +314,7 @@ package enum RefusedFiles {
       """)
   }
 
-  /// Whether a file with this id was refused that came from this sender, as far as it could be read.
+  /// True if a file with this id was refused that came from this sender, as far as it could be read.
   package static func contain(
     _ id: KSUID, of sender: String, on connection: borrowing SQLiteConnection
   ) throws -> Bool {

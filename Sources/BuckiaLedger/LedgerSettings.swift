@@ -169,7 +169,7 @@ package struct LedgerProgress: Equatable, Sendable {
     return LedgerProgress(entry: max(0, entry), made: made.flatMap { KSUID($0) })
   }
 
-  /// Whether this is an earlier state than another one.
+  /// True if this is an earlier state than another one.
   package func isBehind(_ other: LedgerProgress) -> Bool {
     entry < other.entry || other.made.map { theirs in made.map { $0 < theirs } ?? true } ?? false
   }
@@ -238,7 +238,7 @@ package struct ReplicaIdentity: Hashable, Sendable {
   }
 }
 
-/// Which diffs were applied in the last call at whose end a snapshot is made anew.
+/// Which diffs were applied in the last call at whose end a snapshot is made again.
 ///
 /// They are noted with the rows, in one transaction. Should the process die before the snapshot is made, they tell what is
 /// missing in it. They are in `buckia_settings`, under the snapshot's id.

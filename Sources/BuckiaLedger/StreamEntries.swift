@@ -225,7 +225,7 @@ package struct StreamPlace: Equatable, Sendable {
   package let follows: Predecessor?
   /// The stream that a snapshot takes the place of; nil for none.
   package let replaces: [UInt8]?
-  /// Whether the diff holds all that the diffs before it say, so that these are not needed.
+  /// True if the diff holds all that the diffs before it say, so that these are not needed.
   package let isSnapshot: Bool
 
   /// Takes what a manifest says.

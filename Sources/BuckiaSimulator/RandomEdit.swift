@@ -167,7 +167,7 @@ struct RandomValues {
   ///
   /// - Parameters:
   ///   - affinity: What the column is for.
-  ///   - isNullable: Whether it may be NULL.
+  ///   - isNullable: True if it may be NULL.
   func value(for affinity: Affinity, isNullable: Bool, _ random: inout SimulationRandom) -> ChangesetValue {
     if isNullable, random.chance(0.1) { return .null }
     if !literals.isEmpty, random.chance(0.4), let literal = random.pick(literals) { return literal }

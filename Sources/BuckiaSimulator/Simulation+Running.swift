@@ -9,7 +9,7 @@ extension Simulation {
     public var losses = 0.15
     /// How often a copy arrives twice, from 0 to 1.
     public var duplicates = 0.15
-    /// Whether each edit is sent and applied everywhere before the next one is made. Nothing else happens then.
+    /// True if each edit is sent and applied everywhere before the next one is made. Nothing else happens then.
     public var isInstant = false
 
     /// A network that delays, doubles and loses diffs.

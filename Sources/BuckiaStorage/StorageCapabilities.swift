@@ -1,21 +1,21 @@
 /// What a storage can do. Where it cannot do something, whoever uses it has a way around, which is stated here.
 public struct StorageCapabilities: Sendable, Equatable, Codable {
-  /// Whether ``PutCondition/ifAbsent`` is honoured in one step. Without it, the storage is asked for the object first: of two that write
+  /// True if ``PutCondition/ifAbsent`` is honoured in one step. Without it, the storage is asked for the object first: of two that write
   /// at the same moment, the later one wins.
   public var putsIfAbsent: Bool
-  /// Whether ``PutCondition/ifVersion(_:)`` is honoured in one step. Without it, the version is looked up first.
+  /// True if ``PutCondition/ifVersion(_:)`` is honoured in one step. Without it, the version is looked up first.
   public var putsIfVersion: Bool
-  /// Whether a condition is checked and the object written in one step, whoever else writes at the same moment. WebDAV does not promise it: Apache looks first.
+  /// True if a condition is checked and the object written in one step, whoever else writes at the same moment. WebDAV does not promise it: Apache looks first.
   public var conditionsAreAtomic: Bool
-  /// Whether a part of an object can be had. Without it, an interrupted download begins anew.
+  /// True if a part of an object can be had. Without it, an interrupted download begins again.
   public var readsRanges: Bool
-  /// Whether the storage moves objects by itself. Without it, they are copied through this device and deleted.
+  /// True if the storage moves objects by itself. Without it, they are copied through this device and deleted.
   public var moves: Bool
-  /// Whether a listing begins behind a name. Without it, everything is listed and the rest left out here.
+  /// True if a listing begins behind a name. Without it, everything is listed and the rest left out here.
   public var listsFromName: Bool
-  /// Whether a large object is sent in parts, several at once. Without it, it goes in one piece.
+  /// True if a large object is sent in parts, several at once. Without it, it goes in one piece.
   public var uploadsInParts: Bool
-  /// Whether an upload in parts can be taken up again after an interruption. Without it, it begins anew.
+  /// True if an upload in parts can be taken up again after an interruption. Without it, it begins again.
   public var resumesUploads: Bool
   /// The digests that the storage checks when something is put. Without one, only sizes are compared.
   public var checksums: [ContentChecksum.Algorithm]
@@ -47,7 +47,7 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
 }
 
 extension StorageCapabilities {
-  /// Whether the storage keeps a condition by itself.
+  /// True if the storage keeps a condition by itself.
   package func keeps(_ condition: PutCondition) -> Bool {
     switch condition {
     case .none: true

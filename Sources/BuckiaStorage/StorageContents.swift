@@ -184,7 +184,7 @@ public struct ByteChunks: AsyncSequence, Sendable {
 
   /// Makes a sequence.
   ///
-  /// - Parameter makeNext: Begins anew and returns what gives the next piece, which is never empty, or nil at the end. What that throws is
+  /// - Parameter makeNext: Begins again and returns what gives the next piece, which is never empty, or nil at the end. What that throws is
   ///   a `StorageError` or `CancellationError`.
   public init(_ makeNext: @escaping @Sendable () -> (() async throws -> [UInt8]?)) { self.makeNext = makeNext }
 

@@ -38,7 +38,7 @@ public struct StorageError: Error, Sendable, CustomStringConvertible {
   /// The sentence, with the object before it.
   public var description: String { path.map { "\($0): \(message)" } ?? message }
 
-  /// Whether the same request may well succeed in a moment.
+  /// True if the same request may well succeed in a moment.
   public var isTransient: Bool { Self.transient.contains(code) }
 
   private static let transient: Set<Code> = [

@@ -64,7 +64,7 @@ public enum StorageProbe {
     return found
   }
 
-  /// Whether a condition that does not hold keeps something from being written.
+  /// True if a condition that does not hold keeps something from being written.
   private static func isRefused(_ put: () async throws -> Void) async throws -> Bool {
     do {
       try await put()

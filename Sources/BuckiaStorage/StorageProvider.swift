@@ -50,7 +50,7 @@ public protocol StorageProvider: Sendable {
 
   /// Moves an object within the storage, in one step. Called only where ``StorageCapabilities/moves`` says that it can be done.
   ///
-  /// - Parameter isReplacing: Whether an object that has the new name is replaced.
+  /// - Parameter isReplacing: True if an object that has the new name is replaced.
   /// - Throws: `StorageError` with `notFound`, `alreadyExists`, `unsupported`, or another.
   func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws
 }
@@ -213,7 +213,7 @@ extension StorageProvider {
 }
 
 extension StorageProvider {
-  /// Whether there is an object of that name.
+  /// True if there is an object of that name.
   ///
   /// - Throws: `StorageError`.
   public func exists(_ path: RemotePath) async throws -> Bool { try await stat(path) != nil }
@@ -243,7 +243,7 @@ extension StorageProvider {
 
   /// Moves an object, also where the storage cannot: then it is copied and the original deleted. A stop in between leaves both.
   ///
-  /// - Parameter isReplacing: Whether an object that has the new name is replaced.
+  /// - Parameter isReplacing: True if an object that has the new name is replaced.
   /// - Throws: `StorageError` with `notFound`, `alreadyExists`, or another.
   public func moveOrCopy(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool = false) async throws {
     if capabilities.moves {
@@ -354,7 +354,7 @@ extension StorageProvider {
 
   /// Reads an object into a file, which appears complete and safely on disk, or not at all.
   ///
-  /// An interrupted transfer goes on where it stopped if the storage reads ranges and names versions; else it begins anew.
+  /// An interrupted transfer goes on where it stopped if the storage reads ranges and names versions; else it begins again.
   ///
   /// - Parameters:
   ///   - path: The object.
@@ -379,7 +379,7 @@ extension StorageProvider {
         return object
       } catch let error as StorageError where error.isTransient {
         let goesOn = transfer.goesOn(with: capabilities)
-        // What has to begin anew each time would never end.
+        // What has to begin again each time would never end.
         failures = goesOn && transfer.received > before ? 0 : failures + 1
         guard failures < attempts else { throw error.about(path) }
         if !goesOn { transfer = FileTransfer(path, to: file, expectation, isPrivate) }
@@ -414,7 +414,7 @@ private struct FileTransfer {
     self.expectation = expectation
   }
 
-  /// Whether what has come is a beginning that the rest can follow.
+  /// True if what has come is a beginning that the rest can follow.
   func goesOn(with capabilities: StorageCapabilities) -> Bool {
     received > 0 && capabilities.readsRanges && object?.version?.isStrong == true
   }

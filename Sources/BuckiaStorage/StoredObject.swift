@@ -34,7 +34,7 @@ public struct ObjectVersion: Hashable, Sendable, CustomStringConvertible {
   /// Takes what a storage has said.
   public init(_ text: String) { self.text = text }
 
-  /// Whether equal versions stand for equal bytes. A weak entity tag (`W/"…"`) does not promise that.
+  /// True if equal versions stand for equal bytes. A weak entity tag (`W/"…"`) does not promise that.
   public var isStrong: Bool { !text.hasPrefix("W/") }
 
   /// The text.
@@ -119,7 +119,7 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
   /// The segments.
   public var segments: [String] { text.utf8.split(separator: Self.slash).map { String(Substring($0)) } }
 
-  /// Whether this lies in a folder, or in one of its folders.
+  /// True if this lies in a folder, or in one of its folders.
   public func isIn(_ folder: RemotePath) -> Bool {
     let prefix = folder.text.utf8
     return text.utf8.count > prefix.count + 1 && text.utf8.starts(with: prefix)
@@ -135,13 +135,13 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
   /// The path.
   public var description: String { text }
 
-  /// Whether a path comes first by its bytes.
+  /// True if a path comes first by its bytes.
   public static func < (one: RemotePath, other: RemotePath) -> Bool {
     one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
   }
 
   // Swift compares text by canonical equivalence; storages compare bytes.
-  /// Whether two paths have the same bytes. Swift would compare by canonical equivalence, and storages do not.
+  /// True if two paths have the same bytes. Swift would compare by canonical equivalence, and storages do not.
   public static func == (one: RemotePath, other: RemotePath) -> Bool { one.text.utf8.elementsEqual(other.text.utf8) }
 
   /// Digests the bytes.

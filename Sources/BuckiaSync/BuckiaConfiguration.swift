@@ -15,7 +15,7 @@ public struct BuckiaConfiguration: Sendable {
   public var fallback: StorageAccount?
   /// Get what the storage gets, too: the backup and the media. One that cannot be reached is reported, and stops nothing.
   public var mirrors: [StorageAccount] = []
-  /// Whether the person has several devices with this folder in the storage: then a diff stays in the inbound folder until all have applied it.
+  /// True if the person has several devices with this folder in the storage: then a diff stays in the inbound folder until all have applied it.
   public var hasSeveralDevices = false
   /// Where diffs for others go.
   public var deliveries: [Delivery] = []
@@ -175,12 +175,12 @@ public struct SyncOptions: Sendable {
   public var downloadBytes: Int64 = 4 << 30
   /// The ids of diffs that a person lets through, however much they bring.
   public var allowed: Set<KSUID> = []
-  /// Whether the database is backed up. What was applied is dropped from the inbound folder of the storage only behind a backup, or at
+  /// True if the database is backed up. What was applied is dropped from the inbound folder of the storage only behind a backup, or at
   /// once where there is none.
   public var backsUp = true
-  /// Whether original recordings are uploaded.
+  /// True if original recordings are uploaded.
   public var uploadsOriginals = true
-  /// Whether smaller versions are uploaded.
+  /// True if smaller versions are uploaded.
   public var uploadsReworked = true
   /// Only media whose path in its folder matches one of these patterns; empty for all. `*` stands for anything in a name, `**` across folders, `?`
   /// for one character.
@@ -191,13 +191,13 @@ public struct SyncOptions: Sendable {
   public var fetches: [String] = []
   /// True to fetch also what this device had before: else it counts as removed by a person.
   public var fetchesRemoved = false
-  /// Whether media are deleted from the storage and its mirrors that this device has uploaded and that are gone here.
+  /// True if media are deleted from the storage and its mirrors that this device has uploaded and that are gone here.
   public var deletesOrphanedFiles = false
   /// How many files are transferred at once; nil for as many as the storage stands.
   public var concurrency: Int?
-  /// Whether it is only looked what would be done.
+  /// True if it is only looked what would be done.
   public var isDryRun = false
-  /// Whether the storage is looked through for what should be there, instead of believing what was noted when it was uploaded.
+  /// True if the storage is looked through for what should be there, instead of believing what was noted when it was uploaded.
   public var looksThroughStorage = false
 
   /// Makes options with the defaults.

@@ -44,7 +44,7 @@ public struct SyncProgress: Sendable, Equatable {
 public final class SyncState {
   /// How far the present round has come; nil before the first.
   public internal(set) var progress: SyncProgress?
-  /// Whether a round is under way.
+  /// True if a round is under way.
   public internal(set) var isRunning = false
   /// What the last round did; nil before the end of the first, and where it failed.
   public internal(set) var result: SyncResult?
@@ -103,7 +103,7 @@ public struct SyncResult: Sendable {
   public internal(set) var held: [Held] = []
   /// What was uploaded: backups and media.
   public internal(set) var uploaded: [Transfer] = []
-  /// Whether the database was backed up in this round.
+  /// True if the database was backed up in this round.
   public internal(set) var backedUp = false
   /// What was dropped from the inbound folder, because it is in the database now.
   public internal(set) var dropped: [RemotePath] = []
@@ -121,14 +121,14 @@ public struct SyncResult: Sendable {
   public internal(set) var isCutShort = false
   /// What is worth knowing.
   public internal(set) var notes: [String] = []
-  /// Whether nothing was changed, because only a look was wanted.
+  /// True if nothing was changed, because only a look was wanted.
   public internal(set) var isDryRun = false
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
   /// In which state what is edited here was when the round looked at it.
   var localState: String?
 
-  /// Whether there was nothing to do.
+  /// True if there was nothing to do.
   public var isIdle: Bool {
     downloaded.isEmpty && !backedUp && uploaded.isEmpty && dropped.isEmpty && deleted.isEmpty && delivered.isEmpty
       && fetched.isEmpty && held.isEmpty && failures.isEmpty

@@ -130,7 +130,7 @@ struct ProbedStorage: StorageProvider {
     return try await inner.put(contents, to: path, condition)
   }
 
-  /// Whether the storage keeps a condition, and not only says so.
+  /// True if the storage keeps a condition, and not only says so.
   private func keeps(_ condition: PutCondition, in folder: RemotePath?) async throws -> Bool {
     if condition == .none { return true }
     guard capabilities.keeps(condition) else { return false }
@@ -141,7 +141,7 @@ struct ProbedStorage: StorageProvider {
     return found.keeps(condition)
   }
 
-  /// What was found before; nil where another version has written it: it is tried out anew.
+  /// What was found before; nil where another version has written it: it is tried out again.
   private static func read(_ text: String) -> StorageCapabilities? {
     do { return try JSONDecoder().decode(StorageCapabilities.self, from: Data(text.utf8)) } catch { return nil }
   }

@@ -65,7 +65,7 @@ extension SQLiteConnection {
   /// gone afterwards and cannot be put back, so this is for connections of our own only.
   ///
   /// - Parameters:
-  ///   - judge: Whether an action is allowed. It must not use the connection.
+  ///   - judge: True if an action is allowed. It must not use the connection.
   ///   - body: What to do.
   /// - Throws: `SQLiteError` with `SQLITE_MISUSE` on a connection that belongs to somebody else; whatever `body` throws.
   package func withAuthorizer<Result>(

@@ -5,7 +5,7 @@ extension SQLiteConnection {
   ///
   /// - Parameters:
   ///   - sql: One statement.
-  ///   - isPersistent: Whether it will be kept and used many times.
+  ///   - isPersistent: True if it will be kept and used many times.
   /// - Throws: `SQLiteError` when the text is not a valid statement here.
   package func prepare(_ sql: String, isPersistent: Bool = false) throws(SQLiteError) -> SQLiteStatement {
     try SQLiteStatement(sql, on: handle, isPersistent: isPersistent)

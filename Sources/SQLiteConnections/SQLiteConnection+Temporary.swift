@@ -114,7 +114,7 @@ extension SQLiteConnection {
     }
   }
 
-  /// Whether SQLite keeps what does not fit, such as the parts of a sort, in memory of any amount instead of in files.
+  /// True if SQLite keeps what does not fit, such as the parts of a sort, in memory of any amount instead of in files.
   ///
   /// See <https://sqlite.org/tempfiles.html#the_sqlite_temp_store_compile_time_parameter_and_pragma>.
   ///

@@ -147,7 +147,7 @@ package struct SQLiteConnection: ~Copyable {
 
   private func limit(_ limit: Int32) -> Int { Int(handle.routines.limit(handle.pointer, limit)) }
 
-  /// Whether a transaction is open.
+  /// True if a transaction is open.
   package var isInTransaction: Bool { handle.routines.get_autocommit(handle.pointer) == 0 }
 
   /// What the open transaction has done with the database `main`. See <https://sqlite.org/c3ref/txn_state.html>.
@@ -172,7 +172,7 @@ package struct SQLiteConnection: ~Copyable {
   /// How many rows the last INSERT, UPDATE or DELETE changed itself, without triggers and foreign-key actions.
   package var changes: Int { Int(handle.routines.changes64(handle.pointer)) }
 
-  /// Whether a deferred foreign key is violated at this moment of the open transaction.
+  /// True if a deferred foreign key is violated at this moment of the open transaction.
   ///
   /// See [`SQLITE_DBSTATUS_DEFERRED_FKS`](https://sqlite.org/c3ref/c_dbstatus_options.html).
   package var hasDeferredForeignKeyViolations: Bool { status(SQLITE_DBSTATUS_DEFERRED_FKS) != 0 }
@@ -190,7 +190,7 @@ package struct SQLiteConnection: ~Copyable {
     do { return try SQLiteLibrary.standard.version } catch { return "none" }
   }
 
-  /// Whether triggers fire on this connection (TEMP triggers always do).
+  /// True if triggers fire on this connection (TEMP triggers always do).
   package var triggersEnabled: Bool {
     get throws(SQLiteError) { try flag(SQLITE_DBCONFIG_ENABLE_TRIGGER, set: -1) }
   }
@@ -202,7 +202,7 @@ package struct SQLiteConnection: ~Copyable {
     _ = try flag(SQLITE_DBCONFIG_ENABLE_TRIGGER, set: enabled ? 1 : 0)
   }
 
-  /// Whether foreign keys are enforced on this connection, as [`PRAGMA foreign_keys`](https://sqlite.org/pragma.html#pragma_foreign_keys)
+  /// True if foreign keys are enforced on this connection, as [`PRAGMA foreign_keys`](https://sqlite.org/pragma.html#pragma_foreign_keys)
   /// says.
   package var foreignKeysEnforced: Bool {
     get throws(SQLiteError) { try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: -1) }

@@ -34,31 +34,31 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
   /// The primary result code: the low byte.
   package var primaryCode: Int32 { code & 0xff }
 
-  /// Whether another connection holds a lock, so that trying again later can help.
+  /// True if another connection holds a lock, so that trying again later can help.
   package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
-  /// Whether the volume is full.
+  /// True if the volume is full.
   package var isFullDisk: Bool { primaryCode == SQLITE_FULL }
-  /// Whether the database or its folder cannot be written.
+  /// True if the database or its folder cannot be written.
   package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
-  /// Whether the file cannot be opened.
+  /// True if the file cannot be opened.
   package var isCannotOpen: Bool { primaryCode == SQLITE_CANTOPEN }
-  /// Whether the file is not an SQLite database (or is encrypted).
+  /// True if the file is not an SQLite database (or is encrypted).
   package var isNotADatabase: Bool { primaryCode == SQLITE_NOTADB }
-  /// Whether the file is damaged.
+  /// True if the file is damaged.
   package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT }
-  /// Whether a constraint refused a row.
+  /// True if a constraint refused a row.
   package var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
-  /// Whether the two schemas do not match (session functions).
+  /// True if the two schemas do not match (session functions).
   package var isSchemaMismatch: Bool { primaryCode == SQLITE_SCHEMA }
-  /// Whether a callback asked to stop (session functions).
+  /// True if a callback asked to stop (session functions).
   package var isAborted: Bool { primaryCode == SQLITE_ABORT }
-  /// Whether the app, or one of its callbacks, has stopped the statement.
+  /// True if the app, or one of its callbacks, has stopped the statement.
   package var isInterrupted: Bool { primaryCode == SQLITE_INTERRUPT }
-  /// Whether a value does not have the type that its column requires.
+  /// True if a value does not have the type that its column requires.
   package var isMismatch: Bool { primaryCode == SQLITE_MISMATCH }
-  /// Whether a value or row is larger than SQLite can hold.
+  /// True if a value or row is larger than SQLite can hold.
   package var isTooBig: Bool { primaryCode == SQLITE_TOOBIG }
-  /// Whether a connection that can write must roll back a hot journal first.
+  /// True if a connection that can write must roll back a hot journal first.
   package var needsRecovery: Bool { code == SQLITE_READONLY | (3 << 8) || code == SQLITE_READONLY | (2 << 8) }
 
   /// What happened, to which file, and what to do about it.

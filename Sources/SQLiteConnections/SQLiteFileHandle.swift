@@ -65,7 +65,7 @@ package final class SQLiteFileHandle {
     return second.pointee.pMethods == file.pointee.pMethods && isInPlace && handle.isInPlace ? handle : nil
   }
 
-  /// Whether the file's path still leads to it.
+  /// True if the file's path still leads to it.
   private var isInPlace: Bool {
     var hasMoved: Int32 = 1
     return file.pointee.pMethods.pointee.xFileControl(file, SQLITE_FCNTL_HAS_MOVED, &hasMoved) == SQLITE_OK

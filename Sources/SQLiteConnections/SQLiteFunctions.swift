@@ -24,7 +24,7 @@ package struct SQLiteFunctions: ~Copyable {
   /// - Parameters:
   ///   - name: Its name in SQL.
   ///   - argumentCount: How many arguments it takes; nil for any number.
-  ///   - isDeterministic: Whether equal arguments always give an equal result, so that SQLite may call it less often.
+  ///   - isDeterministic: True if equal arguments always give an equal result, so that SQLite may call it less often.
   ///   - body: Computes the result. It must not use the connection, and may be called until the function is removed.
   /// - Throws: `SQLiteError`, busy when there is somebody else's function of that name and number of arguments already and a
   ///   statement is running.
@@ -120,7 +120,7 @@ extension SQLiteConnection {
   ///   - name: Its name in SQL.
   ///   - argumentCounts: With how many arguments it may be called.
   ///   - access: Where it may be called from.
-  ///   - isDeterministic: Whether equal arguments always give an equal result.
+  ///   - isDeterministic: True if equal arguments always give an equal result.
   ///   - body: Computes the result; what it throws ends the statement with that message.
   /// - Throws: `SQLiteError`.
   package func addFunction(
@@ -146,7 +146,7 @@ extension SQLiteConnection {
     try handle.check(function.add(to: handle))
   }
 
-  /// Whether a statement of the connection is running that writes; one that only reads is not meant.
+  /// True if a statement of the connection is running that writes; one that only reads is not meant.
   package var isWritingStatementRunning: Bool {
     var next = handle.routines.next_stmt(handle.pointer, nil)
     while let statement = next {
@@ -156,7 +156,7 @@ extension SQLiteConnection {
     return false
   }
 
-  /// Whether any database of the connection is being read or written: by the open transaction, or by a statement that is running.
+  /// True if any database of the connection is being read or written: by the open transaction, or by a statement that is running.
   package var hasLocks: Bool { handle.routines.txn_state(handle.pointer, nil) != SQLITE_TXN_NONE }
 }
 
@@ -255,7 +255,7 @@ package enum SQLiteFunctionResult: Equatable, Sendable {
 package struct SQLiteFunctionFailure: Error, CustomStringConvertible {
   /// What happened and what to do.
   package let message: String
-  /// Whether trying again later can help.
+  /// True if trying again later can help.
   package let isBusy: Bool
 
   package var description: String { message }
@@ -347,7 +347,7 @@ package final class SQLiteStateFunction: Sendable {
   /// Adds the function to a connection, where it stays until it is removed or the connection is closed. A function of this name that
   /// is there already stays.
   ///
-  /// - Returns: Whether it was added.
+  /// - Returns: True if it was added.
   /// - Throws: `SQLiteError` when there is no memory for it.
   @discardableResult
   package func add(to connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
@@ -370,7 +370,7 @@ package final class SQLiteStateFunction: Sendable {
       connection.handle.pointer, name, 0, SQLITE_UTF8, nil, nil, nil)
   }
 
-  /// Whether statements of the connection can call it. Adding it again would make SQLite prepare all of them anew.
+  /// True if statements of the connection can call it. Adding it again would make SQLite prepare all of them again.
   private func isThere(on connection: borrowing SQLiteConnection) -> Bool {
     do {
       _ = try connection.prepare("SELECT \(name)()")

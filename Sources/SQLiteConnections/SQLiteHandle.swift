@@ -9,7 +9,7 @@ final class SQLiteHandle {
   let routines: SQLiteRoutines
   /// The file's path as it was given, for messages.
   let path: String
-  /// Whether the connection belongs to the app, with whatever the app has installed on it.
+  /// True if the connection belongs to the app, with whatever the app has installed on it.
   let isBorrowed: Bool
   /// A Boolean value that indicates whether a collating sequence of ours was added.
   var hasByteCollation = false

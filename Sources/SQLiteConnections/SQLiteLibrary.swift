@@ -133,7 +133,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
     if hasOwnFileSystem(probe) { throw SQLiteError(fault: .foreignHandle) }
   }
 
-  /// Whether a handle begins with a VFS of this copy.
+  /// True if a handle begins with a VFS of this copy.
   private func hasOwnFileSystem(_ handle: OpaquePointer) -> Bool {
     // Sound: a handle is the address of a structure that is larger than a pointer. What is read is only compared.
     let first = UnsafeRawPointer(handle).load(as: UnsafeRawPointer?.self)

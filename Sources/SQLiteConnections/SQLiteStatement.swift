@@ -46,7 +46,7 @@ package struct SQLiteStatement: ~Copyable {
 
   /// Advances to the next row.
   ///
-  /// - Returns: Whether there is a row; false when the statement is done.
+  /// - Returns: True if there is a row; false when the statement is done.
   /// - Throws: `SQLiteError`; the statement has been reset then.
   package func step() throws(SQLiteError) -> Bool {
     switch routines.step(statement) {
@@ -198,7 +198,7 @@ package struct SQLiteStatement: ~Copyable {
     StorageClass(rawValue: routines.column_type(statement, Int32(index))) ?? .null
   }
 
-  /// Whether a value is NULL.
+  /// True if a value is NULL.
   package func isNull(at index: Int) -> Bool { routines.column_type(statement, Int32(index)) == SQLITE_NULL }
 
   /// A value as an integer.
@@ -213,14 +213,14 @@ package struct SQLiteStatement: ~Copyable {
     return String(decoding: textBytes(at: index), as: UTF8.self)
   }
 
-  /// Whether a text value is valid UTF-8, so that `text(at:)` returns it unchanged.
+  /// True if a text value is valid UTF-8, so that `text(at:)` returns it unchanged.
   package func isWellFormedText(at index: Int) -> Bool {
     let bytes = textBytes(at: index)
     var text = String(decoding: bytes, as: UTF8.self)
     return text.withUTF8 { UnsafeRawBufferPointer($0).byteOrder(against: bytes) == 0 }
   }
 
-  /// Whether a text value contains an unpaired surrogate, which is invalid in UTF-16 and cannot be converted to UTF-8.
+  /// True if a text value contains an unpaired surrogate, which is invalid in UTF-16 and cannot be converted to UTF-8.
   ///
   /// Only useful in a database that stores UTF-16, and before the value is read as UTF-8, because SQLite converts in place.
   package func hasUnpairedSurrogate(at index: Int) -> Bool {
@@ -288,7 +288,7 @@ package struct SQLiteRefusal: Equatable, Sendable {
   /// The extended result code, such as 2067 for a UNIQUE violation: <https://sqlite.org/rescode.html>.
   package let code: Int32
 
-  /// Whether another row has the same unique value or key.
+  /// True if another row has the same unique value or key.
   package var isUniqueness: Bool {
     code == Self.primaryKey || code == Self.unique || code == Self.rowID
   }

@@ -21,7 +21,7 @@ package struct SQLiteTransaction: ~Copyable {
   // Sound: the connection outlives the transaction. A type that is discarded cannot hold a counted reference.
   private unowned(unsafe) let handle: SQLiteHandle
 
-  /// Whether this is a savepoint inside a transaction that belongs to the app.
+  /// True if this is a savepoint inside a transaction that belongs to the app.
   package let isNested: Bool
 
   /// Begins a transaction, or a savepoint when a transaction is already open.

@@ -185,7 +185,7 @@ package enum StockChangesets {
   /// - Parameters:
   ///   - bytes: The changeset.
   ///   - connection: The connection to change.
-  ///   - takes: Whether the changes of a table are applied; nil applies all.
+  ///   - takes: True if the changes of a table are applied; nil applies all.
   ///   - answer: Decides about each conflict by its kind and table (empty for foreign keys).
   /// - Throws: `SQLiteError`; nothing has changed then.
   package static func apply(

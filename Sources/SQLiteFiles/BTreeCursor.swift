@@ -48,7 +48,7 @@ public final class BTreeCursor {
   /// - Parameters:
   ///   - pages: The database.
   ///   - root: The number of the root page, `rootpage` in `sqlite_schema`; 1 for `sqlite_schema` itself.
-  ///   - isTable: Whether the b-tree is that of a rowid table; false for an index or a WITHOUT ROWID table.
+  ///   - isTable: True if the b-tree is that of a rowid table; false for an index or a WITHOUT ROWID table.
   /// - Throws: `DatabaseFileError` for damage; what the sources throw.
   public convenience init(_ pages: DatabasePages, root: Int, isTable: Bool = true) throws {
     try self.init(pages, root: root, isTable: isTable, filter: nil)
@@ -197,7 +197,7 @@ public final class BTreeCursor {
     guard overflowPages <= 2 * pages.pageCount else { throw DatabaseFileError.visitedTwice(cell.overflow) }
   }
 
-  /// Whether the current rows of two cursors have the same record, byte for byte.
+  /// True if the current rows of two cursors have the same record, byte for byte.
   ///
   /// - Parameter differences: The differences between the two databases. Equal overflow chains are not read.
   func hasSamePayload(as other: BTreeCursor, _ differences: PageDifferences) throws -> Bool {
@@ -224,9 +224,9 @@ enum BTreePageType: UInt8, Sendable {
   /// A leaf page of a rowid table.
   case tableLeaf = 13
 
-  /// Whether pages of this type have no children.
+  /// True if pages of this type have no children.
   var isLeaf: Bool { self == .indexLeaf || self == .tableLeaf }
-  /// Whether the b-tree is that of a rowid table.
+  /// True if the b-tree is that of a rowid table.
   var isTable: Bool { self == .tableInterior || self == .tableLeaf }
 }
 

@@ -104,7 +104,7 @@ public final class DatabasePages {
   /// The most pages of a database. See <https://sqlite.org/limits.html#max_page_count>.
   private static let pageCountLimit = 4_294_967_294
 
-  /// Whether the log has been reset since it was read. If so, pages read from it since then may be wrong.
+  /// True if the log has been reset since it was read. If so, pages read from it since then may be wrong.
   ///
   /// - Throws: What the source throws.
   public func isStale() throws -> Bool {
@@ -186,7 +186,7 @@ public struct DatabaseHeader: Equatable, Sendable {
   public let pageSize: Int
   /// The number of reserved bytes at the end of each page, which extensions use.
   public let reservedBytes: Int
-  /// Whether the database is in WAL mode, by its read version.
+  /// True if the database is in WAL mode, by its read version.
   public let usesWAL: Bool
   /// The number of pages; nil when the header's number is out of date and the size of the file counts.
   public let pageCount: Int?
@@ -208,7 +208,7 @@ public struct DatabaseHeader: Equatable, Sendable {
   /// The usable size of a page in bytes: the page size less the reserved bytes.
   public var usableSize: Int { pageSize - reservedBytes }
 
-  /// Whether a page is a pointer map page, which only auto-vacuum databases have. See
+  /// True if a page is a pointer map page, which only auto-vacuum databases have. See
   /// <https://sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>.
   func isPointerMap(_ page: Int) -> Bool {
     guard largestRootPage > 0, page >= 2 else { return false }

@@ -75,7 +75,7 @@ extension DatabasePages {
     }
   }
 
-  /// Whether a page is read from the database file, and not from the log.
+  /// True if a page is read from the database file, and not from the log.
   fileprivate func isInFile(_ page: Int) -> Bool { log?.offset(ofPage: page) == nil }
 
   /// Reads pages that follow each other: one, or several that are in the database file.
@@ -105,7 +105,7 @@ final class LeafReader {
 
   /// - Parameters:
   ///   - pages: The database.
-  ///   - isTable: Whether the b-tree is that of a rowid table, and not that of an index or a WITHOUT ROWID table.
+  ///   - isTable: True if the b-tree is that of a rowid table, and not that of an index or a WITHOUT ROWID table.
   ///   - key: The secret of the hashes: ``PageHasher/keyBytes`` bytes.
   init(_ pages: DatabasePages, isTable: Bool, key: [UInt8]) {
     self.pages = pages

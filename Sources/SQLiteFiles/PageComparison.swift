@@ -22,7 +22,7 @@ public final class PageComparison {
   private let olderOwnership: PageOwnership
   private let newerOwnership: PageOwnership
 
-  /// Whether two databases can be compared by their pages: both page sizes and both reserved sizes are equal.
+  /// True if two databases can be compared by their pages: both page sizes and both reserved sizes are equal.
   public static func canCompare(_ older: DatabasePages, _ newer: DatabasePages) -> Bool {
     older.header.pageSize == newer.header.pageSize && older.header.reservedBytes == newer.header.reservedBytes
   }
@@ -44,7 +44,7 @@ public final class PageComparison {
     newerOwnership = PageOwnership(pages: newer.pageCount)
   }
 
-  /// Whether a page is a leaf that is known to be equal in both databases, overflow chains included.
+  /// True if a page is a leaf that is known to be equal in both databases, overflow chains included.
   ///
   /// - Parameter page: The page number, from 1.
   /// - Returns: false when that is not known without reading the page again.
@@ -61,7 +61,7 @@ public final class PageComparison {
     public let newer: BTreeCursor
     fileprivate let differences: PageDifferences
 
-    /// Whether the current rows of both cursors have the same record, byte for byte. Rowids do not count.
+    /// True if the current rows of both cursors have the same record, byte for byte. Rowids do not count.
     ///
     /// - Throws: `DatabaseFileError` with `badOverflow` or `cycle`; what the sources throw.
     public func isSameRecord() throws -> Bool { try older.hasSamePayload(as: newer, differences) }
@@ -75,7 +75,7 @@ public final class PageComparison {
   /// - Parameters:
   ///   - olderRoot: The root page of the table in the older database.
   ///   - newerRoot: The root page of the table in the newer database.
-  ///   - isTable: Whether the table is a rowid table; false for a WITHOUT ROWID table.
+  ///   - isTable: True if the table is a rowid table; false for a WITHOUT ROWID table.
   /// - Throws: `DatabaseFileError` for damage; what the sources throw.
   public func changedRows(older olderRoot: Int, newer newerRoot: Int, isTable: Bool) throws -> ChangedRows {
     let tree = olderOwnership.beginTree()
@@ -141,7 +141,7 @@ private struct OwnershipWalk {
     guard ownership.claim(number, isEqualLeaf: isEqualLeaf) else { throw DatabaseFileError.visitedTwice(number) }
   }
 
-  /// Whether an overflow chain of any cell of a leaf differs.
+  /// True if an overflow chain of any cell of a leaf differs.
   private mutating func overflowDiffers(_ page: BTreePage) throws -> Bool {
     for index in 0..<page.cellCount {
       let cell = try page.cell(index)
@@ -180,7 +180,7 @@ final class PageOwnership {
   ///
   /// - Parameters:
   ///   - page: The page, which exists.
-  ///   - isEqualLeaf: Whether it is a leaf that is equal in both databases, overflow chains included.
+  ///   - isEqualLeaf: True if it is a leaf that is equal in both databases, overflow chains included.
   /// - Returns: false when the page was recorded for this b-tree before.
   func claim(_ page: Int, isEqualLeaf: Bool) -> Bool {
     guard owners[page] >> 1 != tree else { return false }
@@ -188,7 +188,7 @@ final class PageOwnership {
     return true
   }
 
-  /// Whether a page is an equal leaf of a b-tree.
+  /// True if a page is an equal leaf of a b-tree.
   @inline(__always)
   func isEqualLeaf(_ page: Int, of tree: UInt32) -> Bool {
     page < owners.count && owners[page] == tree << 1 | 1

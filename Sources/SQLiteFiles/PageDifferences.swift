@@ -15,7 +15,7 @@ final class PageDifferences: @unchecked Sendable {
   let words: UnsafeMutableBufferPointer<UInt32>
   /// The usable size of a page in bytes.
   let usableSize: Int
-  /// Whether a page differs that may be an overflow page.
+  /// True if a page differs that may be an overflow page.
   private(set) var mayOverflowDiffer = false
 
   private let pageSize: Int
@@ -123,7 +123,7 @@ final class PageDifferences: @unchecked Sendable {
 
   // MARK: Results
 
-  /// Whether a page is in both databases, and equal.
+  /// True if a page is in both databases, and equal.
   func isEqual(_ page: Int) -> Bool {
     page >= 1 && page < words.count && !differing.contains(page)
   }
@@ -143,7 +143,7 @@ final class PageDifferences: @unchecked Sendable {
   /// From this page number on the first byte of the number can be that of a b-tree page type.
   private static let ambiguousPageNumber = 0x0200_0000
 
-  /// Whether a page differs that may be an overflow page. Mostly none does, and then no chain has to be followed.
+  /// True if a page differs that may be an overflow page. Mostly none does, and then no chain has to be followed.
   func overflowMayDiffer(_ older: DatabasePages, _ newer: DatabasePages) throws -> Bool {
     if differing.isEmpty { return false }
     if words.count > Self.ambiguousPageNumber { return true }
@@ -172,7 +172,7 @@ final class PageDifferences: @unchecked Sendable {
     return trunks
   }
 
-  /// Whether any page of an overflow chain differs.
+  /// True if any page of an overflow chain differs.
   ///
   /// - Parameters:
   ///   - page: The first page of the chain, the same in both databases.

@@ -192,7 +192,7 @@ extension UnsafeRawBufferPointer {
     return value
   }
 
-  /// Whether both buffers hold the same bytes.
+  /// True if both buffers hold the same bytes.
   @inline(__always)
   func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
     guard count == other.count else { return false }

@@ -89,7 +89,7 @@ public struct WriteAheadLog: Sendable {
     pageCount = committed.pages
   }
 
-  /// Whether the log has been reset since it was read. If so, pages read from it since then may be wrong.
+  /// True if the log has been reset since it was read. If so, pages read from it since then may be wrong.
   ///
   /// - Parameter source: The log.
   /// - Throws: What the source throws.

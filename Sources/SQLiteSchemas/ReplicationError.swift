@@ -263,7 +263,7 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
 }
 
 extension SQLiteError {
-  /// Whether another statement in this one's place could do better: not when memory, the disk or a lock is to blame, or
+  /// True if another statement in this one's place could do better: not when memory, the disk or a lock is to blame, or
   /// the work was interrupted. Only then the transaction is sure to be still there.
   package var isAboutTheStatement: Bool { ![4, 5, 6, 7, 8, 9, 10, 13, 14].contains(primaryCode) }
 }

@@ -11,7 +11,7 @@ struct HostProgram {
 
   let name: ImplementationName
   let format: Format
-  /// Whether it is Buckia in another language.
+  /// True if it is Buckia in another language.
   var isSubject: Bool { format == .diffFile && name != .fromSwift }
   private let call: ([String], Int) throws -> [Double]
 

@@ -84,7 +84,7 @@ struct MemoryCommand: ParsableCommand {
 
   /// The peak resident memory of this process, mapped files included.
   ///
-  /// On Linux `ru_maxrss` is inherited through `exec`, so it may be the peak of the parent. `VmHWM` starts anew with the
+  /// On Linux `ru_maxrss` is inherited through `exec`, so it may be the peak of the parent. `VmHWM` starts again with the
   /// program (proc(5)).
   static var peakResidentBytes: Int {
     #if canImport(Darwin)

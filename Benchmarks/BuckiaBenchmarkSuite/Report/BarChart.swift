@@ -8,7 +8,7 @@ struct BarChart {
     let value: Double
     /// The text after the bar: the value with its unit.
     let text: String
-    /// Whether it is Buckia's.
+    /// True if it is Buckia's.
     let isSubject: Bool
   }
 

@@ -21,7 +21,7 @@ struct RunDescription {
     self.load = load
   }
 
-  /// Whether the run had the size that the targets are meant for.
+  /// True if the run had the size that the targets are meant for.
   var isFull: Bool { rows == Record.fullRows }
 
   /// The day, in UTC.
@@ -31,7 +31,7 @@ struct RunDescription {
     return date.formatted(style)
   }
 
-  /// Whether other programs were running, which makes the figures less reliable.
+  /// True if other programs were running, which makes the figures less reliable.
   var isBusy: Bool { load.map { $0 > 0.5 * Double(machine.cores) } ?? false }
 
   /// The facts, as rows of two columns.

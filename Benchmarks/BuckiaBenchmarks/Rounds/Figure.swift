@@ -49,7 +49,7 @@ package struct Figure: Codable, Sendable {
     }
   }
 
-  /// Whether a number meets the target; nil without one.
+  /// True if a number meets the target; nil without one.
   package func isMet(by number: Double) -> Bool? {
     target.map { kind == .speed ? number >= $0 : number <= $0 }
   }

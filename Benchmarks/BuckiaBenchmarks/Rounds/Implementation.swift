@@ -20,7 +20,7 @@ package struct ImplementationName: RawRepresentable, Hashable, Codable, Sendable
 package struct Implementation {
   /// Its name.
   package let name: ImplementationName
-  /// Whether it is Buckia, the subject of the benchmark.
+  /// True if it is Buckia, the subject of the benchmark.
   package let isSubject: Bool
   private let makeRun: (ScratchFolder) throws -> any PreparedRun
 
@@ -28,7 +28,7 @@ package struct Implementation {
   ///
   /// - Parameters:
   ///   - name: Its name.
-  ///   - isSubject: Whether it is Buckia.
+  ///   - isSubject: True if it is Buckia.
   ///   - prepare: Prepares one run in a folder of its own. Not timed.
   package init(
     _ name: ImplementationName, isSubject: Bool = false,

@@ -21,7 +21,7 @@ package struct Machine: Codable, Sendable {
   package let system: String
   /// The load average of the last minute; nil if unknown.
   package let load: Double?
-  /// Whether temporary files are in memory, where writing costs nothing.
+  /// True if temporary files are in memory, where writing costs nothing.
   package let hasTemporaryFilesInMemory: Bool
 
   /// This machine.
@@ -40,7 +40,7 @@ package struct Machine: Codable, Sendable {
     return "\(processor), \(cores) core\(cores == 1 ? "" : "s"), \(gibibytes.decimal(places: 0)) GiB, \(system)"
   }
 
-  /// Whether this program was built with optimisation; figures of a debug build mean nothing.
+  /// True if this program was built with optimisation; figures of a debug build mean nothing.
   package static var isOptimized: Bool {
     #if DEBUG
       false

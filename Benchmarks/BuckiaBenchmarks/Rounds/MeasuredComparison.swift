@@ -4,7 +4,7 @@ package struct MeasuredComparison: Codable, Sendable {
   package struct Series: Codable, Sendable {
     /// The implementation.
     package let name: ImplementationName
-    /// Whether it is Buckia.
+    /// True if it is Buckia.
     package let isSubject: Bool
     /// One value a round, in the unit of the comparison.
     package internal(set) var values: [Double]

@@ -12,7 +12,7 @@ struct TableSelection {
     let definition: TableDefinition
     /// How many rows it has.
     let rows: Int
-    /// Whether other tables refer to its rows, which must not be deleted then.
+    /// True if other tables refer to its rows, which must not be deleted then.
     let isReferenced: Bool
   }
 

@@ -40,7 +40,7 @@ extension DatabaseManager {
 }
 
 extension SchemaEntry {
-  /// Whether it is a table, and no shadow of another one.
+  /// True if it is a table, and no shadow of another one.
   fileprivate var holdsRows: Bool {
     switch kind {
     case .table, .virtual: true

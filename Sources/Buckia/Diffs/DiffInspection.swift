@@ -209,7 +209,7 @@ public struct InspectedFile {
   let author: AuthorSchema?
   /// The sender, for people.
   public let sender: String
-  /// Whether a signature proves who the sender is.
+  /// True if a signature proves who the sender is.
   package let isSigned: Bool
   /// The changes.
   package let changeset: TemporaryBuffer
@@ -220,7 +220,7 @@ public struct InspectedFile {
   let tablesInAuthorOrder: Set<TableName>
   /// The shared database it belongs to.
   let dataset: DatasetID?
-  /// Whether it holds more than changes of one author: what a new file made of it could not keep.
+  /// True if it holds more than changes of one author: what a new file made of it could not keep.
   let carriesMore: Bool
 
   init(_ diff: borrowing DiffFile, path: String, _ senders: KnownSenders) throws {

@@ -22,7 +22,7 @@ public enum DiffOutput: Sendable {
   ///
   /// - Parameters:
   ///   - path: The path.
-  ///   - replacing: Whether a file that is there already may be replaced.
+  ///   - replacing: True if a file that is there already may be replaced.
   public static func path(_ path: String, replacing: Bool = false) -> DiffOutput {
     var folder = path.utf8[...]
     while folder.count > 1, folder.last == UInt8(ascii: "/") { folder.removeLast() }
@@ -84,7 +84,7 @@ extension DiffFileWriter {
 }
 
 extension Collection where Element: Equatable {
-  /// Whether the collection ends with these elements.
+  /// True if the collection ends with these elements.
   fileprivate func ends(with end: some Collection<Element>) -> Bool { suffix(end.count).elementsEqual(end) }
 }
 
@@ -124,7 +124,7 @@ extension DiffOutput.File {
 }
 
 extension TemporaryBuffer {
-  /// Whether a file has the very same bytes.
+  /// True if a file has the very same bytes.
   fileprivate func isEqual(toFile path: String) throws -> Bool {
     let file = try PosixFile(reading: path)
     guard file.initialByteCount == Int64(count) else { return false }

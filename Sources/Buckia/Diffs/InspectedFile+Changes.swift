@@ -253,7 +253,7 @@ extension InspectedFile {
     package let operation: ChangeOperation
     /// The column.
     package let column: String
-    /// Whether the column is part of the key.
+    /// True if the column is part of the key.
     package let isKey: Bool
     /// The value before; nil where the change does not tell one.
     package let old: StoredValue?

@@ -66,7 +66,7 @@ extension RewrittenChanges {
 public struct RebaseOptions: Sendable {
   /// Who wins where local and incoming changes of a row contradict each other.
   public var policy: RebasePolicy
-  /// Whether a local row gets a new key if the incoming changes insert another row with the integer key that it has. The rows of the local
+  /// True if a local row gets a new key when the incoming changes insert another row with the integer key that it has. The rows of the local
   /// changes that refer to it, by foreign keys that are declared, follow.
   public var remapsKeys: Bool
   /// A database with the tables of the changes, if the files do not bring their definitions. It is only read: for the definitions, and for
@@ -99,7 +99,7 @@ public struct RebaseReport: Sendable {
 
   /// Who wins where the changes of a row contradict each other.
   public let policy: RebasePolicy
-  /// Whether local rows get new keys where the incoming changes insert other rows with the keys they have.
+  /// True if local rows get new keys where the incoming changes insert other rows with the keys they have.
   public let remapsKeys: Bool
   /// How many conflicts there are.
   public let conflictCount: Int
@@ -238,7 +238,7 @@ struct RebaseDefinitions {
 }
 
 extension TableDefinition {
-  /// Whether a header is one of this table.
+  /// True if a header is one of this table.
   fileprivate func describes(_ table: ChangesetTable) -> Bool {
     keyFlags.elementsEqual(table.keyFlags) { ($0 != 0) == ($1 != 0) }
   }

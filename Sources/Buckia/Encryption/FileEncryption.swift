@@ -11,7 +11,7 @@ import BuckiaFormat
 /// Files of any size take the same memory; the plaintext goes nowhere else.
 public struct FileEncryption: Sendable {
   let encryption: Encryption
-  /// Whether the encrypted file is text, for places that take no other bytes. It is a third larger then.
+  /// True if the encrypted file is text, for places that take no other bytes. It is a third larger then.
   public var isArmored = false
 
   /// For some recipients, each of whom can open the file by themselves.
@@ -40,7 +40,7 @@ public struct FileEncryption: Sendable {
   /// - Parameters:
   ///   - path: The file. A link is followed.
   ///   - target: The encrypted file, which appears complete or not at all.
-  ///   - isReplacing: Whether it may replace a file of that name.
+  ///   - isReplacing: True if it may replace a file of that name.
   /// - Returns: The size of the encrypted file in bytes.
   /// - Throws: `BuckiaError`.
   @discardableResult
@@ -96,7 +96,7 @@ public struct FileDecryption: Sendable {
   /// - Parameters:
   ///   - path: The encrypted file. A link is followed.
   ///   - target: The decrypted file, which appears when all of it has been found to be authentic, or not at all.
-  ///   - isReplacing: Whether it may replace a file of that name.
+  ///   - isReplacing: True if it may replace a file of that name.
   /// - Returns: The size of the decrypted file in bytes.
   /// - Throws: `BuckiaError`, with code ``BuckiaErrorCode/noMatchingIdentity`` when the file is for somebody else.
   @discardableResult

@@ -45,7 +45,7 @@ struct ReaderKeys: Sendable {
     return try DecryptingInput(input, with: Decryption(joining: decryptions))
   }
 
-  /// Whether a diff says that it is for one of these keys.
+  /// True if a diff says that it is for one of these keys.
   fileprivate func isAddressed(by audience: Audience) -> Bool { publicKeys.contains { audience.addresses($0) } }
 }
 

@@ -174,7 +174,7 @@ public struct RowOrigin: Sendable {
 
   /// The table.
   public let table: String
-  /// Whether the row is there.
+  /// True if the row is there.
   public let exists: Bool
   /// The diff that has inserted the row, or deleted the one that is not there any more; nil where no diff has.
   public let source: Source?

@@ -160,7 +160,7 @@ extension DoctorReport {
 extension DoctorReport {
   /// Names the tables whose integer keys SQLite gives out, those that others refer to first.
   ///
-  /// - Parameter usesRanges: Whether AUTOINCREMENT tables have ranges of their own.
+  /// - Parameter usesRanges: True if AUTOINCREMENT tables have ranges of their own.
   mutating func lookAtIntegerKeys(of tables: [TableDefinition], usingRanges usesRanges: Bool) {
     let parents = Set(tables.flatMap { $0.foreignKeys.map { TableName($0.parent) } })
     let names = tables.filter(\.givesOutKeys).map(\.name)
@@ -181,7 +181,7 @@ extension DoctorReport {
 }
 
 extension TableDefinition {
-  /// Whether SQLite gives the rows their keys: an INTEGER PRIMARY KEY that is no other table's key
+  /// True if SQLite gives the rows their keys: an INTEGER PRIMARY KEY that is no other table's key
   /// (<https://sqlite.org/autoinc.html>).
   var givesOutKeys: Bool {
     guard primaryKey.count == 1, !isWithoutRowID, module == nil else { return false }
@@ -258,12 +258,12 @@ extension DoctorReport {
 }
 
 extension TableDefinition {
-  /// Whether the key is one integer, which each copy of a database gives out by itself.
+  /// True if the key is one integer, which each copy of a database gives out by itself.
   fileprivate var hasIntegerKey: Bool { primaryKey.count == 1 && affinity(at: primaryKey[0]) == .integer }
 }
 
 extension ColumnDefinition {
-  /// Whether it is named as columns are that refer to a table: `photo_id`, `photoid` or `id_photo`, for `photo` or `photos`, or as the
+  /// True if it is named as columns are that refer to a table: `photo_id`, `photoid` or `id_photo`, for `photo` or `photos`, or as the
   /// table itself.
   fileprivate func seemsToRefer(to table: String) -> Bool {
     let column = ASCIIName.folded(name)

@@ -210,11 +210,11 @@ extension DatabaseManager {
 public struct ResolveOptions: Sendable {
   /// Who decides, as it is recorded: a name that people know.
   public var decidedBy: String
-  /// Whether rows that have been changed since are overwritten, and whether a row may refer to one that is not there.
+  /// True if rows that have been changed since are overwritten, and whether a row may refer to one that is not there.
   public var isForced: Bool
-  /// Whether the answer is kept as a rule for the same question, and decides later conflicts.
+  /// True if the answer is kept as a rule for the same question, and decides later conflicts.
   public var remembers: Bool
-  /// Whether only a report is wanted: everything is tried and taken back.
+  /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
   /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
@@ -250,7 +250,7 @@ public struct ResolveReport: Sendable {
   public let violations: [String]
   /// What is worth knowing.
   public let warnings: [Remark]
-  /// Whether nothing was changed, because only a report was wanted.
+  /// True if nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
 
   /// The conflicts that were resolved, of ``conflicts``.

@@ -182,7 +182,7 @@ public struct UndoOptions: Sendable {
   /// What to do about rows that have been changed since. Columns that have not been changed since get their old values in any
   /// case; `keepLocal` leaves the others as they are, `takeIncoming` takes back the later change, too.
   public var conflicts: ConflictPolicies
-  /// Whether only a report is wanted: everything is tried and taken back.
+  /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
 
   /// Makes options; the defaults are those of the command line.
@@ -260,6 +260,6 @@ public struct UndoReport: Sendable {
   public internal(set) var skipped: [Skipped] = []
   /// What is worth knowing about the database; what is about one diff is with that.
   public internal(set) var warnings: [Remark] = []
-  /// Whether everything was only tried.
+  /// True if everything was only tried.
   public let isDryRun: Bool
 }

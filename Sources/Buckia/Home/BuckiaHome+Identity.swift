@@ -35,7 +35,7 @@ extension BuckiaHome {
     try BuckiaError.wrapping { try identityFile.readPublicPart() }
   }
 
-  /// Whether a passphrase protects the identity; nil where none has been made.
+  /// True if a passphrase protects the identity; nil where none has been made.
   ///
   /// - Throws: `BuckiaError` with `notPrivate` when others can read or change the file.
   public func isIdentityProtected() throws -> Bool? { try BuckiaError.wrapping { try identityFile.isProtected() } }

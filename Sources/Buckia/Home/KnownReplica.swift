@@ -115,7 +115,7 @@ extension BuckiaHome {
     }
   }
 
-  /// Whether a database with a replica has been seen at a path.
+  /// True if a database with a replica has been seen at a path.
   func knowsReplica(at path: String) -> Bool {
     let end = Array(KnownReplica.lineEnd(of: path).utf8)
     return replicas().contains { replica in
@@ -138,7 +138,7 @@ extension BuckiaHome {
 
   /// Keeps what is known of a replica now.
   ///
-  /// - Returns: Whether that could be done.
+  /// - Returns: True if that could be done.
   func keep(_ known: KnownReplica, of replica: ReplicaID) -> Bool {
     let clock = openClock()
     defer { withExtendedLifetime(clock) {} }
@@ -157,7 +157,7 @@ extension BuckiaHome {
 
   /// Notes how far the ledger of a replica has come, unless that is known, or another incarnation has been begun meanwhile.
   ///
-  /// - Returns: Whether that could be done.
+  /// - Returns: True if that could be done.
   func note(_ progress: LedgerProgress, of replica: ReplicaID, in incarnation: IncarnationID) -> Bool {
     // Nobody else begins another incarnation meanwhile.
     let clock = openClock()

@@ -60,7 +60,7 @@ struct ReplicaRegistration {
   /// How long another database is waited for, in milliseconds.
   private static let patience: Int32 = 500
 
-  /// Whether the database at a path says it is a replica. One that cannot be read now counts as if it did.
+  /// True if the database at a path says it is a replica. One that cannot be read now counts as if it did.
   private static func database(at path: String, is replica: ReplicaID, with library: SQLiteLibrary) -> Bool {
     guard FileSystem.exists(path), !FileSystem.isFolder(path) else { return false }
     let traces = ReadTraces(besides: [path])
@@ -84,7 +84,7 @@ struct ReplicaRegistration {
   /// It is a transaction of its own, or part of the one that is open. Where that is rolled back, so is this, and it happens again the
   /// next time.
   ///
-  /// - Parameter isNewFile: Whether the database itself was made just now, so that it cannot be an earlier state of another.
+  /// - Parameter isNewFile: True if the database itself was made just now, so that it cannot be an earlier state of another.
   /// - Throws: `SQLiteError` when the database cannot be written; `LedgerError` for a newer ledger.
   func settle(on connection: borrowing SQLiteConnection, isNewFile: Bool = false) throws -> Result {
     let found = try look(on: connection)

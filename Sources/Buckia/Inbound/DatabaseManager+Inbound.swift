@@ -251,24 +251,24 @@ public struct ApplyOptions: Sendable {
   public var conflicts: ConflictPolicies
   /// How far the schema may change.
   public var schema: SchemaMode
-  /// Whether the database's triggers fire. Full-text and R-tree indexes that they keep are kept in either case.
+  /// True if the database's triggers fire. Full-text and R-tree indexes that they keep are kept in either case.
   public var triggers: Bool
   /// Who is trusted from now on; nil leaves it as the database says.
   public var trust: TrustMode?
   /// What opens encrypted files beside the person's own identity; nil for nothing else.
   public var decryption: FileDecryption?
-  /// Whether applied files stay in their folders.
+  /// True if applied files stay in their folders.
   public var keepsFiles: Bool
-  /// Whether applied files that were named by themselves are removed too.
+  /// True if applied files that were named by themselves are removed too.
   public var removesNamedFiles: Bool
-  /// Whether a database that belongs to no dataset takes the files of one, and belongs to that from then on.
+  /// True if a database that belongs to no dataset takes the files of one, and belongs to that from then on.
   ///
   /// The first file decides, so this is for calls that somebody has made for these very files. An app that applies whatever has arrived
   /// by itself sets it to false: then such files are refused (`otherDataset`) until ``DatabaseManager/joinDataset(_:)`` was called.
   public var adoptsDataset = true
   /// What is done about the first diff of somebody whose database seems to be a copy of this one, or this one of theirs.
   public var copies = CopyPolicy.ask
-  /// Whether only a report is wanted: everything is tried and taken back.
+  /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
   /// Where a copy of the database goes when all files are done, from which the next difference is made; nil for none.
   ///

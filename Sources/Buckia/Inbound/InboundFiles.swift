@@ -17,7 +17,7 @@ final class InboundFiles: IncomingFileSource {
   var removal = InboundRemoval.none
   /// Says whether anything is taken from a sender; to be set before the first file is opened.
   var takes: (String) -> Bool = { _ in true }
-  /// Whether large files are handed on while the rest of them is being verified.
+  /// True if large files are handed on while the rest of them is being verified.
   private let streams: Bool
   private let handler: ApplyProgressHandler?
   private var progress = ApplyProgress()
@@ -31,7 +31,7 @@ final class InboundFiles: IncomingFileSource {
 
   /// - Parameters:
   ///   - items: The files in the order in which they are applied.
-  ///   - streams: Whether large files are handed on while the rest of them is being verified.
+  ///   - streams: True if large files are handed on while the rest of them is being verified.
   ///   - progress: Is told how far the work has come; nil for none, and then no file is asked for its size.
   init(
     _ items: [InboundItem], streams: Bool, progress handler: ApplyProgressHandler?

@@ -47,7 +47,7 @@ struct InboundItem: Sendable {
     self.init(path: FileSystem.path(of: name, in: folder), name: plain, origin: .folder(folder), answer: id)
   }
 
-  /// Whether it is the answer to an invitation, by its first bytes. One that cannot be read is none: whoever reads it says why.
+  /// True if it is the answer to an invitation, by its first bytes. One that cannot be read is none: whoever reads it says why.
   var isAnswer: Bool {
     guard id == nil else { return false }
     do throws(DiffFileError) {
@@ -58,7 +58,7 @@ struct InboundItem: Sendable {
     }
   }
 
-  /// Whether it is encrypted, by its name or its first bytes. One that cannot be read may be.
+  /// True if it is encrypted, by its name or its first bytes. One that cannot be read may be.
   var isEncrypted: Bool {
     if let namedKind { return namedKind == .encrypted }
     do throws(DiffFileError) { return try open().kind == .encrypted } catch { return true }
@@ -89,13 +89,13 @@ struct InboundItem: Sendable {
     return DiffFileName.encryptedID(name).map { ($0, .encrypted) }
   }
 
-  /// Whether it was found in a folder.
+  /// True if it was found in a folder.
   var isFromFolder: Bool { if case .folder = origin { true } else { false } }
 
   /// How many bytes the file has; 0 when it is gone.
   var byteCount: Int64 { spooled?.byteCount ?? FileSystem.byteCount(of: path) }
 
-  /// Whether the name has to be the id of the manifest.
+  /// True if the name has to be the id of the manifest.
   var nameRule: DiffFile.NameRule { isFromFolder ? .mustMatch : .ifNamedByID }
 
   /// Opens the file; what it is called does not matter any more then.
@@ -208,7 +208,7 @@ package final class SpooledInput: @unchecked Sendable {
     return try SpooledInput(file, named: name)
   }
 
-  /// The bytes from the first on; each call begins anew.
+  /// The bytes from the first on; each call begins again.
   func opened() -> OpenedFile { OpenedFile(PositionedInput(bytes), byteCount: byteCount, name: name) }
 }
 

@@ -39,7 +39,7 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - items: The files.
-  ///   - streams: Whether large files are handed on while the rest of them is being verified.
+  ///   - streams: True if large files are handed on while the rest of them is being verified.
   ///   - takes: Says whether anything is taken from a sender; if not, changes are not unpacked.
   ///   - poll: Is called now and then while a file is being waited for. May throw to stop.
   init(

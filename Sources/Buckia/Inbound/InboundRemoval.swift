@@ -43,7 +43,7 @@ struct InboundRemoval: Sendable {
     outgoingFolders = folders
   }
 
-  /// Whether a file is removed that has come to this state.
+  /// True if a file is removed that has come to this state.
   func removes(_ item: InboundItem, _ state: DiffState) -> Bool {
     // What is held is in the database.
     guard [.applied, .alreadyApplied, .held].contains(state) else { return false }

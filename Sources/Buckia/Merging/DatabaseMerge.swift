@@ -49,7 +49,7 @@ struct DatabaseMerge: ~Copyable {
     return report
   }
 
-  /// Applies the changes in one transaction, again where the schema cannot be merged, or an index not be made anew.
+  /// Applies the changes in one transaction, again where the schema cannot be merged, or an index not be made again.
   ///
   /// - Returns: false where conflicts were met and there is no ledger to record them in: nothing has been changed then.
   private mutating func apply(keepingLedger keepsLedger: Bool) throws -> Bool {
@@ -72,7 +72,7 @@ struct DatabaseMerge: ~Copyable {
     }
   }
 
-  /// Whether more of the other side's schema is taken than new tables and columns.
+  /// True if more of the other side's schema is taken than new tables and columns.
   private var mergesSchema: Bool { incoming.difference.author != nil && schemaRefusal == nil }
 
   // MARK: One transaction
@@ -252,7 +252,7 @@ extension BuckiaError {
 }
 
 extension ReplicationError {
-  /// Whether another mode of taking the schema over may do.
+  /// True if another mode of taking the schema over may do.
   fileprivate var isAboutTheSchema: Bool {
     code == .refusedDefinition || code == .columnsDiffer || code == .keyDiffers
   }
@@ -266,7 +266,7 @@ extension IncomingDatabase {
 }
 
 extension SkipReason {
-  /// Whether it is about a part of a definition that the schema as SQL holds.
+  /// True if it is about a part of a definition that the schema as SQL holds.
   fileprivate var isAboutDefinition: Bool {
     switch code {
     case .tableDropped, .columnDropped, .requiredColumnDropped, .typeChanged, .collationDropped, .expressionDefault,

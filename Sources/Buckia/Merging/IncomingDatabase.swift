@@ -15,7 +15,7 @@ struct IncomingDatabase {
   let difference: DatabaseDifference
   /// The tables whose rows are told apart by a key that is not the other side's.
   let rekeyed: Set<TableName>
-  /// Whether there is a base.
+  /// True if there is a base.
   let hasBase: Bool
   /// The statements of the base.
   let baseStatements: [SchemaStatement]
@@ -129,7 +129,7 @@ extension SchemaReader {
 }
 
 extension TableKind {
-  /// Whether the rows follow from other tables: triggers or SQLite write them in each database.
+  /// True if the rows follow from other tables: triggers or SQLite write them in each database.
   fileprivate var isDerived: Bool {
     switch self {
     case .shadow, .virtual(_, .keptByTriggers), .virtual(_, .external): true
@@ -139,7 +139,7 @@ extension TableKind {
 }
 
 extension FileSystem {
-  /// Whether there is nothing in a file, as in the null device.
+  /// True if there is nothing in a file, as in the null device.
   fileprivate static func isEmpty(_ path: String) -> Bool {
     byteCount(of: resolved(path) ?? path) == 0
   }

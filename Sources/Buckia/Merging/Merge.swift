@@ -88,7 +88,7 @@ extension DatabaseManager {
     }
   }
 
-  /// Whether a path leads to this database's own file.
+  /// True if a path leads to this database's own file.
   private func isFile(at other: String) -> Bool {
     guard !path.isEmpty, let mine = FileSystem.resolved(path) else { return false }
     return FileSystem.resolved(other) == mine
@@ -127,9 +127,9 @@ public enum MergeProgress: Sendable {
 public struct MergeReport: Sendable {
   /// The merged database.
   public internal(set) var path: String
-  /// Whether there was a base. Without one, only rows that are equal on both sides are one row.
+  /// True if there was a base. Without one, only rows that are equal on both sides are one row.
   public let hasBase: Bool
-  /// Whether nothing was changed, because only a report was wanted.
+  /// True if nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
   /// Rows inserted.
   public internal(set) var inserted = 0
@@ -146,7 +146,7 @@ public struct MergeReport: Sendable {
   public internal(set) var dryRunConflicts: [ConflictRecord] = []
   /// What both sides have changed in the schema, each in another way. The database keeps its own; only this report names them.
   public internal(set) var schemaConflicts: [SchemaConflict] = []
-  /// Whether all that the other side has changed in the schema was taken, but for what is a conflict. If not, a remark says why, and what
+  /// True if all that the other side has changed in the schema was taken, but for what is a conflict. If not, a remark says why, and what
   /// is left out is among those that were skipped.
   public internal(set) var isSchemaMerged = true
   /// What was, or would be, created, added, changed and dropped, as sentences.

@@ -8,11 +8,11 @@ import SQLiteSchemas
 public struct MergeOptions: Sendable {
   /// What to do about conflicts, by table and column.
   public var conflicts: ConflictPolicies
-  /// Whether a file at the output may be replaced that is neither of the two databases.
+  /// True if a file at the output may be replaced that is neither of the two databases.
   public var replacesOutput: Bool
-  /// Whether only a report is wanted: everything is tried and taken back.
+  /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
-  /// Whether the other database may have no table in common with the base. Otherwise the paths are taken for mixed up.
+  /// True if the other database may have no table in common with the base. Otherwise the paths are taken for mixed up.
   public var allowsUnrelated = false
   /// Columns that have another name in one of the two databases than in their base, besides those that the definitions show: a column
   /// at the same place and of the same type.

@@ -20,7 +20,7 @@ public struct DiffReport: Sendable {
     public let method: DiffMethod
     /// Why it was not `pages`, where that was wanted.
     public let methodReason: SkipReason?
-    /// Whether the table is missing in the older database.
+    /// True if the table is missing in the older database.
     public let isNew: Bool
     /// Columns that are missing in the older database.
     public let newColumns: [String]
@@ -44,7 +44,7 @@ public struct DiffReport: Sendable {
   public internal(set) var comparedByRows: [SkippedItem]
   /// True if no row that differs was left out.
   public var isComplete: Bool { !skipped.contains(where: \.leavesRowsOut) }
-  /// Whether the newer database's whole schema travels as SQL, for those who adopt it.
+  /// True if the newer database's whole schema travels as SQL, for those who adopt it.
   public internal(set) var includesSchema: Bool
   /// What is worth knowing about it.
   public internal(set) var warnings: [Remark] = []
@@ -65,11 +65,11 @@ public struct ApplyReport: Sendable {
   /// Diff files and changesets in the folders that go by another name than their id, and were left alone for that. They can be
   /// applied by their paths.
   public internal(set) var misnamed: [String] = []
-  /// Whether the ledger tables were made just now.
+  /// True if the ledger tables were made just now.
   public let createdLedger: Bool
   /// How long it took, in seconds.
   public internal(set) var seconds: Double
-  /// Whether nothing was changed, because only a report was wanted.
+  /// True if nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
   /// The first 10,000 of the conflicts that a dry run would have recorded; empty where it was none, since
   /// ``DatabaseManager/conflicts(matching:)`` has them.
@@ -78,7 +78,7 @@ public struct ApplyReport: Sendable {
   public internal(set) var dryRunConflictCounts: [ConflictCount] = []
   /// The copy of the database that was made when all files were done; nil where none was asked for, and in a dry run.
   public internal(set) var snapshot: SnapshotReport?
-  /// Whether another program has written to the database between the first file and the copy. What it has changed is in the
+  /// True if another program has written to the database between the first file and the copy. What it has changed is in the
   /// copy, so it is not in the next difference.
   public internal(set) var wasWrittenMeanwhile = false
   /// The rows that were changed, by table, where the options ask for them; else empty.
@@ -104,7 +104,7 @@ public struct SnapshotReport: Sendable, Equatable {
   public let path: String
   /// Its size in bytes.
   public let bytes: Int64
-  /// Whether it replaced an earlier one.
+  /// True if it replaced an earlier one.
   public let isReplacement: Bool
   /// How many changes of rows are not in it, because they have not been sent yet: the next difference has them. Nil where that
   /// could not be told, since there was no earlier snapshot.
@@ -162,13 +162,13 @@ public struct VerifyReport: Sendable {
     public let path: String
     /// Its id, if it has one.
     public let id: KSUID?
-    /// Whether everything about it is in order.
+    /// True if everything about it is in order.
     public let isGood: Bool
     /// The sender, for people.
     public let sender: String
     /// What is known of its signature.
     public let signature: Signature
-    /// Whether it is encrypted.
+    /// True if it is encrypted.
     public let isEncrypted: Bool
     /// What is wrong with it.
     public let reason: String?

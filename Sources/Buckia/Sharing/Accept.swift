@@ -113,7 +113,7 @@ public struct AcceptanceReport: Sendable {
   public internal(set) var inviter: Contact?
   /// When it was accepted, in milliseconds since 1970.
   public let acceptedAt: Int64
-  /// Whether it was accepted before this call, which has then changed nothing.
+  /// True if it was accepted before this call, which has then changed nothing.
   public let wasAccepted: Bool
   /// The answer as one line of text, for its author.
   public let answer: String

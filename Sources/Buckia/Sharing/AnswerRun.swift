@@ -253,7 +253,7 @@ struct AnswerRun {
 }
 
 extension IdentityError {
-  /// Whether what was read is to blame, and not a file of the reader's own.
+  /// True if what was read is to blame, and not a file of the reader's own.
   fileprivate var isAboutTheDocument: Bool {
     [.invalidCard, .invalidInvitation, .badSignature, .unsupportedFormat, .endedKey, .ownKey].contains(code)
   }

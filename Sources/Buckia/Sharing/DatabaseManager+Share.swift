@@ -85,19 +85,19 @@ public enum WideningPolicy: String, Sendable, CaseIterable {
 public struct ShareOptions: Sendable {
   /// What becomes of rows that have left the scope.
   public var onLeave = LeavePolicy.withdraw
-  /// Whether rows that went here because of an undo, or because somebody does not share them any more, are deleted at the receivers, too.
+  /// True if rows that went here because of an undo, or because somebody does not share them any more, are deleted at the receivers, too.
   /// Otherwise they are told that the rows are not shared any more, as with ``LeavePolicy/withdraw``.
   public var propagates = false
   /// What becomes of rows that would be shared only because of a change by somebody who does not have them.
   public var widening = WideningPolicy.hold
-  /// Whether everything in the scope is sent anew, for a receiver who has lost a file or has never got one.
+  /// True if everything in the scope is sent again, for a receiver who has lost a file or has never got one.
   public var resyncs = false
-  /// Whether a file is written where there is nothing to send, and changes of others have been applied since the last one: it tells them that
+  /// True if a file is written where there is nothing to send, and changes of others have been applied since the last one: it tells them that
   /// they have. Every other file tells it, too.
   public var acknowledges = false
-  /// Whether the file is left as it is, neither encrypted nor signed by all means: everybody who gets hold of it can read it.
+  /// True if the file is left as it is, neither encrypted nor signed by all means: everybody who gets hold of it can read it.
   public var isUnencrypted = false
-  /// Whether nothing is written or sent, and only the report is wanted.
+  /// True if nothing is written or sent, and only the report is wanted.
   public var isDryRun = false
 
   /// Makes options.

@@ -33,6 +33,6 @@ public struct InvitationAnswer: Sendable {
   public internal(set) var reason: String?
   /// The code of the error behind the reason.
   public internal(set) var code: BuckiaErrorCode?
-  /// Whether the file has been removed, because all it holds is known.
+  /// True if the file has been removed, because all it holds is known.
   public internal(set) var isRemoved = false
 }

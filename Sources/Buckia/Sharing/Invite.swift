@@ -174,7 +174,7 @@ extension Invitation {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - replacing: Whether a file that is there already may be replaced.
+  ///   - replacing: True if a file that is there already may be replaced.
   /// - Throws: `BuckiaError`: `alreadyExists`; when it cannot be written.
   public func write(to path: String, replacing: Bool = false) throws {
     try BuckiaError.wrapping {

@@ -14,7 +14,7 @@ extension ShareReport {
   ///   - difference: What is sent.
   ///   - departed: The rows that have left the scope.
   ///   - onLeave: What becomes of them.
-  ///   - listingChanges: Whether the rows are listed.
+  ///   - listingChanges: True if the rows are listed.
   /// - Throws: `ChangesetError`, `ByteStreamError`.
   static func tables(
     _ difference: DatabaseDifference, _ departed: DepartedRows, onLeave: LeavePolicy, listingChanges: Bool

@@ -58,7 +58,7 @@ public struct ShareReport: Sendable {
   /// All files of the diff, ``path`` first: one for up to 64 recipients whom it is encrypted for. They have the same id and the same
   /// contents, and each recipient needs one of them. Those behind the first are in the folders `group-2`, `group-3` … beside it.
   public internal(set) var files: [Delivery] = []
-  /// Whether it holds everything in the scope, and not only what has changed.
+  /// True if it holds everything in the scope, and not only what has changed.
   public internal(set) var isSnapshot = false
   /// Its number in the stream; 0 where there is none.
   public internal(set) var sequence: Int64 = 0
@@ -71,9 +71,9 @@ public struct ShareReport: Sendable {
   public internal(set) var skipped: [SkippedItem] = []
   /// Files of earlier calls that were delivered first.
   public internal(set) var delivered: [Delivery] = []
-  /// Whether nothing was written or sent.
+  /// True if nothing was written or sent.
   public internal(set) var isDryRun = false
-  /// Whether changes are left for another call, because an output of one file was taken by an earlier one.
+  /// True if changes are left for another call, because an output of one file was taken by an earlier one.
   public internal(set) var isIncomplete = false
   /// What is worth knowing about it.
   public internal(set) var warnings: [Remark] = []
@@ -146,7 +146,7 @@ extension RowKeys {
 }
 
 extension DiffOutput {
-  /// Whether more than one file can go there.
+  /// True if more than one file can go there.
   var takesSeveral: Bool { if case .folder = self { true } else { false } }
 }
 
@@ -180,7 +180,7 @@ extension [LeftOutRows] {
 struct ShareClaims {
   /// The sums of the tables.
   let states: [SentState.Claim]
-  /// The rows that are sent anew.
+  /// The rows that are sent again.
   let resent: [ResendRequest]
   /// The rows of the receiver's streams that they are asked for.
   let asked: [StateEntry]

@@ -63,7 +63,7 @@ struct ShareRun {
 
   // MARK: Making
 
-  /// - Returns: Whether anything was written: a dry run leaves nothing.
+  /// - Returns: True if anything was written: a dry run leaves nothing.
   private func make(_ report: inout ShareReport, on connection: borrowing SQLiteConnection) throws -> Bool {
     let before = report
     return try ScopeRows.leavingOutFailing(in: [scope]) {
@@ -288,7 +288,7 @@ struct ShareRun {
       return (share, nil)
     }
     // A restored or copied database does not know what was sent in its name. And a stream belongs to a key: whoever has got hold of the
-    // former one may have gone on with it. Others get everything anew, in another stream.
+    // former one may have gone on with it. Others get everything again, in another stream.
     let isWider = share.audience != audience
     guard
       isWider || share.incarnation != replica.incarnation.bytes
@@ -408,7 +408,7 @@ struct ShareRun {
 
   /// Writes the files of the share that have not been delivered to where they go.
   ///
-  /// - Returns: Whether there were any.
+  /// - Returns: True if there were any.
   private func deliver(into report: inout ShareReport, on connection: borrowing SQLiteConnection) throws -> Bool {
     guard let share = try knownShare(on: connection) else { return false }
     for part in try OutboxPart.undelivered(of: share.number, on: connection) {

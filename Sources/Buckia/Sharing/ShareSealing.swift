@@ -7,7 +7,7 @@ struct ShareSealing {
   private let signer: ManifestSigner?
   /// The key that signs, in hex; empty where nobody does.
   let signerKey: String
-  /// Whether its owner had other keys before.
+  /// True if its owner had other keys before.
   private let hasFormerKeys: Bool
   /// The files that a diff is: one for all recipients, or several where there are more than one can be encrypted for.
   let groups: [ShareGroup]
@@ -54,7 +54,7 @@ struct ShareSealing {
     groups = try ShareGroup.groups(of: recipients)
   }
 
-  /// Whether what was sent last was signed by another key, from which its receivers do not take anything now.
+  /// True if what was sent last was signed by another key, from which its receivers do not take anything now.
   ///
   /// - Parameter last: That key; nil where it is not known, because an earlier version has sent it.
   func isOther(than last: String?) -> Bool { last.map { $0 != signerKey } ?? hasFormerKeys }
@@ -140,7 +140,7 @@ public struct ShareRecipient: Hashable, Sendable {
   public let name: String
   /// What is encrypted for them.
   package let key: AgeRecipient?
-  /// Whether they are a contact whose fingerprint nobody has compared.
+  /// True if they are a contact whose fingerprint nobody has compared.
   let isUnconfirmed: Bool
   /// The key that they sign with, in hex; nil where it is not known.
   let signer: String?

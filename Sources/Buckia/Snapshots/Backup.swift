@@ -7,7 +7,7 @@ public struct BackupCopy: Sendable, Equatable {
   public let path: String
   /// Its size in bytes.
   public let bytes: Int64
-  /// Whether it replaced an earlier one.
+  /// True if it replaced an earlier one.
   public let isReplacement: Bool
 }
 
@@ -59,7 +59,7 @@ struct DatabaseFileTarget {
 
   /// Makes sure that nothing is lost when the path gets a new file.
   ///
-  /// - Returns: Whether there is an earlier copy.
+  /// - Returns: True if there is an earlier copy.
   func requireReplaceable(by database: String) throws(BuckiaError) -> Bool {
     // Who only reads a database with a log can leave an empty one behind.
     for suffix in ["-wal", "-journal"] where FileSystem.byteCount(of: path + suffix) > 0 {
@@ -166,7 +166,7 @@ enum FileClone {
   /// - Parameters:
   ///   - path: A file that this process has open.
   ///   - target: An empty file.
-  /// - Returns: Whether the copy was made. If not, the target is empty still.
+  /// - Returns: True if the copy was made. If not, the target is empty still.
   static func make(of path: String, to target: String) -> Bool {
     guard let source = openDescriptor(of: path) else { return false }
     #if os(Linux)

@@ -211,7 +211,7 @@ struct SnapshotMark {
   }
 }
 
-/// Completes a snapshot that was not made anew, because the process died when diffs had been applied. Without them what
+/// Completes a snapshot that was not made again, because the process died when diffs had been applied. Without them what
 /// others have sent would count as edited here, and go out again.
 extension SnapshotMark {
   /// Brings what is missing into the snapshot, if anything is.

@@ -143,7 +143,7 @@ struct SentChanges {
     try snapshot.execute("CREATE TABLE \(table)(piece INTEGER PRIMARY KEY, bytes BLOB NOT NULL)")
   }
 
-  /// Whether a database is a snapshot that Buckia has made.
+  /// True if a database is a snapshot that Buckia has made.
   static func areKept(in database: borrowing SQLiteConnection) throws -> Bool {
     try database.integer("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'buckia_sent'") != nil
   }

@@ -15,7 +15,7 @@ final class ClockStore {
   /// The names of the key's columns in the user's table, as SQL.
   private let userKey: [String]
   private let connection: SQLiteConnection
-  /// Whether there may be rows by themselves, and runs.
+  /// True if there may be rows by themselves, and runs.
   private(set) var hasRows: Bool
   private(set) var hasRuns: Bool
 
@@ -139,7 +139,7 @@ final class ClockStore {
 
   // MARK: Runs
 
-  /// Whether no row of the user's table lies between a key that is remembered and that of a change.
+  /// True if no row of the user's table lies between a key that is remembered and that of a change.
   func areNeighbours(_ first: ClockKeyRecord, _ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     let query = try between.get()
     defer { query.statement.reset() }
@@ -247,7 +247,7 @@ struct ClockKeys {
   /// - Parameters:
   ///   - key: The key as the clock has it.
   ///   - places: For each column of the changes its place in the local layout.
-  ///   - storesUTF16: Whether the database stores text as UTF-16, whose order is another.
+  ///   - storesUTF16: True if the database stores text as UTF-16, whose order is another.
   init(_ key: ClockKey, places: [Int], storesUTF16: Bool) {
     columns = key.places.compactMap { places.firstIndex(of: $0) }
     let hasText = key.affinities.contains { $0 == .text || $0 == .blob }
@@ -272,7 +272,7 @@ struct ClockKeys {
     for column in columns { writer.append(change.row(column), of: bytes) }
   }
 
-  /// Whether the order of the table is known for the key of a change: its column stores the value as it is, and sorts
+  /// True if the order of the table is known for the key of a change: its column stores the value as it is, and sorts
   /// it by its bytes.
   func isOrdered(_ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     guard !affinities.isEmpty else { return false }
@@ -289,7 +289,7 @@ struct ClockKeys {
     return true
   }
 
-  /// Whether a key comes before that of a change.
+  /// True if a key comes before that of a change.
   func precedes(_ key: ClockKeyRecord, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     key.bytes.withRawSpan { own in
       var position = 0
@@ -309,7 +309,7 @@ struct ClockKeys {
     }
   }
 
-  /// Whether the key of a change is the integer after another.
+  /// True if the key of a change is the integer after another.
   func follows(_ change: DecodedChange, _ key: ClockKeyRecord, _ bytes: RawSpan) -> Bool {
     guard columns.count == 1, let last = key.integer, change.row(columns[0]).kind == .integer, last < .max else {
       return false

@@ -12,16 +12,16 @@ struct DiffClocks {
   let unsent: UnsentEdits?
   /// Knows what the author of the diff was told of by shares; nil where nobody does.
   var sharing: (any SharingParticipant)?
-  /// Whether nobody but the changes writes to the tables, as a trigger might.
+  /// True if nobody but the changes writes to the tables, as a trigger might.
   let isAlone: Bool
   /// Which changes come from other diffs; nil for none.
   let origins: RowOrigins?
-  /// Whether the sender may not know of deletions that are forgotten here.
+  /// True if the sender may not know of deletions that are forgotten here.
   var isFromReturning = false
 
   /// The clock of a table; nil where it has none.
   ///
-  /// - Parameter findsRuns: Whether neighbours are looked for, which needs the rows to be there when they are stamped.
+  /// - Parameter findsRuns: True if neighbours are looked for, which needs the rows to be there when they are stamped.
   func clock(for match: TableMatch, _ header: ChangesetTable, findsRuns: Bool = true) throws -> TableClock? {
     guard match.local.module == nil, let number = try RowClocks.number(of: match.local, on: session.connection) else {
       return nil
@@ -73,7 +73,7 @@ package struct OriginRun: Equatable, Sendable {
   package let diff: KSUID
   /// The diffs that have set single columns, by the column's place in the changeset.
   package let columns: [Int: KSUID]
-  /// Whether they withdraw rows that nobody has deleted.
+  /// True if they withdraw rows that nobody has deleted.
   package let isWithdrawal: Bool
 
   /// Makes a run.
@@ -97,7 +97,7 @@ package struct OriginRun: Equatable, Sendable {
     diff == other.diff && columns == other.columns && isWithdrawal == other.isWithdrawal
   }
 
-  /// Whether it says anything but that the diff itself has made the changes.
+  /// True if it says anything but that the diff itself has made the changes.
   package func isNews(in id: KSUID) -> Bool { diff != id || !columns.isEmpty || isWithdrawal }
 
   /// All diffs that it names.

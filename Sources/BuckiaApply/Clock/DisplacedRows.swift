@@ -69,7 +69,7 @@ final class DisplacedRows {
   /// Decides between the row of a change that a constraint refuses and those in its way.
   ///
   /// - Parameter local: The row that the change is about, where that is here.
-  /// - Returns: Whether the row is here now; nil where nothing is known by which to decide.
+  /// - Returns: True if the row is here now; nil where nothing is known by which to decide.
   func decide(_ change: DecodedChange, local: [UInt8]?, _ bytes: RawSpan) throws -> Bool? {
     guard change.operation != .delete, let key = clock.key(of: change, bytes) else { return nil }
     if let local { try displace(key, local) }
@@ -97,7 +97,7 @@ final class DisplacedRows {
   /// Gives rows their place again whose UNIQUE values are free now, the latest first.
   ///
   /// - Parameters:
-  ///   - isFree: Whether values may have become free unseen.
+  ///   - isFree: True if values may have become free unseen.
   ///   - record: Is told of each row that has lost its place to another.
   func settle(afterEdits isFree: Bool = false, recording record: (_ row: [UInt8]) throws -> Void) throws {
     if clock.pending.includeInserts, isFree || isChanged || writer.counts.updated + writer.counts.deleted > 0 {
@@ -119,7 +119,7 @@ final class DisplacedRows {
   /// Makes room for a row that was changed here and not sent, which counts as later than all others.
   ///
   /// - Parameter row: The row as it is to be, which has just been refused.
-  /// - Returns: Whether rows in its way have gone.
+  /// - Returns: True if rows in its way have gone.
   func makeRoom(for row: [UInt8]) throws -> Bool {
     let others = try blocking.find(rows.lastMessage, row: row)
     guard try !others.isEmpty && others.allSatisfy({ try !isEditedHere($0) }) else { return false }
@@ -144,7 +144,7 @@ final class DisplacedRows {
     return Precedence(diff: diff, key: key.bytes)
   }
 
-  /// Whether a row has a UNIQUE value that was set here and not sent.
+  /// True if a row has a UNIQUE value that was set here and not sent.
   private func isEditedHere(_ key: ClockKeyRecord) throws -> Bool {
     guard let edit = try exposed?.edit(of: key) else { return false }
     return edit.operation == .insert || edit.columns.positions.contains { places.contains($0) }
@@ -161,7 +161,7 @@ final class DisplacedRows {
 
   /// Puts a row that is kept into the table, unless a later row is in its way; earlier ones lose their place.
   ///
-  /// - Returns: Whether it is here now.
+  /// - Returns: True if it is here now.
   private func place(_ key: ClockKeyRecord) throws -> Bool {
     guard let kept = try clock.keptRow(key) else { return false }
     guard try rows.row(key) == nil else { return true }

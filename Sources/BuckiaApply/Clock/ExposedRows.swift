@@ -44,7 +44,7 @@ final class ExposedRows {
     layout = RecordedRowLayout(table: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes)
   }
 
-  /// Whether rows are exposed only when they are not as the author of a change saw them, because each question costs something.
+  /// True if rows are exposed only when they are not as the author of a change saw them, because each question costs something.
   var isAskedLate: Bool { unsent == nil }
 
   /// What was done to a row here: what was not sent, or what was edited since the author of the diff was told of it by a share.
@@ -73,7 +73,7 @@ final class ExposedRows {
 
   /// Makes a row what the others know.
   ///
-  /// - Returns: Whether it was something else before.
+  /// - Returns: True if it was something else before.
   func expose(_ edit: UnsentRows.Edit) throws -> Bool {
     try expose([edit])
     return keys.contains(edit.key.bytes)
@@ -218,7 +218,7 @@ final class ExposedRows {
     return columns
   }
 
-  /// Whether the diff has set a column to another value than somebody here.
+  /// True if the diff has set a column to another value than somebody here.
   private func isDisputed(_ row: Row, _ shared: [UInt8]?, _ columns: ColumnSet) throws -> Bool {
     guard let own = row.own, let shared else { return false }
     let before = try row.shared.map { try ChangesetValue.record($0) }
@@ -292,7 +292,7 @@ final class TableRows {
 
   /// Makes a row what a record says, in the columns where it says anything; no row where there is no record.
   ///
-  /// - Parameter replacesOthers: Whether rows with the same UNIQUE values are deleted.
+  /// - Parameter replacesOthers: True if rows with the same UNIQUE values are deleted.
   /// - Returns: Why that is refused; nil when it was done.
   func write(
     _ record: [UInt8]?, to key: ClockKeyRecord, replacingOthers replacesOthers: Bool = false

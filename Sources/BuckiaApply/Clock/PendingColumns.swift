@@ -11,14 +11,14 @@ final class PendingColumns {
     let stamp: Int64
     /// A value for each column of the stamp, in the order of their positions.
     let values: [ChangesetValue?]
-    /// Whether it is of an INSERT: then nothing but a UNIQUE constraint keeps the row out.
+    /// True if it is of an INSERT: then nothing but a UNIQUE constraint keeps the row out.
     let isOfInsert: Bool
   }
 
   private let number: Int64
   private let key: ClockKey
   private let connection: SQLiteConnection
-  /// Whether anything is kept for any row, and for any row that only a UNIQUE constraint keeps out.
+  /// True if anything is kept for any row, and for any row that only a UNIQUE constraint keeps out.
   private(set) var exist: Bool
   private(set) var includeInserts: Bool
 
@@ -39,7 +39,7 @@ final class PendingColumns {
   ///
   /// - Parameters:
   ///   - values: A record with a value for each column of the stamp, in the order of their positions.
-  ///   - isOfInsert: Whether they are of an INSERT.
+  ///   - isOfInsert: True if they are of an INSERT.
   func keep(_ values: [UInt8], by stamp: Int64, isOfInsert: Bool = false, for row: ClockKeyRecord) throws {
     let parameters = (1...(names.count + 3)).map { "?\($0)" }.joined(separator: ", ")
     let statement = try connection.cached(

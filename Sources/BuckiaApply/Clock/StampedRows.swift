@@ -10,7 +10,7 @@ package final class StampedRows {
   package struct Setter: Equatable, Sendable {
     /// The diff.
     package let diff: KSUID
-    /// Whether it was made from this database.
+    /// True if it was made from this database.
     package let isOwn: Bool
   }
 
@@ -36,7 +36,7 @@ package final class StampedRows {
   /// How many different histories of rows are remembered.
   private static let historyLimit = 4_096
 
-  /// - Parameter includesOwn: Whether it is worth while if the clock knows no diffs but those made from this database.
+  /// - Parameter includesOwn: True if it is worth while if the clock knows no diffs but those made from this database.
   /// - Returns: nil where the table has no clock, or one that knows nothing.
   package init?(of table: TableDefinition, includingOwn includesOwn: Bool, on connection: borrowing SQLiteConnection)
     throws
@@ -55,7 +55,7 @@ package final class StampedRows {
   ///
   /// - Parameters:
   ///   - bytes: The values of its key, as the key has them in order, in the format of changesets.
-  ///   - isHere: Whether the row is in the table.
+  ///   - isHere: True if the row is in the table.
   /// - Throws: `SQLiteError`.
   package func row(_ bytes: [UInt8], isHere: Bool) throws -> Row {
     guard
@@ -124,7 +124,7 @@ package struct RowHistory {
 extension ClockKey {
   /// The stamps of one row, looked up by its key in a clock.
   ///
-  /// - Parameter includesRuns: Whether runs are looked at, too: what they say holds for rows only that are here.
+  /// - Parameter includesRuns: True if runs are looked at, too: what they say holds for rows only that are here.
   fileprivate func stamps(
     of row: ClockKeyRecord, in clock: Int64, includingRuns includesRuns: Bool, on connection: borrowing SQLiteConnection
   ) throws -> StampList? {

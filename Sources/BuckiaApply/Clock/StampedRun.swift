@@ -14,7 +14,7 @@ struct StampedRun {
 
   private let store: ClockStore
   private let keys: ClockKeys
-  /// Whether the table was empty, and all rows so far have come in the order of their keys: then any two are neighbours.
+  /// True if the table was empty, and all rows so far have come in the order of their keys: then any two are neighbours.
   private var isAlone: Bool
 
   private let isUsed: Bool
@@ -29,8 +29,8 @@ struct StampedRun {
   private var pauseLeft = 0
 
   /// - Parameters:
-  ///   - isEmpty: Whether the table is empty, and nobody else writes to it.
-  ///   - isUsed: Whether runs are looked for at all.
+  ///   - isEmpty: True if the table is empty, and nobody else writes to it.
+  ///   - isUsed: True if runs are looked for at all.
   init(_ store: ClockStore, _ keys: ClockKeys, ofEmptyTable isEmpty: Bool, isUsed: Bool) {
     self.isUsed = isUsed
     self.store = store
@@ -38,7 +38,7 @@ struct StampedRun {
     isAlone = isEmpty
   }
 
-  /// Whether a row may be one that has been stamped and not written yet.
+  /// True if a row may be one that has been stamped and not written yet.
   func mayHold(_ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     count > 0 && !(keys.isOrdered(change, bytes) && keys.precedes(last, change, bytes))
   }

@@ -53,7 +53,7 @@ extension TableApplier {
     }
   }
 
-  /// Whether the row of an INSERT is not here because it was deleted later.
+  /// True if the row of an INSERT is not here because it was deleted later.
   func isDeletedLater(by clock: TableClock, _ bytes: RawSpan) throws -> Bool {
     guard try clock.isDeletedLater(change, bytes) else { return false }
     let local = try writer.currentRow(bytes)
@@ -96,7 +96,7 @@ extension TableApplier {
     try clock.keepLaterColumns(of: local, change, bytes)
   }
 
-  /// Whether a change may be written as a whole: no part of it is earlier than what is here.
+  /// True if a change may be written as a whole: no part of it is earlier than what is here.
   func mayPark(_ bytes: RawSpan) throws -> Bool {
     if let staying, try !mayChangeReferences(staying, bytes) { return false }
     guard followsClock, let clock, change.operation != .delete else { return true }
@@ -115,7 +115,7 @@ extension TableApplier {
 
   /// Decides by the clock between the row of a change that is refused and those in its way.
   ///
-  /// - Returns: Whether the row is here now; nil where that is not for the clock to say.
+  /// - Returns: True if the row is here now; nil where that is not for the clock to say.
   func decideByClock(_ local: CurrentRow?, _ bytes: RawSpan) throws -> Bool? {
     guard followsClock, let displaced = try displaced.get() else { return nil }
     let row = local.map { row in

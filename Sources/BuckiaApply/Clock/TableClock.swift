@@ -29,7 +29,7 @@ final class TableClock {
   private let origins: RowOrigins.Table?
   /// The greatest diff whose deletions are forgotten here, where the sender of the changes may not know of them; else nil.
   private let forgotten: KSUID?
-  /// Whether no diff that the clock knows is greater than those the changes come from: then these win everywhere.
+  /// True if no diff that the clock knows is greater than those the changes come from: then these win everywhere.
   private let isNewest: Bool
   /// The columns of rows that are not here.
   let pending: PendingColumns
@@ -47,9 +47,9 @@ final class TableClock {
   ///   - diff: Which diff they are of.
   ///   - origins: Which of them come from other diffs; nil for none.
   ///   - forgotten: The greatest diff whose deletions are forgotten here and that their sender may not know; nil for none.
-  ///   - isOwn: Whether the diff was made from this database.
-  ///   - findsRuns: Whether neighbours are looked for, which needs the rows to be there when they are stamped.
-  ///   - isAlone: Whether nobody else writes to the table meanwhile, as a trigger might.
+  ///   - isOwn: True if the diff was made from this database.
+  ///   - findsRuns: True if neighbours are looked for, which needs the rows to be there when they are stamped.
+  ///   - isAlone: True if nobody else writes to the table meanwhile, as a trigger might.
   init(
     _ number: Int64, for match: TableMatch, _ header: ChangesetTable, by diff: KSUID, origins: RowOrigins.Table? = nil,
     forgotten: KSUID? = nil, isOwn: Bool = false, isAlone: Bool = true, findsRuns: Bool = true, storesUTF16: Bool,
@@ -79,10 +79,10 @@ final class TableClock {
     pending = try PendingColumns(number, key, on: connection)
   }
 
-  /// Whether no row that comes in may meet anything that its clock knows.
+  /// True if no row that comes in may meet anything that its clock knows.
   var isTrivial: Bool { isNewest && !pending.exist }
 
-  /// Whether rows are known by their key: those with NULL in it are not.
+  /// True if rows are known by their key: those with NULL in it are not.
   private func isKnown(_ change: DecodedChange) -> Bool { !change.hasNullKey && keys.count > 0 }
 
   // MARK: Asking
@@ -95,7 +95,7 @@ final class TableClock {
     return origins.run(key)
   }
 
-  /// Whether a column of a change need not be set: a later diff has set it, or the very one that the change comes from.
+  /// True if a column of a change need not be set: a later diff has set it, or the very one that the change comes from.
   private func isSettled(_ column: Int, of change: DecodedChange, _ origin: OriginRun?, by stamps: RowStamps) -> Bool {
     guard let setter = stamps.setter(of: positions[column]) else { return false }
     let own = origin?.diff(of: column, change.operation) ?? diff
@@ -113,7 +113,7 @@ final class TableClock {
     return later
   }
 
-  /// Whether a change has come before, by another way: then it does nothing, whatever has become of the row since. Of an INSERT or UPDATE
+  /// True if a change has come before, by another way: then it does nothing, whatever has become of the row since. Of an INSERT or UPDATE
   /// this is only known if the row is here.
   func hasComeBefore(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard origins != nil, isKnown(change), !isNewest, let origin = origin(of: change, bytes),
@@ -131,7 +131,7 @@ final class TableClock {
     return true
   }
 
-  /// Whether a later diff has deleted the row of an INSERT or UPDATE, which is not here.
+  /// True if a later diff has deleted the row of an INSERT or UPDATE, which is not here.
   func isDeletedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
     guard !isNewest else { return false }
@@ -144,7 +144,7 @@ final class TableClock {
     }
   }
 
-  /// Whether the row of an INSERT is missing because it was deleted and that is forgotten here: rows that its diff has inserted have been here.
+  /// True if the row of an INSERT is missing because it was deleted and that is forgotten here: rows that its diff has inserted have been here.
   private func isForgotten(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard let forgotten, change.operation == .insert else { return false }
     let diff = origin(of: change, bytes)?.diff ?? diff
@@ -153,7 +153,7 @@ final class TableClock {
     return try !pending.items(for: key).contains { $0.isOfInsert }
   }
 
-  /// Whether a later diff has inserted the row of a DELETE.
+  /// True if a later diff has inserted the row of a DELETE.
   func isInsertedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
     guard !isNewest, let insertion = try stamps(of: change, bytes)?.insertion else { return false }
@@ -198,7 +198,7 @@ final class TableClock {
   ///
   /// - Parameters:
   ///   - columns: Those columns.
-  ///   - isNew: Whether the row was not here before: what its key was stamped with is no longer true.
+  ///   - isNew: True if the row was not here before: what its key was stamped with is no longer true.
   func stamp(_ columns: ColumnMask, of change: DecodedChange, isNew: Bool = false, _ bytes: RawSpan) throws {
     guard isKnown(change), change.operation == .insert || !columns.isEmpty else { return }
     if let origin = origin(of: change, bytes) {

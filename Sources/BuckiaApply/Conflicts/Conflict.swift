@@ -91,7 +91,7 @@ public struct ConflictRow: ~Copyable {
   let layout: ConflictLayout
   let content: Content
 
-  /// Whether there is such a row.
+  /// True if there is such a row.
   public var exists: Bool {
     if case .missing = content { false } else { true }
   }
@@ -147,7 +147,7 @@ final class ConflictLayout {
   let recorded: RecordedRowLayout
   /// For each column of the local row its column in the changeset; -1 for those that only exist here.
   private let sources: [Int]
-  /// Whether each column of the changeset belongs to the key.
+  /// True if each column of the changeset belongs to the key.
   private let isKey: [Bool]
 
   init(name: TableName, columns: [String], key: [Int], sources: [Int], isKey: [Bool]) {
@@ -277,13 +277,13 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
   /// What holds where nothing else is said.
   var otherwise: ConflictPolicy { policies[.otherwise] ?? .keepLocal }
 
-  /// Whether the later diff wins in any table.
+  /// True if the later diff wins in any table.
   package var usesLatest: Bool { policies.values.contains(.latest) }
 
   /// True if what is incoming is taken somewhere.
   package var usesTakeIncoming: Bool { policies.values.contains(.takeIncoming) }
 
-  /// Whether the later diff wins in a table, or in a column of it.
+  /// True if the later diff wins in a table, or in a column of it.
   func usesLatest(for table: TableName) -> Bool {
     policy(for: table) == .latest || policies.contains { $0.key.table == table && $0.value == .latest }
   }

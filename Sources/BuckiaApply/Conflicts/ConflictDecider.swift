@@ -17,7 +17,7 @@ final class ConflictDecider {
   /// Changes that were left out, of the tables that are watched.
   private(set) var omissions: [Omission] = []
   private var marked = 0
-  /// Whether rows that have a UNIQUE value of an incoming one are deleted.
+  /// True if rows that have a UNIQUE value of an incoming one are deleted.
   let makesRoom: Bool
   private let watched: [TableName: RowKey]
   /// The keys that the sender contests, which are gathered like conflicts; nil where none are.
@@ -41,7 +41,7 @@ final class ConflictDecider {
   ///   - open: The conflicts that were open before; nil where they are not to be closed.
   ///   - sender: The key with which the changes were signed, as the ledger has it.
   ///   - watched: The tables whose omissions are to be known, with their keys.
-  ///   - makesRoom: Whether rows that have a UNIQUE value of an incoming one are deleted.
+  ///   - makesRoom: True if rows that have a UNIQUE value of an incoming one are deleted.
   init(
     policies: ConflictPolicies, resolver: ApplySettings.Resolver?, rules: ConflictRules? = nil, log: ConflictLog?,
     contested: ContestedKeys? = nil, open: OpenConflicts? = nil, from sender: String = "",
@@ -58,23 +58,23 @@ final class ConflictDecider {
     self.watched = watched
   }
 
-  /// Whether the later diff wins in a table, or in a column of it.
+  /// True if the later diff wins in a table, or in a column of it.
   func usesLatest(for table: TableName) -> Bool { policies.usesLatest(for: table) }
 
-  /// Whether edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
+  /// True if edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
   var asksAboutEverything: Bool { resolver != nil }
 
-  /// Whether the conflicts of a table are decided by its policy alone.
+  /// True if the conflicts of a table are decided by its policy alone.
   ///
   /// - Throws: `SQLiteError`.
   func decidesByPolicyAlone(for table: TableName) throws -> Bool {
     try resolver == nil && rules?.exist(for: table) != true
   }
 
-  /// Whether a single broken reference refuses the whole file, since there is no resolver to ask.
+  /// True if a single broken reference refuses the whole file, since there is no resolver to ask.
   var refusesViolationsUnasked: Bool { resolver == nil && policies.otherwise == .abort }
 
-  /// Whether a row of a table may be left out when it refers to one that is.
+  /// True if a row of a table may be left out when it refers to one that is.
   func mayLeaveOut(rowsOf table: TableName) -> Bool { resolver != nil || policies.policy(for: table) != .takeIncoming }
 
   /// How conflicts of the table that these statements change are laid out and decided.
@@ -283,9 +283,9 @@ struct ConflictIncident {
   let local: CurrentRow?
   /// SQLite's words about a constraint, or the engine's about another conflict, as UTF-8.
   var message: [UInt8] = []
-  /// Whether the local row is another than the change's author means, so that the two are no versions of one row.
+  /// True if the local row is another than the change's author means, so that the two are no versions of one row.
   var isOfAnotherRow = false
-  /// Whether a later diff has inserted the row that a DELETE is about.
+  /// True if a later diff has inserted the row that a DELETE is about.
   var isOutdated = false
   /// The row that a resolver has written, as a record; nil where none has.
   var written: [UInt8]?
@@ -324,7 +324,7 @@ final class ConflictRules {
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// Whether there are any about a table.
+  /// True if there are any about a table.
   ///
   /// - Throws: `SQLiteError`.
   func exist(for table: TableName) throws -> Bool { try byTable.get()[table] != nil }

@@ -17,9 +17,9 @@ package struct ConflictSettlement {
     package let decidedBy: String
     /// When, in milliseconds since 1970.
     package let time: Int64
-    /// Whether rows that were changed since are overwritten, and references may lead nowhere.
+    /// True if rows that were changed since are overwritten, and references may lead nowhere.
     package let isForced: Bool
-    /// Whether the answer is kept as a rule.
+    /// True if the answer is kept as a rule.
     package let isRemembered: Bool
     /// For conflicts of rows that refer to a row which was left out, the conflict that has left it out.
     package let causes: [Int64: Int64]
@@ -369,7 +369,7 @@ private struct ToldConflicts {
 }
 
 extension ResolvedConflict.Refusal {
-  /// Whether what another conflict writes can make it pass.
+  /// True if what another conflict writes can make it pass.
   fileprivate var mayPass: Bool { code == .rowRefused || code == .brokenReference }
 }
 

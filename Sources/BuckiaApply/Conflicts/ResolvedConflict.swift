@@ -80,7 +80,7 @@ public struct ResolvedConflict: Identifiable, Sendable {
   /// Why it was not resolved; nil when it was.
   public internal(set) var refusal: Refusal?
 
-  /// Whether the row was written: it may have been as wanted.
+  /// True if the row was written: it may have been as wanted.
   public var hasChanged: Bool {
     guard refusal == nil else { return false }
     guard let before, let after else { return (before == nil) != (after == nil) }

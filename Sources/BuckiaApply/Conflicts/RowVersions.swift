@@ -65,7 +65,7 @@ struct RowVersions {
   ///
   /// - Parameters:
   ///   - current: The row as it is now; nil when there is none.
-  ///   - isChanged: Whether the row is as nobody has left it that the record knows of.
+  ///   - isChanged: True if the row is as nobody has left it that the record knows of.
   /// - Throws: `ReplicationError` for an answer that the conflict does not know.
   func wanted(by answer: ConflictAnswer, current: Row?, isChanged: Bool) throws -> Row? {
     switch answer {
@@ -136,7 +136,7 @@ struct RowVersions {
 
   // MARK: What is known
 
-  /// Whether a row is as it was when the conflict was met, as that has left it, or as the last resolution has.
+  /// True if a row is as it was when the conflict was met, as that has left it, or as the last resolution has.
   func isKnown(_ current: Row?) -> Bool {
     if isLike(current, local) || record.resolution != nil && isLike(current, resolved) { return true }
     switch record.outcome {
@@ -172,7 +172,7 @@ struct RowVersions {
 
   private var takenRow: Row? { record.operation == .delete ? nil : incomingRow(over: local) }
 
-  /// Whether a row is like another, as far as that is known.
+  /// True if a row is like another, as far as that is known.
   func isLike(_ current: Row?, _ other: Row?) -> Bool {
     guard let current, let other else { return current == nil && other == nil }
     return current.indices.allSatisfy { isLike(current[$0], other[$0], at: $0) }
@@ -247,7 +247,7 @@ struct StoredValue: Equatable {
 
   var isNull: Bool { bytes.first == ValueKind.null.rawValue }
 
-  /// Whether a column with an affinity makes this value of another one (<https://sqlite.org/datatype3.html#type_affinity>).
+  /// True if a column with an affinity makes this value of another one (<https://sqlite.org/datatype3.html#type_affinity>).
   ///
   /// Text that looks like a number counts as another value: a column of another type refuses it when it comes in.
   func holds(_ other: StoredValue, _ affinity: Affinity) -> Bool {

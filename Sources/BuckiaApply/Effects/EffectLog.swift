@@ -19,7 +19,7 @@ final class EffectLog {
   private var writer = ChangesetWriter()
   private var compressor: EffectCompressor?
   private var compressedSize = 0
-  /// Whether everything has been gathered: it was not too much, and could be told.
+  /// True if everything has been gathered: it was not too much, and could be told.
   private(set) var isComplete = true
   /// True if it was given up because there was no room for all of it.
   private(set) var isTooLarge = false
@@ -30,7 +30,7 @@ final class EffectLog {
 
   /// - Parameters:
   ///   - entry: The diff's ledger entry.
-  ///   - isResumed: Whether it is a part of a diff that was held.
+  ///   - isResumed: True if it is a part of a diff that was held.
   ///   - byteLimit: How many bytes are gathered. Beyond them nothing is.
   init(of entry: Int64, isResumed: Bool, byteLimit: Int) {
     self.entry = entry
@@ -128,7 +128,7 @@ final class EffectTable {
   let name: TableName
   let header: ChangesetTable
   let columns: [String]
-  /// Whether a change of the diff says all there is to say of a row.
+  /// True if a change of the diff says all there is to say of a row.
   let isOfDiff: Bool
   /// For each column its place in the local layout.
   private let places: [Int]
@@ -162,7 +162,7 @@ final class EffectTable {
   var mark: Int { log.mark }
   func rewind(to mark: Int) throws { try log.rewind(to: mark) }
 
-  /// Whether a change that does exactly what it says tells all of it.
+  /// True if a change that does exactly what it says tells all of it.
   func tells(_ change: DecodedChange) -> Bool {
     isOfDiff && (change.operation != .update || change.changed == change.compared)
   }
@@ -255,7 +255,7 @@ final class EffectTable {
 struct EffectRecord {
   /// Its ledger entry.
   let entry: Int64
-  /// Whether something of the same diff may be in the database already.
+  /// True if something of the same diff may be in the database already.
   let isResumed: Bool
   /// The tables; nil where it is not known what was done.
   let tables: [AppliedEffects.Table]?

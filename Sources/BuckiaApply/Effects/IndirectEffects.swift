@@ -30,7 +30,7 @@ struct IndirectEffects {
   /// Begins to watch.
   ///
   /// - Parameters:
-  ///   - wantsRows: Whether whole rows are wanted.
+  ///   - wantsRows: True if whole rows are wanted.
   ///   - session: What is known of the schema.
   /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
   init(wantsRows: Bool, _ session: ApplySession) throws {
@@ -45,7 +45,7 @@ struct IndirectEffects {
     )
   }
 
-  /// Whether the rows of a table are noted here.
+  /// True if the rows of a table are noted here.
   func watches(_ table: TableName) -> Bool { places[table] != nil }
 
   /// Says of which table changes are applied from now on.

@@ -34,7 +34,7 @@ package struct RowEffect: Sendable, Equatable {
 /// Effects are reported when the row is written, those of triggers when all changes of a diff are. A
 /// savepoint or a transaction may be rolled back afterwards: then the observer is rewound to where it was.
 package protocol RowEffectObserver: AnyObject {
-  /// Whether whole rows are wanted, which costs two queries a row. Otherwise `before` and `after` are nil.
+  /// True if whole rows are wanted, which costs two queries a row. Otherwise `before` and `after` are nil.
   var wantsRows: Bool { get }
   /// A row was written. May throw to stop; everything is then rolled back.
   func didWrite(_ effect: RowEffect) throws

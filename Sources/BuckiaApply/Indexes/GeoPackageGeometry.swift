@@ -168,7 +168,7 @@ struct Envelope: Equatable {
   var minY = Double.infinity
   var maxY = -Double.infinity
 
-  /// Whether the envelope contains a point. The envelope of an empty geometry is written as NaN.
+  /// True if the envelope contains a point. The envelope of an empty geometry is written as NaN.
   var isValid: Bool { minX <= maxX && minY <= maxY }
 
   /// Extends the envelope to a point. A point with NaN is ignored, because WKB writes an empty point as NaN.

@@ -201,7 +201,7 @@ final class IndexMaintenance {
     }
   }
 
-  /// Whether an index can be rebuilt, because it has external content and its triggers add all rows of it.
+  /// True if an index can be rebuilt, because it has external content and its triggers add all rows of it.
   func canRebuild(_ index: IndexTable) -> Bool {
     if let known = rebuildable[index.name] { return known }
     let answer = index.content != nil && !schema.hasConditions(on: index)
@@ -264,7 +264,7 @@ extension IndexMaintenance {
 
   private static func problem(_ item: UnmaintainedIndex) -> String { "was not kept up to date (\(item.reason))" }
 
-  /// - Parameter hasOrder: Whether so many rows were written that their order can make a difference.
+  /// - Parameter hasOrder: True if so many rows were written that their order can make a difference.
   private func problems(of index: IndexTable, _ reached: Set<TableName>, hasOrder: Bool) throws -> [Problem] {
     var found: [Problem] = []
     func add(_ table: TableName, _ text: String) {
@@ -295,7 +295,7 @@ extension IndexMaintenance {
     return found
   }
 
-  /// Whether triggers that maintain an index read other rows than those that they fire for.
+  /// True if triggers that maintain an index read other rows than those that they fire for.
   private func readsOthers(_ index: IndexTable) throws -> Bool {
     try known.contains { trigger in
       guard trigger.index == index else { return false }
@@ -303,7 +303,7 @@ extension IndexMaintenance {
     }
   }
 
-  /// Whether a trigger reads other rows of its own table than the one that it fires for.
+  /// True if a trigger reads other rows of its own table than the one that it fires for.
   private func readsOthers(_ trigger: IndexTrigger) throws -> Bool {
     let shown = trigger.references.sources.filter { schema.sources(of: $0).contains(trigger.table) }
     guard !shown.isEmpty else { return false }
@@ -326,7 +326,7 @@ extension IndexMaintenance {
 }
 
 extension IndexTrigger {
-  /// Whether the trigger calls any function. The name of a table can be followed by a parenthesis, too.
+  /// True if the trigger calls any function. The name of a table can be followed by a parenthesis, too.
   fileprivate func callsFunctions(besides schema: IndexSchema) -> Bool {
     uncopiedFunction != nil || references.calledFunctions.contains { !schema.contains(TableName($0)) }
   }

@@ -29,7 +29,7 @@ final class IndexRebuild {
   /// - Parameters:
   ///   - incoming: The changes.
   ///   - indexes: Copies of triggers that read tables while rows are written.
-  ///   - seesTriggers: Whether triggers of the application may fire: they can ask for anything.
+  ///   - seesTriggers: True if triggers of the application may fire: they can ask for anything.
   /// - Returns: nil when the changes are few.
   /// - Throws: `SQLiteError` when the schema cannot be read, `ChangesetError` for damaged changes.
   init?(
@@ -51,7 +51,7 @@ final class IndexRebuild {
   /// - Parameters:
   ///   - table: What is known of the changes so far.
   ///   - changes: Where some of them stand.
-  ///   - isSorted: Whether they are put in the order of their keys before they are written.
+  ///   - isSorted: True if they are put in the order of their keys before they are written.
   /// - Throws: `SQLiteError` when the database fails, `ByteStreamError` when the changes cannot be read.
   func willWrite(
     _ table: ChangesetSummary.Table, into match: TableMatch, _ changes: Range<Int>, of changeset: TemporaryBuffer,
@@ -135,7 +135,7 @@ final class IndexRebuild {
 
   /// Drops an index, if it can be created again.
   ///
-  /// - Returns: Whether it is gone.
+  /// - Returns: True if it is gone.
   private func drop(_ index: SecondaryIndex) throws -> Bool {
     guard let creation = index.creation else { return false }
     // A function or a collating sequence may be missing here.
@@ -223,7 +223,7 @@ struct IndexNeeds {
 
   /// The indexes of a table that may be dropped for a while.
   ///
-  /// - Parameter matchesContent: Whether rows are found by their content, for which any index can serve.
+  /// - Parameter matchesContent: True if rows are found by their content, for which any index can serve.
   func droppable(_ all: [SecondaryIndex], of table: TableDefinition, matchesContent: Bool) throws -> Set<Int> {
     let name = TableName(table.name)
     guard !matchesContent, !isRead(name) else { return [] }
@@ -236,7 +236,7 @@ struct IndexNeeds {
       })
   }
 
-  /// Whether triggers that maintain other indexes read a table.
+  /// True if triggers that maintain other indexes read a table.
   private func isRead(_ table: TableName) -> Bool {
     guard let indexes else { return false }
     return indexes.copies.contains { copy in

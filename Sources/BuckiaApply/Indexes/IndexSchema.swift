@@ -28,7 +28,7 @@ struct IndexSchema {
 
   private var places: [TableName: Int] = [:]
 
-  /// Whether the database has any virtual table.
+  /// True if the database has any virtual table.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
   static func hasVirtualTables(on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -92,7 +92,7 @@ struct IndexSchema {
   /// Adds an ordinary table that has been created since.
   mutating func addTable(_ name: TableName) { tables.insert(name) }
 
-  /// Whether there is a table, view or index with a name.
+  /// True if there is a table, view or index with a name.
   func contains(_ name: TableName) -> Bool {
     tables.contains(name) || views[name] != nil || places[name] != nil || otherVirtualTables[name] != nil
   }
@@ -100,7 +100,7 @@ struct IndexSchema {
   /// The index with a name.
   func index(named name: TableName) -> IndexTable? { places[name].map { indexes[$0] } }
 
-  /// Whether a trigger that writes to an index has a WHEN condition, so that the index may lack rows on purpose.
+  /// True if a trigger that writes to an index has a WHEN condition, so that the index may lack rows on purpose.
   func hasConditions(on index: IndexTable) -> Bool {
     triggers.values.joined().contains { trigger in
       guard let definition = TriggerDefinition(parsing: trigger.sql) else { return true }
@@ -177,7 +177,7 @@ extension IndexSchema {
 
   func isView(_ name: TableName) -> Bool { views[name] != nil }
 
-  /// Whether triggers maintain an index with external content: those of its content table, or TEMP triggers on it.
+  /// True if triggers maintain an index with external content: those of its content table, or TEMP triggers on it.
   private func isMaintained(_ index: IndexTable) -> Bool {
     guard let content = index.content else { return false }
     // The triggers that maintain an index over a view are those of the view's tables.

@@ -23,9 +23,9 @@ struct IndexTrigger {
   private(set) var hasConflictClause: Bool
   /// The names that the condition and the statements refer to.
   private(set) var references: SQLReferences
-  /// Whether the trigger has other statements, which are not copied.
+  /// True if the trigger has other statements, which are not copied.
   private(set) var isPartial: Bool
-  /// Whether it leaves some of the work to a function of the application.
+  /// True if it leaves some of the work to a function of the application.
   private(set) var callsApplication: Bool
   /// A function of the application that belongs to the trigger and cannot be copied with it; nil when there is none.
   private(set) var uncopiedFunction: String?
@@ -80,7 +80,7 @@ struct IndexTrigger {
     return true
   }
 
-  /// Whether another trigger maintains the same index when the same happens to a row.
+  /// True if another trigger maintains the same index when the same happens to a row.
   func sharesWork(with other: IndexTrigger) -> Bool {
     index == other.index && table == other.table && event == other.event
   }
@@ -121,7 +121,7 @@ struct IndexTrigger {
 }
 
 extension TriggerDefinition.Statement {
-  /// Whether this is a SELECT that names no index: what the functions that it calls are for cannot be told.
+  /// True if this is a SELECT that names no index: what the functions that it calls are for cannot be told.
   fileprivate func maintainsUnknown(_ schema: IndexSchema) -> Bool {
     target == nil && !schema.indexes.contains { references.names.contains($0.name) }
   }
@@ -136,7 +136,7 @@ final class IndexTriggerSwitch {
   /// `f(n)` returns whether copy n is on. `f(n, v)` returns v; copy n has ended, or its condition is false, when v is 0.
   static let functionName = "buckia_keeps_index"
 
-  /// Whether each copy is on.
+  /// True if each copy is on.
   var isOn: [Bool] = []
   /// The copy that is running, or was running when the statement failed.
   var running: Int?
@@ -205,7 +205,7 @@ struct TriggerRules {
     }
   }
 
-  /// Whether a function can be called with one argument.
+  /// True if a function can be called with one argument.
   func hasUnaryFunction(_ name: String) -> Bool { unary.contains(name) }
 
   /// The functions of the application that SQL calls, whether they are there or not: what they do is not known here.
@@ -245,7 +245,7 @@ struct TriggerRules {
     return nil
   }
 
-  /// Whether a name is that of a virtual table which is not an index, or of an eponymous one.
+  /// True if a name is that of a virtual table which is not an index, or of an eponymous one.
   private func isUnsafe(in schema: IndexSchema) -> (TableName) -> Bool {
     { table in
       let name = ASCIIName.folded(table.text)

@@ -6,7 +6,7 @@ import SQLiteSchemas
 /// An index of a table beside its primary key.
 struct SecondaryIndex {
   let name: String
-  /// Whether no two rows may have the same place in it: then it is more than a way to find rows.
+  /// True if no two rows may have the same place in it: then it is more than a way to find rows.
   let isUnique: Bool
   /// The columns that it depends on, as places in the local layout of the table: those of its expressions and its condition
   /// among them.
@@ -125,10 +125,10 @@ struct IndexCosts {
       + after * (Self.createdEntry + work.scatter * Self.sortedEntry + spilling)
   }
 
-  /// Whether sorting needs temporary files.
+  /// True if sorting needs temporary files.
   func needsFiles(_ index: SecondaryIndex, rows: Double) -> Bool { rows * Self.entryBytes(index) > sortBytes }
 
-  /// Whether to create an index again.
+  /// True to create an index again.
   func favoursCreating(_ index: SecondaryIndex, _ work: IndexWork, rows before: Double, after: Double) -> Bool {
     keeping(work) > Self.margin * creating(index, work, rows: before, after: after)
   }
@@ -184,7 +184,7 @@ struct IndexWorkSample {
     }
   }
 
-  /// Whether enough changes of an operation have been added.
+  /// True if enough changes of an operation have been added.
   func hasEnough(of operation: ChangeOperation) -> Bool { tallies[operation]?.changes ?? 0 >= Self.size }
 
   /// Adds a change.
@@ -206,7 +206,7 @@ struct IndexWorkSample {
   /// - Parameters:
   ///   - index: The index, by its place.
   ///   - expected: How many changes there are of each operation. Of UPDATEs of which none was seen, none counts.
-  ///   - isSorted: Whether the changes are put in the order of their keys before they are written.
+  ///   - isSorted: True if the changes are put in the order of their keys before they are written.
   func work(on index: Int, expecting expected: ApplyCounts, isSorted: Bool) -> IndexWork {
     var work = IndexWork(entries: 0, scatter: 0)
     func add(_ entries: Double, _ operation: ChangeOperation) {

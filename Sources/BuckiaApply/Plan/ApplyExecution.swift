@@ -12,7 +12,7 @@ struct ApplyExecution {
   let session: ApplySession
   /// The held part of an earlier diff that the changes are; nil for a new diff.
   var resumed: HeldPart?
-  /// Whether the schema has become the author's before, which is not taken back.
+  /// True if the schema has become the author's before, which is not taken back.
   var hasAdoptedSchema = false
 
   private var incoming: IncomingChanges { admitted.changes }

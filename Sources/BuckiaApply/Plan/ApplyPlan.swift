@@ -14,7 +14,7 @@ package struct ApplyPlan {
   /// What makes the author's schema of the local one, where that is wanted and there is anything to do.
   private let adoption: SchemaAdoption?
   private let session: ApplySession
-  /// Whether the session is for this plan alone, which begins and ends it.
+  /// True if the session is for this plan alone, which begins and ends it.
   private let ownsSession: Bool
 
   var incoming: IncomingChanges { admitted.changes }
@@ -23,9 +23,9 @@ package struct ApplyPlan {
   package var steps: [SchemaStep] { schema.steps }
   /// What becomes of every table and column that is not the same on both sides.
   package var notes: [SchemaNote] { (adoption?.notes ?? []) + schema.notes }
-  /// Whether the schema will be another one.
+  /// True if the schema will be another one.
   var changesSchema: Bool { adoptsSchema || !schema.steps.isEmpty }
-  /// Whether it becomes the author's.
+  /// True if it becomes the author's.
   var adoptsSchema: Bool { adoption != nil }
 
   /// Plans how to apply changes.
@@ -34,7 +34,7 @@ package struct ApplyPlan {
   ///   - admitted: The changes.
   ///   - settings: How to apply.
   ///   - session: What is kept from one diff to the next, of a connection with a transaction open.
-  ///   - ownsSession: Whether the session is for this plan alone, which begins and ends it then.
+  ///   - ownsSession: True if the session is for this plan alone, which begins and ends it then.
   /// - Throws: `ReplicationError` when the diff cannot or may not be applied, `SQLiteError` when the schema cannot be read,
   ///   `ChangesetError` when the changes are damaged. Nothing has been changed.
   init(_ admitted: AdmittedChanges, settings: ApplySettings, session: ApplySession, ownsSession: Bool = false) throws {
@@ -124,7 +124,7 @@ package struct ApplyPlan {
   /// deferral of foreign keys.
   ///
   /// - Parameter transaction: That of the plan's connection, in which nothing else has been done. It is to be committed when this
-  ///   returns, and must be left to roll back when this throws. It is begun anew where rows refer to rows that are left out.
+  ///   returns, and must be left to roll back when this throws. It is begun again where rows refer to rows that are left out.
   /// - Returns: What was done.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
   ///   resolver or `progress` throws.

@@ -21,11 +21,11 @@ import SQLiteSchemas
 package final class ApplySession {
   /// The connection that all diffs are applied on.
   let connection: SQLiteConnection
-  /// Whether the local triggers fire.
+  /// True if the local triggers fire.
   let firesTriggers: Bool
   /// What ``end()`` sets again; nil where the connection has not been made ready.
   private var previous: (firesTriggers: Bool, enforcesForeignKeys: Bool, cacheSize: Int64)?
-  /// Whether triggers are told that changes are being applied, and whether the function that tells them goes afterwards.
+  /// True if triggers are told that changes are being applied, and whether the function that tells them goes afterwards.
   private var isApplying = false
   private var removesFunction = false
   /// How many bytes the page cache and the sorting of indexes may take up together.
@@ -34,7 +34,7 @@ package final class ApplySession {
   var indexPolicy: IndexPolicy
   /// How rows that only their content identifies are found.
   var contentPolicy = ContentPolicy.indexWhereFaster
-  /// Whether there is a ledger, or is to be one. It is set before anything is applied.
+  /// True if there is a ledger, or is to be one. It is set before anything is applied.
   var keepsLedger = true
   /// The page cache in KiB: as the application has it, and as it is now.
   private var cacheKibibytes: (own: Int64, now: Int64) = (0, 0)
@@ -49,14 +49,14 @@ package final class ApplySession {
   /// fit is written and read again.
   private static let usualCacheBytes = 32 << 20
 
-  /// Whether the database stores text as UTF-16.
+  /// True if the database stores text as UTF-16.
   private(set) var storesUTF16 = false
   /// What is known of the schema.
   private let known: KnownSchema
   /// What else has been read and prepared since the schema changed.
   private var cache = SessionCache()
 
-  /// Whether what is done is to show what a failure is about, and is taken back.
+  /// True if what is done is to show what a failure is about, and is taken back.
   var isRehearsal = false
 
   /// What the diffs of the transaction did to the rows here, which is written before it is committed.
@@ -104,7 +104,7 @@ package final class ApplySession {
 
   /// - Parameters:
   ///   - connection: The connection that all diffs are applied on. It must outlive the session.
-  ///   - firesTriggers: Whether the local triggers fire.
+  ///   - firesTriggers: True if the local triggers fire.
   ///   - memoryLimit: How many bytes the page cache and the sorting of indexes may take up together.
   ///   - indexPolicy: What becomes of the indexes of a table while its rows are written.
   package init(
@@ -230,7 +230,7 @@ package final class ApplySession {
     try known.carryOut(step)
     guard known.version != nil else { return cache = SessionCache() }
     cache.latestPlan = nil
-    // SQLite prepares them anew in any case.
+    // SQLite prepares them again in any case.
     cache.statements = [:]
   }
 
@@ -258,7 +258,7 @@ package final class ApplySession {
     return try known.indexes().withTemporaries(on: connection)
   }
 
-  /// Whether there is any virtual table.
+  /// True if there is any virtual table.
   func hasVirtualTables() throws -> Bool {
     try refresh()
     return try known.hasVirtualTables()
@@ -277,18 +277,18 @@ package final class ApplySession {
     return isNew
   }
 
-  /// Whether any table has a clock.
+  /// True if any table has a clock.
   func hasClocks() throws -> Bool {
     try connection.cachedInteger("SELECT 1 FROM main.buckia_clock LIMIT 1") != nil
   }
 
-  /// Whether the application has TEMP triggers.
+  /// True if the application has TEMP triggers.
   func hasTemporaryTriggers() throws -> Bool {
     try connection.cachedInteger(
       "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(TableStatements.isNotOurs) LIMIT 1") != nil
   }
 
-  /// Whether what is held has been tried with the schema as it is now: trying it again would change nothing.
+  /// True if what is held has been tried with the schema as it is now: trying it again would change nothing.
   func hasTriedHeld() throws -> Bool {
     try refresh()
     return cache.hasTriedHeld

@@ -13,16 +13,16 @@ package struct ApplySettings {
   package var resolver: Resolver?
   /// How far the schema may change.
   package var schema: SchemaMode
-  /// Whether the local triggers fire. Off, because the changes already hold what the author's triggers did; full-text and
+  /// True if the local triggers fire. Off, because the changes already hold what the author's triggers did; full-text and
   /// R-tree indexes that they keep are kept all the same.
   package var firesTriggers: Bool
-  /// Whether both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
+  /// True if both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
   /// and the policies decide, and what they decide against is gone; nor are contested keys remembered then.
   package var recordsConflicts: Bool
-  /// Whether the database has a ledger, or gets one, and the changes an entry there. Without one, conflicts cannot be recorded, and
+  /// True if the database has a ledger, or gets one, and the changes an entry there. Without one, conflicts cannot be recorded, and
   /// nothing can be held.
   package var keepsLedger = true
-  /// Whether rows that have a UNIQUE value of an incoming one are deleted, instead of keeping it out.
+  /// True if rows that have a UNIQUE value of an incoming one are deleted, instead of keeping it out.
   package var makesRoom = false
   /// How many bytes the page cache and the sorting of indexes may take up together.
   package var memoryLimit: Int
@@ -39,11 +39,11 @@ package struct ApplySettings {
   /// What was changed here and not been sent, which counts as later than all that arrives where the later diff wins; nil where
   /// nobody knows.
   package var unsent: UnsentEdits?
-  /// The id of the snapshot that is made anew when all is applied: until then what was applied is noted under it; nil for none.
+  /// The id of the snapshot that is made again when all is applied: until then what was applied is noted under it; nil for none.
   package var snapshot: String?
   /// Takes part when the diffs of others are applied; nil for nobody.
   package var sharing: (any SharingParticipant)?
-  /// Whether a database that belongs to no dataset takes the diffs of one, and belongs to it then.
+  /// True if a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   package var adoptsDataset = false
   /// How many bytes of changes one sender may bring in a day by files that are limited.
   package var senderBytes = Int64.max

@@ -39,7 +39,7 @@ public struct DiffOutcome: Sendable {
   public var code: BuckiaErrorCode?
   /// What is worth knowing although it is no refusal, such as an index that wants rebuilding.
   public var warnings: [Remark] = []
-  /// Whether the file has been removed, because all it holds is in the database.
+  /// True if the file has been removed, because all it holds is in the database.
   public var isRemoved = false
   /// The tables that changed.
   public var changedTables: [String] = []

@@ -56,7 +56,7 @@ struct HeldRelease {
       try session.noteTriedHeld()
       return []
     }
-    // Whether all of a diff is known is asked there.
+    // True if all of a diff is known is asked there.
     try session.effects.write(on: session.connection)
     var released: [ReleasedDiff] = []
     var blocked: [TableName: Blocked] = [:]
@@ -174,7 +174,7 @@ struct HeldRelease {
 extension HeldPart {
   fileprivate func foldedName(of column: Int) -> String { ASCIIName.folded(definition.columns[column].name) }
 
-  /// Whether there is a place for anything that is kept, given what has none.
+  /// True if there is a place for anything that is kept, given what has none.
   fileprivate func isAnyNew(beside rest: HeldTable?) -> Bool {
     guard let rest else { return true }
     return !rest.isWhole && (isWhole || !Set(columns).isSubset(of: rest.columns))

@@ -258,7 +258,7 @@ private struct ChangePieces {
   let change: DecodedChange
   let table: ChangesetTable
   let isIndirect: Bool
-  /// Whether it is what was kept of an INSERT.
+  /// True if it is what was kept of an INSERT.
   let comesOfInsert: Bool
 
   var isPatchset: Bool { table.format == .patchset }

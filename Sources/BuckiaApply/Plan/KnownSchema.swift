@@ -24,7 +24,7 @@ final class KnownSchema {
 
   /// Forgets all that does not hold any more.
   ///
-  /// - Returns: Whether the schema is another one than before.
+  /// - Returns: True if the schema is another one than before.
   /// - Throws: `SQLiteError` when its version cannot be read.
   func refresh() throws -> Bool {
     let present = try presentVersion()
@@ -86,7 +86,7 @@ final class KnownSchema {
     try known(\.knownIndexes) { try IndexSchema(connection) }
   }
 
-  /// Whether there is any virtual table; most databases have none, and then there are no indexes to keep.
+  /// True if there is any virtual table; most databases have none, and then there are no indexes to keep.
   func hasVirtualTables() throws -> Bool {
     try known(\.knownHasVirtualTables) { try IndexSchema.hasVirtualTables(on: connection) }
   }
@@ -170,7 +170,7 @@ struct SchemaReferences {
     }
   }
 
-  /// Whether there are none.
+  /// True if there are none.
   var isEmpty: Bool { byChild.isEmpty }
 
   /// The tables that refer to any.
@@ -188,9 +188,9 @@ struct SchemaReferences {
     return Set(others.map(\.child))
   }
 
-  /// Whether a table refers to any.
+  /// True if a table refers to any.
   func isChild(_ table: TableName) -> Bool { byChild[table] != nil }
 
-  /// Whether any table refers to one.
+  /// True if any table refers to one.
   func isParent(_ table: TableName) -> Bool { byParent[table] != nil }
 }

@@ -10,7 +10,7 @@ package struct ReleasedDiff: Sendable {
   let entry: Int64
   /// What has become of it.
   private(set) var outcome: DiffOutcome
-  /// Whether any part of it has been applied.
+  /// True if any part of it has been applied.
   private(set) var isApplied = false
   private var counts = ApplyCounts()
   /// The parts that could not be applied, although there is a place for them.

@@ -23,7 +23,7 @@ struct InboundFileProcessor {
   private let file: IncomingFile
   private let gate: ReceiverGate
   private let settings: ApplySettings
-  /// Whether the file gets a savepoint of its own, so that the others of its group stay whatever happens to it.
+  /// True if the file gets a savepoint of its own, so that the others of its group stay whatever happens to it.
   private let usesSavepoint: Bool
   private let session: ApplySession
   private var outcome: DiffOutcome
@@ -76,7 +76,7 @@ struct InboundFileProcessor {
     }
   }
 
-  /// Whether the transaction can go on after the file has failed behind its savepoint.
+  /// True if the transaction can go on after the file has failed behind its savepoint.
   ///
   /// A trigger can have rolled back all of it, and so can SQLite. And in a transaction that has met damage, SQLite refuses every
   /// further write as damaged, too, whatever savepoint was rolled back.

@@ -36,7 +36,7 @@ package struct IncomingChanges {
   package var knownOrigins: RowOrigins?
   /// What other replicas call the rows. Only to be asked when all changes are there.
   package var naming: () throws -> RowNaming = { RowNaming() }
-  /// Whether their sender may not know of deletions that are forgotten here.
+  /// True if their sender may not know of deletions that are forgotten here.
   package var isFromReturning = false
   /// How many changes of each table the author says there are; nil where nobody does.
   private let claimed: [TableName: ApplyCounts]?
@@ -210,11 +210,11 @@ package struct StreamClaims: Sendable {
     }
   }
 
-  /// Rows that it holds anew, in the place of all that its stream has had of them.
+  /// Rows that it holds again, in the place of all that its stream has had of them.
   package var resent: [Rows] = []
-  /// Rows of the reader's streams of which its sender asks for all anew.
+  /// Rows of the reader's streams of which its sender asks for all again.
   package var requests: [Rows] = []
-  /// Whether it withdraws rows.
+  /// True if it withdraws rows.
   package var withdraws = false
   /// Tables whose rows have integer keys that its sender's replica has given out itself.
   package var ownKeys: Set<TableName> = []
@@ -295,7 +295,7 @@ package struct RowNaming: Sendable {
 /// Takes part when diffs of others are applied, in the same transaction: what is known of those with whom rows are shared depends on
 /// them.
 package protocol SharingParticipant: AnyObject {
-  /// Whether changes are about streams: those are applied one by one.
+  /// True if changes are about streams: those are applied one by one.
   ///
   /// - Throws: `SQLiteError`.
   func concerns(_ changes: IncomingChanges) throws -> Bool

@@ -25,7 +25,7 @@ package struct IncomingFile {
   package let id: KSUID?
   /// The verified key of its sender in hex; empty when there is none.
   package let sender: String
-  /// Whether it could be read as far as its sender.
+  /// True if it could be read as far as its sender.
   package let isSenderKnown: Bool
   /// Which file has been read; nil where it is no file of its own, or could not be opened.
   package let identity: FileIdentity?
@@ -99,7 +99,7 @@ package protocol IncomingFileSource: AnyObject {
   ///
   /// - Parameters:
   ///   - range: The places of the files.
-  ///   - streams: Whether large files may be handed on while the rest of them is being verified.
+  ///   - streams: True if large files may be handed on while the rest of them is being verified.
   func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader
   /// The file at an index comes next. May throw to stop the work; the files before it are done.
   func willReceive(_ index: Int) throws

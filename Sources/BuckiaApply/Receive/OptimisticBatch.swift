@@ -30,7 +30,7 @@ struct OptimisticBatch {
 
   private let session: ApplySession
   private let observer: (any RowEffectObserver)?
-  /// Whether the application has TEMP triggers; asked once.
+  /// True if the application has TEMP triggers; asked once.
   private var hasTemporaryTriggers: Bool?
 
   private var admitted: AdmittedChanges?
@@ -135,7 +135,7 @@ struct OptimisticBatch {
     }
   }
 
-  /// Whether nothing sees in which order changes are written.
+  /// True if nothing sees in which order changes are written.
   private mutating func isPossible() throws -> Bool {
     if session.firesTriggers { return false }
     // A file of the same group can have made the first.
@@ -190,7 +190,7 @@ struct OptimisticBatch {
     }
   }
 
-  /// Whether no change can break a foreign key, even for a while.
+  /// True if no change can break a foreign key, even for a while.
   private func isIndependent(_ added: ChangesetSummary) throws -> Bool {
     let references = try session.references()
     if references.isEmpty { return true }

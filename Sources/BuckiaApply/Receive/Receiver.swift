@@ -25,7 +25,7 @@ package struct Receiver {
   let settings: ApplySettings
   private let clock: () -> Int64
   let session: ApplySession
-  /// Whether all of it is part of a transaction that was open before: what that has done is not ours to do again.
+  /// True if all of it is part of a transaction that was open before: what that has done is not ours to do again.
   let isPartOfAnother: Bool
   /// The number of the first entry that is made in the ledger.
   private let firstEntry: Int64

@@ -36,7 +36,7 @@ package struct ReceiverGate: Sendable {
 
   private let senders: KnownSenders
   private let hasLedger: Bool
-  /// Whether a database that belongs to no dataset takes the diffs of one, and belongs to it then.
+  /// True if a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   private let adoptsDataset: Bool
 
   /// Makes the gate of a database. One without ledger tables has applied nothing, and trusts any sender.
@@ -45,7 +45,7 @@ package struct ReceiverGate: Sendable {
   ///   - connection: The database.
   ///   - senders: What is known of the senders of diffs.
   ///   - trust: Who is trusted; nil for what the database says.
-  ///   - adoptsDataset: Whether a database that belongs to no dataset takes the diffs of one, and belongs to it then.
+  ///   - adoptsDataset: True if a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package init(
     on connection: borrowing SQLiteConnection, senders: KnownSenders, trust: TrustMode? = nil,
@@ -116,8 +116,8 @@ package struct ReceiverGate: Sendable {
   ///
   /// - Parameters:
   ///   - sender: The verified key in hex, as the ledger has it.
-  ///   - isRaw: Whether the changes came as a raw changeset.
-  ///   - isHeld: Whether the diff was taken before, and the database has held this part of it since.
+  ///   - isRaw: True if the changes came as a raw changeset.
+  ///   - isHeld: True if the diff was taken before, and the database has held this part of it since.
   private func refusal(of sender: String, isRaw: Bool, isHeld: Bool = false) -> Refusal? {
     switch senders.standing(of: sender) {
     // That a key has ended counts whatever is trusted otherwise.
@@ -205,7 +205,7 @@ package struct ReceiverGate: Sendable {
     return .beforeDeletions
   }
 
-  /// Whether the sender of changes, when they made them, may not have known of deletions that are forgotten here.
+  /// True if the sender of changes, when they made them, may not have known of deletions that are forgotten here.
   private func isBehind(
     _ changes: IncomingChanges, at place: StreamPlace, on connection: borrowing SQLiteConnection
   ) throws -> Bool {

@@ -12,9 +12,9 @@ package struct Refusal: Error, Sendable {
   package let code: BuckiaErrorCode
   /// A sentence for people.
   package let reason: String
-  /// Whether the ledger records it: not where only the machine is short of something.
+  /// True if the ledger records it: not where only the machine is short of something.
   package let isRecorded: Bool
-  /// Whether the very file may be read another time: what its sender sent after it must not pass it by.
+  /// True if the very file may be read another time: what its sender sent after it must not pass it by.
   package let isPassing: Bool
 
   /// Makes a refusal.
@@ -87,7 +87,7 @@ extension Refusal {
 
 /// What is said of a diff's sender.
 extension Refusal {
-  /// Whether a file that has waited does not wait any more: it is about who has sent it, or where it belongs.
+  /// True if a file that has waited does not wait any more: it is about who has sent it, or where it belongs.
   var endsWaiting: Bool { code == .untrusted || code == .endedKey || code == .otherDataset }
 
   private static let mode = "this database trusts known senders only"
@@ -207,7 +207,7 @@ extension SQLiteError: FileFault {
     return Refusal(.rejected, code: BuckiaErrorCode(self), reason: LedgerError(self)?.message ?? description)
   }
 
-  /// Whether the changes, or what the schema makes of them, are to blame, and not the database or the machine: another diff
+  /// True if the changes, or what the schema makes of them, are to blame, and not the database or the machine: another diff
   /// may well succeed. Where a code leaves that open, `FaultDiagnosis` looks closer.
   ///
   /// Of the [primary result codes](https://sqlite.org/rescode.html#primary_result_code_list) these stop the work: busy and

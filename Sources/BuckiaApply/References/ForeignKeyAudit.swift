@@ -96,7 +96,7 @@ struct ForeignKeyWatch {
   ///
   /// - Parameters:
   ///   - changed: The tables that are to be changed.
-  ///   - seesTriggers: Whether triggers may change others.
+  ///   - seesTriggers: True if triggers may change others.
   ///   - session: What is known of the schema.
   /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
   init(changed: Set<TableName>, seesTriggers: Bool, _ session: ApplySession) throws {
@@ -168,13 +168,13 @@ struct ForeignKeyWatch {
     removed[Watched(table: table, columns: columns)]
   }
 
-  /// Whether it is noted what rows of a table lose.
+  /// True if it is noted what rows of a table lose.
   func notesRemovals(from table: TableName) -> Bool { removed.keys.contains { $0.table == table } }
 
   /// The table that notes the keys of the rows that were written, with columns `k0…`; nil when they are not watched.
   func rowsWritten(to table: TableName) -> KeyStore? { written[table] }
 
-  /// Whether all that happens is watched, whoever does it.
+  /// True if all that happens is watched, whoever does it.
   var seesEverything: Bool { !written.isEmpty }
 
   /// Takes the triggers away, and what they noted.

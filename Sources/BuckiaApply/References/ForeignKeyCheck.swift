@@ -63,7 +63,7 @@ struct ForeignKeyCheck {
 
   /// Adds the rows for which a condition holds.
   ///
-  /// - Parameter ofMissing: Whether those that refer to nothing, or those that refer to a row.
+  /// - Parameter ofMissing: True if those that refer to nothing, or those that refer to a row.
   func addAll(where condition: String, ofMissing: Bool = true, to found: inout BrokenRows) throws {
     let rows = PreparedStatement(try session.connection.prepare(select(where: condition, ofMissing: ofMissing)))
     while try rows.statement.step() { found.add(rows) }

@@ -9,14 +9,14 @@ final class KeyCollisions {
   let refused: RefusedRows
   /// The keys that the sender contests.
   let contested: ContestedKeys
-  /// Whether new contests are written down.
+  /// True if new contests are written down.
   private let recordsContests: Bool
-  /// Whether any key was contested when this diff began: most databases have none, and nothing has to be looked up.
+  /// True if any key was contested when this diff began: most databases have none, and nothing has to be looked up.
   private let hadContests: Bool
   private let session: ApplySession
   private var referredPlaces: [TableName: [Int]] = [:]
 
-  /// - Parameter recordsContests: Whether new contests are written down.
+  /// - Parameter recordsContests: True if new contests are written down.
   init(refused: RefusedRows, contested: ContestedKeys, recordsContests: Bool, in session: ApplySession) throws {
     self.refused = refused
     self.contested = contested
@@ -86,9 +86,9 @@ final class KnownCollisions {
   private let header: ChangesetTable
   private let key: RowKey
   private let session: ApplySession
-  /// Whether rows of the table refer to rows of the diff that were left out.
+  /// True if rows of the table refer to rows of the diff that were left out.
   private let areReferred: Bool
-  /// Whether keys of the table are contested.
+  /// True if keys of the table are contested.
   private let isContested: Bool
   /// The foreign keys to tables with contested keys.
   private let contestedParents: [ReferenceLink]
@@ -153,7 +153,7 @@ final class KnownCollisions {
 
   // MARK: Contested keys
 
-  /// Whether the sender means another row by the key of a change than the local one.
+  /// True if the sender means another row by the key of a change than the local one.
   func isContested(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isContested, !change.hasNullKey else { return false }
     return try contested.contains(key.bytes(of: change, bytes), of: statements.name, for: .change)
@@ -202,7 +202,7 @@ final class FoundCollisions {
 
   /// Notes that the sender means another row by a key than the local one.
   ///
-  /// - Parameter isTaken: Whether the sender's row is the local one from now on.
+  /// - Parameter isTaken: True if the sender's row is the local one from now on.
   func noteContested(_ change: DecodedChange, _ bytes: RawSpan, isTaken: Bool) throws {
     guard let contested, !change.hasNullKey else { return }
     try contested.add(key.bytes(of: change, bytes), of: statements.name, isTaken: isTaken)

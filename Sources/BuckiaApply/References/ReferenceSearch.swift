@@ -8,13 +8,13 @@ struct ReferenceSearch {
   let store: ReferenceStore
   let changes: IncomingChanges
   let matches: [TableName: TableMatch]
-  /// Whether a row of a table is left out when it refers to one that is.
+  /// True if a row of a table is left out when it refers to one that is.
   let staysOut: (TableName) -> Bool
 
   /// Searches, and puts what it finds into the store.
   ///
   /// - Parameter refused: The tables with rows that were left out.
-  /// - Returns: Whether any rows were found that were not known before, or are known to have another reason now.
+  /// - Returns: True if any rows were found that were not known before, or are known to have another reason now.
   /// - Throws: `SQLiteError`, `ByteStreamError`.
   func run(from refused: Set<TableName>) throws -> Bool {
     let summary = try changes.feed.summary()

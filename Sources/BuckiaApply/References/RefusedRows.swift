@@ -31,10 +31,10 @@ final class RefusedRows {
   private var store: ReferenceStore?
   /// The tables of the diff with rows that refer to refused ones.
   private var referringTables: Set<TableName> = []
-  /// Whether a row has been refused since those were looked for.
+  /// True if a row has been refused since those were looked for.
   private var hasNews = false
   private var runs = 0
-  /// Whether a local row had to make room for one with the same key.
+  /// True if a local row had to make room for one with the same key.
   private(set) var hasReplaced = false
 
   /// - Parameter library: The copy of SQLite that the database is used with.
@@ -83,8 +83,8 @@ final class RefusedRows {
   /// Looks for rows that refer to those which were refused in this run.
   ///
   /// - Parameters:
-  ///   - staysOut: Whether a row of a table is left out when it refers to one that is.
-  /// - Returns: Whether any were found: everything has to be rolled back and applied again.
+  ///   - staysOut: True if a row of a table is left out when it refers to one that is.
+  /// - Returns: True if any were found: everything has to be rolled back and applied again.
   /// - Throws: `ReplicationError` with `conflict` when that has happened too often; `SQLiteError`.
   func findReferring(
     in changes: IncomingChanges, _ matches: [TableName: TableMatch], _ session: ApplySession,
@@ -112,7 +112,7 @@ final class RefusedRows {
 
   // MARK: What the next run knows
 
-  /// Whether any row of a table is known to refer to a refused one.
+  /// True if any row of a table is known to refer to a refused one.
   func areReferred(by table: TableName) -> Bool { referringTables.contains(table) }
 
   /// The refused row that a row of the diff refers to; nil when there is none, or when that does not matter any more.
@@ -209,14 +209,14 @@ final class ReferenceStore {
 
   /// Adds a row of the diff.
   ///
-  /// - Parameter expands: Whether what refers to it has lost its parent when it is left out.
+  /// - Parameter expands: True if what refers to it has lost its parent when it is left out.
   func add(row: Int64, of table: String, _ key: [UInt8], expands: Bool) throws {
     try connection.run(cached: "INSERT INTO node VALUES (?1, ?2, ?3, ?4)", row, table, key, Int64(expands ? 1 : 0))
   }
 
   /// Follows the foreign keys from the refused rows to all that refer to them, directly or through others.
   ///
-  /// - Returns: Whether this finds anything that was not known before.
+  /// - Returns: True if this finds anything that was not known before.
   func finishSearch(_ links: [ReferenceLink]) throws -> Bool {
     for (number, link) in links.enumerated() {
       let equal = link.parentColumns.indices.map { "p.k\($0) = c.k\($0)" }.joined(separator: " AND ")

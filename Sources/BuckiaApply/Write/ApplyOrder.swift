@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Whether changes are better applied in another order than they come in.
+/// True if changes are better applied in another order than they come in.
 ///
 /// The session extension records them in hash order, the slowest there is: every row touches another page. Buckia's own
 /// diffs are in key order, but have the deletes before the updates.
@@ -12,7 +12,7 @@ import SQLiteSchemas
 /// which values that are not equal in the changeset are equal in the table. Everywhere else the order decides which of
 /// two rows a constraint refuses, and that is the author's to say.
 enum ApplyOrder {
-  /// - Returns: Whether the changes of a table may be applied by key, and are not by key as they stand.
+  /// - Returns: True if the changes of a table may be applied by key, and are not by key as they stand.
   /// - Throws: `SQLiteError` when the schema cannot be read.
   static func isBetterByKey(
     _ table: ChangesetSummary.Table, into match: TableMatch, on connection: borrowing SQLiteConnection
@@ -30,14 +30,14 @@ enum ApplyOrder {
   /// From how many updates and deletes on it pays to apply them together.
   private static let fewChanges = 1_000
 
-  /// Whether deletes and updates, each by key, would go over the same pages of the table one after the other. Of a large table
+  /// True if deletes and updates, each by key, would go over the same pages of the table one after the other. Of a large table
   /// each page is read and written twice then: it has left the page cache when its turn comes again.
   private static func goesOverPagesAgain(_ table: ChangesetSummary.Table) -> Bool {
     table.descents > 0 && min(table.deleted, table.updated) >= fewChanges
       && table.deleted + table.updated >= table.inserted
   }
 
-  /// Whether the local table keeps all keys apart that are not equal in the changeset.
+  /// True if the local table keeps all keys apart that are not equal in the changeset.
   static func keepsKeysApart(of table: ChangesetSummary.Table, in match: TableMatch) -> Bool {
     let keyColumns = table.table.keyFlags.indices.filter { table.table.isKey($0) }
     return zip(keyColumns, table.keyKinds).allSatisfy { column, kinds in
@@ -48,7 +48,7 @@ enum ApplyOrder {
     }
   }
 
-  /// Whether a column of this affinity keeps values of these kinds apart as the changeset does: it makes no number of a
+  /// True if a column of this affinity keeps values of these kinds apart as the changeset does: it makes no number of a
   /// text and no text of a number. See <https://sqlite.org/datatype3.html#type_affinity>.
   private static func keepApart(_ kinds: ValueKinds, in affinity: Affinity) -> Bool {
     switch affinity {
@@ -68,7 +68,7 @@ enum ApplyOrder {
   // programs write may have the INSERT first: it would meet a conflict, and the DELETE would then take the only row. Where the
   // row is gone already, it would take the one that has just come.
 
-  /// Whether there can be any, as far as the changes of a table are known.
+  /// True if there can be any, as far as the changes of a table are known.
   static func mayCollide(_ table: ChangesetSummary.Table, in match: TableMatch) -> Bool {
     table.hasDeleteBehindInsert
       && (!keepsKeysApart(of: table, in: match) || table.keyKinds.contains { $0.contains(.real) })

@@ -13,10 +13,10 @@ struct ChangesetApplier {
   let decider: ConflictDecider
   /// What is known and found out of colliding keys; nil where a conflict ends the work anyway.
   private let collisions: KeyCollisions?
-  /// Whether triggers of the application may fire. Where they may, the order of changes is not ours to choose, and each goes in with a
+  /// True if triggers of the application may fire. Where they may, the order of changes is not ours to choose, and each goes in with a
   /// statement of its own: triggers would see it.
   private let seesTriggers: Bool
-  /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
+  /// True if the first change that a constraint refuses ends the run; else it is tried again later.
   private let endsAtRefusals: Bool
   let session: ApplySession
   let indexes: IndexMaintenance?

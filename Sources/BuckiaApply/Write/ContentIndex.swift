@@ -97,7 +97,7 @@ final class ContentIndex {
   ///
   /// - Parameters:
   ///   - hash: The hash of the change's values.
-  ///   - isSame: Whether the row with a rowid is the same.
+  ///   - isSame: True if the row with a rowid is the same.
   func row(_ hash: Int64, where isSame: (Int64) throws -> Bool) throws -> Int64? {
     try addWrittenRows()
     var found: Int64?
@@ -174,7 +174,7 @@ final class ContentIndex {
 /// A hash of values that is equal wherever a search by content takes them for equal.
 ///
 /// Where a column has an affinity, numbers hash by their value, whatever their storage class. Where it has none, 1 and 1.0 hash
-/// differently, as do 0.0 and -0.0. It is seeded anew in each process: nobody can choose rows that collide.
+/// differently, as do 0.0 and -0.0. It is seeded again in each process: nobody can choose rows that collide.
 struct ContentHash {
   private var hasher = Hasher()
 

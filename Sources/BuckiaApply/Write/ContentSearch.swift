@@ -25,7 +25,7 @@ final class ContentSearch {
   /// - Parameters:
   ///   - statements: Those of the table.
   ///   - compared: The columns of the changeset that are compared, besides the key.
-  ///   - storesUTF16: Whether the database stores text as UTF-16.
+  ///   - storesUTF16: True if the database stores text as UTF-16.
   init(of statements: TableStatements, _ compared: ColumnMask, storesUTF16: Bool) {
     self.statements = statements
     self.compared = compared
@@ -39,7 +39,7 @@ final class ContentSearch {
 
   /// The rowid of the first local row that is the same as that of a change.
   ///
-  /// - Parameter hasSameZeros: Whether the zeros of the row with a rowid have the signs of those in the change.
+  /// - Parameter hasSameZeros: True if the zeros of the row with a rowid have the signs of those in the change.
   func row(of change: DecodedChange, _ bytes: RawSpan, hasSameZeros: (Int64) throws -> Bool) throws -> Int64? {
     if let index, let hash = try hash(of: change, bytes) {
       let check = try statements.contentCheck(compared: compared, nullKeys: change.nullKeys)
@@ -71,14 +71,14 @@ final class ContentSearch {
 
   // MARK: The index
 
-  /// Whether an index is missing and possible: no trigger notes what is written to a virtual table.
+  /// True if an index is missing and possible: no trigger notes what is written to a virtual table.
   var canHaveIndex: Bool { index == nil && !hasRenounced && !columns.isEmpty && !statements.isVirtual }
   private var hasRenounced = false
 
   /// Says that no index can be made.
   func renounceIndex() { hasRenounced = true }
 
-  /// Whether the searches have cost so much that an index would have been faster.
+  /// True if the searches have cost so much that an index would have been faster.
   func isIndexFaster() throws -> Bool {
     guard cost >= nextLook else { return false }
     let query = "SELECT count(*) FROM \(statements.table)\(ContentIndex.condition(statements))"
@@ -159,12 +159,12 @@ final class ContentSearches {
   private var nextSlot = 0
   /// How many changes have been applied.
   var changeCount = 0
-  /// Whether indexes may be made: not inside a savepoint that is rolled back while the work goes on.
+  /// True if indexes may be made: not inside a savepoint that is rolled back while the work goes on.
   var mayMakeIndexes = true
 
   /// - Parameters:
   ///   - policy: How rows are found.
-  ///   - storesUTF16: Whether the database stores text as UTF-16.
+  ///   - storesUTF16: True if the database stores text as UTF-16.
   ///   - progress: Is called with the number of applied changes now and then. May throw to stop.
   init(_ policy: ContentPolicy, storesUTF16: Bool, progress: @escaping (Int) throws -> Void) {
     self.policy = policy
@@ -230,13 +230,13 @@ final class ContentSearches {
 }
 
 extension SQLiteError {
-  /// Whether the application's authorizer forbids the statement: `SQLITE_AUTH`.
+  /// True if the application's authorizer forbids the statement: `SQLITE_AUTH`.
   fileprivate var isNotAuthorized: Bool { primaryCode == 23 }
 }
 
 /// The statements that find rows by their content.
 extension TableStatements {
-  /// Whether the row of a change is looked up by its content, and written by its rowid.
+  /// True if the row of a change is looked up by its content, and written by its rowid.
   func goesByContent(_ change: DecodedChange) -> Bool { change.hasNullKey && rowID != nil }
 
   /// `?1…?n`, of which the key's are used and those of the mask: a row with NULL in its key. Gives the rowids of the rows that
@@ -288,7 +288,7 @@ extension RowWriter {
   /// - Parameters:
   ///   - prepared: A statement that writes the row with a rowid.
   ///   - parameter: Where it takes the rowid, from 0.
-  ///   - guardKind: Whether the old values count, besides the key.
+  ///   - guardKind: True if the old values count, besides the key.
   func bindContentRow(
     to prepared: PreparedStatement, at parameter: Int, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard
   ) throws {
@@ -307,14 +307,14 @@ extension RowWriter {
     }
   }
 
-  /// Whether the row of the change has 0.0 or -0.0 in a column that keeps the two apart. To SQL they are equal, and are printed
+  /// True if the row of the change has 0.0 or -0.0 in a column that keeps the two apart. To SQL they are equal, and are printed
   /// alike.
   private func isSignedZero(_ column: Int, _ bytes: RawSpan) -> Bool {
     let value = change.row(column)
     return value.kind == .real && value.real(in: bytes) == 0 && statements.distinguishesNumbers(column)
   }
 
-  /// Whether the zeros of a local row have the signs of those in the row of the change.
+  /// True if the zeros of a local row have the signs of those in the row of the change.
   private func hasSameZeros(_ rowID: Int64, _ bytes: RawSpan) throws -> Bool {
     let queries = try statements.selectionByRowID.get()
     let row = CurrentRow(queries)

@@ -43,7 +43,7 @@ struct CurrentRow {
     }
   }
 
-  /// Whether the value at a place is NULL.
+  /// True if the value at a place is NULL.
   func isNull(at place: Int) -> Bool {
     let (query, column) = source(place)
     return query.statement.isNull(at: column)
@@ -82,7 +82,7 @@ struct CurrentRow {
     return try RowCopy(record: writer.bytes)
   }
 
-  /// Whether the value at `place` is what its column makes of the change's: same class and bytes.
+  /// True if the value at `place` is what its column makes of the change's: same class and bytes.
   ///
   /// An INTEGER or NUMERIC column stores 1.0 as 1, a REAL one 1 as 1.0 and -0.0 as 0.0
   /// (<https://sqlite.org/datatype3.html#type_affinity>). Elsewhere these are different values.
@@ -185,7 +185,7 @@ struct RowCopy {
 }
 
 extension RowCopy {
-  /// Whether the row has the new values of a change, as far as the change has any.
+  /// True if the row has the new values of a change, as far as the change has any.
   ///
   /// - Parameters:
   ///   - columns: The columns of the change that count.
@@ -201,7 +201,7 @@ extension RowCopy {
 }
 
 extension ValueSlice {
-  /// Whether a stored value is one of a change: the same bytes, or the same number in the storage class that its column's affinity
+  /// True if a stored value is one of a change: the same bytes, or the same number in the storage class that its column's affinity
   /// has given it.
   fileprivate func isSame(as value: ValueSlice, _ own: RawSpan, _ bytes: RawSpan) -> Bool {
     switch (kind, value.kind) {

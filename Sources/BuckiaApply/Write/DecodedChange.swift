@@ -51,7 +51,7 @@ final class DecodedChange {
   /// All new values, undefined where there is none.
   var newRow: [ValueSlice] { Array(values[columnCount...]) }
 
-  /// Whether the row has NULL in its key, so that nothing but its content tells it apart.
+  /// True if the row has NULL in its key, so that nothing but its content tells it apart.
   var hasNullKey: Bool { !nullKeys.isEmpty }
 
   /// Takes a change apart.
@@ -152,7 +152,7 @@ struct ColumnMask: Hashable {
   /// The columns beyond; no words at the end that are zero, so that equal sets are equal.
   private var rest: [UInt64] = []
 
-  /// Whether no column is in it.
+  /// True if no column is in it.
   var isEmpty: Bool { first == 0 && rest.isEmpty }
 
   /// Adds a column.
@@ -190,7 +190,7 @@ struct ColumnMask: Hashable {
 
   private func word(_ index: Int) -> UInt64 { index < rest.count ? rest[index] : 0 }
 
-  /// Whether a column is in it.
+  /// True if a column is in it.
   func contains(_ column: Int) -> Bool {
     if column < 64 { return first >> UInt64(column) & 1 != 0 }
     let word = column / 64 - 1
@@ -249,7 +249,7 @@ struct TableSections {
   /// The table with a name, as the changeset describes it.
   func table(named name: TableName) -> ChangesetTable? { places[name].map { summary.tables[$0].table } }
 
-  /// Whether any change of a table is a DELETE or an UPDATE: only these can take away a value that others refer to.
+  /// True if any change of a table is a DELETE or an UPDATE: only these can take away a value that others refer to.
   func takeAway(from table: TableName) -> Bool {
     places[table].map { summary.tables[$0].updated + summary.tables[$0].deleted > 0 } ?? false
   }

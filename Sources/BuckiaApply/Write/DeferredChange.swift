@@ -14,9 +14,9 @@ struct DeferredChange {
 
   /// The offset of the change among the deferred ones.
   var offset: Int { packed >> 2 }
-  /// Whether another row has the value or the key that the change gives its own.
+  /// True if another row has the value or the key that the change gives its own.
   var isUniqueViolation: Bool { packed & 1 != 0 }
-  /// Whether it met a local row, and the incoming version is to win.
+  /// True if it met a local row, and the incoming version is to win.
   var isDecided: Bool { packed & 2 != 0 }
 }
 
@@ -34,7 +34,7 @@ final class UniqueIndexes {
   }
 
   private let plain: [Plain]
-  /// Whether there are others: over expressions, generated columns, or some rows only.
+  /// True if there are others: over expressions, generated columns, or some rows only.
   let hasOpaque: Bool
   /// The places in the layout of all columns that a change can leave a unique place by; nil for any.
   let members: Set<Int>?
@@ -84,7 +84,7 @@ final class UniqueIndexes {
   ///
   /// - Parameters:
   ///   - own: The number of the row itself, when it is in the table.
-  ///   - moves: Whether the row's value at a place of the layout is to change.
+  ///   - moves: True if the row's value at a place of the layout is to change.
   ///   - bind: Binds the value that the row is to have at a place of the layout; false when it is NULL, which blocks no
   ///     other row.
   /// - Returns: Nil when there is none, as far as can be looked up.

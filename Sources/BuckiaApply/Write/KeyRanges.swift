@@ -33,7 +33,7 @@ package struct KeyRanges {
     block = replica.incarnation.prefix(3).reduce(0) { $0 << 8 | Int64($1) } >> (24 - Self.blockBits)
   }
 
-  /// Whether a database uses ranges of its own.
+  /// True if a database uses ranges of its own.
   ///
   /// - Throws: `SQLiteError`.
   package static func areUsed(by connection: borrowing SQLiteConnection) throws -> Bool {
@@ -91,7 +91,7 @@ package struct KeyRanges {
 }
 
 extension SchemaEntry {
-  /// Whether the statement that made the table may say AUTOINCREMENT.
+  /// True if the statement that made the table may say AUTOINCREMENT.
   fileprivate var mentionsAutoIncrement: Bool { ASCIIName.folded(sql).contains("autoincrement") }
 }
 

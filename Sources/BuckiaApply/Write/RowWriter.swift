@@ -28,7 +28,7 @@ final class RowWriter {
   let change: DecodedChange
   /// The rows written: inserted, updated and deleted.
   var counts = ApplyCounts()
-  /// Whether what is refused now is refused for good, so that SQLite's message about it is kept.
+  /// True if what is refused now is refused for good, so that SQLite's message about it is kept.
   var keepsMessages = false
   private(set) var lastMessage: [UInt8] = []
   /// Keeps the indexes over the table, where triggers would.
@@ -99,7 +99,7 @@ final class RowWriter {
 
   /// Counts a row that was written, and reports it.
   ///
-  /// - Parameter isExact: Whether the change did what it says, no more and no less.
+  /// - Parameter isExact: True if the change did what it says, no more and no less.
   private func didWrite(
     _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?, isExact: Bool
   ) throws {
@@ -339,7 +339,7 @@ final class RowWriter {
   /// Gives a row that has other values for a while the new values of its change.
   ///
   /// - Parameter before: The row as it was before that.
-  /// - Returns: Whether it could be written.
+  /// - Returns: True if it could be written.
   func updateParked(_ bytes: RawSpan, before: RowCopy) throws -> Bool {
     guard try run(boundUpdate(bytes, guardedBy: .none)) == nil, statements.connection.changes == 1 else {
       return false

@@ -115,7 +115,7 @@ struct LosslessStorageRules {
     }
   }
 
-  /// Whether a value comes out as it went in.
+  /// True if a value comes out as it went in.
   func admits(_ value: ValueSlice, at column: Int, in bytes: RawSpan) -> Bool {
     switch rules[column] {
     case .anything: return true
@@ -153,7 +153,7 @@ struct LosslessStorageRules {
 }
 
 extension ValueSlice {
-  /// Whether text comes back as it was from a database that stores UTF-16.
+  /// True if text comes back as it was from a database that stores UTF-16.
   ///
   /// Text in a UTF-8 database is whatever bytes were put there. SQLite writes U+FFFD for each that is no UTF-8 when it
   /// converts them, and also for U+FFFE and U+FFFF, which stand for no character.

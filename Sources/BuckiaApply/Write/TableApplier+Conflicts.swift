@@ -109,7 +109,7 @@ extension TableApplier {
     return nil
   }
 
-  /// Whether the local row already is what the change makes of it.
+  /// True if the local row already is what the change makes of it.
   func holdsNew(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
@@ -148,7 +148,7 @@ extension TableApplier {
 
   /// Deletes the rows that have a UNIQUE value of the change in hand, and writes that.
   ///
-  /// - Returns: Whether it is written.
+  /// - Returns: True if it is written.
   private func makeRoom(beside local: CurrentRow?, _ bytes: RawSpan) throws -> Bool {
     guard change.operation != .delete else { return false }
     let rows = writer.tableRows

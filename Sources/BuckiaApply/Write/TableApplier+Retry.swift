@@ -40,7 +40,7 @@ extension TableApplier {
       for index in items.indices {
         let item = goesBackward ? items[items.count - 1 - index] : items[index]
         _ = try window.withChange(at: item.offset, walk) { place, bytes in
-          // Whether an INSERT may replace a row is asked once, as SQLite does, which has deleted the row by now.
+          // True if an INSERT may replace a row is asked once, as SQLite does, which has deleted the row by now.
           isDecided = item.isDecided && place.operation == .insert
           try retry(item, place, bytes)
           isDecided = false

@@ -24,7 +24,7 @@ final class TableApplier {
   let decider: ConflictDecider
   /// Keeps the clock of the table; nil where it has none.
   let clock: TableClock?
-  /// Whether the later of two diffs wins in the table, or in some column of it.
+  /// True if the later of two diffs wins in the table, or in some column of it.
   let followsClock: Bool
   /// The rows that were changed here and not sent; nil where there are none.
   let exposed: ExposedRows?
@@ -62,23 +62,23 @@ final class TableApplier {
   /// The change in hand.
   let change: DecodedChange
   var batch: InsertBatch
-  /// Whether the answer to what the next attempt may ask is known: the incoming version is wanted.
+  /// True if the answer to what the next attempt may ask is known: the incoming version is wanted.
   var isDecided = false
-  /// Whether the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
+  /// True if the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
   /// the attempt.
   var expectsConflict = false
   /// The greatest rowid of the rows that were written, and of those that others have inserted.
   private(set) var greatestRowID: Int64 = 0
   /// The greatest rowid that an INSERT may bring.
   private let rowIDLimit: Int64
-  /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
+  /// True if the database stores text as UTF-16, and the columns with text for which that has no room.
   private let storesUTF16: Bool
   private(set) var alteredText: Set<Int> = []
 
   /// - Parameters:
   ///   - match: How the columns of the changes meet those of the table.
   ///   - changeset: Where the changes come from; copies of deferred ones are kept alike.
-  ///   - canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may see the
+  ///   - canBatch: True if several rows may go in with one statement: nothing of ours or of the application's may see the
   ///     difference.
   ///   - collisions: Takes what is found out of colliding keys.
   ///   - known: What the table's changes are known to meet.
@@ -131,7 +131,7 @@ final class TableApplier {
     try applyAlone(place, bytes)
   }
 
-  /// Whether an INSERT can meet nothing that the clock knows.
+  /// True if an INSERT can meet nothing that the clock knows.
   private var mayBatch: Bool { !followsClock || (exposed?.isAskedLate != false && clock?.isTrivial != false) }
 
   /// Applies a change, and defers it where a constraint refuses it.
@@ -142,14 +142,14 @@ final class TableApplier {
     }
   }
 
-  /// Whether a change waits for the table's other changes before it is tried.
+  /// True if a change waits for the table's other changes before it is tried.
   private func waits(_ place: ChangePlace, _ bytes: RawSpan) -> Bool {
     guard place.operation == .insert, !waitingInserts.isEmpty else { return false }
     change.read(place, in: bytes)
     return mustWait(bytes)
   }
 
-  /// Whether the INSERT in hand waits for as long as any change of the table is to be tried again.
+  /// True if the INSERT in hand waits for as long as any change of the table is to be tried again.
   func mustWait(_ bytes: RawSpan) -> Bool {
     !waitingInserts.isEmpty && !writer.keepsMessages
       && waitingInserts.contains(RowIdentity(of: change, in: header, bytes))
@@ -168,7 +168,7 @@ final class TableApplier {
     return deferred
   }
 
-  /// Whether any trigger of the application fires on the table. Then it makes a difference how a row is replaced, or
+  /// True if any trigger of the application fires on the table. Then it makes a difference how a row is replaced, or
   /// deleted and inserted again.
   private(set) lazy var hasTriggers = Result { try statements.hasTriggers() }
 
@@ -294,7 +294,7 @@ final class TableApplier {
   ///
   /// A resolver, rules and policies of columns decide about such rows themselves.
   ///
-  /// - Returns: Whether it was something else before.
+  /// - Returns: True if it was something else before.
   func exposeEdit(_ bytes: RawSpan) throws -> Bool {
     guard followsClock, let exposed, exposed.isAskedLate, layout.columnPolicies == nil,
       try decider.decidesByPolicyAlone(for: statements.name), let key = clock?.key(of: change, bytes),
@@ -326,14 +326,14 @@ final class TableApplier {
     }
   }
 
-  /// Whether the row of the change in hand is here.
+  /// True if the row of the change in hand is here.
   private func isHere(_ bytes: RawSpan) throws -> Bool {
     let local = try writer.currentRow(bytes)
     defer { local?.release() }
     return local != nil
   }
 
-  /// Whether the table would store another value than one that came, or the change deletes a row that comes back with one.
+  /// True if the table would store another value than one that came, or the change deletes a row that comes back with one.
   private func isAltering(_ storageRules: LosslessStorageRules, _ bytes: RawSpan) -> Bool {
     if let column = storageRules.refusedColumn(of: change, in: bytes) {
       if writer.keepsMessages { writer.refuse(storageRules.reason(ofRefusing: column)) }
@@ -376,7 +376,7 @@ struct InsertBatch {
     starts.reserveCapacity(sizes.first ?? 0)
   }
 
-  /// Whether there are batches.
+  /// True if there are batches.
   var isUsed: Bool { !sizes.isEmpty }
   var isEmpty: Bool { starts.isEmpty }
   var isFull: Bool { starts.count == sizes[0] }

@@ -30,7 +30,7 @@ final class TableStatements {
   let layout: [String]
   /// The changeset's columns as SQL, in its order.
   let columns: [String]
-  /// Whether each column of the changeset belongs to the key.
+  /// True if each column of the changeset belongs to the key.
   let isKey: [Bool]
   /// The affinity of each column of the local layout.
   let affinities: [Affinity]
@@ -40,12 +40,12 @@ final class TableStatements {
   let rowID: String?
   /// The column of the changeset that is the rowid itself, where it has one.
   let rowIDKey: Int?
-  /// Whether the table is a virtual one.
+  /// True if the table is a virtual one.
   var isVirtual: Bool { match.local.module != nil }
-  /// Whether it is a full-text table.
+  /// True if it is a full-text table.
   let isFullText: Bool
 
-  /// Whether values need a detour on their way in. Where an expression takes a blob for text, the bytes of a bound one count
+  /// True if values need a detour on their way in. Where an expression takes a blob for text, the bytes of a bound one count
   /// as UTF-8, also where all text of the database is UTF-16, and those of a stored one do not: the index on such an
   /// expression would be damaged. What a function returns is taken for what it is.
   private let detoursBlobs: Bool
@@ -69,7 +69,7 @@ final class TableStatements {
 
   /// - Parameters:
   ///   - createStatement: The statement that the table was created with, where that has been read.
-  ///   - storesUTF16: Whether the database stores text as UTF-16.
+  ///   - storesUTF16: True if the database stores text as UTF-16.
   init(
     _ match: TableMatch, header: ChangesetTable, createdBy createStatement: String?, storesUTF16: Bool,
     on connection: borrowing SQLiteConnection
@@ -186,7 +186,7 @@ final class TableStatements {
   /// Leaves out the TEMP triggers of Buckia, as SQL over `sqlite_schema`.
   static let isNotOurs = "substr(name, 1, 7) <> 'buckia_'"
 
-  /// Whether any trigger fires on the table: one of the schema's, while these are on, or a TEMP one of the application's, always.
+  /// True if any trigger fires on the table: one of the schema's, while these are on, or a TEMP one of the application's, always.
   func hasTriggers() throws -> Bool {
     let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, name, tbl_name FROM main.sqlite_schema" : ""
     let query = """
@@ -283,7 +283,7 @@ final class TableStatements {
   /// `?1…`: values for these places of the local layout, in a new row.
   func insert(places: [Int]) throws -> PreparedStatement { try prepareInsert(places.map { layout[$0] }) }
 
-  /// Whether a column of the changeset keeps 1, 1.0, 0.0 and -0.0 apart: it converts no numbers.
+  /// True if a column of the changeset keeps 1, 1.0, 0.0 and -0.0 apart: it converts no numbers.
   func distinguishesNumbers(_ column: Int) -> Bool { affinities[match.columns[column]] == .blob }
 
   /// `?1…?n`: the old row. Compares as the guard says.
@@ -388,7 +388,7 @@ extension TableStatements {
 }
 
 extension TableStatements {
-  /// Whether SQLite computes anything from the values of a table's rows while it writes them: for an index on an expression
+  /// True if SQLite computes anything from the values of a table's rows while it writes them: for an index on an expression
   /// or over some rows only, a generated column, a CHECK constraint, or a trigger.
   ///
   /// - Parameters:

@@ -40,7 +40,7 @@ struct UniqueCycleResolver {
   private let change: DecodedChange
   /// For each place of the local layout its column in the changeset; -1 for those that only exist here.
   private let sources: [Int]
-  /// Whether a row can be deleted and inserted again without a trigger that sees it.
+  /// True if a row can be deleted and inserted again without a trigger that sees it.
   private let allowsUnseenDeletes: Bool
 
   /// The changes that wait for each other, each for the one behind it.
@@ -88,7 +88,7 @@ struct UniqueCycleResolver {
 
   /// Applies what can be applied; the rest stays deferred.
   ///
-  /// - Returns: Whether anything was applied.
+  /// - Returns: True if anything was applied.
   /// - Throws: `SQLiteError`; what a resolver or `poll` throws. The transaction must be rolled back then.
   mutating func run(poll: () throws -> Void) throws -> Bool {
     // What is parked may be rolled back.

@@ -135,7 +135,7 @@ enum DifferingTexts {
     return isLonger(rest, than: room) ? "\(head)\(rest.prefix(room - 1))…" : head + rest
   }
 
-  /// Whether a text has more characters than that: without counting those of a very long one.
+  /// True if a text has more characters than that: without counting those of a very long one.
   private static func isLonger(_ text: some StringProtocol, than limit: Int) -> Bool {
     text.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex).map { $0 < text.endIndex } ?? false
   }

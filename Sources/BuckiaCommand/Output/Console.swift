@@ -8,9 +8,9 @@ final class Console {
   let style: Style
   /// The style of standard error.
   let errorStyle: Style
-  /// Whether JSON is wanted instead of text.
+  /// True if JSON is wanted instead of text.
   let isJSON: Bool
-  /// Whether only errors are wanted.
+  /// True if only errors are wanted.
   let isQuiet: Bool
   /// What happens right now, for those who watch.
   let progress: ProgressLine
@@ -19,7 +19,7 @@ final class Console {
   private let stream: StandardStream
   private var pending: [UInt8] = []
 
-  /// - Parameter printsResult: Whether standard output is for the result itself.
+  /// - Parameter printsResult: True if standard output is for the result itself.
   init(_ options: OutputOptions, printsResult: Bool = false) {
     stream = printsResult ? .error : .output
     style = Style(descriptor: stream.rawValue, isFull: options.full)
@@ -29,7 +29,7 @@ final class Console {
     progress = ProgressLine(isWanted: !options.json && !options.quiet)
   }
 
-  /// Whether text for people is wanted at all.
+  /// True if text for people is wanted at all.
   var showsText: Bool { !isJSON && !isQuiet }
 
   /// Prints a line for people.

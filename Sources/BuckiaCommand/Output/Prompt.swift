@@ -3,7 +3,7 @@ import BuckiaBytes
 
 /// A question to the person at the terminal.
 enum Confirmation {
-  /// Whether there is anybody to ask: standard input and standard error are a terminal.
+  /// True if there is anybody to ask: standard input and standard error are a terminal.
   static var isPossible: Bool { isatty(0) != 0 && isatty(2) != 0 }
 
   /// Asks a question of which the answer cannot be guessed.

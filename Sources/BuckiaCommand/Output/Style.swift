@@ -29,7 +29,7 @@ struct Style {
   let isColored: Bool
   /// How many columns a line may take.
   let width: Int
-  /// Whether texts are shown whole and lists to their end (`--full`).
+  /// True if texts are shown whole and lists to their end (`--full`).
   let isFull: Bool
 
   init(isColored: Bool, width: Int = standardWidth, isFull: Bool = false) {

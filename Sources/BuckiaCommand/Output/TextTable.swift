@@ -92,7 +92,7 @@ struct TextTable {
     return lines(of: columns.map { Cell($0.heading, .faint) }, widths, style, indent) + body
   }
 
-  /// Whether each row fits into a line, or into a few of aligned columns.
+  /// True if each row fits into a line, or into a few of aligned columns.
   func fits(_ style: Style, indent: Int = 2) -> Bool { fittingWidths(in: style, indent) != nil }
 
   // MARK: Aligned

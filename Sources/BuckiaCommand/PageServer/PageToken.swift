@@ -18,7 +18,7 @@ struct PageToken: Sendable {
     text = HexText.lowercase((0..<Self.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
   }
 
-  /// Whether a text is the token. How long the answer takes says nothing about where they differ.
+  /// True if a text is the token. How long the answer takes says nothing about where they differ.
   func matches(_ other: some Collection<UInt8>) -> Bool {
     guard other.count == text.utf8.count else { return false }
     var difference: UInt8 = 0

@@ -75,7 +75,7 @@ struct RequestGate: Sendable {
       }
   }
 
-  /// Whether one of our own pages, or a person, has sent the request, as far as the browser tells
+  /// True if one of our own pages, or a person, has sent the request, as far as the browser tells
   /// ([Fetch Metadata](https://www.w3.org/TR/fetch-metadata/)).
   private func isOwn(_ headers: HTTPHeaders, _ method: PageRequest.Method, host: String) -> Bool {
     let (sites, origins) = (headers["Sec-Fetch-Site"], headers["Origin"])

@@ -24,9 +24,9 @@ final class RequestHandler: ChannelInboundHandler {
   private let worker: PageWorker
   private let connections: OpenConnections
   private var state = State.waiting
-  /// Whether a browser wants the header alone.
+  /// True if a browser wants the header alone.
   private var isHead = false
-  /// Whether the connection stays open for another request.
+  /// True if the connection stays open for another request.
   private var isKept = true
   private var deadline: Scheduled<Void>?
 
@@ -167,7 +167,7 @@ final class RequestSizeHandler: ChannelInboundHandler {
 
   /// The request is larger than any that is heard.
   struct Excess: Error {
-    /// Whether that was found before its header fields had come to an end.
+    /// True if that was found before its header fields had come to an end.
     let isInHead: Bool
   }
 

@@ -17,9 +17,9 @@ final class ChangesPage {
   /// How far a table is written.
   private struct Progress {
     var shown = 0
-    /// Whether it has a section.
+    /// True if it has a section.
     var isBegun = false
-    /// Whether it has been said that not all of its changes are on the page.
+    /// True if it has been said that not all of its changes are on the page.
     var isCut = false
   }
   /// By the places that tables have in the file's summary.

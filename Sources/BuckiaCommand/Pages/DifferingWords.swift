@@ -13,7 +13,7 @@ struct DifferingWords {
 
   /// Compares a text with another one.
   ///
-  /// - Parameter areCut: Whether both texts go on behind their end, so that nothing is known of what only one of them shows.
+  /// - Parameter areCut: True if both texts go on behind their end, so that nothing is known of what only one of them shows.
   init(of text: Substring, and other: Substring, areCut: Bool) {
     let (mine, theirs) = (Self.words(of: text), Self.words(of: other))
     guard !mine.isEmpty, !theirs.isEmpty, mine.count <= Self.limit / theirs.count else {
@@ -107,7 +107,7 @@ struct DifferingWords {
 }
 
 extension Character {
-  /// Whether a word can have it.
+  /// True if a word can have it.
   var isWordCharacter: Bool { isLetter || isNumber }
 }
 

@@ -37,7 +37,7 @@ extension PageEntry {
   ///
   /// - Parameters:
   ///   - versions: How many versions of the row there are.
-  ///   - isReachedByTab: Whether the Tab key stops here: at the first entry. The others are reached by the arrow keys.
+  ///   - isReachedByTab: True if the Tab key stops here: at the first entry. The others are reached by the arrow keys.
   func markup(versions: Int, isReachedByTab: Bool) -> Markup {
     var markup: Markup = """
       <tbody class="entry \(state.rawValue)">
@@ -113,7 +113,7 @@ extension PageValue {
     return hasSame && pieces.contains(where: \.isDifferent) ? pieces : nil
   }
 
-  /// Whether only a part of the text is shown, and what is missing is before or behind it.
+  /// True if only a part of the text is shown, and what is missing is before or behind it.
   private var isCutBefore: Bool { note != nil && text.hasPrefix("'…") }
   private var isCutBehind: Bool { note != nil && text.hasSuffix("…'") }
 
@@ -167,7 +167,7 @@ struct EntryList {
 
   /// Writes an entry.
   ///
-  /// - Parameter isReachedByTab: Whether the Tab key stops here: at the first entry of the page.
+  /// - Parameter isReachedByTab: True if the Tab key stops here: at the first entry of the page.
   /// - Throws: What the page's output throws.
   mutating func add(_ entry: PageEntry, isReachedByTab: Bool) throws {
     if isAtEdge {
@@ -191,7 +191,7 @@ struct EntryList {
     try page.write("</section>\n")
   }
 
-  /// Whether the next entry begins a table: the first one, or that of a fold.
+  /// True if the next entry begins a table: the first one, or that of a fold.
   private var isAtEdge: Bool { count == 0 || count >= Self.unfolded && (count - Self.unfolded) % Self.foldSize == 0 }
 
   private func beginTable() throws {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Buckia
 
-/// Whether a verb writes a page for a browser instead of text, and where.
+/// True if a verb writes a page for a browser instead of text, and where.
 struct PageOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -12,10 +12,10 @@ struct PageOptions: ParsableArguments {
   @Flag(help: "Replace a page that is there already.")
   var force = false
 
-  /// Whether a page is wanted.
+  /// True if a page is wanted.
   var isWanted: Bool { html != nil }
 
-  /// Whether the page goes to standard output.
+  /// True if the page goes to standard output.
   var isStandardOutput: Bool { html == OutputPath.standardOutput }
 
   /// Refuses what would write two things to standard output, or nothing.

@@ -54,7 +54,7 @@ extension ServedDatabase {
 }
 
 extension ConflictAnswer {
-  /// Whether one of the two versions is taken, and no values of one's own.
+  /// True if one of the two versions is taken, and no values of one's own.
   fileprivate var isVersion: Bool { if case .version = self { true } else { false } }
 }
 
@@ -62,7 +62,7 @@ extension ResolveReport {
   /// What has become of the conflicts, for the page that comes next.
   ///
   /// - Parameters:
-  ///   - remembers: Whether the answers were to be kept as rules.
+  ///   - remembers: True if the answers were to be kept as rules.
   ///   - database: Where the conflicts are.
   func message(remembers: Bool, on database: ServedDatabase) -> PageMessage {
     let style = Style(isColored: false, width: .max)

@@ -142,7 +142,7 @@ struct ConflictQuery: Equatable {
   var table: String?
   var diff: String?
   var kind: ConflictKind?
-  /// Whether those are shown, too, that somebody has decided about.
+  /// True if those are shown, too, that somebody has decided about.
   var includesDecided = false
   /// Only those before this one: where the page before has ended.
   var before: Int64?

@@ -16,7 +16,7 @@ struct InboundFolder: Sendable {
     let id: KSUID
     let path: String
     let identity: FileIdentity
-    /// Whether it is an answer to an invitation, and holds no changes.
+    /// True if it is an answer to an invitation, and holds no changes.
     let isAnswer: Bool
   }
 

@@ -12,7 +12,7 @@ struct ServedDatabase: Sendable {
   let options: ApplyOptions
   /// Who decides, for the record.
   let decidedBy: String
-  /// Whether nothing can be changed from the pages.
+  /// True if nothing can be changed from the pages.
   let isReadOnly: Bool
   /// How much is drawn on a page.
   let limits: PageLimits

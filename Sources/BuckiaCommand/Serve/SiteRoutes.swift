@@ -193,7 +193,7 @@ struct SiteRoutes: Sendable {
   }
 }
 
-// Whether what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
+// True if what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
 extension SiteRoutes {
   /// The version: the same text as long as nothing has changed.
   ///
@@ -225,7 +225,7 @@ extension SiteRoutes {
         hasher.combine(count)
       }
     }
-    // A conflict that is decided anew changes no count.
+    // A conflict that is decided again changes no count.
     hasher.combine(try database.manager.newestResolution())
     hasher.combine(status.recordedAt)
     hasher.combine(status.trust?.rawValue)

@@ -14,7 +14,7 @@ extension ApplyReport {
   ///
   /// - Parameters:
   ///   - failure: What stopped the work, if anything did.
-  ///   - failsOnConflict: Whether conflicts alone ask for a person.
+  ///   - failsOnConflict: True if conflicts alone ask for a person.
   func status(failure: ErrorReport?, failsOnConflict: Bool) -> ExitStatus {
     if let failure { return failure.status }
     if diffs.contains(where: { $0.state == .rejected && $0.code != .conflict }) { return .failed }

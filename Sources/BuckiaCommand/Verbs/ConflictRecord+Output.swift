@@ -115,7 +115,7 @@ extension ConflictRecord {
     return columns
   }
 
-  /// Whether the versions differ in a column: the others would only hide what it is about.
+  /// True if the versions differ in a column: the others would only hide what it is about.
   func isWorthShowing(_ column: String) -> Bool {
     let rows = [base, local, incoming].compactMap { $0 }
     let values = rows.compactMap { Self.value(of: column, in: $0) }

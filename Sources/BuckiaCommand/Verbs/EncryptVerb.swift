@@ -152,7 +152,7 @@ struct CipherPath {
   let input: String
   let output: String?
 
-  /// Whether the result goes to standard output, as that of standard input does unless told otherwise.
+  /// True if the result goes to standard output, as that of standard input does unless told otherwise.
   var isStandardOutput: Bool { output == Self.standardStream || (output == nil && input == Self.standardStream) }
 
   /// Where the bytes come from.

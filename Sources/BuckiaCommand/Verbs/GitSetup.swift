@@ -33,7 +33,7 @@ extension GitScope {
 
   /// Removes the configuration.
   ///
-  /// - Returns: Whether there was any.
+  /// - Returns: True if there was any.
   func uninstall() throws -> Bool {
     var isFound = false
     for section in Self.sections {
@@ -107,7 +107,7 @@ struct GitAttributes {
     original = lines
   }
 
-  /// Whether anything has been added or removed.
+  /// True if anything has been added or removed.
   var isChanged: Bool { lines != original }
 
   /// The line for a pattern.

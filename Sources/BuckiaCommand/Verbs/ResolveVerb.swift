@@ -215,7 +215,7 @@ extension ConflictAnswer {
 extension ResolveReport {
   /// How it went, as an exit code: a row that was changed since waits for a person.
   ///
-  /// - Parameter remembers: Whether the answers were to be kept as rules.
+  /// - Parameter remembers: True if the answers were to be kept as rules.
   func status(remembers: Bool) -> ExitStatus {
     if counts.refused > counts.changedSince { return .failed }
     if counts.refused > 0 { return .needsPerson }
@@ -224,7 +224,7 @@ extension ResolveReport {
 
   /// The report for people.
   ///
-  /// - Parameter remembers: Whether the answers were to be kept as rules.
+  /// - Parameter remembers: True if the answers were to be kept as rules.
   func lines(remembers: Bool, style: Style) -> [String] {
     guard !conflicts.isEmpty else { return ["There are no such conflicts."] }
     // Those that need attention come first, where not all are shown.
@@ -274,7 +274,7 @@ extension ResolvedConflict {
   /// What a person calls the row.
   var label: String? { (before ?? after).flatMap { RowLabel.text(of: $0) } }
 
-  /// Whether `--force` helps.
+  /// True if `--force` helps.
   var canBeForced: Bool {
     [.rowChanged, .brokenReference, .repointsRows].contains(refusal?.code)
   }

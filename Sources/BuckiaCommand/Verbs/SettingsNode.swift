@@ -102,7 +102,7 @@ final class SettingsNode {
     return result + rest
   }
 
-  /// Whether the text stands in the file itself and not in the environment.
+  /// True if the text stands in the file itself and not in the environment.
   var isLiteral: Bool { node.scalar?.string.contains("${") == false }
 
   /// `true` or `false`.

@@ -178,7 +178,7 @@ extension InspectedFile {
 }
 
 extension InspectedFile.ShownChange {
-  /// Whether the change has values that are too long to be part of ``json``.
+  /// True if the change has values that are too long to be part of ``json``.
   var hasLongValues: Bool { (key + (old ?? []) + (new ?? [])).contains { $0.whole != nil } }
 
   /// The change as `--json` has it.

@@ -13,7 +13,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
 
   /// Makes a new identity.
   ///
-  /// - Parameter isQuantumSafe: Whether what is encrypted for it stays safe when there are quantum computers. Only age 1.3
+  /// - Parameter isQuantumSafe: True if what is encrypted for it stays safe when there are quantum computers. Only age 1.3
   ///   and later know such identities; on Apple systems they need macOS 26 or iOS 26.
   public init(quantumSafe isQuantumSafe: Bool = false) {
     kind = isQuantumSafe ? HybridIdentity() : X25519Identity()
@@ -69,7 +69,7 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
 
   let kind: any RecipientKind
 
-  /// Whether it stays safe when there are quantum computers.
+  /// True if it stays safe when there are quantum computers.
   public var isQuantumSafe: Bool { kind is HybridRecipient }
 
   /// Reads a recipient.
@@ -116,7 +116,7 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
     description = Bech32.encode(key.bytes, prefix: HybridRecipient.prefix)
   }
 
-  /// Whether two recipients are one key.
+  /// True if two recipients are one key.
   public static func == (one: Self, other: Self) -> Bool { one.description == other.description }
 
   /// Hashes the key.

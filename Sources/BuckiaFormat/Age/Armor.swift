@@ -7,7 +7,7 @@ enum Armor {
   /// How much white space may stand before and behind them, each.
   static let maximumWhitespace = 1024
 
-  /// Whether a byte is white space.
+  /// True if a byte is white space.
   static func isWhitespace(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }
 }
 
@@ -80,7 +80,7 @@ final class DearmoringInput: ByteInput {
 
   init(_ input: LineInput) { self.input = input }
 
-  /// Whether an input is text of this kind. White space before it is passed over.
+  /// True if an input is text of this kind. White space before it is passed over.
   ///
   /// - Throws: `ByteStreamError` when there is more white space than may be, or what the input throws.
   static func isArmored(_ input: LineInput) throws(ByteStreamError) -> Bool {
@@ -222,7 +222,7 @@ final class LineInput: ByteInput {
     return count
   }
 
-  /// Whether a byte is there.
+  /// True if a byte is there.
   private func fill() throws(ByteStreamError) -> Bool {
     guard start == end else { return true }
     start = 0

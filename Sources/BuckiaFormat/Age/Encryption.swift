@@ -214,7 +214,7 @@ package final class DecryptingInput: ByteInput {
   /// How many bytes of the plaintext were handed out.
   private var position = 0
   private var state = State.reading
-  /// Whether a passphrase has opened it, and no identity.
+  /// True if a passphrase has opened it, and no identity.
   package let isByPassphrase: Bool
 
   /// Reads the header and unwraps the file's key.

@@ -42,7 +42,7 @@ enum Base64 {
 
   /// Reads what ``encode(_:)`` has written, and adds it to some bytes.
   ///
-  /// - Returns: Whether it was that; the bytes are of no use otherwise.
+  /// - Returns: True if it was that; the bytes are of no use otherwise.
   static func decode(_ text: some Collection<UInt8>, into bytes: inout [UInt8]) -> Bool {
     var (pending, count): (UInt32, UInt32) = (0, 0)
     for character in text {
@@ -67,7 +67,7 @@ enum Base64 {
 
   /// Reads what ``encodePadded(_:)`` has written, and adds it to some bytes.
   ///
-  /// - Returns: Whether it was that; the bytes are of no use otherwise.
+  /// - Returns: True if it was that; the bytes are of no use otherwise.
   static func decodePadded(_ text: [UInt8], into bytes: inout [UInt8]) -> Bool {
     guard text.count % 4 == 0 else { return false }
     var end = text.count

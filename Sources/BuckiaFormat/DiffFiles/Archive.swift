@@ -29,7 +29,7 @@ final class ArchiveReader {
     return size
   }
 
-  /// Whether the next member is the one asked for; its header is then read.
+  /// True if the next member is the one asked for; its header is then read.
   func nextIs(_ name: String, size: Int64) throws(DiffFileError) -> Bool {
     guard try peekHeader() == TarHeader.bytes(name: name, size: size) else { return false }
     pendingHeader = nil

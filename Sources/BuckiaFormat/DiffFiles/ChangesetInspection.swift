@@ -36,7 +36,7 @@ package struct ChangesetInspection: Equatable, Sendable {
   /// What the engine needs to know before it applies them.
   package let summary: ChangesetSummary
 
-  /// Whether it is a patchset; nil when it has no changes.
+  /// True if it is a patchset; nil when it has no changes.
   package var format: ChangesetFormat? { tables.first?.header.format }
 
   /// Reads all of a changeset.
@@ -96,7 +96,7 @@ package struct ChangesetInspection: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - limit: How many bytes there are.
-    ///   - isLast: Whether there will be no more.
+    ///   - isLast: True if there will be no more.
     /// - Throws: `DiffFileError`, as the inspection.
     mutating func advance(
       to limit: Int, isLast: Bool, isWanted: () -> Bool = { true }

@@ -17,7 +17,7 @@ package struct DiffFile: ~Copyable {
   /// What every diff file begins with.
   package static var firstBytes: [UInt8] { ZstdFrameHeader.magic }
 
-  /// Whether a file's name must be its diff's id.
+  /// True if a file's name must be its diff's id.
   package enum NameRule: Sendable {
     /// The name must be `<KSUID>.bdiff`, or `<KSUID>.bdiff.age` where it is encrypted, with the id of the manifest. The rule of
     /// inbound folders.
@@ -29,7 +29,7 @@ package struct DiffFile: ~Copyable {
   /// Takes the bytes of an encrypted file and gives those that were encrypted.
   package typealias Decrypting = (any ByteInput) throws(ByteStreamError) -> any ByteInput
 
-  /// Whether a file begins as a diff file does: compressed, with a manifest as its first member.
+  /// True if a file begins as a diff file does: compressed, with a manifest as its first member.
   package static func begins(at path: String) -> Bool {
     do {
       let archive = try ArchiveReader(

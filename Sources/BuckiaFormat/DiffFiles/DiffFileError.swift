@@ -29,11 +29,11 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
   package var table: String?
   /// Where, in bytes from 0: of the member when there is one, else of the unpacked archive or of the file.
   package var offset: Int?
-  /// Whether `message` contains the offset already.
+  /// True if `message` contains the offset already.
   var hasOffsetInMessage = false
   /// The system's error number, when a call failed.
   package var systemError: Int32?
-  /// Whether the file could be read as far as its signature.
+  /// True if the file could be read as far as its signature.
   package var isSignerKnown = false
   /// Who signed it, if anybody did.
   package var signer: SigningKey?
@@ -54,12 +54,12 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
     self.systemError = systemError
   }
 
-  /// Whether the machine may be the cause and not the file. It may succeed later, so no ledger should record it.
+  /// True if the machine may be the cause and not the file. It may succeed later, so no ledger should record it.
   package var isTransient: Bool {
     [.fullDisk, .tooManyOpenFiles, .outOfMemory, .unreadable, .unwritable].contains(code)
   }
 
-  /// Whether only the machine is to blame, and only for now: the very file may be read another time. A full disk is not
+  /// True if only the machine is to blame, and only for now: the very file may be read another time. A full disk is not
   /// among it, since a file can ask for more room than there is each time.
   package var isPassing: Bool {
     switch code {

@@ -229,7 +229,7 @@ extension DiffFile {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - name: Whether the file's name must be the diff's id.
+  ///   - name: True if the file's name must be the diff's id.
   ///   - limits: How much the file may ask for.
   ///   - temporaryFolder: Where temporary files go.
   ///   - cache: What is kept from one file to the next; worth having where there are many small ones.
@@ -264,7 +264,7 @@ extension DiffFile {
   ///
   /// - Parameters:
   ///   - file: The file, of which nothing has been read yet.
-  ///   - name: Whether the file's name must be the diff's id.
+  ///   - name: True if the file's name must be the diff's id.
   ///   - limits: How much the file may ask for.
   ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
@@ -287,7 +287,7 @@ extension DiffFile {
   ///
   /// - Parameters:
   ///   - file: The file, of which nothing has been read yet.
-  ///   - name: Whether the file's name must be the diff's id.
+  ///   - name: True if the file's name must be the diff's id.
   ///   - limits: How much the file may ask for.
   ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.

@@ -13,7 +13,7 @@ import SQLiteSchemas
 package struct DiffFileWriter: Sendable {
   /// zstd's level, 1 to 19. On changesets 3 and 9 gain next to nothing over 1.
   package var level = 1
-  /// Whether a file of that name is replaced; else it is an error.
+  /// True if a file of that name is replaced; else it is an error.
   package var replacesExisting = false
   /// True if only its owner may read the file.
   package var isPrivate = false

@@ -30,7 +30,7 @@ enum MemberName {
     }
   }
 
-  /// Whether a file of this name can be unpacked anywhere without leaving its folder or surprising a person.
+  /// True if a file of this name can be unpacked anywhere without leaving its folder or surprising a person.
   ///
   /// Bytes are looked at, as a file system does. To Swift a slash and a combining mark behind it are one character that is
   /// no slash: `files/../` with a mark after it would have no part that is `..`.
@@ -42,7 +42,7 @@ enum MemberName {
       && name.unicodeScalars.allSatisfy(isSafe)
   }
 
-  /// Whether a character may stand in a file's name: stricter than what may be shown.
+  /// True if a character may stand in a file's name: stricter than what may be shown.
   private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: false

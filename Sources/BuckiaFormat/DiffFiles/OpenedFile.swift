@@ -74,7 +74,7 @@ package struct FileDigest: Equatable, Sendable {
   package let sha256: ContentDigest
   /// The size of the file in bytes.
   package let byteCount: Int64
-  /// Whether the digest covers the whole file; else it covers the first `limit` bytes, then the text `…` and the size.
+  /// True if the digest covers the whole file; else it covers the first `limit` bytes, then the text `…` and the size.
   package let isWhole: Bool
 
   /// Hashes a file, in bounded memory and time.

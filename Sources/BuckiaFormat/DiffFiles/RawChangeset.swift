@@ -16,7 +16,7 @@ package struct RawChangeset: ~Copyable {
   /// The id, when the file is called `<KSUID>.changeset`.
   package let id: KSUID?
 
-  /// Whether the bytes are a changeset, with old values, or a patchset.
+  /// True if the bytes are a changeset, with old values, or a patchset.
   package var format: ChangesetFormat { inspection.format ?? .changeset }
 
   /// Reads and checks a file, as carefully as ``DiffFile/verified(at:name:limits:temporaryFolder:cache:)``.
@@ -104,7 +104,7 @@ extension RawChangeset {
   /// - Parameters:
   ///   - changeset: The bytes.
   ///   - path: The file. For an inbound folder it must be called `<KSUID>.changeset`.
-  ///   - replacing: Whether a file of that name is replaced; else it is an error.
+  ///   - replacing: True if a file of that name is replaced; else it is an error.
   ///   - isPrivate: True if only its owner may read the file.
   /// - Returns: The size of the file in bytes.
   /// - Throws: `DiffFileError` with code `alreadyExists`, `fullDisk` or `unwritable`, or for a temporary file.

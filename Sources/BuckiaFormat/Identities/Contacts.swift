@@ -308,7 +308,7 @@ extension Contacts {
     return all[place]
   }
 
-  /// Whether a key has ended, and why; nil if it has not.
+  /// True if a key has ended, and why; nil if it has not.
   package func ending(of card: IdentityCard) -> EndedKey? { ended.first { $0.signingKey == card.signingKey } }
 
   /// The contact who has the keys of a card; nil for none.
@@ -334,7 +334,7 @@ public struct Contact: Hashable, Identifiable, Sendable {
   /// The key that signs what they send, in hex.
   public var id: String { card.key }
 
-  /// Whether a contact's diffs are applied where only known senders are trusted.
+  /// True if a contact's diffs are applied where only known senders are trusted.
   public enum State: String, Sendable {
     /// Their card was seen.
     case seen
@@ -364,7 +364,7 @@ public struct Contact: Hashable, Identifiable, Sendable {
   public internal(set) var shareName: String
   /// Their keys.
   public internal(set) var card: IdentityCard
-  /// Whether they are trusted.
+  /// True if they are trusted.
   public internal(set) var state: State
   /// When their card was seen first, in milliseconds since 1970.
   public let firstSeen: Int64

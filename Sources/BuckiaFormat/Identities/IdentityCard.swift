@@ -153,7 +153,7 @@ enum PersonName {
     }
   }
 
-  /// Whether ``require(_:)`` takes a name.
+  /// True if ``require(_:)`` takes a name.
   static func isAllowed(_ name: String) -> Bool {
     do throws(IdentityError) {
       try require(name)

@@ -73,7 +73,7 @@ package struct IdentityFile: Sendable {
     }
   }
 
-  /// Whether it is protected with a passphrase; nil when there is none.
+  /// True if it is protected with a passphrase; nil when there is none.
   package func isProtected() throws -> Bool? { try document.bytes().map { Self.isSealed($0) } }
 
   // MARK: Writing

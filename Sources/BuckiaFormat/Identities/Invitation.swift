@@ -168,7 +168,7 @@ package struct InvitationProofKey: Equatable, Sendable, CustomStringConvertible,
     Array(HMAC<SHA256>.authenticationCode(for: Self.message(id, invitationDigest, card), using: key))
   }
 
-  /// Whether a proof is right. How long that takes does not depend on where it is wrong.
+  /// True if a proof is right. How long that takes does not depend on where it is wrong.
   func isRight(
     _ proof: [UInt8], for id: InvitationID, _ invitationDigest: [UInt8], _ card: IdentityCard
   ) -> Bool {
@@ -372,7 +372,7 @@ package struct Acceptance: Equatable, Sendable {
     text = signed.text
   }
 
-  /// Whether whoever made the answer had the secret of an invitation.
+  /// True if whoever made the answer had the secret of an invitation.
   ///
   /// - Parameters:
   ///   - key: What its author has kept of the secret.

@@ -64,7 +64,7 @@ package enum DeletionNotices {
     try connection.run(cached: "DELETE FROM main.buckia_told WHERE share = ?1 AND sequence > ?2", share, sequence)
   }
 
-  /// Begins a share anew, in another stream: nothing is known of what its recipients have of that.
+  /// Begins a share again, in another stream: nothing is known of what its recipients have of that.
   ///
   /// - Throws: `SQLiteError`.
   package static func restart(_ share: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -236,7 +236,7 @@ package enum ForgottenDeletions {
     ) WITHOUT ROWID;
     """
 
-  /// Whether the ledger has this table, and anything is in it.
+  /// True if the ledger has this table, and anything is in it.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -319,7 +319,7 @@ package enum ForgottenDeletions {
     }
   }
 
-  /// Whether a diff has inserted rows into a table here once.
+  /// True if a diff has inserted rows into a table here once.
   ///
   /// - Throws: `SQLiteError`.
   package static func hasInserted(

@@ -59,7 +59,7 @@ package enum RowClocks {
   ///
   /// A clock for another key than the table has now is dropped: no row can be found by it any more.
   ///
-  /// - Returns: Whether the tables of a clock were made.
+  /// - Returns: True if the tables of a clock were made.
   @discardableResult
   package static func require(for table: TableDefinition, on connection: borrowing SQLiteConnection) throws -> Bool {
     if try number(of: table, on: connection) != nil { return false }
@@ -128,14 +128,14 @@ package enum RowClocks {
     } ?? nil
   }
 
-  /// Whether a clock knows any diff that was not made from this database.
+  /// True if a clock knows any diff that was not made from this database.
   package static func knowsOthers(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.hasRow(
       cached: "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND is_own <> 1 AND diff <> ?2 LIMIT 1", clock,
       KSUID.minimum.description)
   }
 
-  /// Whether a stamp is that of a diff that was made from this database.
+  /// True if a stamp is that of a diff that was made from this database.
   package static func isOwn(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     try source(of: number, on: connection) == .own
   }
@@ -202,7 +202,7 @@ package struct ClockKey: Sendable {
   /// The columns of the key in the layout of the table, in the order of the key.
   package let places: [Int]
   private let clauses: [(affinity: Affinity, collation: String)]
-  /// Whether the key is a rowid, which its table stores without a column.
+  /// True if the key is a rowid, which its table stores without a column.
   package let isRowID: Bool
 
   /// The key of a table.
@@ -219,7 +219,7 @@ package struct ClockKey: Sendable {
       && ASCIIName.matches(table.columns[table.primaryKey[0]].declaredType, "INTEGER")
   }
 
-  /// Whether keys sort by their bytes, if they are text or blobs.
+  /// True if keys sort by their bytes, if they are text or blobs.
   package var sortsByBytes: Bool { clauses.allSatisfy { ASCIIName.matches($0.collation, "BINARY") } }
   /// The affinity of each column.
   package var affinities: [Affinity] { clauses.map(\.affinity) }

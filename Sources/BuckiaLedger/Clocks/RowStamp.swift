@@ -137,7 +137,7 @@ package struct ColumnSet: Hashable, Sendable {
     trim()
   }
 
-  /// Whether no column is in it.
+  /// True if no column is in it.
   package var isEmpty: Bool { bytes.isEmpty }
 
   /// Adds a column.
@@ -146,12 +146,12 @@ package struct ColumnSet: Hashable, Sendable {
     bytes[position / 8] |= 1 << UInt8(position % 8)
   }
 
-  /// Whether a column is in it.
+  /// True if a column is in it.
   package func contains(_ position: Int) -> Bool {
     position / 8 < bytes.count && bytes[position / 8] >> UInt8(position % 8) & 1 != 0
   }
 
-  /// Whether all columns of another set are in it.
+  /// True if all columns of another set are in it.
   package func isSuperset(of other: ColumnSet) -> Bool {
     other.bytes.count <= bytes.count && zip(other.bytes, bytes).allSatisfy { $0 & ~$1 == 0 }
   }

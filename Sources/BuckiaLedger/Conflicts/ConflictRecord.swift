@@ -145,7 +145,7 @@ public enum ConflictOutcome: String, Sendable, Codable {
   /// The row stands, with a foreign key that leads nowhere or to another row than before; it is only reported.
   case reported
 
-  /// Whether every local value that another could have replaced is still in the row. Those that a merge has replaced are what
+  /// True if every local value that another could have replaced is still in the row. Those that a merge has replaced are what
   /// the author saw.
   var keepsLocalValues: Bool { self != .tookIncoming && self != .resolved }
 }
@@ -404,7 +404,7 @@ public struct ViolatedConstraint: Hashable, Sendable {
     return nil
   }
 
-  /// Whether this is the UNIQUE constraint of an index.
+  /// True if this is the UNIQUE constraint of an index.
   ///
   /// - Parameters:
   ///   - index: The name of the index.

@@ -121,7 +121,7 @@ extension ConflictRule {
 
   /// Forgets a rule: it decides nothing any more.
   ///
-  /// - Returns: Whether it was in force.
+  /// - Returns: True if it was in force.
   package static func forget(_ rule: Int64, at time: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.run(
       cached: "UPDATE main.buckia_rule SET forgotten_at = ?2 WHERE rule = ?1 AND forgotten_at IS NULL", rule, time)

@@ -51,7 +51,7 @@ package struct RecordedConflict {
     }
   }
 
-  /// Whether the record only keeps values of columns that were unknown here.
+  /// True if the record only keeps values of columns that were unknown here.
   package var isOfUnknownColumns: Bool { local == nil && base == nil && reason == ConflictRecord.unknownColumns }
 
   /// Reads a record.
@@ -108,7 +108,7 @@ package struct RecordedConflict {
     for (place, column) in columns.enumerated() where local?[place] == nil { local?[place] = before[column] ?? nil }
   }
 
-  /// Whether the incoming version, or a row made of it, is what a conflict has ended with so far.
+  /// True if the incoming version, or a row made of it, is what a conflict has ended with so far.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when the record is damaged.
   package static func isTaken(_ id: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {

@@ -142,7 +142,7 @@ package struct AcceptedEntry: Equatable, Sendable {
   package let file: String
   /// The answer.
   package let answer: String
-  /// Whether the answer is where it goes.
+  /// True if the answer is where it goes.
   package private(set) var isDelivered = false
 
   /// Describes an invitation that is being accepted.

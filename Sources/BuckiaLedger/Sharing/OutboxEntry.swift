@@ -71,7 +71,7 @@ package struct OutboxEntry: Equatable, Sendable {
     return found.reversed()
   }
 
-  /// Whether changes of others have been applied since the last diff of a share was made. One that only acknowledges changes nothing.
+  /// True if changes of others have been applied since the last diff of a share was made. One that only acknowledges changes nothing.
   ///
   /// - Throws: `SQLiteError`.
   package static func hasAppliedSince(_ share: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {

@@ -50,7 +50,7 @@ package struct RowNameEntry: Hashable, Sendable {
 
   // MARK: Looking
 
-  /// Whether any row of a table has another name.
+  /// True if any row of a table has another name.
   ///
   /// - Throws: `SQLiteError`.
   package static func exist(of table: TableName, on connection: borrowing SQLiteConnection) throws -> Bool {

@@ -36,7 +36,7 @@ package struct ShadowEntry: Equatable, Sendable {
     }
   }
 
-  /// Whether it has a column.
+  /// True if it has a column.
   ///
   /// - Throws: `SQLiteError`.
   package func hasColumn(_ column: String, on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -157,7 +157,7 @@ package struct PrintEntry: Equatable, Sendable {
     return PrintEntry(basis: Array(value.dropFirst(1 + keyBytes)), key: Array(value[1...keyBytes]), pieces: pieces)
   }
 
-  /// Whether there are prints of a shadow.
+  /// True if there are prints of a shadow.
   ///
   /// - Throws: `SQLiteError`.
   package static func exists(of shadow: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {

@@ -16,7 +16,7 @@ enum SharedView {
   private static let columns =
     ["table_name"] + keys + ["direction", "stream", "people", "diff", "sequence", "acknowledged_by", "acknowledged"]
 
-  /// Makes the view anew.
+  /// Makes the view again.
   ///
   /// - Throws: `SQLiteError`.
   static func refresh(on connection: borrowing SQLiteConnection) throws {

@@ -47,7 +47,7 @@ package struct StateEntry: Equatable, Sendable {
   package var sums: [UInt8] = []
   /// The buckets that are known to be other ones at the sender: empty where it is not known which, nil where the two agree.
   package var difference: [UInt8]?
-  /// Whether the sender has been asked for them.
+  /// True if the sender has been asked for them.
   package var isRequested = false
 
   /// A state without rows.

@@ -56,7 +56,7 @@ package struct TranslatedRows {
     }
   }
 
-  /// Whether another key of the stream's is that of a row with a key here.
+  /// True if another key of the stream's is that of a row with a key here.
   ///
   /// - Parameters:
   ///   - local: The key here.

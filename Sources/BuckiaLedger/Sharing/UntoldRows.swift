@@ -133,7 +133,7 @@ package enum TakenBackRows {
       key)
   }
 
-  /// Whether a row is noted for a share.
+  /// True if a row is noted for a share.
   ///
   /// - Throws: `SQLiteError`.
   package static func contains(

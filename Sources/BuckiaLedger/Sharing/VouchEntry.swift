@@ -46,7 +46,7 @@ package struct VouchEntry: Hashable, Sendable {
   /// How many keys a block has.
   package static let blockWidth = 1 << Int(blockBits)
 
-  /// Whether the keys of a table are kept in blocks.
+  /// True if the keys of a table are kept in blocks.
   package static func hasBlocks(for table: TableDefinition) -> Bool { ClockKey(of: table).isRowID }
 
   /// The number of the table that has the keys of a table's rows, as long as it has the same key; nil where no stream has brought any.

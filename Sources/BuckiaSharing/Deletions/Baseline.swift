@@ -25,7 +25,7 @@ package struct Baseline {
   /// - Parameters:
   ///   - share: The share.
   ///   - senders: The keys with which its recipients have signed what they have sent, as the ledger has them.
-  ///   - isSnapshot: Whether all that they have brought is looked at, because nothing was told of it yet; otherwise what they have brought
+  ///   - isSnapshot: True if all that they have brought is looked at, because nothing was told of it yet; otherwise what they have brought
   ///     since the last diff.
   ///   - shadow: What was sent.
   ///   - rows: The scope.

@@ -106,7 +106,7 @@ final class DeletionPruning {
     if isDue, !clocks.isEmpty { try LedgerSettings.setPruningTime(time, on: connection) }
   }
 
-  /// Whether rows of a table are in diffs that belong to no stream: nobody can tell who has them.
+  /// True if rows of a table are in diffs that belong to no stream: nobody can tell who has them.
   private func travelsOtherwise(_ clock: Int64) throws -> Bool {
     try connection.hasRow(
       cached: """
@@ -138,7 +138,7 @@ final class DeletionPruning {
     return exchange.shares.isEmpty && exchange.streams.isEmpty ? nil : exchange
   }
 
-  /// Whether nothing has been heard of a replica for so long that nobody waits for it.
+  /// True if nothing has been heard of a replica for so long that nobody waits for it.
   private func isGone(_ sender: String, _ replica: [UInt8]) throws -> Bool {
     guard let cutoff else { return false }
     let heard = try connection.cachedInteger(
@@ -151,7 +151,7 @@ final class DeletionPruning {
     return heard.map { $0 < cutoff } ?? false
   }
 
-  /// Whether nothing has been heard of whoever has made a stream for so long.
+  /// True if nothing has been heard of whoever has made a stream for so long.
   private func isGone(_ stream: Stream) throws -> Bool {
     guard let replica = try author(of: stream) else { return false }
     return try isGone(stream.sender, replica)
@@ -204,7 +204,7 @@ final class DeletionPruning {
     try drop(key, in: clock)
   }
 
-  /// Whether whoever makes a stream had applied a diff of a share when they made its last diff, or is gone and will have to.
+  /// True if whoever makes a stream had applied a diff of a share when they made its last diff, or is gone and will have to.
   private func knows(_ stream: Stream, of share: Int64, at sequence: Int64) throws -> Bool {
     let through = try DeletionNotices.acknowledged(share, in: stream.stream, from: stream.sender, on: connection)
     if sequence <= through { return true }
@@ -214,7 +214,7 @@ final class DeletionPruning {
     return try sequence <= toldLongAgo(by: entry)
   }
 
-  /// Whether each replica that has acknowledged a share tells of a deletion itself.
+  /// True if each replica that has acknowledged a share tells of a deletion itself.
   private func isTold(by streams: Set<Stream>, for share: Int64) throws -> Bool {
     let replicas = try AcknowledgementEntry.all(of: share, on: connection)
     return try !replicas.isEmpty
@@ -223,7 +223,7 @@ final class DeletionPruning {
       }
   }
 
-  /// Whether whoever makes a stream has ever acknowledged a share. Those who do not sign are told apart by their replicas.
+  /// True if whoever makes a stream has ever acknowledged a share. Those who do not sign are told apart by their replicas.
   private func isRecipient(_ stream: Stream, of share: Int64) throws -> Bool {
     let replica = try author(of: stream)
     return try AcknowledgementEntry.all(of: share, on: connection).contains {

@@ -31,7 +31,7 @@ package struct DepartedRows {
   ///   - definitions: Its tables.
   ///   - share: The share.
   ///   - readers: The keys with which its recipients sign.
-  ///   - propagates: Whether rows that went here because of somebody else, or of an undo, count as deleted.
+  ///   - propagates: True if rows that went here because of somebody else, or of an undo, count as deleted.
   ///   - contents: The rows that only their content identifies.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
@@ -75,14 +75,14 @@ package struct DepartedRows {
 
   /// Which changes are not sent.
   ///
-  /// - Parameter keeps: Whether rows that have departed stay where they are.
+  /// - Parameter keeps: True if rows that have departed stay where they are.
   package func leftOut(keeping keeps: Bool) -> [(count: Int64, isLeftOut: Bool)] {
     runs.map { ($0.count, $0.fate == .theirs || keeps && $0.fate == .departed) }
   }
 
   /// Which of the changes that are sent withdraw a row.
   ///
-  /// - Parameter keeps: Whether rows that have departed stay where they are.
+  /// - Parameter keeps: True if rows that have departed stay where they are.
   package func withdrawals(keeping keeps: Bool) -> [(count: Int64, isWithdrawal: Bool)] {
     runs.filter { $0.fate == .edit || !keeps && $0.fate == .departed }.map { ($0.count, $0.fate == .departed) }
   }
@@ -96,7 +96,7 @@ struct WithdrawalRuns {
 
   init(_ runs: [(count: Int64, isWithdrawal: Bool)]) { self.runs = runs }
 
-  /// Whether the next change is a withdrawal.
+  /// True if the next change is a withdrawal.
   mutating func next() -> Bool {
     while index < runs.count, place == runs[index].count {
       index += 1

@@ -44,9 +44,9 @@ extension DeletionNotices {
     }
   }
 
-  /// Forgets what is known of the deletions that a share has told of, where a snapshot is about to begin it anew.
+  /// Forgets what is known of the deletions that a share has told of, where a snapshot is about to begin it again.
   ///
-  /// - Parameter isOtherStream: Whether that is another stream than before.
+  /// - Parameter isOtherStream: True if that is another stream than before.
   /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
   package static func prepareSnapshot(
     of share: ShareEntry, isOtherStream: Bool, on connection: borrowing SQLiteConnection
@@ -111,7 +111,7 @@ extension InboundShares {
     try settling.note(key, in: clock)
   }
 
-  /// Whether the state of a diff's sender may be from before deletions that are forgotten here: they have been silent for long, or have
+  /// True if the state of a diff's sender may be from before deletions that are forgotten here: they have been silent for long, or have
   /// gone on from a backup. They have applied what was sent to them since, or the diff would have to wait; but rows may have stayed there
   /// that nobody has told them of.
   func isReturning(_ changes: IncomingChanges) throws -> Bool {
@@ -130,7 +130,7 @@ extension InboundShares {
     return try isOtherIncarnation(place, replica, sender)
   }
 
-  /// Whether a stream begins, and its author has begun another incarnation since the last one.
+  /// True if a stream begins, and its author has begun another incarnation since the last one.
   private func isOtherIncarnation(_ place: StreamPlace, _ replica: [UInt8], _ sender: String) throws -> Bool {
     guard let incarnation = place.incarnation else { return false }
     return try connection.hasRow(
@@ -143,7 +143,7 @@ extension InboundShares {
 }
 
 extension InboundShares {
-  /// Whether the row of an INSERT is not here because it was deleted and that is forgotten, as `TableClock` decides it.
+  /// True if the row of an INSERT is not here because it was deleted and that is forgotten, as `TableClock` decides it.
   func isForgotten(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ id: KSUID?
   ) throws -> Bool {

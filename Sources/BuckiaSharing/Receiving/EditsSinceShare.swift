@@ -130,7 +130,7 @@ final class EditHistory {
     try stamped(key, of: table)?.columns[column]?.diff
   }
 
-  /// Whether a column of a row has been edited here since a diff has set it.
+  /// True if a column of a row has been edited here since a diff has set it.
   ///
   /// - Parameter row: The row as it is here.
   /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.

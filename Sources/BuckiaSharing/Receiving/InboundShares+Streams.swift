@@ -137,7 +137,7 @@ extension InboundShares {
     try StateEntry.remove(replaced, from: sender, nil, on: connection)
   }
 
-  /// Forgets what a stream had before of the rows that a diff holds anew.
+  /// Forgets what a stream had before of the rows that a diff holds again.
   func noteResent(
     _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ state: ReceivedState?,
     _ schema: SchemaReader

@@ -33,7 +33,7 @@ package final class InboundShares: SharingParticipant {
   private var outdated: OutdatedChanges?
   /// The keys of rows that these changes insert, where other rows are that their sender is not known to have.
   private(set) var contested: [TableName: Set<[UInt8]>] = [:]
-  /// Whether the sender of the changes that were prepared last may not know of deletions that are forgotten here.
+  /// True if the sender of the changes that were prepared last may not know of deletions that are forgotten here.
   private var isFromReturning = false
   /// True if the changes that were prepared last begin the stream of a restored backup, whose author does not know the last diffs of the
   /// stream before.
@@ -42,11 +42,11 @@ package final class InboundShares: SharingParticipant {
   private var edits: EditsSinceShare?
   /// What is looked up for that, once for all diffs.
   private lazy var editHistory = EditHistory(on: connection)
-  /// Whether anything has been applied since deletions were forgotten last.
+  /// True if anything has been applied since deletions were forgotten last.
   private var hasFinished = false
   /// The deletions that somebody may know of who did not, since deletions were forgotten last.
   let settling: DeletionPruning.Candidates
-  /// Whether anything is shared; nil until somebody has looked.
+  /// True if anything is shared; nil until somebody has looked.
   private var shares: Bool?
   /// True if any share has not all rows of its tables; nil until that was looked up.
   var areNarrow: Bool?

@@ -313,9 +313,9 @@ struct MatchedChanges: ~Copyable {
   /// - Parameters:
   ///   - here: The row as it is here; nil where it is gone.
   ///   - version: The hash of the version; nil where the row is still that.
-  ///   - isOwn: Whether it was taken from here.
+  ///   - isOwn: True if it was taken from here.
   ///   - said: The hash of what the sender has said of the row last; nil where they have not brought it.
-  /// - Returns: Whether that is known; otherwise the row stays an INSERT.
+  /// - Returns: True if that is known; otherwise the row stays an INSERT.
   private mutating func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow?,
     taken version: UInt64?, isOwn: Bool, said: UInt64?, into writer: inout ChangesetWriter
@@ -410,7 +410,7 @@ struct MatchedChanges: ~Copyable {
 
   /// Deletes the rows that the stream had, and that are here on its account alone.
   ///
-  /// - Returns: Whether there are any.
+  /// - Returns: True if there are any.
   private func writeDeletions(
     of table: KeyedTable, _ author: TableDefinition, except present: KeySet?, into output: TemporaryBuffer
   ) throws -> Bool {

@@ -234,7 +234,7 @@ struct ReturnedChanges {
   /// Writes what is left of a change.
   ///
   /// - Parameter origin: Where the change comes from.
-  /// - Returns: Whether any of it comes back; otherwise nothing is written.
+  /// - Returns: True if any of it comes back; otherwise nothing is written.
   func write(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ origin: OriginRun,
     into writer: inout ChangesetWriter

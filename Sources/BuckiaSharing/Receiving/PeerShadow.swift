@@ -49,7 +49,7 @@ final class PeerShadow {
   /// Follows a change that has been applied, as far as it has been taken.
   ///
   /// - Parameters:
-  ///   - isForgotten: Whether the row of an INSERT is not here because it was deleted, of which its author does not know. The shadow has
+  ///   - isForgotten: True if the row of an INSERT is not here because it was deleted, of which its author does not know. The shadow has
   ///     it then, and so the next share tells of it.
   ///   - isKept: True if the row of a DELETE is here still because others refer to it. The shadow has it no more, so the next share
   ///     sends it.
@@ -122,7 +122,7 @@ final class PeerShadow {
     followed[table.name] = keys
   }
 
-  /// Whether the shadow has a row.
+  /// True if the shadow has a row.
   func has(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     guard let entry = entries[table.name] else { return false }
     let lookup =
@@ -275,7 +275,7 @@ final class PeerShadow {
     try connection.run(cached: sql, changed.map { reader.new[$0.1] } + table.keyValues(row), bytes)
   }
 
-  /// Whether a column has the value of a parameter, by storage class and bytes.
+  /// True if a column has the value of a parameter, by storage class and bytes.
   private static func isSame(_ column: String, _ parameter: Int) -> String {
     "(\(column) IS ?\(parameter) COLLATE BINARY AND typeof(\(column)) = typeof(?\(parameter)))"
   }

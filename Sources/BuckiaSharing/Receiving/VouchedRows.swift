@@ -10,12 +10,12 @@ import SQLiteSchemas
 protocol VouchedRows: AnyObject {
   /// Which rows these are.
   var entry: VouchEntry { get }
-  /// Whether the ledger has had none of them before.
+  /// True if the ledger has had none of them before.
   var isNew: Bool { get }
 
   /// Finds a row by its key.
   ///
-  /// - Returns: Whether it was here before, and its hash as the stream has brought it; nil where it has not.
+  /// - Returns: True if it was here before, and its hash as the stream has brought it; nil where it has not.
   func find(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> VouchedRow?
   /// Gives each row, and its key in the format of changesets. Rows may be looked up meanwhile, and must not be changed.
   func forEach(_ body: ([UInt8], VouchedRow) throws -> Void) throws
@@ -29,7 +29,7 @@ protocol VouchedRows: AnyObject {
 
 /// What is known of a row that a stream has brought.
 struct VouchedRow {
-  /// Whether it was here before.
+  /// True if it was here before.
   let isOwn: Bool
   /// Its hash as the stream has it.
   let hash: UInt64

@@ -26,7 +26,7 @@ final class Vouchers {
   /// True if anything was noted that may not be written.
   private var isNoted = false
   private var entries: [Int64: VouchEntry] = [:]
-  /// Whether tables had rows when that was asked first.
+  /// True if tables had rows when that was asked first.
   private var haveRows: [TableName: Bool] = [:]
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
@@ -88,7 +88,7 @@ final class Vouchers {
     return found
   }
 
-  /// Whether a row that is about to be inserted is here already, and not only because streams have brought it. Only to be asked before
+  /// True if a row that is about to be inserted is here already, and not only because streams have brought it. Only to be asked before
   /// anything is inserted.
   func isOwn(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     guard try isHere(table), try table.finds(table.lookup, row, bytes, on: connection) else { return false }
@@ -96,7 +96,7 @@ final class Vouchers {
     return found.isEmpty || found.contains { $0.row.isOwn }
   }
 
-  /// Whether a table has any rows. Only to be asked before anything is inserted.
+  /// True if a table has any rows. Only to be asked before anything is inserted.
   func isHere(_ table: KeyedTable) throws -> Bool {
     if let known = haveRows[table.name] { return known }
     let hasRows = try connection.integer("SELECT 1 FROM \(table.sql) LIMIT 1") != nil
@@ -104,7 +104,7 @@ final class Vouchers {
     return hasRows
   }
 
-  /// Whether streams have brought any rows of a table.
+  /// True if streams have brought any rows of a table.
   func haveBrought(_ table: KeyedTable) throws -> Bool { try store(of: table) != nil }
 
   /// The streams that have brought the row with an integer key.
@@ -168,7 +168,7 @@ final class Vouchers {
     }
   }
 
-  /// Whether a row stays when streams withdraw it: it was here before, or another stream has it, too.
+  /// True if a row stays when streams withdraw it: it was here before, or another stream has it, too.
   func stays(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, withoutStreams streams: [[UInt8]], from sender: String
   ) throws -> Bool {
@@ -177,7 +177,7 @@ final class Vouchers {
     }
   }
 
-  /// Whether a row is here on account of a sender's streams.
+  /// True if a row is here on account of a sender's streams.
   func brought(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, by senders: Set<String>) throws -> Bool {
     try found(row, bytes, of: table).contains { senders.contains($0.entry.sender) && !$0.row.isOwn }
   }
@@ -267,7 +267,7 @@ final class Vouchers {
     lastBlocks = nil
   }
 
-  /// Whether a stream has brought rows of a table before the changes that are noted now.
+  /// True if a stream has brought rows of a table before the changes that are noted now.
   func hadRows(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> Bool {
     try rows(of: table, stream: stream, from: sender)?.isNew == false
   }

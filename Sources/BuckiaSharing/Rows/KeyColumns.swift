@@ -68,7 +68,7 @@ extension TableDefinition {
     return columns[primaryKey[0]].name
   }
 
-  /// Whether rows have integer keys that nothing but this replica gives out: not those of the rows that they refer to.
+  /// True if rows have integer keys that nothing but this replica gives out: not those of the rows that they refer to.
   fileprivate func hasOwnKeys(_ links: [KeyLink]) -> Bool {
     guard let column = ownKeyColumn else { return false }
     return !references(with: links).contains { $0.columns.contains { ASCIIName.matches($0, column) } }

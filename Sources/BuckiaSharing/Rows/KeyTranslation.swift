@@ -130,11 +130,11 @@ final class KeyTranslation {
     return result
   }
 
-  /// Whether any value of the changes is another one here.
+  /// True if any value of the changes is another one here.
   private(set) var hasChanges = false
 
   /// The keys with which rows that are inserted were sent, by their keys here, where the two differ; of tables alone of which the diff holds
-  /// rows anew.
+  /// rows again.
   private(set) var sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:]
 
   /// The tables whose rows have other values here than at the sender.
@@ -300,10 +300,10 @@ final class KeyTranslation {
   /// How many bytes an encoded value has at most that many rows may have, such as NULL or a word of two letters.
   private static let commonLength = 4
 
-  /// Whether no other row has a key here: none at all, or one that is equal. A row that is gone has it as long as others have not been told: what
+  /// True if no other row has a key here: none at all, or one that is equal. A row that is gone has it as long as others have not been told: what
   /// they say of it meanwhile would be taken for said of the next one.
   ///
-  /// - Parameter isMeant: Whether the diff says that this database calls the row so.
+  /// - Parameter isMeant: True if the diff says that this database calls the row so.
   private func isFree(
     _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool
   ) throws -> Bool {
@@ -460,7 +460,7 @@ final class KeyTranslation {
     if writer.bytes != sent { sentKeys[table.name, default: [:]][writer.bytes] = sent }
   }
 
-  /// - Returns: Whether any value is another one.
+  /// - Returns: True if any value is another one.
   private func write(
     _ row: [ValueSlice], _ bytes: RawSpan, _ targets: [TableName?], to writer: inout ChangesetWriter
   ) throws -> Bool {

@@ -56,7 +56,7 @@ final class KeyedTable {
     keySQL = local.keySQL
   }
 
-  /// Whether a row has a key without NULL. Others are known by their content alone.
+  /// True if a row has a key without NULL. Others are known by their content alone.
   func hasKey(_ row: [ValueSlice]) -> Bool {
     keyPlaces.allSatisfy { row[$0].kind != .null && row[$0].isDefined }
   }
@@ -164,7 +164,7 @@ final class KeyedTables {
     }
   }
 
-  /// Whether a condition holds for any of the tables.
+  /// True if a condition holds for any of the tables.
   func contains(where condition: (KeyedTable) throws -> Bool) rethrows -> Bool {
     try tables.values.contains(where: condition)
   }

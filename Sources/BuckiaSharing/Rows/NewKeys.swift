@@ -80,7 +80,7 @@ final class ToldKeys {
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// Whether others may call a row by an integer key because they got it from here.
+  /// True if others may call a row by an integer key because they got it from here.
   ///
   /// - Throws: `SQLiteError`.
   func contain(_ key: Int64, of table: KeyedTable) throws -> Bool {

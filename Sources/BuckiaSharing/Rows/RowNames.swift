@@ -90,7 +90,7 @@ final class RowNames {
     }
   }
 
-  /// Whether what a stream has brought under a key here is called so by it. The key may have been that of another row of the stream's, and
+  /// True if what a stream has brought under a key here is called so by it. The key may have been that of another row of the stream's, and
   /// of which nobody calls anything any more.
   private func isImplied(_ key: Int64, by entry: VouchEntry) throws -> Bool {
     let rows = TranslatedRows(of: entry.number)
@@ -132,7 +132,7 @@ final class RowNames {
 
   // MARK: To others' names
 
-  /// Whether others may call rows of a table anything.
+  /// True if others may call rows of a table anything.
   func mayName(_ table: KeyedTable) throws -> Bool {
     try hasEntries(of: table.name) || vouchers.haveBrought(table)
   }

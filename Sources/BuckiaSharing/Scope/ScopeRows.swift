@@ -83,7 +83,7 @@ package final class ScopeRows {
     return selections
   }
 
-  /// Whether a table takes part, and which of its rows does not depend on others.
+  /// True if a table takes part, and which of its rows does not depend on others.
   func choosesByRowAlone(_ table: TableName) -> Bool {
     schema.tables.contains { $0.name == table && $0.rows != .gathered }
   }
@@ -300,7 +300,7 @@ package final class ScopeRows {
 
   /// The same with the child's columns as `f0`, `f1` …
   ///
-  /// - Parameter isByIndex: Whether an index of the child is to be used, which says the same.
+  /// - Parameter isByIndex: True if an index of the child is to be used, which says the same.
   private func matchOfChildren(_ reference: ScopeSchema.Reference, byIndex isByIndex: Bool) -> String {
     let terms = reference.parentColumns.enumerated().flatMap { place, column -> [String] in
       let column = "p.\(SQLText.identifier(column))"

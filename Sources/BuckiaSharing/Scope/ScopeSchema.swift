@@ -43,14 +43,14 @@ struct ScopeSchema {
     /// Its place; nil where it does not take part, so that nothing may refer to it.
     let parent: Int?
     let parentColumns: [String]
-    /// Whether an index of the child finds the rows that refer to a row: it has one, and compares its values as the parent does.
+    /// True if an index of the child finds the rows that refer to a row: it has one, and compares its values as the parent does.
     let findsChildren: Bool
-    /// Whether an index of the parent finds the row that is referred to, as it always does by a foreign key.
+    /// True if an index of the parent finds the row that is referred to, as it always does by a foreign key.
     let findsParents: Bool
     /// The affinities and collating sequences of the parent's columns, by which both sides are compared.
     let affinities: [Affinity]
     let collations: [String]
-    /// Whether rows of the child are shared because they refer to the parent.
+    /// True if rows of the child are shared because they refer to the parent.
     let bringsChildren: Bool
   }
 
@@ -329,10 +329,10 @@ extension SharedTable {
     return resolved
   }
 
-  /// Whether all rows are shared.
+  /// True if all rows are shared.
   var isWhole: Bool { condition == nil && parents.isEmpty }
 
-  /// Whether others do not get the value that a column has here.
+  /// True if others do not get the value that a column has here.
   func hides(_ column: String) -> Bool {
     omittedColumns.contains { ASCIIName.matches($0, column) }
       || rewrittenColumns.keys.contains { ASCIIName.matches($0, column) }

@@ -19,7 +19,7 @@ extension ShareEntry {
     try JSONValue.strings(in: document)
   }
 
-  /// Whether it is shared with one person alone.
+  /// True if it is shared with one person alone.
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
   func isForOne() throws -> Bool { try recipients.count == 1 }
@@ -91,7 +91,7 @@ extension InboundShares {
   /// Makes what is known of a sender's former keys known of the present one: how far they have applied what was sent, and which rows
   /// came with the stream that a snapshot takes the place of. Streams whose place was taken before the key was confirmed are forgotten.
   ///
-  /// Streams are kept by key, so a new key begins anew, with a snapshot that names the stream of the former one. Only a person who has
+  /// Streams are kept by key, so a new key begins again, with a snapshot that names the stream of the former one. Only a person who has
   /// confirmed the new key has made them one sender: then it takes over what is known of the former one's streams.
   ///
   /// - Parameters:

@@ -14,7 +14,7 @@ import SQLiteSchemas
 package struct PassedOnChanges {
   /// Where the changes come from, in their order.
   package private(set) var runs: [OriginRun] = []
-  /// Whether any of them comes from another diff.
+  /// True if any of them comes from another diff.
   package private(set) var exist = false
 
   /// How many runs there are at most: beyond, changes count as made here.
@@ -28,7 +28,7 @@ package struct PassedOnChanges {
   ///   - withdrawals: Which of them withdraw rows.
   ///   - id: The diff.
   ///   - naming: What others call the rows: it says which of them others have brought.
-  ///   - goesBack: Whether the diff may reach those that the changes come from. Then it also says of tables without a clock where
+  ///   - goesBack: True if the diff may reach those that the changes come from. Then it also says of tables without a clock where
   ///     changes come from, as far as that is known.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
@@ -170,7 +170,7 @@ final class SentValues {
     shares = Dictionary(try ShareEntry.all(on: connection).map { ($0.number, $0) }) { first, _ in first }
   }
 
-  /// Whether a diff was shared with a value, as far as is known: nothing else has been sent to the same people since.
+  /// True if a diff was shared with a value, as far as is known: nothing else has been sent to the same people since.
   ///
   /// - Parameters:
   ///   - place: The column of the row.
@@ -181,7 +181,7 @@ final class SentValues {
     try values(sentBy: diff, row, bytes, key, table)?[place] == bytes.array(row[place].encoded)
   }
 
-  /// Whether a diff was shared with another value than a row has.
+  /// True if a diff was shared with another value than a row has.
   ///
   /// - Parameters: As those of ``hasSent(_:_:of:_:_:_:)``.
   func hasSentOther(
@@ -306,7 +306,7 @@ final class TakenChanges {
     return known.diff
   }
 
-  /// Whether a diff is known to have made a column something else than it is.
+  /// True if a diff is known to have made a column something else than it is.
   ///
   /// - Parameters: As those of ``diff(of:_:_:inRow:of:)``.
   func isOther(

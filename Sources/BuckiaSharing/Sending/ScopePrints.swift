@@ -20,7 +20,7 @@ package struct ScopePrints {
     let leaves: [LeafPrint]?
     /// What the leaves hold by which rows are found by their key; nil where the key is the rowid, or cannot be followed.
     let keys: (index: KeyIndex, prints: [KeyPrint])?
-    /// Whether the key is the rowid, so that leaves tell which keys may differ.
+    /// True if the key is the rowid, so that leaves tell which keys may differ.
     let isKeyedByInteger: Bool
     /// The shadow whose prints were read, and these.
     let known: (shadow: Int64, entry: PrintEntry)?
@@ -130,7 +130,7 @@ package struct ScopePrints {
         continue
       }
       try CandidateKeys.remove(for: number, on: connection)
-      // A shadow that was made anew may have the number of the one before, whose prints are gone.
+      // A shadow that was made again may have the number of the one before, whose prints are gone.
       let known = try table.known?.shadow == number && PrintEntry.exists(of: number, on: connection) ? table.known : nil
       try PrintEntry(basis: table.basis, key: table.key, pieces: table.pieces)
         .write(of: number, over: known?.entry, on: connection)
@@ -224,7 +224,7 @@ extension SharedTable {
   /// The beginning of parameters that comparing adds to a condition.
   private static let reservedParameters = "buckia_"
 
-  /// Whether a row is shared depends, by all that the scope says of the table, on the row alone.
+  /// True if a row is shared depends, by all that the scope says of the table, on the row alone.
   fileprivate var choosesByRowAlone: Bool {
     guard parents.isEmpty else { return false }
     return condition.map { SQLReferences.areRowAlone(in: $0, withoutParameters: Self.reservedParameters) } ?? true
@@ -232,7 +232,7 @@ extension SharedTable {
 }
 
 extension TableDefinition {
-  /// Whether the key is the rowid under another name.
+  /// True if the key is the rowid under another name.
   fileprivate func isKeyedByInteger(on connection: borrowing SQLiteConnection) throws -> Bool {
     guard !isKeyedByRowID, !isWithoutRowID, primaryKey.count == 1 else { return false }
     // Any other key has an index, that of `INTEGER PRIMARY KEY DESC`, too.

@@ -75,7 +75,7 @@ final class ReceivedState {
     }
   }
 
-  /// Makes the sums anew from the rows that stay, whose hashes are brought to the columns of today.
+  /// Makes the sums again from the rows that stay, whose hashes are brought to the columns of today.
   private func rebuild(
     _ state: TableState, of table: KeyedTable, _ columns: [String], _ rows: TranslatedTable, shift: UInt64
   ) throws {
@@ -111,7 +111,7 @@ final class ReceivedState {
     translated[table]?.sentKeys[local] ?? [local]
   }
 
-  /// Whether a row takes the place of whatever is noted under its key.
+  /// True if a row takes the place of whatever is noted under its key.
   ///
   /// - Parameter key: The key as it was sent.
   func isNew(_ key: @autoclosure () -> [UInt8], of table: KeyedTable) -> Bool {
@@ -275,9 +275,9 @@ extension Remark {
 final class TranslatedTable {
   /// The number of what is noted of the stream; nil as long as nothing is.
   var number: Int64?
-  /// For rows of which some are sent anew: the keys that they were sent with before, by their keys here.
+  /// For rows of which some are sent again: the keys that they were sent with before, by their keys here.
   var sentKeys: [[UInt8]: [[UInt8]]] = [:]
-  /// Whether there are any; nil until somebody has looked.
+  /// True if there are any; nil until somebody has looked.
   private var isKnownToExist: Bool?
 
   /// - Throws: `SQLiteError`.
@@ -288,7 +288,7 @@ final class TranslatedTable {
 
   private var rows: TranslatedRows? { number.map { TranslatedRows(of: $0) } }
 
-  /// Whether there are any.
+  /// True if there are any.
   func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
     if let isKnownToExist { return isKnownToExist }
     let found = try rows?.exist(on: connection) ?? false

@@ -51,9 +51,9 @@ package final class SentState {
     shadows = [:]
   }
 
-  /// Takes rows out of the shadow that receivers have asked for, so that the next difference from it has them anew.
+  /// Takes rows out of the shadow that receivers have asked for, so that the next difference from it has them again.
   ///
-  /// - Returns: What is sent anew.
+  /// - Returns: What is sent again.
   /// - Throws: `SQLiteError`; `LedgerError` when the sums are damaged.
   package func resend(
     _ requests: [ResendRequest], from shadow: Shadow, _ schema: SchemaReader
@@ -114,7 +114,7 @@ package final class SentState {
   /// - Parameters:
   ///   - difference: From the shadow to the rows that are shared now.
   ///   - leftOut: Which neighbouring changes of it are not sent.
-  ///   - resent: Of which tables rows are sent anew, whether there are any now or not.
+  ///   - resent: Of which tables rows are sent again, whether there are any now or not.
   ///   - baseline: The rows that it deletes because the recipients have brought them.
   ///   - schema: The schema of the database.
   /// - Returns: The sums of its tables afterwards, but for those of which they are not known.
@@ -273,7 +273,7 @@ extension StateEntry {
   ///
   /// - Parameters:
   ///   - share: What goes to them. They have to have acknowledged it, so that it is known which streams are theirs.
-  ///   - repeats: Whether it does not count that they have been asked before.
+  ///   - repeats: True if it does not count that they have been asked before.
   /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
   package static func toAskFor(
     _ share: ShareEntry, repeating repeats: Bool, on connection: borrowing SQLiteConnection

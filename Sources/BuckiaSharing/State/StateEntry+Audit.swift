@@ -42,7 +42,7 @@ extension StateEntry {
     }
   }
 
-  /// - Returns: Whether there is a shadow to compare with.
+  /// - Returns: True if there is a shadow to compare with.
   private static func addSent(
     of share: Int64, _ table: KeyedTable, _ columns: [String], to state: TableState,
     on connection: borrowing SQLiteConnection

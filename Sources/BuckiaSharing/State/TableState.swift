@@ -55,7 +55,7 @@ final class TableState {
     isTouched[Int(place.bucket)] = true
   }
 
-  /// Adds a row that was there before, when the sums are made anew.
+  /// Adds a row that was there before, when the sums are made again.
   func restore(_ key: [UInt8], _ hash: UInt64) {
     let place = hasher.place(key)
     sums.add(hasher.row(place.key, hash), to: place.bucket)
@@ -158,7 +158,7 @@ extension KeyedTable {
   }
 }
 
-/// Which rows a diff holds anew, in the place of all that its stream has had of them: all for a snapshot, else those of some buckets.
+/// Which rows a diff holds again, in the place of all that its stream has had of them: all for a snapshot, else those of some buckets.
 struct ResentRows {
   private let isSnapshot: Bool
   private var hashers: [TableName: StateHasher] = [:]
@@ -174,23 +174,23 @@ struct ResentRows {
     }
   }
 
-  /// Whether they are those of some tables or buckets alone.
+  /// True if they are those of some tables or buckets alone.
   var isPartial: Bool { !isSnapshot && !buckets.isEmpty }
-  /// Whether there are none.
+  /// True if there are none.
   var isEmpty: Bool { !isSnapshot && buckets.isEmpty }
   /// The tables, but for a snapshot, which may have any.
   var tables: [TableName] { buckets.keys.sorted { $0.text < $1.text } }
 
-  /// Whether rows of a table may be among them.
+  /// True if rows of a table may be among them.
   func concern(_ table: TableName) -> Bool { isSnapshot || buckets[table] != nil }
 
-  /// Whether all rows of a table are among them.
+  /// True if all rows of a table are among them.
   func coverAll(of table: TableName) -> Bool {
     guard !isSnapshot, let known = buckets[table] else { return isSnapshot }
     return known == nil
   }
 
-  /// Whether the row with a key is among them.
+  /// True if the row with a key is among them.
   func cover(_ key: [UInt8], of table: TableName) -> Bool {
     guard !isSnapshot, let known = buckets[table] else { return isSnapshot }
     guard let wanted = known, let hasher = hashers[table] else { return true }

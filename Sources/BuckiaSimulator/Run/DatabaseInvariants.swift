@@ -9,7 +9,7 @@ import SQLiteSchemas
 struct DatabaseInvariants {
   private let tables: [ReplicatedTable]
   private let checks: [Check]
-  /// Whether values of columns that a replica lacks may stand in a second record of a conflict.
+  /// True if values of columns that a replica lacks may stand in a second record of a conflict.
   private let mayLackColumns: Bool
 
   init(_ tables: [ReplicatedTable], _ checks: [Check], mayLackColumns: Bool = false) {
@@ -51,7 +51,7 @@ struct DatabaseInvariants {
     }
   }
 
-  /// Whether a record names a row: by its key, or by the reference that it has.
+  /// True if a record names a row: by its key, or by the reference that it has.
   private func isNamed(
     _ table: String, _ rowID: Int64?, by records: [ConflictRecord], in replica: Replica
   ) throws -> Bool {
@@ -166,7 +166,7 @@ extension SimulationRun {
     try requireEqualRows(isSequential ? .sequentialEdits : .convergence) { isSequential || converges($0) }
   }
 
-  /// Whether a table must be the same everywhere.
+  /// True if a table must be the same everywhere.
   private func converges(_ table: ReplicatedTable) -> Bool {
     simulation.convergingTables.contains(table.name) || simulation.conflicts.isConvergent(for: table.name)
   }
@@ -211,7 +211,7 @@ extension SimulationRun {
 }
 
 extension ConflictPolicies {
-  /// Whether a policy by which all replicas come to the same rows decides about a table.
+  /// True if a policy by which all replicas come to the same rows decides about a table.
   fileprivate func isConvergent(for table: TableName) -> Bool {
     let policy = self[.table(table.text)] ?? self[.otherwise]
     return policy?.rawValue == "latest"

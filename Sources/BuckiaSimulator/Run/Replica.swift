@@ -15,7 +15,7 @@ final class Replica {
   private let ids: SimulatedIDs
   private let tables: [ReplicatedTable]
   private let upgrade: [String]
-  /// Whether it has got the upgrade, if there is one.
+  /// True if it has got the upgrade, if there is one.
   private(set) var isUpgraded: Bool
   /// Signs its diffs; nil where nothing is signed.
   let signer: ManifestSigner?
@@ -30,13 +30,13 @@ final class Replica {
   private(set) var applied: Set<KSUID> = []
   /// The diffs that were sent from here.
   private(set) var sent: Set<KSUID> = []
-  /// Whether it has refused a diff, whose values are then in the file alone.
+  /// True if it has refused a diff, whose values are then in the file alone.
   private(set) var hasRefused = false
-  /// Whether it was edited since it has last sent.
+  /// True if it was edited since it has last sent.
   private(set) var hasUnsentEdits = false
-  /// Whether a process died before it made a snapshot: what it had applied then counts as edited here.
+  /// True if a process died before it made a snapshot: what it had applied then counts as edited here.
   private var hasStaleSnapshot = false
-  /// Whether it has sent since the last snapshot.
+  /// True if it has sent since the last snapshot.
   private var hasSent = false
   /// The rows; nil where they have to be read again.
   private var currentRows: DatabaseRows?
@@ -129,7 +129,7 @@ final class Replica {
 
   // MARK: Sending
 
-  /// Whether there is something to send.
+  /// True if there is something to send.
   var hasSomethingToSend: Bool { hasUnsentEdits || hasStaleSnapshot }
 
   /// Makes a diff of what was not sent yet.
@@ -176,7 +176,7 @@ final class Replica {
     return try DatabaseRows(of: tables, by: queries(in: known), on: known)
   }
 
-  /// Whether others know all rows as they are.
+  /// True if others know all rows as they are.
   func isKnown() throws -> Bool { try knownRows() == rows() }
 
   // MARK: Receiving
@@ -185,7 +185,7 @@ final class Replica {
   struct Received {
     /// The files that are done.
     var done: [(diff: SentDiff, outcome: DiffOutcome)] = []
-    /// Whether the process has died.
+    /// True if the process has died.
     var hasCrashed = false
   }
 
@@ -296,7 +296,7 @@ private final class CommittedImage {
 }
 
 extension SQLiteError {
-  /// Whether a statement was refused because it adds what is there already.
+  /// True if a statement was refused because it adds what is there already.
   fileprivate var isAboutWhatExists: Bool {
     primaryCode == 1 && (message.contains("already exists") || message.hasPrefix("duplicate column name"))
   }
@@ -316,7 +316,7 @@ final class Template {
   /// - Parameters:
   ///   - schema: The statements that make the database.
   ///   - upgrade: What an update of the app adds to it.
-  ///   - keepsClocks: Whether its tables have clocks.
+  ///   - keepsClocks: True if its tables have clocks.
   ///   - trust: Whose diffs are taken.
   /// - Throws: `BuckiaError` when the schema or the upgrade is no SQL.
   init(schema: String, upgrade: [String] = [], keepsClocks: Bool, trust: TrustMode = .any) throws {

@@ -53,7 +53,7 @@ struct ReplicatedTable {
     }
   }
 
-  /// Whether keys may compare equal that are not the same.
+  /// True if keys may compare equal that are not the same.
   var foldsKeys: Bool {
     !definition.isKeyedByRowID
       && key.contains { ["nocase", "rtrim"].contains(ASCIIName.folded(definition.columns[$0].collation)) }

@@ -22,7 +22,7 @@ final class SimulationRun {
   /// The right time, in seconds of Unix time.
   private var now: Int64 = 1_700_000_000
   private var trace: [String] = []
-  /// Whether each edit knew all edits before it.
+  /// True if each edit knew all edits before it.
   private(set) var isSequential = true
 
   /// How often everybody sends and receives in the end before that counts as endless.
@@ -105,7 +105,7 @@ final class SimulationRun {
     return after.tables != before.tables
   }
 
-  /// Whether a replica has everything that was edited before.
+  /// True if a replica has everything that was edited before.
   private func knowsEverything(_ replica: Replica) -> Bool {
     replicas.allSatisfy { $0 === replica || !$0.hasUnsentEdits }
       && diffs.values.allSatisfy { $0.author == replica.number || replica.applied.contains($0.id) }
@@ -123,7 +123,7 @@ final class SimulationRun {
     replica.inbox.append(diff)
   }
 
-  /// - Parameter releasesHeld: Whether it is done also if nothing has arrived: what is held may be applied.
+  /// - Parameter releasesHeld: True if it is done also if nothing has arrived: what is held may be applied.
   private func receive(_ reception: Reception, at replica: Replica, releasingHeld releasesHeld: Bool = false) throws {
     guard !replica.inbox.isEmpty || releasesHeld else { return }
     let before = replica.applied

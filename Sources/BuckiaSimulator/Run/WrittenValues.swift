@@ -62,7 +62,7 @@ struct WrittenValues {
     }
   }
 
-  // A key that is only spelled anew is no value that could get lost: `Schemas/applying.md` names that limit.
+  // A key that is only spelled again is no value that could get lost: `Schemas/applying.md` names that limit.
 
   /// Rows by what their keys are compared by; none where keys are equal only if they are the same.
   private func alike(
@@ -85,7 +85,7 @@ struct WrittenValues {
   ///
   /// - Parameters:
   ///   - replicas: The replicas, all of which have received everything.
-  ///   - keepsLocal: Whether each replica keeps its own values.
+  ///   - keepsLocal: True if each replica keeps its own values.
   /// - Throws: `Violation`.
   func require(in replicas: [Replica], keepsLocal: Bool) throws {
     let recorded = try Set(replicas.flatMap(recorded(by:)))

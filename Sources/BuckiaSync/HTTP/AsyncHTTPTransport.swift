@@ -66,7 +66,7 @@ public final class AsyncHTTPTransport: HTTPTransport {
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: tls, redirectConfiguration: .disallow,
       timeout: HTTPClient.Configuration.Timeout(connect: .milliseconds(Int64(settings.connectSeconds * 1000))))
-    // Whether and when to try again is for those to decide who know what the request does.
+    // True if and when to try again is for those to decide who know what the request does.
     configuration.connectionPool.retryConnectionEstablishment = false
     if !settings.pinnedKeys.isEmpty {
       let pins = try PinnedKeys(settings.pinnedKeys)
@@ -286,7 +286,7 @@ final class IdleWatch: Sendable {
 
   deinit { watcher.cancel() }
 
-  /// Whether the server has kept a request waiting for too long.
+  /// True if the server has kept a request waiting for too long.
   var isOver: Bool { state.withLockedValue { $0.hasGivenUp } }
 
   /// Does what waits for the server. It is cancelled with the task around it, and when the watch gives up.

@@ -3,7 +3,7 @@ import BuckiaStorage
 
 /// An absolute address of a server, as RFC 3986 writes them: `https://host:port/path?query`.
 public struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
-  /// Whether the connection is encrypted.
+  /// True if the connection is encrypted.
   public var isSecure: Bool
   /// The host's name or address, in lower case; an IPv6 address in brackets.
   public var host: String

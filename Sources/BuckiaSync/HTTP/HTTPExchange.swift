@@ -138,8 +138,8 @@ package protocol RequestAuthorization: Sendable {
   /// - Parameters:
   ///   - error: The refusal.
   ///   - response: The answer. Its body has been read.
-  ///   - isFirst: Whether nothing has been renewed yet for this request.
-  /// - Returns: Whether it is worth sending the request once more.
+  ///   - isFirst: True if nothing has been renewed yet for this request.
+  /// - Returns: True if it is worth sending the request once more.
   func renew(after error: StorageError, _ response: HTTPTransportResponse, isFirst: Bool) async throws -> Bool
 }
 

@@ -54,7 +54,7 @@ struct XMLTree: Sendable, Equatable {
     return root
   }
 
-  /// Whether the declaration at the beginning of a document names no other encoding.
+  /// True if the declaration at the beginning of a document names no other encoding.
   private static func isUTF8(_ bytes: [UInt8]) -> Bool {
     let start = String(decoding: bytes.prefix(200), as: UTF8.self)
     guard let declaration = start.range(of: "<?xml"), let end = start.range(of: "?>"),

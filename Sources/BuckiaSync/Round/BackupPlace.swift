@@ -113,7 +113,7 @@ struct BackupState: Sendable, Equatable {
   /// How many deltas there are at most: each is one more to be read when the database is restored.
   private static let deltaLimit: Int64 = 50
 
-  /// Whether one more delta of this size is worth it.
+  /// True if one more delta of this size is worth it.
   func takes(deltaOf bytes: Int64) -> Bool { deltas < Self.deltaLimit && deltaBytes + bytes <= byteCount / 2 }
 
 }
@@ -142,7 +142,7 @@ extension BackupState {
         path: try RemotePath(path), version: members.text("version"), byteCount: bytes, newest: newest, deltas: deltas,
         deltaBytes: deltaBytes, databaseState: databaseState)
     } catch {
-      // A backup is made anew where it is not known what there is.
+      // A backup is made again where it is not known what there is.
       return nil
     }
   }

@@ -81,7 +81,7 @@ struct PathPattern: Sendable, Equatable {
     isAboutName = !text.utf8.contains(UInt8(ascii: "/"))
   }
 
-  /// Whether a path matches.
+  /// True if a path matches.
   func matches(_ path: String) -> Bool {
     let bytes = Array(path.utf8)
     let name = isAboutName ? bytes.lastIndex(of: UInt8(ascii: "/")).map { Array(bytes[($0 + 1)...]) } ?? bytes : bytes
@@ -131,7 +131,7 @@ struct PathFilter: Sendable {
     self.exclude = exclude.map { PathPattern($0) }
   }
 
-  /// Whether a file takes part.
+  /// True if a file takes part.
   func takes(_ path: String) -> Bool {
     (include.isEmpty || include.contains { $0.matches(path) }) && !exclude.contains { $0.matches(path) }
   }

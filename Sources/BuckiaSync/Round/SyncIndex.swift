@@ -24,7 +24,7 @@ enum LocalStep {
 
 /// What is known of a storage without asking it: what was uploaded there, and from which file; what was downloaded.
 ///
-/// It is a database of its own in the person's home, one for each local database and person. Lost, it is made anew: files are then digested and uploaded again
+/// It is a database of its own in the person's home, one for each local database and person. Lost, it is made again: files are then digested and uploaded again
 /// where the storage does not tell their digest. So what a transfer notes does not wait for the disk: should the power fail, the last of it may have to be
 /// done again.
 actor SyncIndex {

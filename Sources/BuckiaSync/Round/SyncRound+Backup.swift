@@ -9,7 +9,7 @@ extension SyncRound {
   /// Copies the database and uploads the copy, to the storage and its mirrors: whole, or what has changed in it since the last time.
   ///
   /// - Parameter looks: True to ask the storage for the backup although nothing has changed, since the next step relies on it.
-  /// - Returns: Whether the storage has the database as it is now.
+  /// - Returns: True if the storage has the database as it is now.
   /// - Throws: `BuckiaError` when the database is busy; `CancellationError`.
   mutating func backUp(to storage: any StorageProvider, looking looks: Bool) async throws -> Bool {
     // Looked at before it is copied: what changes meanwhile shows the next time.

@@ -244,7 +244,7 @@ public struct BunnyTokenRules: Sendable, Equatable {
   public var referrers: [String] = []
   /// How fast, in kilobytes a second.
   public var speedLimit: Int?
-  /// Whether the token goes into the path instead of the query, so that relative references keep it: for video.
+  /// True if the token goes into the path instead of the query, so that relative references keep it: for video.
   public var isInPath = false
 
   /// Rules for one object.

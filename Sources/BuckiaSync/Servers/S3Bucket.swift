@@ -291,7 +291,7 @@ public struct S3Configuration: Sendable, Equatable {
   public var partBytes: Int64 = 8 << 20
   /// How many requests may be under way at once: R2 allows two or three for one object.
   public var transferLimit = 4
-  /// Whether the server honours `If-None-Match` and `If-Match` when an object is put. ``StorageProbe`` finds out.
+  /// True if the server honours `If-None-Match` and `If-Match` when an object is put. ``StorageProbe`` finds out.
   public var honoursConditions = true
 
   /// Describes a bucket.

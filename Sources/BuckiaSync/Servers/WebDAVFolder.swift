@@ -298,7 +298,7 @@ public struct WebDAVConfiguration: Sendable, Equatable {
   public var credentials: WebDAVCredentials?
   /// How many requests may be under way at once.
   public var transferLimit = 4
-  /// Whether the server honours `If-None-Match: *` when something is put: rclone does not. ``StorageProbe`` finds out.
+  /// True if the server honours `If-None-Match: *` when something is put: rclone does not. ``StorageProbe`` finds out.
   public var honoursConditions = true
   /// How many files and folders a listing has at most.
   var listingLimit = StorageListing.limit

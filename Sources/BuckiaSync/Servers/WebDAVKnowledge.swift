@@ -88,7 +88,7 @@ struct WebDAVEntry: Sendable, Equatable {
 /// What a WebDAV server says of files and folders: a `multistatus` document (RFC 4918, section 13).
 struct MultiStatus {
   private(set) var entries: [WebDAVEntry] = []
-  /// Whether the entity tag of a folder changes with anything that changes in it, however deep: as ownCloud, Nextcloud and others have it
+  /// True if the entity tag of a folder changes with anything that changes in it, however deep: as ownCloud, Nextcloud and others have it
   /// (<https://doc.owncloud.com/server/latest/developer_manual/webdav_api/>). They are told by the ids that they give to files.
   private(set) var tagsCoverFolders = false
   /// How many have names that are no ``RemotePath``.
@@ -149,7 +149,7 @@ struct MultiStatus {
     }
   }
 
-  /// Whether a status line, `HTTP/1.1 404 Not Found`, says that something is not there.
+  /// True if a status line, `HTTP/1.1 404 Not Found`, says that something is not there.
   private static func isFailure(_ line: String?) -> Bool {
     guard let code = line?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else { return false }
     return !(200...299).contains(code)

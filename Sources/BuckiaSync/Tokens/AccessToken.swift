@@ -33,7 +33,7 @@ public struct AccessToken: Sendable, Hashable {
     self.scopes = scopes
   }
 
-  /// Whether it is good at a time, in milliseconds since 1970.
+  /// True if it is good at a time, in milliseconds since 1970.
   public func isValid(at time: Int64) -> Bool { expires.map { time < $0 } ?? true }
 
   /// When to get the next one, in milliseconds since 1970; nil for never.
@@ -111,7 +111,7 @@ public struct SecretText: Sendable, Hashable {
   /// Takes a secret.
   public init(_ value: String) { self.value = value }
 
-  /// Whether it is empty.
+  /// True if it is empty.
   public var isEmpty: Bool { value.isEmpty }
 }
 

@@ -38,7 +38,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
     /// For one object.
     case object(RemotePath)
 
-    /// Whether an object is in the place.
+    /// True if an object is in the place.
     public func contains(_ path: RemotePath) -> Bool {
       switch self {
       case .everywhere: true
@@ -47,7 +47,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
       }
     }
 
-    /// Whether all objects of a folder are in the place; of the whole storage, for nil.
+    /// True if all objects of a folder are in the place; of the whole storage, for nil.
     func covers(folder: RemotePath?) -> Bool {
       switch (self, folder) {
       case (.everywhere, _): true
@@ -56,7 +56,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
       }
     }
 
-    /// Whether some object of a folder may be in the place.
+    /// True if some object of a folder may be in the place.
     func touches(folder: RemotePath?) -> Bool {
       guard let folder else { return true }
       return switch self {
@@ -108,7 +108,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
 
   // MARK: Asking
 
-  /// Whether all of the actions are allowed for an object. Several rules may allow one each.
+  /// True if all of the actions are allowed for an object. Several rules may allow one each.
   public func allow(_ actions: StorageActions, _ path: RemotePath) -> Bool {
     allowed(path).isSuperset(of: actions)
   }
@@ -127,7 +127,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
 
   enum Listing { case all, some, nothing }
 
-  /// Whether others allow at least as much: whoever has these permissions could hand those on.
+  /// True if others allow at least as much: whoever has these permissions could hand those on.
   public func isSubset(of others: StoragePermissions) -> Bool {
     rules.allSatisfy { rule in
       var missing = rule.actions
@@ -141,7 +141,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension StoragePermissions.Place {
-  /// Whether all objects of another place are in this one.
+  /// True if all objects of another place are in this one.
   fileprivate func covers(_ other: Self) -> Bool {
     switch other {
     case .everywhere: covers(folder: nil)

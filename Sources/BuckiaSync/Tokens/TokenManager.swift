@@ -32,7 +32,7 @@ public actor TokenManager {
   private struct Entry {
     var token: AccessToken?
     var sources: [any TokenSource] = []
-    /// Whether the store was asked.
+    /// True if the store was asked.
     var isLoaded = false
     var renewal: Renewal?
     /// How many renewals there have been, for telling them apart.
@@ -135,7 +135,7 @@ public actor TokenManager {
     return try await renewed(context)
   }
 
-  /// Whether there is another token, after a server has refused one that is not known any more.
+  /// True if there is another token, after a server has refused one that is not known any more.
   func hasAnother(for context: TokenContext) async throws -> Bool {
     let before = try await loaded(context)
     if let renewedAt = entries[context]?.renewedAt, clock.now() < renewedAt + Self.lateRefusal { return true }

@@ -139,7 +139,7 @@ public struct TokenVerificationKey: Sendable {
     }
   }
 
-  /// Whether this key has signed bytes. A signature of another form is none.
+  /// True if this key has signed bytes. A signature of another form is none.
   func hasSigned(_ bytes: [UInt8], _ signature: [UInt8]) -> Bool {
     do { return try verifier.verify(signature, signs: bytes) } catch { return false }
   }

@@ -57,7 +57,7 @@ public struct ChangesetTable: Equatable, Sendable {
   /// How many columns each record of this table has.
   public var columnCount: Int { keyFlags.count }
 
-  /// Whether the column at `index` (from 0) belongs to the primary key.
+  /// True if the column at `index` (from 0) belongs to the primary key.
   public func isKey(_ index: Int) -> Bool { keyFlags[index] != 0 }
 }
 

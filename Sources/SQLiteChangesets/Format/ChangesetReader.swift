@@ -24,7 +24,7 @@ public struct ValueSlice: Equatable, Sendable {
   /// No value: the column is left alone.
   package static let undefined = ValueSlice(kind: .undefined, start: 0, payload: 0, count: 0)
 
-  /// Whether there is a value (NULL is one).
+  /// True if there is a value (NULL is one).
   public var isDefined: Bool { kind != .undefined }
 
   /// The whole encoded value, kind byte and length included.
@@ -47,7 +47,7 @@ public struct ValueSlice: Equatable, Sendable {
   @inlinable
   public func real(in bytes: RawSpan) -> Double { Double(bitPattern: bits(in: bytes)) }
 
-  /// Whether two values are the same: kind and bytes, so 1 and 1.0 differ, as do `a` and `A`.
+  /// True if two values are the same: kind and bytes, so 1 and 1.0 differ, as do `a` and `A`.
   func isIdentical(to other: ValueSlice, in bytes: RawSpan, otherIn otherBytes: RawSpan) -> Bool {
     guard kind == other.kind, count == other.count else { return false }
     return bytes.extracting(payloadRange).isEqual(to: otherBytes.extracting(other.payloadRange))
@@ -124,11 +124,11 @@ public struct ValueSlice: Equatable, Sendable {
 public struct Change: Equatable, Sendable {
   /// What the change does.
   public let operation: ChangeOperation
-  /// Whether the change came about indirectly: by a trigger or a foreign-key action.
+  /// True if the change came about indirectly: by a trigger or a foreign-key action.
   public let isIndirect: Bool
   /// The bytes of the whole change, operation byte included.
   public let range: Range<Int>
-  /// Whether a table header stands between this change and the one before it.
+  /// True if a table header stands between this change and the one before it.
   public let startsTable: Bool
 }
 
@@ -161,7 +161,7 @@ public struct ChangesetReader: Sendable {
   /// are undefined too: SQLite writes one where a key became another that it takes for equal (1 and 1.0, or `a` and `A`
   /// under NOCASE), but never applies it.
   public private(set) var new: [ValueSlice] = []
-  /// Whether the change read last does not say all that its author saw: an UPDATE without the old value of a column that it
+  /// True if the change read last does not say all that its author saw: an UPDATE without the old value of a column that it
   /// sets, a DELETE without the row. So it is with all of a patchset.
   package private(set) var lacksOldValues = false
   /// Where the next call goes on reading.
@@ -172,7 +172,7 @@ public struct ChangesetReader: Sendable {
   /// The key columns of the table, so that the short DELETE of a patchset costs no walk over thousands of columns that
   /// a header may claim.
   private var keyColumns: [Int] = []
-  /// Whether `old` and `new` are all undefined.
+  /// True if `old` and `new` are all undefined.
   private var oldIsClear = true
   private var newIsClear = true
 
@@ -378,7 +378,7 @@ extension RawSpan {
     extracting(range).withUnsafeBytes { Array($0) }
   }
 
-  /// Whether two spans hold the same bytes.
+  /// True if two spans hold the same bytes.
   func isEqual(to other: RawSpan) -> Bool {
     byteCount == other.byteCount && byteOrder(against: other) == 0
   }

@@ -7,7 +7,7 @@ extension Changesets {
   ///   - changeset: The changeset.
   ///   - output: Where the result is added.
   ///   - limits: How much is held in memory.
-  ///   - keepsOrder: Whether the order of a table's changes means something, though it changes each row once: to triggers and
+  ///   - keepsOrder: True if the order of a table's changes means something, though it changes each row once: to triggers and
   ///     foreign-key actions. Then it is reversed.
   ///   - poll: Is called every few thousand changes. May throw to stop.
   /// - Returns: The tables whose changes are DELETEs, UPDATEs and INSERTs now, each in key order.
@@ -172,7 +172,7 @@ struct SectionReversal {
     isAdded = Array(repeating: false, count: summary.tables.count)
   }
 
-  /// Whether a table has been added.
+  /// True if a table has been added.
   func holds(_ table: Int) -> Bool { isAdded[table] }
 
   /// Turns all sections of a table around.

@@ -152,7 +152,7 @@ public enum Changesets {
     return tablesInAuthorOrder
   }
 
-  /// Whether the changes of a table change each row once, so that the order in which they are applied does not matter to any
+  /// True if the changes of a table change each row once, so that the order in which they are applied does not matter to any
   /// row by itself.
   ///
   /// A DELETE and an INSERT whose keys are equal and not the same bytes count as changes of two rows. Rows with NULL in
@@ -238,7 +238,7 @@ struct SingleChanges {
   private let key: KeyLayout
   private let rule: Rule
   private var previous: ChangePlace?
-  /// Whether the previous change replaces the key of the one before it.
+  /// True if the previous change replaces the key of the one before it.
   private var isReplacement = false
 
   init(of table: ChangesetTable, _ rule: Rule) {

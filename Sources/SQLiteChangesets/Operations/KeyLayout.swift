@@ -47,7 +47,7 @@ struct KeyLayout: Sendable {
     return 0
   }
 
-  /// Whether the keys of two changes are the same: kinds and bytes.
+  /// True if the keys of two changes are the same: kinds and bytes.
   func isSame(_ one: Int, _ other: Int, in bytes: RawSpan) -> Bool {
     zip(values(of: one, in: bytes), values(of: other, in: bytes))
       .allSatisfy { $0.isIdentical(to: $1, in: bytes, otherIn: bytes) }

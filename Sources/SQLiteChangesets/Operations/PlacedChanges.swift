@@ -16,7 +16,7 @@ struct PlacedChanges {
     self.limits = limits
   }
 
-  /// Whether there are no changes.
+  /// True if there are no changes.
   var isEmpty: Bool { changes.count == 0 }
 
   /// Adds a change. Those of one place stay in the order in which they are added.

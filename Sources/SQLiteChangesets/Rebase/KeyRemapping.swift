@@ -16,7 +16,7 @@ struct KeyRemapping {
 
   private let sides: RebaseSides
   private let rules: [RebaseTable?]
-  /// For each table the column whose keys can be given anew; nil for none.
+  /// For each table the column whose keys can be given again; nil for none.
   private let keyColumns: [Int?]
   private var links: [[Link]]
   /// The new keys.

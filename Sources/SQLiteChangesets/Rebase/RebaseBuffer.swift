@@ -19,9 +19,9 @@ struct RebaseBuffer {
       case replaced
     }
 
-    /// Whether the incoming change deletes the row.
+    /// True if the incoming change deletes the row.
     var deletes: Bool
-    /// Whether the incoming change, or an earlier one of the row, was made.
+    /// True if the incoming change, or an earlier one of the row, was made.
     var isReplaced: Bool
     /// The columns of the table. Key columns are always `omitted`, with the key.
     var columns: [Column]

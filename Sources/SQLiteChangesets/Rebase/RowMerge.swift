@@ -9,7 +9,7 @@ struct RowMerge {
   let merged: [ValueSlice]?
   /// What the sides do not agree on.
   private(set) var conflict: (kind: RebaseConflict.Kind, columns: [Int])?
-  /// Whether too little is known of the row to say what the local changes are: they stay as they are.
+  /// True if too little is known of the row to say what the local changes are: they stay as they are.
   private(set) var isUnknown = false
 
   /// - Parameters:
@@ -85,7 +85,7 @@ struct RowMerge {
     }
   }
 
-  /// Whether the values of some columns are as a side has set them.
+  /// True if the values of some columns are as a side has set them.
   func isSet(_ columns: [Int], by side: RebasePolicy, in bytes: RawSpan) -> Bool {
     guard let merged, let edit = side == .keepLocal ? local : incoming, let new = edit.new else { return false }
     return columns.contains {
@@ -142,7 +142,7 @@ struct RowEdit {
     isIndirect = delete.isIndirect && insert.isIndirect
   }
 
-  /// Whether the edit gives a column another value.
+  /// True if the edit gives a column another value.
   func sets(_ column: Int, in bytes: RawSpan) -> Bool {
     guard let new, new[column].isDefined else { return false }
     guard let old, old[column].isDefined else { return true }

@@ -137,7 +137,7 @@ struct LostRows {
 
   private static func folded(_ name: String) -> [UInt8] { name.utf8.map(ASCIIName.folded) }
 
-  /// Whether any foreign key refers to a table.
+  /// True if any foreign key refers to a table.
   func refer(to table: String) -> Bool {
     let name = Self.folded(table)
     return values.keys.contains { $0.table == name }
@@ -152,7 +152,7 @@ struct LostRows {
     }
   }
 
-  /// Whether a row refers to one that is left out.
+  /// True if a row refers to one that is left out.
   func contains(_ row: [ValueSlice], _ reference: RebaseTable.Reference, in bytes: RawSpan) -> Bool {
     let target = Target(table: Self.folded(reference.parent), columns: reference.parentColumns)
     guard let lost = values[target], !lost.isEmpty,

@@ -10,7 +10,7 @@ package struct ChangePlace: Equatable, Sendable {
   /// The offset of the first value of its first record.
   package var values: Int { start + 2 }
 
-  /// Whether the change is marked as one that came about indirectly: by a trigger or a foreign-key action.
+  /// True if the change is marked as one that came about indirectly: by a trigger or a foreign-key action.
   package func isIndirect(in bytes: RawSpan) -> Bool { bytes.byte(at: start + 1) != 0 }
 
   /// The change at an offset; nil where no operation stands.

@@ -10,7 +10,7 @@ package final class ChangesetFeed: @unchecked Sendable {
   package struct Arrival: Sendable {
     /// Tables, sections and counts up to there; the last section may go on.
     package let summary: ChangesetSummary
-    /// Whether that is all.
+    /// True if that is all.
     package let isComplete: Bool
 
     /// The offset behind the last change.
@@ -68,7 +68,7 @@ package final class ChangesetFeed: @unchecked Sendable {
 
   /// Says what has arrived so far.
   ///
-  /// - Returns: Whether anybody still wants the rest.
+  /// - Returns: True if anybody still wants the rest.
   package func publish(_ summary: ChangesetSummary) -> Bool {
     locked {
       known = summary
@@ -96,7 +96,7 @@ package final class ChangesetFeed: @unchecked Sendable {
 
   // MARK: The thread that goes through
 
-  /// Whether everything has arrived already.
+  /// True if everything has arrived already.
   package var isAllThere: Bool { locked { isComplete } }
 
   /// Waits until there is more than up to an offset, or all is there.

@@ -19,7 +19,7 @@ package struct ChangesetScan {
   package let window: ChangesetWindow
   /// Where the bytes that may be read end.
   private var limit: Int
-  /// Whether there will be no more bytes.
+  /// True if there will be no more bytes.
   private var isComplete: Bool
   /// How much is held of large changes.
   private let largeChanges: AbridgedChange.Limits
@@ -49,7 +49,7 @@ package struct ChangesetScan {
   ///
   /// - Parameters:
   ///   - limit: How many there are.
-  ///   - isComplete: Whether there will be no more.
+  ///   - isComplete: True if there will be no more.
   package mutating func extend(to limit: Int, isComplete: Bool) {
     if limit > self.limit { start = -1 }
     self.limit = limit
@@ -91,7 +91,7 @@ package struct ChangesetScan {
     return abridged.longValues.first { $0.kept.lowerBound == value.payload }?.source
   }
 
-  /// Whether all bytes are in the window or in front of it, and no more will come.
+  /// True if all bytes are in the window or in front of it, and no more will come.
   package var isAtEnd: Bool { isComplete && window.end >= limit }
 
   /// The next change of those in the window, or nil where it holds no other whole change.
@@ -162,7 +162,7 @@ package final class ChangesetWindow {
   /// - Parameters:
   ///   - start: The offset. A window over memory stays as it is, which is around any offset.
   ///   - limit: Where the bytes that may be read end.
-  ///   - isLarger: Whether to hold twice as much as now, because what begins there did not fit.
+  ///   - isLarger: True to hold twice as much as now, because what begins there did not fit.
   /// - Throws: `ByteStreamError` when the file cannot be read.
   func move(to start: Int, limit: Int, isLarger: Bool = false) throws(ByteStreamError) {
     guard held == nil else { return }
@@ -307,7 +307,7 @@ struct AbridgedChange {
 
   // MARK: Reading
 
-  /// - Returns: Whether a whole change stands there.
+  /// - Returns: True if a whole change stands there.
   private mutating func read(_ known: ChangesetTable?) throws(ByteStreamError) -> Bool {
     var columns = known?.columnCount ?? 0
     var keys = known?.keyFlags.count { $0 != 0 } ?? 0

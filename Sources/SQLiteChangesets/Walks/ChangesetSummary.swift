@@ -22,7 +22,7 @@ package struct ChangesetSummary: Equatable, Sendable {
     package fileprivate(set) var deleted = 0
     /// How many UPDATEs and DELETEs do not say all that their author saw: those of a patchset.
     package fileprivate(set) var withoutOldValues = 0
-    /// Whether a DELETE stands behind an INSERT, as in what SQLite records or inverts, and never where an author has sorted
+    /// True if a DELETE stands behind an INSERT, as in what SQLite records or inverts, and never where an author has sorted
     /// them.
     package fileprivate(set) var hasDeleteBehindInsert = false
     /// How often a change has a smaller key than the one before it: hardly ever where an author has sorted them, with
@@ -70,7 +70,7 @@ package struct ChangesetSummary: Equatable, Sendable {
   /// The summary of no changes.
   package init() {}
 
-  /// Whether it holds old values or not; nil when there are no changes.
+  /// True if it holds old values or not; nil when there are no changes.
   package var format: ChangesetFormat? { tables.first?.table.format }
   /// How many changes there are in all.
   package var changeCount: Int { tables.reduce(0) { $0 + $1.changeCount } }
@@ -103,7 +103,7 @@ package struct ChangesetSummary: Equatable, Sendable {
     return builder.finish(byteCount: changeset.count)
   }
 
-  /// Whether a summary speaks of the same tables as this one, as far as both speak of a table at all.
+  /// True if a summary speaks of the same tables as this one, as far as both speak of a table at all.
   ///
   /// - Returns: false when a table has other columns, another key or another format there, and when there would be too many
   ///   sections.

@@ -301,7 +301,7 @@ package final class AdoptionRun {
 
   /// Adds columns to a table.
   ///
-  /// - Returns: Whether SQLite can, and the table then has its author's definition, comments included; if not, nothing has changed.
+  /// - Returns: True if SQLite can, and the table then has its author's definition, comments included; if not, nothing has changed.
   private func add(_ columns: [String], to statement: SchemaStatement) throws -> Bool {
     try connection.execute("SAVEPOINT buckia_columns")
     let isDone =
@@ -314,7 +314,7 @@ package final class AdoptionRun {
     return isDone
   }
 
-  /// Whether a table is defined as a statement says.
+  /// True if a table is defined as a statement says.
   private func isMade(by statement: SchemaStatement) throws -> Bool {
     let query = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     return try connection.rows(of: query, statement.name.text) { row in

@@ -74,7 +74,7 @@ package struct SchemaMerge: Sendable {
     return ours
   }
 
-  /// Whether an object that the other side has dropped can be dropped here.
+  /// True if an object that the other side has dropped can be dropped here.
   private mutating func mayDrop(_ base: SchemaStatement) -> Bool {
     guard let ours = ours[base.identity] else { return true }
     if ours.equalsIgnoringWhiteSpace(base) { return true }

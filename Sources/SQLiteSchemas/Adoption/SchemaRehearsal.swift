@@ -192,7 +192,7 @@ struct StatementPolicy: Sendable {
   static let tableFunctions: Set<TableName> = ["json_each", "json_tree", "jsonb_each", "jsonb_tree"]
   private static let schemaTables: Set<TableName> = ["sqlite_master", "sqlite_schema"]
 
-  /// Whether a CREATE statement may do something while it is prepared.
+  /// True if a CREATE statement may do something while it is prepared.
   func allows(_ action: SQLiteAction, making statement: SchemaStatement) -> Bool {
     guard isInMain(action) else { return false }
     let (name, detail) = (TableName(action.name), TableName(action.detail))
@@ -213,7 +213,7 @@ struct StatementPolicy: Sendable {
     }
   }
 
-  /// Whether a statement that sets off views, triggers and defaults may do something.
+  /// True if a statement that sets off views, triggers and defaults may do something.
   func allowsUse(_ action: SQLiteAction) -> Bool {
     guard isInMain(action) else { return false }
     switch action.verb {

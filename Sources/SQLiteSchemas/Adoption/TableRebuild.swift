@@ -1,7 +1,7 @@
 import BuckiaBytes
 import SQLiteConnections
 
-/// Makes a table anew by its author's statement, with the rows it has: the way that SQLite's documentation describes for changes
+/// Makes a table again by its author's statement, with the rows it has: the way that SQLite's documentation describes for changes
 /// that ALTER TABLE cannot make (<https://sqlite.org/lang_altertable.html#otheralter>).
 ///
 /// The old table gets another name and the new one its own, so that the statement runs as it stands. Renames must be plain

@@ -12,12 +12,12 @@ package struct LiteralDefault: Equatable, Sendable {
   /// The literal as SQL, in canonical spelling.
   package let sql: String
 
-  /// Whether the value depends on the time: `CURRENT_TIME`, `CURRENT_DATE` or `CURRENT_TIMESTAMP`.
+  /// True if the value depends on the time: `CURRENT_TIME`, `CURRENT_DATE` or `CURRENT_TIMESTAMP`.
   ///
   /// ALTER TABLE cannot add a column with such a default.
   package let isTimeDependent: Bool
 
-  /// Whether the value is NULL.
+  /// True if the value is NULL.
   package var isNull: Bool { sql == "NULL" }
 
   /// Parses a literal.

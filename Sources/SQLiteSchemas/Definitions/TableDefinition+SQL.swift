@@ -43,7 +43,7 @@ extension TableDefinition {
       + options.joined(separator: ", ")
   }
 
-  /// Whether the key is a column constraint, which AUTOINCREMENT requires.
+  /// True if the key is a column constraint, which AUTOINCREMENT requires.
   private var hasInlineKey: Bool { primaryKey.count == 1 && isAutoIncrement }
 
   private func names(_ indexes: [Int]) -> String {
@@ -64,7 +64,7 @@ extension ColumnDefinition {
   /// The built-in collating sequences of SQLite (<https://sqlite.org/datatype3.html#collation>).
   package static let knownCollations: Set<String> = ["BINARY", "NOCASE", "RTRIM"]
 
-  /// Whether the collating sequence is built in.
+  /// True if the collating sequence is built in.
   package var hasKnownCollation: Bool { Self.knownCollations.contains(ASCIIName.uppercased(collation)) }
 
   fileprivate var collationClause: String {

@@ -6,11 +6,11 @@ package struct ColumnDefinition: Equatable, Sendable {
   package var name: String
   /// The declared type as written, or empty.
   package var declaredType: String
-  /// Whether the column is declared NOT NULL.
+  /// True if the column is declared NOT NULL.
   package var isNotNull: Bool
   /// The default if it is a literal. Expressions are not part of a diff.
   package var defaultValue: LiteralDefault?
-  /// Whether the default is an expression. Only set for tables read from a database.
+  /// True if the default is an expression. Only set for tables read from a database.
   package var hasExpressionDefault: Bool
   /// The collating sequence: `BINARY`, `NOCASE`, `RTRIM`, or one that an application defines.
   package var collation: String
@@ -38,7 +38,7 @@ package struct GeneratedColumn: Equatable, Sendable {
   package var name: String
   /// The declared type as written, or empty.
   package var declaredType: String
-  /// Whether the column is STORED; false for VIRTUAL.
+  /// True if the column is STORED; false for VIRTUAL.
   package var isStored: Bool
 
   /// Creates a generated column.
@@ -94,11 +94,11 @@ package struct TableDefinition: Equatable, Sendable {
   package var generated: [GeneratedColumn]
   /// The primary key: indexes into `columns`, in key order. Empty when the rowid is the key.
   package var primaryKey: [Int]
-  /// Whether it is a WITHOUT ROWID table.
+  /// True if it is a WITHOUT ROWID table.
   package var isWithoutRowID: Bool
-  /// Whether it is a STRICT table.
+  /// True if it is a STRICT table.
   package var isStrict: Bool
-  /// Whether the INTEGER PRIMARY KEY is AUTOINCREMENT.
+  /// True if the INTEGER PRIMARY KEY is AUTOINCREMENT.
   package var isAutoIncrement: Bool
   /// The UNIQUE constraints, each a list of indexes into `columns`.
   package var unique: [[Int]]
@@ -106,7 +106,7 @@ package struct TableDefinition: Equatable, Sendable {
   package var foreignKeys: [ForeignKey]
   /// The module of a virtual table; nil for an ordinary table.
   package var module: VirtualModule?
-  /// Whether column names were repaired because they are not valid UTF-8 in the database. Then nothing but the columns is
+  /// True if column names were repaired because they are not valid UTF-8 in the database. Then nothing but the columns is
   /// known. Only set for tables read from a database.
   package var hasRepairedNames: Bool
 
@@ -135,7 +135,7 @@ package struct TableDefinition: Equatable, Sendable {
   /// (<https://sqlite.org/session/c_session_objconfig_rowid.html>).
   package static let rowIDColumn = "_rowid_"
 
-  /// Whether the rowid is the key in a changeset, because the table has no primary key.
+  /// True if the rowid is the key in a changeset, because the table has no primary key.
   package var isKeyedByRowID: Bool { primaryKey.isEmpty }
 
   /// A name for the rowid that no column hides; nil when columns hide all of them. Needs no quotes.
@@ -174,19 +174,19 @@ package struct TableDefinition: Equatable, Sendable {
     (isKeyedByRowID ? [.integer] : []) + columns.indices.map { affinity(at: $0) }
   }
 
-  /// Whether the primary keys of both tables have the same column names in the same order.
+  /// True if the primary keys of both tables have the same column names in the same order.
   package func hasSameKey(as other: TableDefinition) -> Bool {
     primaryKey.count == other.primaryKey.count
       && zip(primaryKey, other.primaryKey).allSatisfy { ASCIIName.matches(columns[$0].name, other.columns[$1].name) }
   }
 
-  /// Whether both tables have the same column names in the same order, byte for byte. Generated columns do not count.
+  /// True if both tables have the same column names in the same order, byte for byte. Generated columns do not count.
   package func hasSameColumns(as other: TableDefinition) -> Bool {
     columns.count == other.columns.count
       && zip(columns, other.columns).allSatisfy { $0.name.utf8.elementsEqual($1.name.utf8) }
   }
 
-  /// Whether both definitions are equal, with equal bytes in the names of the table and its columns. `==` alone treats
+  /// True if both definitions are equal, with equal bytes in the names of the table and its columns. `==` alone treats
   /// composed and decomposed letters as equal.
   package func isIdentical(to other: TableDefinition) -> Bool {
     self == other && name.utf8.elementsEqual(other.name.utf8) && hasSameColumns(as: other)
@@ -243,7 +243,7 @@ public struct TableName: Hashable, Sendable, CustomStringConvertible, Expressibl
   /// The name as an SQL identifier.
   public var quoted: String { SQLText.identifier(text) }
 
-  /// Whether SQLite treats two names as the same.
+  /// True if SQLite treats two names as the same.
   ///
   /// Compares bytes, because Swift's strings treat composed and decomposed letters as equal and SQLite does not.
   public static func == (first: TableName, second: TableName) -> Bool {
@@ -257,7 +257,7 @@ public struct TableName: Hashable, Sendable, CustomStringConvertible, Expressibl
     folded.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
   }
 
-  /// Whether the name is that of a table of SQLite's own, such as `sqlite_stat1`: no other may begin with `sqlite_`.
+  /// True if the name is that of a table of SQLite's own, such as `sqlite_stat1`: no other may begin with `sqlite_`.
   package var isReservedBySQLite: Bool { folded.utf8.starts(with: "sqlite_".utf8) }
 
   /// Why no diff may contain a table with this name; nil when one may.
@@ -296,7 +296,7 @@ package enum Affinity: String, Sendable {
     }
   }
 
-  /// Whether a word occurs in a type. Compares bytes, because a search in a `String` takes a hundred times as long.
+  /// True if a word occurs in a type. Compares bytes, because a search in a `String` takes a hundred times as long.
   private static func occurs(_ word: StaticString, in type: [UInt8]) -> Bool {
     let count = word.utf8CodeUnitCount
     // Sound: a static string lives as long as the program.

@@ -150,7 +150,7 @@ package struct FullTextOptions: Equatable, Sendable {
   package var prefixes: [Int]
   /// How precisely the index records the position of a token.
   package var detail: Detail
-  /// Whether the size of each value in tokens is stored.
+  /// True if the size of each value in tokens is stored.
   package var hasColumnSizes: Bool
 
   /// Creates options.
@@ -245,7 +245,7 @@ package struct FullTextTokenizer: Equatable, Sendable {
     }
   }
 
-  /// Whether `porter` wraps the tokenizer, which reduces English words to their stems.
+  /// True if `porter` wraps the tokenizer, which reduces English words to their stems.
   package var stems: Bool
   /// Which tokenizer it is.
   package var kind: Kind
@@ -311,7 +311,7 @@ package struct FullTextTokenizer: Equatable, Sendable {
 }
 
 extension FullTextTokenizer.Option {
-  /// Whether the value is valid for the option.
+  /// True if the value is valid for the option.
   fileprivate var isValid: Bool {
     switch name {
     case .removeDiacritics: ["0", "1", "2"].contains(value)
@@ -346,7 +346,7 @@ extension VirtualTableDefinition {
         (tokens.count == 3 ? tokens.name(at: 2) : nil) ?? tokens.text(of: min(2, tokens.count)..<tokens.count)
     }
 
-    /// Whether SQLite takes the argument for an option.
+    /// True if SQLite takes the argument for an option.
     func isOption(_ option: String) -> Bool { option.utf8.starts(with: name.utf8) }
   }
 

@@ -42,7 +42,7 @@ package struct ColumnRenames: Equatable, Sendable {
     }
   }
 
-  /// Whether there are no renames.
+  /// True if there are no renames.
   package var isEmpty: Bool { neighbours.isEmpty }
 
   /// All other names that a column has or had, the fewest renames away first.

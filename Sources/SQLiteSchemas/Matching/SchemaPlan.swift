@@ -15,7 +15,7 @@ package struct SchemaPlan: Sendable {
   /// said of it.
   package private(set) var passedOver: [TableName: Remark] = [:]
 
-  /// Whether rows that the diff deletes may have to stay, since they come back in a form that cannot be stored.
+  /// True if rows that the diff deletes may have to stay, since they come back in a form that cannot be stored.
   package var keepsDeletedRows: Bool { matches.values.contains { !$0.unstorableRows.isEmpty } }
 
   /// Columns that are to be held although there is a place for them: for each table their indexes, with the reason.
@@ -207,7 +207,7 @@ package struct SchemaPlan: Sendable {
 }
 
 extension SchemaEntry {
-  /// Whether it is a shadow table.
+  /// True if it is a shadow table.
   fileprivate var isShadow: Bool { if case .shadow = kind { true } else { false } }
 }
 
@@ -249,9 +249,9 @@ public struct SchemaNote: Equatable, Sendable, CustomStringConvertible {
     case hold
     /// A table, index, view or trigger is dropped, as its author has dropped it. Only where the schema is adopted.
     case drop
-    /// A table is made anew by its author's definition, with the rows it has. Only where the schema is adopted.
+    /// A table is made again by its author's definition, with the rows it has. Only where the schema is adopted.
     case rebuild
-    /// An index, view or trigger is made anew by its author's definition. Only where the schema is adopted.
+    /// An index, view or trigger is made again by its author's definition. Only where the schema is adopted.
     case replace
     /// A part of a definition is not carried out.
     case leaveOut = "leave-out"

@@ -272,7 +272,7 @@ extension ColumnDefinition {
     return nil
   }
 
-  /// Whether a new row must have a value for it.
+  /// True if a new row must have a value for it.
   fileprivate var needsValue: Bool {
     isNotNull && (defaultValue?.isNull ?? true) && !hasExpressionDefault
       && !ASCIIName.matches(declaredType, "INTEGER")

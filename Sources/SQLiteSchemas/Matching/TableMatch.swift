@@ -23,7 +23,7 @@ package struct TableMatch: Sendable {
   /// under their identity stays: else a row whose key has another type here would be gone.
   package internal(set) var unstorableRows: Set<RowIdentity> = []
 
-  /// Whether the changes name all columns of the local rows.
+  /// True if the changes name all columns of the local rows.
   package var isComplete: Bool { columns.count == local.columns.count + (local.isKeyedByRowID ? 1 : 0) }
   /// The local names of the columns of the changes.
   package var columnNames: [String] {
@@ -52,7 +52,7 @@ package struct HeldTable: Sendable {
   package let definition: TableDefinition
   /// Which of its columns are unknown: indexes into `definition.columns`. All of them where the table is.
   package let columns: [Int]
-  /// Whether nothing of the table can be applied.
+  /// True if nothing of the table can be applied.
   package let isWhole: Bool
   /// Why, for people.
   package let reason: String
@@ -81,7 +81,7 @@ package struct HeldTable: Sendable {
   }
 }
 
-/// Whether the values of an incoming column survive in a local column of another type.
+/// True if the values of an incoming column survive in a local column of another type.
 ///
 /// SQLite converts values by the affinity of the column they are stored in
 /// (<https://sqlite.org/datatype3.html#type_affinity>). A value that would be altered is no longer what its author
@@ -105,7 +105,7 @@ package enum TypeCompatibility: Equatable {
     }
   }
 
-  /// Whether a column of this affinity would store the value as something else.
+  /// True if a column of this affinity would store the value as something else.
   package static func alters(_ value: ValueSlice, in bytes: RawSpan, affinity: Affinity) -> Bool {
     switch (value.kind, affinity) {
     case (.integer, .text), (.real, .text): return true

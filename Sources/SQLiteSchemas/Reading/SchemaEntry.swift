@@ -8,13 +8,13 @@ package struct SchemaEntry: Sendable {
   package let storedName: String
   /// What it is.
   package let kind: TableKind
-  /// Whether it is a WITHOUT ROWID table.
+  /// True if it is a WITHOUT ROWID table.
   let isWithoutRowID: Bool
-  /// Whether it is a STRICT table.
+  /// True if it is a STRICT table.
   let isStrict: Bool
   /// The statement that it was created with.
   package internal(set) var sql: String
-  /// Whether `name` is not the name itself, because that is no valid UTF-8.
+  /// True if `name` is not the name itself, because that is no valid UTF-8.
   let isNameRepaired: Bool
 
   init(
@@ -36,7 +36,7 @@ package struct SchemaEntry: Sendable {
     return entry
   }
 
-  /// Whether another database has the very same definition under this name.
+  /// True if another database has the very same definition under this name.
   package func isDefined(like other: SchemaEntry) -> Bool {
     kind == other.kind && !sql.isEmpty && sql.utf8.elementsEqual(other.sql.utf8)
       && name.text.utf8.elementsEqual(other.name.text.utf8)
@@ -54,7 +54,7 @@ package enum TableKind: Equatable, Sendable {
   /// A shadow table of a virtual table.
   case shadow(of: String)
 
-  /// Whether it has rows of its own, which travel.
+  /// True if it has rows of its own, which travel.
   package var hasOwnRows: Bool {
     switch self {
     case .table, .virtual(_, .own): true
@@ -81,7 +81,7 @@ package enum VirtualContent: Equatable, Sendable {
 
 /// Which tables travel. One set of rules for diff, apply and `doctor`.
 package enum Replicability {
-  /// Whether a table is one of Buckia's, which like those of SQLite do not travel and are not reported.
+  /// True if a table is one of Buckia's, which like those of SQLite do not travel and are not reported.
   package static func isOwn(_ table: TableName) -> Bool { ASCIIName.folded(table.text).hasPrefix("buckia_") }
 
   /// Why an object of the schema cannot travel, or nil for a table that can.
@@ -98,7 +98,7 @@ package enum Replicability {
     return entry.name.refusal
   }
 
-  /// Whether the statement that made a table is enough to tell that its rows can travel: it is too short for too many
+  /// True if the statement that made a table is enough to tell that its rows can travel: it is too short for too many
   /// columns or too long a name, and does not name the rowid.
   package static func isPlain(_ entry: SchemaEntry) -> Bool {
     guard entry.sql.utf8.count <= TableDefinition.nameByteLimit else { return false }

@@ -30,7 +30,7 @@ package final class SchemaReader {
   /// Lists the schema of `main`, through a connection that must outlive the reader.
   ///
   /// - Parameters:
-  ///   - keepsDefinitions: Whether definitions are kept once they have been read, for whoever asks for the same ones again and
+  ///   - keepsDefinitions: True if definitions are kept once they have been read, for whoever asks for the same ones again and
   ///     again.
   ///   - standIns: For the name of a table, that of the table which has its rows: then only these tables are there.
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
@@ -169,14 +169,14 @@ package final class SchemaReader {
       foreignKeys: try foreignKeys(of: name))
   }
 
-  /// Whether the key of a table has an index of its own, as no rowid has.
+  /// True if the key of a table has an index of its own, as no rowid has.
   private func hasKeyIndex(_ table: String) throws -> Bool {
     try connection.hasRow(cached: "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'", table)
   }
 
-  /// Whether rows of a table are found without looking at all of them, by the value of one of some columns.
+  /// True if rows of a table are found without looking at all of them, by the value of one of some columns.
   ///
-  /// - Returns: Whether one of the columns is the rowid, or the first of a whole index that compares it as the column itself is compared.
+  /// - Returns: True if one of the columns is the rowid, or the first of a whole index that compares it as the column itself is compared.
   /// - Throws: `SQLiteError`.
   package func hasIndex(on table: TableDefinition, ofOneOf columns: [String]) throws -> Bool {
     let places = columns.compactMap { table.column(named: $0) }
@@ -286,11 +286,11 @@ struct KeptDefinitions {
 }
 
 /// A schema that changes while it is known: a folder can hold thousands of files that each add something to it, and whoever read
-/// all of it anew for each would take a time that grows with their square.
+/// all of it again for each would take a time that grows with their square.
 extension SchemaReader {
   /// Carries out a step of a plan, and reads what it has changed.
   ///
-  /// - Returns: Whether the reader describes the schema as it is now. It does not once a virtual table was made, along with the
+  /// - Returns: True if the reader describes the schema as it is now. It does not once a virtual table was made, along with the
   ///   tables of its module.
   /// - Throws: As ``SchemaStep/carryOut(on:)``. What the reader says means nothing any more then.
   package func carryOut(_ step: SchemaStep) throws -> Bool {

@@ -8,7 +8,7 @@ struct VirtualTables {
     /// The name as SQLite compares it.
     let folded: [UInt8]
     let definition: VirtualTableDefinition?
-    /// Whether the module is there. SQLite tells which tables belong to one only then.
+    /// True if the module is there. SQLite tells which tables belong to one only then.
     let isLoaded: Bool
   }
 
@@ -75,7 +75,7 @@ struct VirtualTables {
 
   /// The virtual table that another table belongs to; nil when it belongs to none.
   ///
-  /// - Parameter isMarked: Whether SQLite says that it belongs to one.
+  /// - Parameter isMarked: True if SQLite says that it belongs to one.
   func owner(ofShadow name: String, isMarked: Bool) -> String? {
     guard !entries.isEmpty else { return isMarked ? "" : nil }
     let folded = Array(ASCIIName.folded(name).utf8)
@@ -90,7 +90,7 @@ struct VirtualTables {
 }
 
 extension SchemaReader {
-  /// Whether a table is a shadow table of a virtual table that travels, and so travels with it.
+  /// True if a table is a shadow table of a virtual table that travels, and so travels with it.
   package func isInside(_ entry: SchemaEntry) -> Bool {
     guard case .shadow(let owner) = entry.kind else { return false }
     return self.entry(named: TableName(owner))?.kind.hasOwnRows == true
@@ -126,7 +126,7 @@ extension SchemaReader {
     return table
   }
 
-  /// Whether a module has a name: then every table of that name can be read without being created.
+  /// True if a module has a name: then every table of that name can be read without being created.
   func hasModule(named name: String) throws -> Bool {
     try connection.hasRow(cached: "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)", name)
   }

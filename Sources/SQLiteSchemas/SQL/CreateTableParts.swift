@@ -80,7 +80,7 @@ package struct CreateTableParts {
     return column.map { tokens.text(of: $0) }
   }
 
-  /// Whether two definitions of a column have the same tokens, whatever the white space and the comments between them.
+  /// True if two definitions of a column have the same tokens, whatever the white space and the comments between them.
   package static func isSame(_ definition: String, _ other: String) -> Bool {
     SQLTokens(definition).isEqual(to: SQLTokens(other))
   }
@@ -151,7 +151,7 @@ package struct CreateTableParts {
     return tokens.tokens[index].kind == .word ? ASCIIName.folded(text) : text
   }
 
-  /// Whether a constraint has an ON CONFLICT clause. See <https://sqlite.org/lang_conflict.html>.
+  /// True if a constraint has an ON CONFLICT clause. See <https://sqlite.org/lang_conflict.html>.
   ///
   /// - Parameter sql: The CREATE TABLE statement from `sqlite_schema`. Any other text gives some answer.
   package static func hasConflictClause(in sql: String) -> Bool {

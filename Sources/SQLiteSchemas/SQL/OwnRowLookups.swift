@@ -18,7 +18,7 @@ package struct OwnRowLookups {
     self.keys = keys.map { key in key.map { names in Set(names.map(ASCIIName.folded)) } }
   }
 
-  /// Whether a statement or an expression reads rows of the tables besides the one that the trigger fires for.
+  /// True if a statement or an expression reads rows of the tables besides the one that the trigger fires for.
   package func readsOthers(_ sql: String) -> Bool {
     let tokens = SQLTokens(sql)
     let reads = SQLReferences.reads(tokens, 0..<tokens.count)
@@ -44,7 +44,7 @@ package struct OwnRowLookups {
     return readings.contains { query, count in lookups(in: comparisons[query] ?? []) < count }
   }
 
-  /// Whether each row of a view comes from one row of the tables: it joins them with nothing of their own, and gathers none.
+  /// True if each row of a view comes from one row of the tables: it joins them with nothing of their own, and gathers none.
   package func showsSingleRows(_ view: String) -> Bool {
     let tokens = SQLTokens(view)
     let gathers = tokens.tokens.indices.contains { index in
@@ -81,7 +81,7 @@ package struct OwnRowLookups {
 
   private static let conflictPolicies = ["replace", "ignore", "abort", "fail", "rollback"]
 
-  /// Whether a word can make a condition hold for more rows than one of its terms does.
+  /// True if a word can make a condition hold for more rows than one of its terms does.
   private static func mayWiden(_ tokens: SQLTokens, at index: Int) -> Bool {
     if tokens.isWord("or", at: index) {
       return !tokens.isAnyWord(conflictPolicies, at: index + 1)

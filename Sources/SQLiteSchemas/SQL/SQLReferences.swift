@@ -8,7 +8,7 @@ package struct SQLReferences: Sendable {
   package private(set) var functions: Set<String> = []
   /// Tables and views that are read: the names after FROM, JOIN and IN.
   package private(set) var sources: Set<TableName> = []
-  /// Whether RAISE() is called.
+  /// True if RAISE() is called.
   package private(set) var raises = false
 
   /// The functions without the keywords that a parenthesis can follow, too.
@@ -56,14 +56,14 @@ package struct SQLReferences: Sendable {
     }
   }
 
-  /// Whether anything is read.
+  /// True if anything is read.
   static func reads(_ tokens: SQLTokens, _ range: Range<Int>) -> Bool {
     range.contains { tokens.isWord("from", at: $0) && !tokens.isWord("delete", at: $0 - 1) }
   }
 
   /// The table or view that is read where its name stands at an index; nil when that is no such name.
   ///
-  /// - Parameter mayBeListed: Whether there can be a table after a comma or parenthesis: only where something is read.
+  /// - Parameter mayBeListed: True if there can be a table after a comma or parenthesis: only where something is read.
   static func source(in tokens: SQLTokens, at index: Int, mayBeListed: Bool) -> TableName? {
     guard let name = tokens.name(at: index) else { return nil }
     let isSource = tokens.isAnyWord(["from", "join", "in"], at: index - 1)
@@ -73,7 +73,7 @@ package struct SQLReferences: Sendable {
     return TableName(isQualified ? tokens.name(at: index + 2) ?? name : name)
   }
 
-  /// Whether the value of an expression is known to depend on the row and its parameters alone: it has no subquery, and of functions and
+  /// True if the value of an expression is known to depend on the row and its parameters alone: it has no subquery, and of functions and
   /// operators only those of SQLite that are the same everywhere and at any time.
   ///
   /// - Parameter reserved: The beginning of parameters that it must not have, without the first character.

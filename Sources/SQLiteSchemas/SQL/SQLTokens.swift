@@ -90,7 +90,7 @@ struct SQLTokens {
 
   /// Moves past quoted text, in which two quotes in a row stand for one.
   ///
-  /// - Returns: Whether the text is terminated.
+  /// - Returns: True if the text is terminated.
   private static func takeQuoted(_ bytes: [UInt8], _ index: inout Int) -> Bool {
     let mark = bytes[index]
     index += 1
@@ -137,7 +137,7 @@ struct SQLTokens {
     return String(decoding: bytes[start..<tokens[range.upperBound - 1].range.upperBound], as: UTF8.self)
   }
 
-  /// Whether the token at an index exists and is a keyword.
+  /// True if the token at an index exists and is a keyword.
   ///
   /// - Parameter keyword: The keyword in lower case.
   func isWord(_ keyword: String, at index: Int) -> Bool {
@@ -161,7 +161,7 @@ struct SQLTokens {
     count == other.count && tokens.indices.allSatisfy { bytes(at: $0) == other.bytes(at: $0) }
   }
 
-  /// Whether the token at an index exists and is a character.
+  /// True if the token at an index exists and is a character.
   func isMark(_ mark: Unicode.Scalar, at index: Int) -> Bool {
     guard tokens.indices.contains(index), tokens[index].kind == .mark else { return false }
     return bytes[tokens[index].range.lowerBound] == UInt8(ascii: mark)
@@ -233,7 +233,7 @@ package enum SQLText {
     return isDecimal(hasSign ? number.dropFirst() : number) ? String(decoding: number, as: UTF8.self) : nil
   }
 
-  /// Whether the text is a decimal number without a sign: digits, perhaps with a fraction and an exponent.
+  /// True if the text is a decimal number without a sign: digits, perhaps with a fraction and an exponent.
   package static func isDecimal(_ text: ArraySlice<UInt8>) -> Bool {
     let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) }
     let whole = text.prefix(while: isDigit).count

@@ -34,12 +34,12 @@ package struct SchemaStatement: Hashable, Sendable {
   /// What it makes, whatever the statement.
   package var identity: Identity { Identity(kind: kind, name: name) }
 
-  /// Whether both make the same: their tokens are equal, whatever the white space and the comments between them.
+  /// True if both make the same: their tokens are equal, whatever the white space and the comments between them.
   package func makesTheSame(as other: SchemaStatement) -> Bool {
     makesTheSame(as: other, whateverComments: true)
   }
 
-  /// Whether both differ in white space at most.
+  /// True if both differ in white space at most.
   package func equalsIgnoringWhiteSpace(_ other: SchemaStatement) -> Bool {
     makesTheSame(as: other, whateverComments: false)
   }
@@ -136,7 +136,7 @@ package struct SchemaStatement: Hashable, Sendable {
 
   private var otherName: String { "it does not make \(EscapedText.quoted(name.text)), or not in this form" }
 
-  /// Whether a name that is not qualified stands at an index, and is the table's.
+  /// True if a name that is not qualified stands at an index, and is the table's.
   private func namesTable(at index: Int, in tokens: SQLTokens) -> Bool {
     tokens.name(at: index).map { TableName($0) == table } == true && !tokens.isMark(".", at: index + 1)
   }

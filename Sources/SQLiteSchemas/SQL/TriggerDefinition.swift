@@ -24,7 +24,7 @@ package struct TriggerDefinition: Sendable {
     package let text: String
     /// The table or view that the statement writes to; nil for a SELECT.
     package let target: TableName?
-    /// Whether the statement has a conflict clause: `INSERT OR REPLACE`, `REPLACE`, `UPDATE OR IGNORE`.
+    /// True if the statement has a conflict clause: `INSERT OR REPLACE`, `REPLACE`, `UPDATE OR IGNORE`.
     package let hasConflictClause: Bool
     /// The names that the statement refers to.
     package let references: SQLReferences
@@ -244,7 +244,7 @@ extension SQLTokens {
     }
   }
 
-  /// Whether an expression computes a number from the column itself, or counts rows.
+  /// True if an expression computes a number from the column itself, or counts rows.
   fileprivate func isCount(of column: String, _ range: Range<Int>) -> Bool {
     let reads = range.contains { name(at: $0).map { ASCIIName.matches($0, column) } ?? false }
     let computes = range.contains { isMark("+", at: $0) || isMark("-", at: $0) }

@@ -42,7 +42,7 @@ struct JSONFields {
     return flag
   }
 
-  /// Whether there is such a member; null counts as absent.
+  /// True if there is such a member; null counts as absent.
   mutating func has(_ name: String) -> Bool {
     guard remaining[name] == .null else { return remaining[name] != nil }
     _ = remaining.take(name)

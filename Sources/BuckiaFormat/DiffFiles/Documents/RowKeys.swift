@@ -112,7 +112,7 @@ package struct RowKeys: Equatable, Sendable {
     self.links = links
   }
 
-  /// Whether nothing is said.
+  /// True if nothing is said.
   package var isEmpty: Bool { runs.isEmpty && references.isEmpty && links.isEmpty }
 
   /// How many changes the runs speak of; nil where there are none.

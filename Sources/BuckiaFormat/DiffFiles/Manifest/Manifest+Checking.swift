@@ -86,7 +86,7 @@ extension Manifest {
     }
   }
 
-  /// Whether the file says anything of its changes beside them.
+  /// True if the file says anything of its changes beside them.
   package var hasAnnotations: Bool { members.contains { MemberName.role(of: $0.name) == .annotations } }
 
   /// Checks that the members are the ones that may be there, in the one order that they may have.

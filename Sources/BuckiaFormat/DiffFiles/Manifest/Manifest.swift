@@ -55,9 +55,9 @@ package struct Manifest: Equatable, Sendable {
   package var tables: [Table]
   /// What the stream holds of the tables after this diff.
   package var states: [State]
-  /// Rows that the diff holds anew as INSERTs, in the place of all that its stream has had of them.
+  /// Rows that the diff holds again as INSERTs, in the place of all that its stream has had of them.
   package var resent: [Rows]
-  /// Rows of others' streams of which the sender asks for all anew.
+  /// Rows of others' streams of which the sender asks for all again.
   package var requests: [Rows]
   /// Every other member of the file but the signature, in order.
   package var members: [Member]
@@ -323,7 +323,7 @@ package enum Audience: Equatable, Sendable {
     self = .recipients(salt: salt, hashes: hashes)
   }
 
-  /// Whether the owner of a public key is among the recipients. False for a broadcast.
+  /// True if the owner of a public key is among the recipients. False for a broadcast.
   package func addresses(_ key: [UInt8]) -> Bool {
     guard case .recipients(let salt, let hashes) = self else { return false }
     return hashes.contains(Self.hash(of: key, salt: salt))

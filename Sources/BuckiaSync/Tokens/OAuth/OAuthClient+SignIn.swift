@@ -115,7 +115,7 @@ struct CodeCallback: Sendable {
     self.items = items
   }
 
-  /// Whether it is the answer to a sign-in: nobody else knows the state.
+  /// True if it is the answer to a sign-in: nobody else knows the state.
   func belongs(to signIn: CodeSignIn) -> Bool { items["state"] == signIn.state.value }
 
   /// The code.

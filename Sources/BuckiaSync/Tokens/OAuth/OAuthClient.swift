@@ -66,7 +66,7 @@ public actor OAuthClient {
 
   /// The server's keys.
   ///
-  /// - Parameter areRead: Whether to read them again: servers change their keys now and then.
+  /// - Parameter areRead: True to read them again: servers change their keys now and then.
   func webKeys(again areRead: Bool = false) async throws -> [JSONWebKey] {
     if let keys, !areRead { return keys }
     let found = try JSONWebKey.all(in: try await document(try await metadata().keysEndpoint))
@@ -156,7 +156,7 @@ public struct OAuthConfiguration: Sendable, Hashable {
     self.scopes = scopes
   }
 
-  /// Whether the server has to say who has signed in.
+  /// True if the server has to say who has signed in.
   var wantsIdentity: Bool { scopes.contains("openid") }
 }
 
@@ -170,7 +170,7 @@ struct ProviderMetadata: Sendable {
   let revocationEndpoint: HTTPAddress?
   /// How apps with a secret say who they are.
   let clientAuthentication: [String]
-  /// Whether the answer to the browser names the server, too (RFC 9207).
+  /// True if the answer to the browser names the server, too (RFC 9207).
   let namesIssuer: Bool
 
   /// Reads a document.
@@ -212,7 +212,7 @@ struct ProviderMetadata: Sendable {
 }
 
 extension HTTPAddress {
-  /// Whether nobody else can read what is sent there: it is encrypted, or stays on this computer.
+  /// True if nobody else can read what is sent there: it is encrypted, or stays on this computer.
   var isPrivate: Bool { isSecure || ["127.0.0.1", "localhost", "[::1]"].contains(host) }
 }
 

@@ -119,7 +119,7 @@
       theirs = -1
     }
 
-    /// Whether all bytes were taken.
+    /// True if all bytes were taken.
     func write(_ bytes: [UInt8]) -> Bool {
       var rest = bytes[...]
       while !rest.isEmpty {
