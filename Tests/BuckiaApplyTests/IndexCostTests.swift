@@ -36,9 +36,6 @@ import Testing
       isCreatedAgain: false),
     Case(
       name: "a small table gets many rows", rows: 5_000, edits: insertion(5_001, 60_000, random), isCreatedAgain: true),
-    Case(name: "the new values ascend", edits: insertion(1, 40_000, "i"), isCreatedAgain: false),
-    Case(name: "the new values descend", edits: insertion(1, 40_000, "-i"), isCreatedAgain: false),
-    Case(name: "the new values are few", edits: insertion(1, 40_000, "\(random) % 7"), isCreatedAgain: false),
     Case(name: "other columns are updated", rows: 40_000, edits: "UPDATE t SET b = -b", isCreatedAgain: false),
     Case(
       name: "the column is updated in all rows", rows: 40_000, edits: "UPDATE t SET a = -a, b = -b",
@@ -49,7 +46,9 @@ import Testing
     Case(
       name: "almost all rows are deleted", rows: 40_000, edits: "DELETE FROM t WHERE b % 20 <> 0", isCreatedAgain: true),
     Case(
-      name: "the page cache holds the whole index", edits: insertion(1, 40_000, random), memoryLimit: 256 << 20,
+      name: "half of the rows are new", rows: 10_001, edits: insertion(10_002, 20_002, random), isCreatedAgain: true),
+    Case(
+      name: "not quite half of the rows are new", rows: 10_003, edits: insertion(10_004, 20_003, random),
       isCreatedAgain: false),
   ]
 

@@ -4,7 +4,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Drops indexes while many rows are written, where it takes less time to create them again than to keep them.
+/// Drops indexes while most rows of a table are written: to create them again then takes less time than to keep them.
 ///
 /// Everything happens in the transaction of the changes, so whatever fails takes it back. Afterwards the indexes have the
 /// same definitions, byte for byte, and the statistics of ANALYZE. Nothing but the time depends on it: unique indexes stay,
@@ -12,7 +12,8 @@ import SQLiteSchemas
 final class IndexRebuild {
   /// Fewer changes of a table are not worth a thought.
   private static let usualMinimum = 5_000
-  /// How many bytes of changes are searched for those to be looked at.
+  /// How many UPDATEs are looked at for the columns that they change, and in how many bytes of changes.
+  private static let sampledUpdates = 1_000.0
   private static let sampledBytes = 4 << 20
   /// The name under which an index is created for a try, which is never carried out.
   private static let trialName = "buckia_trial"
@@ -51,11 +52,9 @@ final class IndexRebuild {
   /// - Parameters:
   ///   - table: What is known of the changes so far.
   ///   - changes: Where some of them stand.
-  ///   - isSorted: True if they are put in the order of their keys before they are written.
   /// - Throws: `SQLiteError` when the database fails, `ByteStreamError` when the changes cannot be read.
   func willWrite(
-    _ table: ChangesetSummary.Table, into match: TableMatch, _ changes: Range<Int>, of changeset: TemporaryBuffer,
-    isSorted: Bool
+    _ table: ChangesetSummary.Table, into match: TableMatch, _ changes: Range<Int>, of changeset: TemporaryBuffer
   ) throws {
     let name = TableName(table.table.name)
     guard seen.insert(name).inserted, match.local.module == nil else { return }
@@ -65,71 +64,66 @@ final class IndexRebuild {
     guard counts.written >= minimumChanges else { return }
     let indexes = try SecondaryIndex.all(of: match.local, on: session.connection)
     guard !indexes.isEmpty else { return }
-    let sample = try sample(indexes, table.table, match, changes, of: changeset, expecting: counts)
-    let works = indexes.indices.map { sample.work(on: $0, expecting: counts, isSorted: isSorted) }
-    var remaining = works
+    let shares = try updatedShares(of: indexes, table.table, match, changes, of: changeset, expecting: counts)
+    var remaining = shares.map { counts.inserted + counts.deleted + Int(2 * $0 * Double(counts.updated)) }
     if policy != .keep {
       let matchesContent = table.keyKinds.contains { $0.contains(.null) }
       let droppable = try needs.droppable(indexes, of: match.local, matchesContent: matchesContent)
       let chosen =
-        try policy == .rebuild ? droppable : cheaperToCreate(indexes, works, droppable, of: match.local, counts)
-      for place in chosen.sorted() {
-        if try drop(indexes[place]) { remaining[place].entries = 0 }
-      }
+        try policy == .rebuild ? droppable : worthCreating(indexes, remaining, droppable, of: match.local, counts)
+      for place in chosen.sorted() where try drop(indexes[place]) { remaining[place] = 0 }
     }
-    // Indexes that are kept are written all over, and all pages should stay in memory.
-    if remaining.contains(where: { $0.entries * $0.scatter >= Double(Self.usualMinimum) }) {
+    // Indexes that are kept can be written all over, and all their pages should stay in memory.
+    if remaining.contains(where: { $0 >= Self.usualMinimum }) {
       try session.growPageCache(to: dropped.isEmpty ? session.memoryLimit : session.memoryLimit / 2)
     }
   }
 
-  /// Looks at some changes of a table.
-  private func sample(
-    _ indexes: [SecondaryIndex], _ table: ChangesetTable, _ match: TableMatch, _ changes: Range<Int>,
+  /// For each index the share of the UPDATEs that change its columns, estimated from the first ones.
+  private func updatedShares(
+    of indexes: [SecondaryIndex], _ table: ChangesetTable, _ match: TableMatch, _ changes: Range<Int>,
     of changeset: TemporaryBuffer, expecting counts: ApplyCounts
-  ) throws -> IndexWorkSample {
-    var sample = IndexWorkSample(indexes, of: table, places: match.columns)
-    var wanted: Set<ChangeOperation> = []
-    if counts.inserted > 0 { wanted.insert(.insert) }
-    if counts.updated > 0 { wanted.insert(.update) }
-    if counts.deleted > 0 { wanted.insert(.delete) }
+  ) throws -> [Double] {
+    var found = indexes.map { _ in 0.0 }
+    guard counts.updated > 0 else { return found }
+    let columns = indexes.map { index in match.columns.indices.filter { index.columns.contains(match.columns[$0]) } }
     let change = DecodedChange(of: table)
     let end = min(changes.upperBound, changes.lowerBound + Self.sampledBytes)
     var stretches = ChangeStretches(changes.lowerBound..<end, of: table, in: ChangesetWindow(changeset))
-    while try !wanted.isEmpty && stretches.advance() {
+    var seen = 0.0
+    while try seen < Self.sampledUpdates && stretches.advance() {
       stretches.window.withBytes { bytes in
-        while !wanted.isEmpty, let place = stretches.next(in: bytes) {
-          guard wanted.contains(place.operation) else { continue }
+        while seen < Self.sampledUpdates, let place = stretches.next(in: bytes) {
+          guard place.operation == .update else { continue }
           change.read(place, in: bytes)
-          sample.add(change, bytes)
-          if sample.hasEnough(of: place.operation) { wanted.remove(place.operation) }
+          seen += 1
+          for index in indexes.indices where columns[index].contains(where: { change.new($0).isDefined }) {
+            found[index] += 1
+          }
         }
       }
     }
-    return sample
+    return found.map { $0 / max(1, seen) }
   }
 
-  /// The indexes that are better created again.
-  private func cheaperToCreate(
-    _ indexes: [SecondaryIndex], _ works: [IndexWork], _ droppable: Set<Int>, of table: TableDefinition,
+  /// The indexes that change in at least half as many entries as their table has rows afterwards.
+  ///
+  /// To keep an index takes a search for each entry, to create it a scan of the table and a sort.
+  private func worthCreating(
+    _ indexes: [SecondaryIndex], _ entries: [Int], _ droppable: Set<Int>, of table: TableDefinition,
     _ counts: ApplyCounts
   ) throws -> Set<Int> {
-    var costs = IndexCosts(cacheBytes: Double(session.memoryLimit), sortBytes: Double(session.memoryLimit / 2))
-    let databaseBytes = try Double(
-      (session.connection.integer("PRAGMA main.page_count") ?? 0)
-        * (session.connection.integer("PRAGMA main.page_size") ?? 0))
-    let growth = indexes.reduce(0) { $0 + IndexCosts.entryBytes($1) } * Double(counts.inserted)
-    let limit = droppable.map { costs.rowLimit(works[$0], databaseBytes: databaseBytes + growth) }.max() ?? 0
-    guard limit > 0, let before = try table.rowCountEstimate(upTo: limit, on: session.connection) else { return [] }
-    let after = Double(max(0, before + counts.inserted - counts.deleted))
-    for (index, work) in zip(indexes, works) where work.entries > 0 {
-      costs.scatteredBytes += work.scatter * after * IndexCosts.entryBytes(index)
+    let most = droppable.map { entries[$0] }.filter { $0 >= Self.usualMinimum }.max() ?? 0
+    let limit = 2 * most - counts.inserted + counts.deleted
+    guard most > 0, limit >= 0, let before = try table.rowCountEstimate(upTo: limit, on: session.connection) else {
+      return []
     }
+    let after = max(0, before + counts.inserted - counts.deleted)
+    // A sort that is not to use files would use any amount of memory.
     let sortsInMemory = try session.connection.keepsTemporaryFilesInMemory
     return droppable.filter { place in
-      // A sort that is not to use files would use any amount of memory.
-      (!sortsInMemory || !costs.needsFiles(indexes[place], rows: after))
-        && costs.favoursCreating(indexes[place], works[place], rows: Double(before), after: after)
+      entries[place] >= max(Self.usualMinimum, after / 2)
+        && (!sortsInMemory || Double(after) * indexes[place].sortedBytes <= Double(session.memoryLimit / 2))
     }
   }
 

@@ -105,8 +105,7 @@ struct ChangesetApplier {
         let table = arrival.summary.tables[section.table].table
         do {
           try rebuild?.willWrite(
-            arrival.summary.tables[section.table], into: match(of: table), section.changes, of: incoming.changeset,
-            isSorted: orderings[section.table] == .byKey)
+            arrival.summary.tables[section.table], into: match(of: table), section.changes, of: incoming.changeset)
           let waiting = try isAllThere ? waitingInserts(into: section.table, arrival.summary, incoming) : []
           let applier = try tableApplier(for: table, of: incoming.changeset, waiting: waiting)
           if orderings[section.table] == .byKey {
