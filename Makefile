@@ -27,7 +27,7 @@ LOAD := $(shell cut -d' ' -f1 /proc/loadavg 2>/dev/null || sysctl -n vm.loadavg 
 # Debian's names of the libraries, and of git, which `buckia git` calls.
 PACKAGES := libsqlite3-dev libzstd-dev git
 # What only tests run: Debian's age, the servers that storages are tested against, and Python for those of PyPI.
-TEST_PACKAGES := age apache2-bin rclone nginx libnginx-mod-http-dav-ext lighttpd lighttpd-mod-webdav python3 python3-venv openssl sqlite3
+TEST_PACKAGES := age zstd apache2-bin rclone nginx libnginx-mod-http-dav-ext lighttpd lighttpd-mod-webdav python3 python3-venv openssl sqlite3
 # Homebrew's folder is on no search path by itself.
 BREW := $(if $(filter Darwin,$(shell uname -s)),$(shell brew --prefix 2>/dev/null))
 FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)
