@@ -23,6 +23,25 @@ private struct Documents {
     FileManager.default.fileExists(atPath: root.appendingPathComponent(path).path)
   }
 
+  /// The names by which links find the headings of a document, as GitHub makes them.
+  func headings(of path: String) throws -> [String] {
+    try lines(of: path).filter { $0.hasPrefix("#") }.map { line in
+      line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces).lowercased()
+        .filter { $0.isLetter || $0.isNumber || "-_ ".contains($0) }.replacingOccurrences(of: " ", with: "-")
+    }
+  }
+
+  /// The Swift files in some folders, with their text.
+  func swiftFiles(in folders: [String]) throws -> [(path: String, text: String)] {
+    try folders.flatMap { folder in
+      let names = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path)?.allObjects ?? []
+      return try names.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.map { name in
+        let path = "\(folder)/\(name)"
+        return (path, try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8))
+      }
+    }
+  }
+
   /// The documents with samples.
   func withSamples() throws -> [String] { try ["README.md"] + files(in: "Sources/Buckia/Buckia.docc", ".md") }
 
@@ -126,16 +145,53 @@ struct DocumentTests {
     }
   }
 
-  @Test("Links between the documents lead somewhere", arguments: ["README.md", "CONTRIBUTING.md"])
-  func links(document: String) throws {
-    let text = try documents.lines(of: document).joined(separator: "\n")
-    let links = text.matches(of: /\]\((?<path>[^)#:]+)(#[^)]*)?\)/).map { String($0.output.path) }
-    #expect(!links.isEmpty)
-    for link in links { #expect(documents.exists(link), "\(document) links to \(link)") }
+  @Test("Links between the documents lead to files and headings that are there")
+  func links() throws {
+    let paths = try ["README.md", "CONTRIBUTING.md"] + documents.files(in: "Schemas", ".md")
+    for path in paths {
+      let folder = path.split(separator: "/").dropLast().map(String.init)
+      let text = try documents.lines(of: path).joined(separator: "\n")
+      for link in text.matches(of: /\]\((?<path>[^)#:\s]*)(#(?<heading>[^)\s]*))?\)/) {
+        var parts = folder
+        for part in link.output.path.split(separator: "/") {
+          if part == ".." { parts.removeLast() } else { parts.append(String(part)) }
+        }
+        let target = link.output.path.isEmpty ? path : parts.joined(separator: "/")
+        #expect(documents.exists(target), "\(path) links to \(target)")
+        // DocC makes other names of headings, and says itself what it does not find.
+        guard let heading = link.output.heading, target.hasSuffix(".md"), !target.contains(".docc/") else { continue }
+        let headings = try documents.headings(of: target)
+        #expect(headings.contains(String(heading)), "\(path) links to \(target)#\(heading)")
+      }
+    }
   }
 
-  @Test("The README stays short")
+  @Test("Documents to begin with stay short")
   func length() throws {
-    #expect(try documents.lines(of: "README.md").count <= 137)
+    func lines(_ path: String) throws -> Int { try documents.lines(of: path).count - 1 }
+    #expect(try lines("README.md") <= 110)
+    #expect(try lines("Schemas/core.md") <= 500)
+    #expect(try documents.lines(of: "CONTRIBUTING.md").joined(separator: "\n").utf8.count <= 12_000)
+  }
+
+  @Test("CONTRIBUTING names modules, types, folders and files that are there, and few of them")
+  func contributing() throws {
+    let text = try documents.lines(of: "CONTRIBUTING.md").joined(separator: "\n")
+    let sources = try documents.swiftFiles(in: ["Sources", "Tests", "Benchmarks"])
+    let declaration = /\b(?:struct|class|enum|protocol|actor|typealias) ([A-Za-z0-9]+)/
+    let folders = sources.flatMap { $0.path.split(separator: "/").map(String.init) }
+    let files = folders.filter { $0.hasSuffix(".swift") }.map { String($0.dropLast(".swift".count)) }
+    let types = Set(sources.flatMap { $0.text.matches(of: declaration).map { String($0.output.1) } })
+    let known = types.union(folders).union(files).union(["GRDB"])
+    let names = { (text: Substring) in
+      Set(text.matches(of: /`([A-Z][A-Za-z0-9+]*)(?:\.swift|\.forget)?`/).map { String($0.output.1) })
+    }
+    let unknown = names(text[...]).subtracting(known).filter { name in
+      name.contains(where: \.isLowercase) && !["", "Sources/", "Tests/"].contains { documents.exists($0 + name) }
+    }
+    #expect(unknown.sorted() == [])
+    let start = try #require(text.range(of: "## How to read the source")).upperBound
+    let end = try #require(text.range(of: "## Where code belongs")).lowerBound
+    #expect(names(text[start..<end]).intersection(types).count <= 60)
   }
 }
