@@ -6,15 +6,17 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The rows that recipients of a share have brought, and that are gone here without the share having told of it.
+/// The rows that recipients of a share have sent and that were deleted here, as far as the share has not sent the
+/// deletion.
 ///
-/// A share is the difference between its scope and what its recipients are known to have: what was sent to them, which the shadow has, and
-/// what they have brought themselves. Of the latter only hashes are kept. So a row of theirs that is gone is added to the shadow by its
-/// key, and its deletion names the version that was here (``SentNames``).
+/// A share is the difference between its scope and the rows that its recipients are known to have: those that were sent
+/// to them, which are in the shadow, and those that they have sent. Of the latter only hashes are kept. A deleted row
+/// of theirs is therefore added to the shadow by its key, and its deletion names the version that was here
+/// (``SentNames``).
 package struct Baseline {
-  /// The keys of these rows, in the format of changesets.
+  /// The keys of the deleted rows, in the format of changesets.
   package private(set) var gone: [TableName: Set<[UInt8]>] = [:]
-  /// The tables in whose shadows rows without a key were put as the recipients have them.
+  /// The tables whose shadows have got the recipients' rows without a key.
   private var counted: Set<TableName> = []
 
   /// The tables whose shadows were changed.
@@ -24,10 +26,10 @@ package struct Baseline {
   ///
   /// - Parameters:
   ///   - share: The share.
-  ///   - senders: The keys with which its recipients have signed what they have sent, as the ledger has them.
-  ///   - isSnapshot: True if all that they have brought is looked at, because nothing was told of it yet; otherwise what they have brought
-  ///     since the last diff.
-  ///   - shadow: What was sent.
+  ///   - senders: The recipients' signing keys, in the ledger's form.
+  ///   - isSnapshot: True to examine all rows that they have sent, because no diff has been sent yet; false to examine
+  ///     those since the last diff.
+  ///   - shadow: The rows that were sent.
   ///   - rows: The scope.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ReplicationError`; `LedgerError` for a newer ledger.
@@ -42,10 +44,10 @@ package struct Baseline {
     for name in rows.tables where isSnapshot || untold[name] != nil {
       guard let local = try schema.table(named: name) else { continue }
       let sent = try (selections[name] ?? RowSelection()).applied(to: local)
-      // Others may not have what a dataset begins with: only of whole tables all rows are known to them.
+      // Recipients of a part of a table need not have all rows of the dataset.
       let common = rows.isWhole(name) ? senders.union([CopiedRows.datasetSender]) : senders
       if let table = try ContentTables([sent], schema, on: connection)[name] {
-        // The table may have other columns than when they were noted.
+        // The table's columns may have changed since the rows were recorded.
         _ = try table.counted()
         let held =
           try isSnapshot
@@ -58,13 +60,13 @@ package struct Baseline {
       }
       guard let table = KeyedTable(sent, local) else { continue }
       var found: Set<[UInt8]> = []
-      // A row that waits for its parent is not gone.
+      // A parked row is not deleted.
       let parked = Set(try ParkedRows.all(of: name, on: connection).map(\.key))
       func look(_ key: [UInt8], _ brought: [VouchEntry]) throws {
         let isHere = try key.withRawSpan {
           try table.finds(table.lookup, table.row(withKey: $0), $0, on: connection)
         }
-        // What was never taken is not known here, and what an undo has removed is no deletion.
+        // A row that was never accepted was not here, and a row that an undo has removed was not deleted.
         guard !isHere, !parked.contains(key),
           try ![share.number, TakenBackRows.laterShares].contains(where: {
             try TakenBackRows.contains(key, of: name, for: $0, on: connection)

@@ -3,12 +3,14 @@ import BuckiaLedger
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Forgets the deletions that everybody knows of with whom rows of their table are exchanged.
+/// Collects tombstones: forgets the deletions of which all replicas know that exchange rows of the table.
 ///
-/// A deletion is kept so that what others have done before they knew of it does not bring the row back. Everybody knows of it who was told
-/// by a share and has applied that, or has told of it themselves. Their stream holds nothing from before then that has not come.
+/// A tombstone keeps changes that were made without knowledge of the deletion from bringing the row back. A replica
+/// knows of a deletion if it has applied a share that has sent it, or has sent the deletion itself. Its stream then has
+/// no earlier changes that are still to arrive.
 final class DeletionPruning {
-  /// Deletions that somebody may know of who did not: only these can be forgotten, but for what time brings.
+  /// Deletions of which another replica may have learned. Apart from the passing of time, only these can become
+  /// collectable.
   final class Candidates {
     private let sets: KeySets
     private var keys: [Int64: KeySet] = [:]
@@ -16,17 +18,17 @@ final class DeletionPruning {
 
     init(on connection: borrowing SQLiteConnection) { sets = KeySets("deletions", on: connection) }
 
-    /// Notes a deletion that somebody tells of.
+    /// Adds a deletion that a stream has sent.
     func note(_ key: [UInt8], in clock: Int64) throws { try keys.insert(key, of: clock, in: sets) }
 
-    /// Notes that somebody has applied diffs of a share.
+    /// Adds the deletions in diffs of a share that a recipient has applied.
     func noteProgress(_ sequences: ClosedRange<Int64>, of share: Int64) {
       let known = progress[share] ?? sequences
       progress[share] =
         min(known.lowerBound, sequences.lowerBound)...max(known.upperBound, sequences.upperBound)
     }
 
-    /// The keys of their rows, by their clocks.
+    /// The keys of the deleted rows, by clock.
     func byClock(on connection: borrowing SQLiteConnection) throws -> [Int64: KeySet] {
       for (share, sequences) in progress {
         try DeletionNotices.forEachTold(in: sequences, of: share, on: connection) { try note($1, in: $0) }
@@ -42,23 +44,25 @@ final class DeletionPruning {
     }
   }
 
-  /// How often all deletions are looked at, in milliseconds: by then somebody may count as gone, or not take part any more.
+  /// The interval between two passes over all deletions, in milliseconds. Between passes, silent replicas may have
+  /// expired, or stopped taking part.
   private static let interval: Int64 = 86_400_000
-  /// How many deletions are looked at together.
+  /// The number of deletions in a batch.
   private static let pageSize = 1_000
 
   private let connection: SQLiteConnection
   private let time: Int64
-  /// The time before which somebody must have been heard of last to count as gone, in milliseconds since 1970; nil where nobody does.
+  /// A replica expires if the last diff from it is older than this time, in milliseconds since 1970; nil if replicas
+  /// never expire.
   private let cutoff: Int64?
 
-  /// What is exchanged of one table.
+  /// The shares and streams of one table.
   private struct Exchange {
-    /// The shares that have sent its rows.
+    /// The shares that have sent rows of the table.
     var shares: [ShareEntry] = []
-    /// The streams that have brought its rows.
+    /// The streams that have sent rows of the table to this replica.
     var streams: [Stream] = []
-    /// The number up to which each share is known to all its recipients, or to those who are not gone.
+    /// The number up to which all recipients of each share, except expired ones, have applied it.
     var bounds: [Int64: Int64] = [:]
   }
 
@@ -68,7 +72,7 @@ final class DeletionPruning {
   }
 
   /// - Parameters:
-  ///   - silence: After how many days without a word somebody counts as gone; 0 for never.
+  ///   - silence: The days without a diff after which a replica expires; 0 for never.
   ///   - time: The present time, in milliseconds since 1970.
   init(silence: Int, at time: Int64, on connection: borrowing SQLiteConnection) {
     self.connection = SQLiteConnection(sharing: connection)
@@ -76,7 +80,7 @@ final class DeletionPruning {
     cutoff = silence > 0 ? time - Int64(silence) * 86_400_000 : nil
   }
 
-  /// Forgets what may be forgotten of some deletions, and once a day of all.
+  /// Collects what it can of some deletions, and of all deletions once a day.
   ///
   /// - Throws: `SQLiteError`, `ChangesetError`; `JSONError` when the ledger is damaged.
   func run(_ candidates: Candidates) throws {
@@ -106,7 +110,7 @@ final class DeletionPruning {
     if isDue, !clocks.isEmpty { try LedgerSettings.setPruningTime(time, on: connection) }
   }
 
-  /// True if rows of a table are in diffs that belong to no stream: nobody can tell who has them.
+  /// True if rows of a table were in diffs outside of streams. It is then unknown which replicas have them.
   private func travelsOtherwise(_ clock: Int64) throws -> Bool {
     try connection.hasRow(
       cached: """
@@ -121,7 +125,7 @@ final class DeletionPruning {
 
   // MARK: Who takes part
 
-  /// What is exchanged of a table; nil where nobody could know of any deletion.
+  /// The shares and streams of a table; nil if no other replica could know of a deletion.
   private func exchange(of table: TableName) throws -> Exchange? {
     var exchange = Exchange()
     for share in try ShareEntry.all(on: connection)
@@ -138,7 +142,7 @@ final class DeletionPruning {
     return exchange.shares.isEmpty && exchange.streams.isEmpty ? nil : exchange
   }
 
-  /// True if nothing has been heard of a replica for so long that nobody waits for it.
+  /// True if a replica has expired.
   private func isGone(_ sender: String, _ replica: [UInt8]) throws -> Bool {
     guard let cutoff else { return false }
     let heard = try connection.cachedInteger(
@@ -151,19 +155,19 @@ final class DeletionPruning {
     return heard.map { $0 < cutoff } ?? false
   }
 
-  /// True if nothing has been heard of whoever has made a stream for so long.
+  /// True if the author of a stream has expired.
   private func isGone(_ stream: Stream) throws -> Bool {
     guard let replica = try author(of: stream) else { return false }
     return try isGone(stream.sender, replica)
   }
 
-  /// The replica that has made a stream; nil where its diffs do not say.
+  /// The replica that is the author of a stream; nil if its diffs do not name it.
   private func author(of stream: Stream) throws -> [UInt8]? {
     let query = "SELECT replica FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2"
     return try connection.first(ofCached: query, stream.sender, stream.stream) { $0.blob(at: 0) }
   }
 
-  /// The number up to which a share was made so long ago.
+  /// The number of the last diff of a share that is older than the cutoff.
   private func toldLongAgo(by share: ShareEntry) throws -> Int64 {
     guard let cutoff else { return 0 }
     let later = try connection.cachedInteger(
@@ -178,7 +182,7 @@ final class DeletionPruning {
       // The row is there again.
       return try drop(key, in: clock)
     }
-    // Who knows of it: the shares that have told of it, each with the number of its diff, and the streams that tell of it.
+    // The shares that have sent the deletion, each with the number of the diff, and the streams that have sent it here.
     var told: [Int64: Int64] = [:]
     let telling = "SELECT share, sequence, diff FROM main.buckia_told WHERE clock = ?1 AND key = ?2"
     try connection.forEachRow(ofCached: telling, binding: [clock, key]) { row in
@@ -193,7 +197,7 @@ final class DeletionPruning {
     }
     for share in exchange.shares {
       if let sequence = told[share.number], sequence <= exchange.bounds[share.number] ?? 0 { continue }
-      // What came from the only recipient is not sent back.
+      // A deletion from the only recipient is not sent back.
       guard try share.isForOne(), try isTold(by: heard, for: share.number) else { return }
     }
     for stream in exchange.streams where !heard.contains(stream) {
@@ -204,7 +208,8 @@ final class DeletionPruning {
     try drop(key, in: clock)
   }
 
-  /// True if whoever makes a stream had applied a diff of a share when they made its last diff, or is gone and will have to.
+  /// True if the author of a stream had applied a diff of a share when making the stream's last diff, or has expired
+  /// and must apply it before sending more.
   private func knows(_ stream: Stream, of share: Int64, at sequence: Int64) throws -> Bool {
     let through = try DeletionNotices.acknowledged(share, in: stream.stream, from: stream.sender, on: connection)
     if sequence <= through { return true }
@@ -214,7 +219,7 @@ final class DeletionPruning {
     return try sequence <= toldLongAgo(by: entry)
   }
 
-  /// True if each replica that has acknowledged a share tells of a deletion itself.
+  /// True if each replica that has acknowledged a share has sent the deletion itself.
   private func isTold(by streams: Set<Stream>, for share: Int64) throws -> Bool {
     let replicas = try AcknowledgementEntry.all(of: share, on: connection)
     return try !replicas.isEmpty
@@ -223,7 +228,8 @@ final class DeletionPruning {
       }
   }
 
-  /// True if whoever makes a stream has ever acknowledged a share. Those who do not sign are told apart by their replicas.
+  /// True if the author of a stream has ever acknowledged a share. Authors who do not sign are identified by their
+  /// replicas.
   private func isRecipient(_ stream: Stream, of share: Int64) throws -> Bool {
     let replica = try author(of: stream)
     return try AcknowledgementEntry.all(of: share, on: connection).contains {

@@ -6,12 +6,12 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Which deletions of a share are of rows that nobody has deleted: they have only left its scope, or went here because somebody else does
-/// not share them any more, or because a diff was taken back.
+/// Tells the real deletions of a share from rows that have only departed: they left the scope, were withdrawn by
+/// another sender, or were removed by an undo.
 package struct DepartedRows {
-  /// What a change is.
+  /// What a change stands for.
   package enum Fate: Sendable {
-    /// Somebody has made it.
+    /// An edit.
     case edit
     /// The row is not shared any more.
     case departed
@@ -19,19 +19,19 @@ package struct DepartedRows {
     case theirs
   }
 
-  /// How many neighbouring changes have the same fate, in the order of the changeset.
+  /// The numbers of neighbouring changes with the same fate, in the order of the changeset.
   package private(set) var runs: [(count: Int64, fate: Fate)] = []
-  /// How many rows of each table have departed.
+  /// The number of departed rows of each table.
   package private(set) var counts: [TableName: Int] = [:]
 
   /// Looks up the rows that a changeset deletes.
   ///
   /// - Parameters:
-  ///   - changeset: The changes from what was shared to what is.
+  ///   - changeset: The changes from the shared rows to the present ones.
   ///   - definitions: Its tables.
   ///   - share: The share.
   ///   - readers: The keys with which its recipients sign.
-  ///   - propagates: True if rows that went here because of somebody else, or of an undo, count as deleted.
+  ///   - propagates: True if rows that another sender or an undo has removed here count as deleted.
   ///   - contents: The rows that only their content identifies.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
@@ -43,7 +43,7 @@ package struct DepartedRows {
     let connection = SQLiteConnection(sharing: connection)
     let tables = try KeyedTables(definitions, schema)
     let vouchers = Vouchers(on: connection)
-    // Unsigned diffs are those of a recipient only where the recipient has acknowledged the share.
+    // An unsigned diff counts as a recipient's only if its author has acknowledged the share.
     let acknowledging = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)
     let receivers = try share.isForOne() ? readers.subtracting([RecipientKey.unknown]).union(acknowledging) : []
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
@@ -73,14 +73,14 @@ package struct DepartedRows {
     }
   }
 
-  /// Which changes are not sent.
+  /// The changes that are not sent.
   ///
-  /// - Parameter keeps: True if rows that have departed stay where they are.
+  /// - Parameter keeps: True if departed rows stay at the recipients.
   package func leftOut(keeping keeps: Bool) -> [(count: Int64, isLeftOut: Bool)] {
     runs.map { ($0.count, $0.fate == .theirs || keeps && $0.fate == .departed) }
   }
 
-  /// Which of the changes that are sent withdraw a row.
+  /// The sent changes that withdraw a row.
   ///
   /// - Parameter keeps: True if rows that have departed stay where they are.
   package func withdrawals(keeping keeps: Bool) -> [(count: Int64, isWithdrawal: Bool)] {
@@ -108,13 +108,14 @@ struct WithdrawalRuns {
   }
 }
 
-/// Deletions that a comparison with a shadow finds of rows which are there, and left out of the share because a reference of theirs dangles.
+/// Deletions that a comparison with a shadow finds although the rows exist: they are left out of the share because they
+/// refer to a missing row.
 ///
-/// They are not sent, neither as deletions nor as withdrawals, and the shadow keeps the rows: a row that was sent stays at the receivers as it
-/// was sent last, until it is mended.
+/// They are sent neither as deletions nor as withdrawals, and the shadow keeps the rows. At the recipients such a row
+/// stays as it was sent last, until its reference is mended.
 package struct HeldDeletions {
   private let changeset: TemporaryBuffer
-  /// Neighbouring changes, and whether they are such deletions.
+  /// Runs of neighbouring changes; true for held deletions.
   private var runs: [(count: Int64, isLeftOut: Bool)] = []
 
   /// Looks up the rows that a difference deletes.
@@ -147,15 +148,15 @@ package struct HeldDeletions {
     }
   }
 
-  /// A difference without these deletions.
+  /// Returns a difference without the held deletions.
   ///
-  /// - Parameter difference: The one in which they were found.
+  /// - Parameter difference: The difference that was searched.
   /// - Throws: `ChangesetError`, `ByteStreamError`.
   package func removed(from difference: DatabaseDifference) throws -> DatabaseDifference {
     runs.contains { $0.isLeftOut } ? try difference.leavingOut(deletions: runs) : difference
   }
 
-  /// Gives each row of a table, as the shadow has it.
+  /// Calls `body` with each row of a table in the shadow.
   func forEach(of table: TableName, _ body: ([ValueSlice], RawSpan) throws -> Void) throws {
     guard runs.contains(where: \.isLeftOut) else { return }
     var runs = WithdrawalRuns(runs.map { ($0.count, isWithdrawal: $0.isLeftOut) })
@@ -165,16 +166,16 @@ package struct HeldDeletions {
   }
 }
 
-/// Finds deleted rows among those of a table that are left out: by their key, or by their content where that has none.
+/// Finds deleted rows among the left-out rows of a table, by key or, without a key, by content.
 private final class LeftOutLookup {
   private let table: KeyedTable?
   private let byKey: String
-  /// Where the key is no column, the first value of a row is no content.
+  /// Without an integer key column, the first value of a row is the rowid and no content.
   private let contentStart: Int
-  /// How many rows of each content are left out that no deletion has stood for yet.
+  /// The number of left-out rows with each content that no deletion has been matched with yet.
   private var contents: [[UInt8]: Int] = [:]
 
-  /// - Returns: nil where no rows of the table are left out.
+  /// - Returns: nil if no rows of the table are left out.
   init?(
     of definition: TableDefinition, _ keyed: KeyedTable?, _ rows: ScopeRows, on connection: borrowing SQLiteConnection
   ) throws {

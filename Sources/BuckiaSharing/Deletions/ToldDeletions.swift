@@ -5,14 +5,14 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The deletions of which a diff of a share tells its recipients.
+/// The deletions that a diff of a share sends to its recipients.
 extension DeletionNotices {
-  /// Notes them, once the clocks know the diff: for those who have to be told, and so that the rows stay deleted.
+  /// Records the deletions once the clocks have the diff, for the recipients and as tombstones.
   ///
   /// - Parameters:
   ///   - changeset: The changes that are sent.
   ///   - definitions: Their tables.
-  ///   - withdrawals: Which of the changes withdraw rows that nobody has deleted, in their order.
+  ///   - withdrawals: The changes that withdraw rows instead of deleting them, in their order.
   ///   - share: The share, with the number of the diff.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
@@ -44,9 +44,9 @@ extension DeletionNotices {
     }
   }
 
-  /// Forgets what is known of the deletions that a share has told of, where a snapshot is about to begin it again.
+  /// Deletes the record of the deletions that a share has sent, before a snapshot begins it again.
   ///
-  /// - Parameter isOtherStream: True if that is another stream than before.
+  /// - Parameter isOtherStream: True if the snapshot begins another stream.
   /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
   package static func prepareSnapshot(
     of share: ShareEntry, isOtherStream: Bool, on connection: borrowing SQLiteConnection
@@ -57,16 +57,16 @@ extension DeletionNotices {
 }
 
 extension ShareEntry {
-  /// The number up to which all recipients have applied the share; 0 where somebody has never answered.
+  /// The number up to which all recipients have applied the share; 0 if any has never acknowledged it.
   ///
-  /// - Parameter bound: What is said for a replica, given how far it has come; nil for just that.
+  /// - Parameter bound: Computes the number for a replica from its acknowledgement; nil for the acknowledgement itself.
   /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
   func throughAll(
     on connection: borrowing SQLiteConnection,
     counting bound: ((_ replica: AcknowledgementEntry, _ through: Int64) throws -> Int64)? = nil
   ) throws -> Int64 {
     let replicas = try AcknowledgementEntry.all(of: number, on: connection)
-    // Unsigned diffs may all be of one person.
+    // All unsigned diffs could be from one person.
     guard try Set(replicas.map(\.sender)).count >= recipients.count else { return 0 }
     var least = sequence
     for replica in replicas {
@@ -77,9 +77,10 @@ extension ShareEntry {
   }
 }
 
-/// Which deletions the streams of others tell of, and whose state may be from before deletions that are forgotten here.
+/// Records which deletions other streams have sent, and finds senders whose state may be older than forgotten
+/// deletions.
 extension InboundShares {
-  /// Notes how much of each share a sender has applied, as a diff of a stream says.
+  /// Records the acknowledgements in a diff of a stream.
   func noteProgress(of changes: IncomingChanges) throws {
     guard let place = changes.place else { return }
     for share in try ShareEntry.all(on: connection) {
@@ -95,7 +96,7 @@ extension InboundShares {
     }
   }
 
-  /// Notes that a stream tells of the deletion of a row.
+  /// Records that a stream has sent the deletion of a row.
   ///
   /// - Parameter diff: The diff that has deleted the row first.
   func noteDeletion(
@@ -111,9 +112,9 @@ extension InboundShares {
     try settling.note(key, in: clock)
   }
 
-  /// True if the state of a diff's sender may be from before deletions that are forgotten here: they have been silent for long, or have
-  /// gone on from a backup. They have applied what was sent to them since, or the diff would have to wait; but rows may have stayed there
-  /// that nobody has told them of.
+  /// True if the sender of a diff may lack deletions that are forgotten here: the sender was silent for long, or has
+  /// continued from a backup. The sender has applied the shares since, or the diff would have to wait, but may have
+  /// rows whose deletion no share has sent.
   func isReturning(_ changes: IncomingChanges) throws -> Bool {
     guard let place = changes.place, try ForgottenDeletions.exist(on: connection) else { return false }
     if place.replaces != nil { return true }
@@ -130,7 +131,7 @@ extension InboundShares {
     return try isOtherIncarnation(place, replica, sender)
   }
 
-  /// True if a stream begins, and its author has begun another incarnation since the last one.
+  /// True if a stream begins and its author has another incarnation than in the last stream.
   private func isOtherIncarnation(_ place: StreamPlace, _ replica: [UInt8], _ sender: String) throws -> Bool {
     guard let incarnation = place.incarnation else { return false }
     return try connection.hasRow(
@@ -143,7 +144,7 @@ extension InboundShares {
 }
 
 extension InboundShares {
-  /// True if the row of an INSERT is not here because it was deleted and that is forgotten, as `TableClock` decides it.
+  /// True if the row of an INSERT is missing because of a forgotten deletion, as `TableClock` decides.
   func isForgotten(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ id: KSUID?
   ) throws -> Bool {
@@ -154,7 +155,7 @@ extension InboundShares {
       try ForgottenDeletions.hasInserted(diff, in: clock, on: connection),
       try !table.finds(table.lookup, reader.new, bytes, on: connection)
     else { return false }
-    // A row that a UNIQUE constraint keeps out is not deleted.
+    // A row that a UNIQUE constraint has refused is not deleted.
     let condition = table.keyPlaces.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
     let waiting = "SELECT 1 FROM main.buckia_clock_\(clock)_pending WHERE is_insert AND \(condition)"
     return try !table.finds(waiting, reader.new, bytes, on: connection)

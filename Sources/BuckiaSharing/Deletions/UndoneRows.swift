@@ -4,14 +4,14 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The rows that an undo removes, or brings back.
+/// The rows that an undo removes or restores.
 ///
-/// Nobody has deleted them: an undo is of this database alone. So those they are shared with are told only that they are not shared any
-/// more, unless that is asked for.
+/// An undo concerns this database alone and deletes nothing at others. The recipients of a removed row get a
+/// withdrawal, unless the deletion is to be propagated.
 package final class UndoneRows: RowEffectObserver {
   package let wantsRows = false
-  /// For each row the place of its table and whether the row is there, the length of its key, and the key: together, since they may be
-  /// very many, and in chunks, since an array that grows needs room for itself twice.
+  /// For each row: the place of its table, 1 if the row exists, the length of its key, and the key. The rows may be
+  /// many, which is why they are packed, and in chunks, because a growing array needs its memory twice.
   private var chunks: [[UInt8]] = []
   private static let chunkSize = 1 << 20
   private var tables: [TableName] = []
@@ -63,14 +63,14 @@ package final class UndoneRows: RowEffectObserver {
     }
   }
 
-  /// Notes the rows for the shares whose receivers have them.
+  /// Records the rows for the shares whose recipients have them.
   ///
   /// - Throws: `SQLiteError`.
   package func note(on connection: borrowing SQLiteConnection) throws {
     guard !chunks.isEmpty else { return }
     let schema = try SchemaReader(connection)
     let keyed = try KeyedTables([], and: tables, schema)
-    // Those who have brought a row are told nothing of it when something is shared with them for the first time, either.
+    // A first share does not send the withdrawal to the senders of a row either.
     let vouchers = Vouchers(on: connection)
     try forEachRow { name, key, isThere in
       guard let table = keyed[name] else { return }

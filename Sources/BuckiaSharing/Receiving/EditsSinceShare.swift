@@ -5,11 +5,12 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What was edited here of the rows that the author of a diff has been told of by a share with them alone.
+/// The unsent edits of rows that were sent to the author of a diff by a share with the author alone.
 ///
-/// Under the policy `latest` such an edit counts as later than what arrives, because the share that tells of it will be. A value counts as
-/// edited here where that is certain: it is another than the author was told, and neither what the diff of somebody else has made it nor
-/// what another share has told. A value that no diff is known to have set counts, too, where ``CrossingShares`` say so.
+/// Under the policy `latest` an unsent edit is later than all that arrives, because the share that sends it will be. A
+/// value counts as an unsent edit only if that is certain: it differs from the value that was sent to the author, no
+/// received diff has set it, and no other share has sent it. Values that no known diff has set count, too, if
+/// ``CrossingShares`` says so.
 final class EditsSinceShare {
   private let tables: KeyedTables
   private let history: EditHistory
@@ -21,17 +22,18 @@ final class EditsSinceShare {
     try changes.sharesWithAuthor(senders, on: connection).filter { try $0.isForOne() }
       .map { try PeerShadow(of: $0, on: connection) }
   }
-  /// The columns that were found to be edited, and which diff had set them before.
+  /// The edited columns that were found, and the diffs that had set them before.
   private var found: [TableName: [[UInt8]: [String: KSUID?]]] = [:]
 
-  /// Nothing is looked up before an edit is first asked for.
+  /// Creates an object that reads nothing before it is first asked for an edit.
   ///
   /// - Parameters:
   ///   - changes: The diff.
   ///   - tables: Its tables.
-  ///   - history: What is known of where values come from.
-  ///   - senders: Knows which keys have replaced others.
-  ///   - crossing: What the author has changed without knowing what is here; nil for nothing.
+  ///   - history: The known origins of values.
+  ///   - senders: The keys that have replaced others.
+  ///   - crossing: The columns that the author has changed without having applied this database's later diff; nil for
+  ///     none.
   init(
     _ changes: IncomingChanges, _ tables: KeyedTables, _ history: EditHistory, _ senders: KnownSenders,
     _ crossing: CrossingShares?, on connection: borrowing SQLiteConnection
@@ -44,8 +46,8 @@ final class EditsSinceShare {
     self.connection = SQLiteConnection(sharing: connection)
   }
 
-  /// The values of the edited columns of a row as the author was told them, in the format of changesets, by the names of the columns in lower
-  /// case.
+  /// The values of the edited columns of a row that were sent to the author, in the format of changesets, by column
+  /// name in lower case.
   ///
   /// - Parameter key: The values of the row's key, in the format of changesets.
   /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
@@ -83,7 +85,7 @@ final class EditsSinceShare {
     }
   }
 
-  /// The places of the columns that a change has set and that have the values of edits all the same, once the diff has been applied.
+  /// The places of columns that a change has set and that keep the value of an edit, after the diff has been applied.
   func coveredPlaces(
     of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable
   ) throws -> Set<Int> {
@@ -95,7 +97,7 @@ final class EditsSinceShare {
     var places: Set<Int> = []
     for place in table.columns.indices where reader.new[place].isDefined && !table.keyPlaces.contains(place) {
       let column = ASCIIName.folded(table.columns[place])
-      // An earlier change than what is known of the column has set nothing.
+      // A change that is earlier than the column's known origin has no effect.
       guard let before = columns[column], let setter = try history.setter(of: column, inRow: key, of: table),
         setter != before
       else { continue }
@@ -106,24 +108,24 @@ final class EditsSinceShare {
   }
 }
 
-/// Where the values of rows come from, as far as the clocks, the ledger and the shadows of shares know it: looked up when it is first
-/// asked for, and kept while diffs are applied.
+/// The origins of values, as far as the clocks, the ledger and the shadows of shares have them. They are read when
+/// first needed, and kept while diffs are applied.
 final class EditHistory {
   private let connection: SQLiteConnection
   private var stamps: [TableName: StampedRows] = [:]
   private var taken: [TableName: TakenChanges] = [:]
   private lazy var sent = Result { try SentValues(on: connection) }
-  /// Which diff has set columns under an edit that is there still.
+  /// The diffs that have set columns which still have the value of an edit.
   private var covered: [TableName: [[UInt8]: [String: KSUID]]] = [:]
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// Notes that a diff has set a column which has the value of an edit all the same.
+  /// Records that a diff has set a column that keeps the value of an edit.
   func note(_ setter: KSUID, of column: String, inRow key: [UInt8], of table: TableName) {
     covered[table, default: [:]][key, default: [:]][column] = setter
   }
 
-  /// The diff that has set a column last; nil for none that the clock knows.
+  /// The diff that has set a column last; nil if the clock has none.
   ///
   /// - Throws: `SQLiteError`.
   func setter(of column: String, inRow key: [UInt8], of table: KeyedTable) throws -> KSUID? {
@@ -132,7 +134,7 @@ final class EditHistory {
 
   /// True if a column of a row has been edited here since a diff has set it.
   ///
-  /// - Parameter row: The row as it is here.
+  /// - Parameter row: The local row.
   /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
   func isEdited(
     _ place: Int, of row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable

@@ -5,9 +5,9 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// What streams have brought, once their changes have been applied.
+/// Records which rows streams have sent, after their changes have been applied.
 extension InboundShares {
-  /// Notes which rows a stream has brought, or does not have any more.
+  /// Records which rows a stream has sent, and which it no longer has.
   func note(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
     _ sender: String, _ state: ReceivedState?, as sent: SentChange?, mayBeUntaken: Bool, followsTaken isFollowed: Bool
@@ -27,7 +27,7 @@ extension InboundShares {
       try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
     }
     try state?.follow(change, reader, bytes, of: table, after: place.isSnapshot ? nil : known, as: sent)
-    // Mostly no stream has any rows of which the last change was not taken.
+    // In most cases, the last change of each row was accepted.
     let followsTaken = try mayBeUntaken || hasUntaken ?? UntakenRows.exist(on: connection)
     hasUntaken = followsTaken
     guard followsTaken, isFollowed else { return }
@@ -36,11 +36,11 @@ extension InboundShares {
     }
   }
 
-  /// Notes which version of a row was taken last, where that is not what the stream says.
+  /// Records which version of a row was accepted last, if it is not the version of the stream.
   ///
   /// - Parameters:
-  ///   - stream: The number of what is noted of the stream's rows of the table.
-  ///   - known: The hash of what the stream had said before; nil for nothing.
+  ///   - stream: The number of the stream's provenance entry for the table.
+  ///   - known: The hash of the stream's previous version; nil for none.
   private func noteTaken(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ stream: Int64,
     before known: UInt64?, _ mayBeUntaken: Bool
@@ -68,8 +68,8 @@ extension InboundShares {
     try untaken.note(.present(hash.value), of: key, on: connection)
   }
 
-  /// True if the snapshot of a restored backup takes the place of a stream of which more was applied here than its author has. Only a restored
-  /// backup goes on as another replica.
+  /// True if the snapshot of a restored backup replaces a stream of which more was applied here than its author has.
+  /// Only a restored backup continues as another replica.
   func comesFromBackup(_ changes: IncomingChanges) throws -> Bool {
     guard let (replaced, _) = try restored(by: changes),
       let known = changes.claims.acknowledgements.first(where: { $0.stream == replaced })
@@ -79,7 +79,7 @@ extension InboundShares {
     }
   }
 
-  /// Sees to it that what a restored backup lacks is sent again: the next diff of each share with its owner is a snapshot.
+  /// Makes the next diff of each share with the owner of a restored backup a snapshot, which has what the backup lacks.
   func noteRestored(by changes: IncomingChanges) throws {
     guard let (stream, former) = try restored(by: changes) else { return }
     for var share in try changes.sharesWithAuthor(senders, on: connection) {
@@ -94,7 +94,7 @@ extension InboundShares {
     }
   }
 
-  /// The stream whose place the snapshot of a restored backup takes, and the replica that it was of; nil for other changes.
+  /// The stream that the snapshot of a restored backup replaces, and its replica; nil for other changes.
   private func restored(by changes: IncomingChanges) throws -> (stream: [UInt8], replica: [UInt8])? {
     guard let replaced = changes.place?.replaces, let replica = changes.claims.replica else { return nil }
     for key in keys(of: changes) {
@@ -104,18 +104,18 @@ extension InboundShares {
     return nil
   }
 
-  /// The keys with which the author of changes has signed, as the ledger has them.
+  /// The signing keys of the author of changes, in the ledger's form.
   private func keys(of changes: IncomingChanges) -> [String] {
     [changes.key.sender] + senders.keys(before: changes.key.sender)
   }
 
-  /// Forgets what a stream had before its snapshot.
+  /// Deletes the record of the rows that a stream had before its snapshot.
   func noteSnapshot(_ changes: IncomingChanges, _ place: StreamPlace, _ tables: KeyedTables) throws {
     let sender = changes.key.sender
     var earlier: [(TableName, KeyedTable)] = []
     for name in try VouchEntry.tables(of: place.stream, from: sender, on: connection) {
       if let table = tables[name] {
-        // What has just been noted for the first time is what the snapshot holds.
+        // Rows recorded for the first time are those of the snapshot itself.
         if try vouchers.hadRows(of: table, stream: place.stream, from: sender) { earlier.append((name, table)) }
       } else {
         try vouchers.forget(place.stream, from: sender, name)
@@ -137,7 +137,7 @@ extension InboundShares {
     try StateEntry.remove(replaced, from: sender, nil, on: connection)
   }
 
-  /// Forgets what a stream had before of the rows that a diff holds again.
+  /// Deletes the record of the rows that a diff sends again.
   func noteResent(
     _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ state: ReceivedState?,
     _ schema: SchemaReader

@@ -5,9 +5,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Changes by which rows could come into shares (``ScopeRows/holdBack(from:of:)``).
+/// Finds received changes through which rows could enter shares
 extension InboundShares {
-  /// Those of some rows that are not shared with the author of a diff already, as far as that depends on each row alone.
+  /// The rows among some that are not shared with the author of a diff yet, as far as that depends on each row alone.
   func outOfScope(
     _ keys: [TableName: Set<[UInt8]>], _ tables: KeyedTables, _ changes: IncomingChanges
   ) throws -> [TableName: Set<[UInt8]>] {
@@ -30,7 +30,7 @@ extension InboundShares {
     }
   }
 
-  /// Gets ready to find out which rows changes bring into shares.
+  /// Prepares to find the rows that changes bring into shares.
   ///
   /// - Throws: `SQLiteError`, `ReplicationError`.
   func watchScopes(_ changes: IncomingChanges, _ schema: SchemaReader) throws {
@@ -45,16 +45,16 @@ extension InboundShares {
     try scopes.begin()
   }
 
-  /// True if the person whose database it is has signed changes.
+  /// True if changes are signed by the owner of this database.
   private func isOwn(_ changes: IncomingChanges) -> Bool {
     if case .own = senders.standing(of: changes.key.sender) { true } else { false }
   }
 
-  /// True if any share has not all rows of its tables: then a change can bring rows into it.
+  /// True if any share has only some rows of a table. Only then can a change bring rows into a share.
   func hasNarrowShares() throws -> Bool {
     if let known = areNarrow { return known }
     let scopes = try ScopeSchema.ofShares(SchemaReader(connection), on: connection)
-    // A scope that does not fit the schema may fit it again.
+    // A scope that does not fit the schema now may fit it later.
     let found = scopes.contains { $0.schema?.tables.contains { $0.rows != .all } ?? true }
     areNarrow = found
     return found
@@ -70,16 +70,16 @@ extension InboundShares {
     try WideningChanges.note(isTheirs ? .reference : .row, key, of: table.name, by: author.sender, on: connection)
   }
 
-  /// Notes a change that may bring rows into a share.
+  /// Records a change that may bring rows into a share.
   ///
-  /// - Parameter shadows: Those of the shares that the sender gets.
+  /// - Parameter shadows: The shadows of the shares with the sender.
   func noteWidening(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, sentIn shadows: [PeerShadow]
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard let author, change.operation != .delete, table.hasKey(row) else { return }
     func note(_ kind: WideningChanges.Kind) throws {
-      // The key in the spelling of the row here.
+      // The key as the local row spells it.
       let here = try LocalRow(row, bytes, of: table, on: connection)
       let key = here.map { row in table.keyPlaces.flatMap { row.encoded($0) } } ?? table.key(row, bytes)
       try WideningChanges.note(kind, key, of: table.name, by: author.sender, on: connection)
@@ -97,7 +97,7 @@ extension InboundShares {
     if refers { try note(.reference) }
   }
 
-  /// Notes which rows the changes of a transaction have brought into scopes whose conditions look at other rows.
+  /// Records which rows the changes of a transaction have brought into scopes whose conditions read other rows.
   func noteDependentRows() throws {
     guard let dependentScopes else { return }
     let holders = try RowHolders(vouchers, on: connection)
@@ -112,7 +112,7 @@ extension InboundShares {
 }
 
 extension ScopeSchema {
-  /// The scopes of all shares; nil for one that does not fit the schema now.
+  /// The scopes of all shares; nil for a scope that does not fit the schema.
   ///
   /// - Throws: `SQLiteError`.
   static func ofShares(
@@ -128,9 +128,11 @@ extension ScopeSchema {
   }
 }
 
-/// The shared tables with a condition that looks at other rows than the one in question: a row can meet it because another is written.
+/// The shared tables with a condition that reads other rows. A row can begin to meet such a condition when another row
+/// is written.
 ///
-/// So the rows that do not meet it are gathered before a transaction, in TEMP tables of their keys, and looked at again afterwards.
+/// Before a transaction, the rows that do not meet the condition are gathered in TEMP tables of their keys; afterwards
+/// they are evaluated again.
 final class DependentScopes {
   private let connection: SQLiteConnection
   private var tables: [(table: ScopeSchema.Table, shared: SharedTable, name: String)] = []
@@ -148,7 +150,7 @@ final class DependentScopes {
     }
   }
 
-  /// True if the plan of a query with a condition has more steps than the table's own.
+  /// True if the query plan with the condition has more steps than that of the table alone.
   private static func looksAtOthers(
     _ shared: SharedTable, _ table: ScopeSchema.Table, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
@@ -157,7 +159,7 @@ final class DependentScopes {
     ) { _ in true }.count > 1
   }
 
-  /// Gathers the rows that meet no condition, unless that is done.
+  /// Gathers the rows that do not meet their condition, once.
   func begin() throws {
     for (table, shared, name) in tables {
       guard try !isThere(name) else { continue }
@@ -170,12 +172,12 @@ final class DependentScopes {
     }
   }
 
-  /// Gives the key of each that meets a condition now, in the format of changesets.
+  /// Calls `body` with the key of each row that meets its condition now, in the format of changesets.
   func end(_ body: ([UInt8], KeyedTable) throws -> Void) throws {
     for (table, shared, name) in tables {
       let keys = table.definition.keySQL
       let identity = table.identity.joined(separator: ", ")
-      // What a diff has begun goes with it where it is rolled back.
+      // The TEMP table is gone if the diff that began it was rolled back.
       guard try isThere(name), let keyed = KeyedTable(table.definition, table.definition) else { continue }
       try run(
         "SELECT \(keys.joined(separator: ", ")) FROM \(table.sql) WHERE (\(identity)) IN (SELECT * FROM \(name)) AND (\(shared.condition ?? "true")\n)",
@@ -195,7 +197,7 @@ final class DependentScopes {
   private func run(_ sql: String, _ shared: SharedTable, _ body: (borrowing SQLiteStatement) throws -> Void) throws {
     let query = try connection.prepare(sql)
     try RowSelection(where: nil, shared.parameters).bindParameters(to: query)
-    // A condition that fails for a value keeps no diff out; the next share leaves the row out and names it.
+    // A condition that fails for a value refuses no diff; the next share leaves the row out and names it.
     do { try body(query) } catch let error as SQLiteError where error.primaryCode == 1 {}
   }
 }

@@ -5,65 +5,67 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// What the diffs of others mean for what is shared: which rows their streams bring and withdraw, what they have applied, and what
-/// need not be sent back to them.
+/// Tracks shared rows while the diffs of others are applied: which rows their streams send and withdraw, what they
+/// acknowledge, and what need not be sent back to them.
 package final class InboundShares: SharingParticipant {
   let connection: SQLiteConnection
   let vouchers: Vouchers
   let senders: KnownSenders
   private let policies: ConflictPolicies
   private let copies: CopyPolicy
-  /// The keys of the rows that the changes which were prepared last insert, and that were here before.
+  /// The keys of the rows that the present changes insert and that were here before.
   private(set) var own: [TableName: KeySet] = [:]
-  /// True if these changes insert a row that the sender has brought already.
+  /// True if the present changes insert a row that the sender has sent before.
   private var repeatsRows = false
   let keySets: KeySets
-  /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
+  /// The rows that the present changes were to delete and that stayed because local rows refer to them.
   private var kept: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
-  /// True if any stream has rows of which the last change was not taken; nil until that is looked up, once for each diff.
+  /// True if any stream has rows whose last change was not accepted; nil until that is read, once for each diff.
   var hasUntaken: Bool?
-  /// What the changes that were prepared last become in the keys that their rows have here; nil where they say nothing of keys.
+  /// The key mapping of the present changes, with the mapped changes; nil if they name no keys.
   private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
-  /// Which diffs the changes that were prepared last come from; nil where all are their own.
+  /// The origins of the present changes; nil if all are the diff's own.
   private(set) var origins: RowOrigins?
-  /// What the changes that were prepared last say of rows that only their content identifies; nil where they say nothing.
+  /// The rows of the present changes that only their content identifies; nil for none.
   private var contents: ReceivedContents?
-  /// What was left out of these changes, because it is older than what is here.
+  /// The parts of the present changes that were left out because the local values are later.
   private var outdated: OutdatedChanges?
-  /// The keys of rows that these changes insert, where other rows are that their sender is not known to have.
+  /// The keys of rows that the present changes insert, although the local rows with these keys are not known to be the
+  /// sender's.
   private(set) var contested: [TableName: Set<[UInt8]>] = [:]
-  /// True if the sender of the changes that were prepared last may not know of deletions that are forgotten here.
+  /// True if the sender of the present changes may lack deletions that are forgotten here.
   private var isFromReturning = false
-  /// True if the changes that were prepared last begin the stream of a restored backup, whose author does not know the last diffs of the
-  /// stream before.
+  /// True if the present changes begin the stream of a restored backup, whose author lacks the last diffs of the
+  /// previous stream.
   private(set) var isFromBackup = false
-  /// What was edited here of what the author of the changes that were prepared last knows; nil where they are of no stream.
+  /// The unsent edits of rows that the author of the present changes has; nil for changes outside of streams.
   private var edits: EditsSinceShare?
-  /// What is looked up for that, once for all diffs.
+  /// The origins of values, read once for all diffs.
   private lazy var editHistory = EditHistory(on: connection)
-  /// True if anything has been applied since deletions were forgotten last.
+  /// True if anything has been applied since tombstones were collected last.
   private var hasFinished = false
-  /// The deletions that somebody may know of who did not, since deletions were forgotten last.
+  /// The deletions of which other replicas may have learned since tombstones were collected last.
   let settling: DeletionPruning.Candidates
-  /// True if anything is shared; nil until somebody has looked.
+  /// True if anything is shared; nil until that is read.
   private var shares: Bool?
-  /// True if any share has not all rows of its tables; nil until that was looked up.
+  /// True if any share has only some rows of a table; nil until that is read.
   var areNarrow: Bool?
-  /// Who has signed the changes that were prepared last, and who has which rows; nil where the changes bring no rows into shares.
+  /// The signer of the present changes, and which senders have which rows; nil if the changes bring no rows into
+  /// shares.
   var author: (sender: String, holders: RowHolders, schema: SchemaReader)?
-  /// The scopes with conditions that look at other rows, in a transaction that may bring rows into them; nil before.
+  /// The scopes with conditions that read other rows, during a transaction that may bring rows into them; nil before.
   var dependentScopes: DependentScopes?
-  /// Those whose changes the transaction has.
+  /// The senders of the changes in the transaction.
   var movers: Set<String> = []
 
-  /// Takes part in applying diffs to a database, through a connection that must outlive it.
+  /// Creates a participant in applying diffs, through a connection that must outlive it.
   ///
   /// - Parameters:
   ///   - connection: The connection.
-  ///   - senders: Knows which keys have replaced others.
-  ///   - policies: What is done about conflicts.
-  ///   - copies: What is done about the first diff of a copy.
+  ///   - senders: The keys that have replaced others.
+  ///   - policies: The policies for conflicts.
+  ///   - copies: How the first diff of a copy is treated.
   package init(
     on connection: borrowing SQLiteConnection, senders: KnownSenders = .nobody,
     _ policies: ConflictPolicies = .keepLocal, _ copies: CopyPolicy = .ask
@@ -84,7 +86,7 @@ package final class InboundShares: SharingParticipant {
     {
       return true
     }
-    // Looked up once: a share that is made meanwhile has not been acknowledged.
+    // Read once: a share that is made meanwhile has not been acknowledged yet.
     let sharesAnything = try shares ?? !ShareEntry.all(on: connection).isEmpty
     shares = sharesAnything
     guard sharesAnything else { return false }
@@ -153,7 +155,7 @@ package final class InboundShares: SharingParticipant {
     let identified = try changes.claims.ownKeys.filter { name in
       try tables[name].map { try vouchers.isHere($0) } ?? false
     }
-    // A snapshot also holds the rows that its reader has made.
+    // A snapshot also has the receiver's own rows.
     let returned = try resent.isEmpty ? ReturnedChanges(runs, on: connection) : nil
     var matched = try MatchedChanges(
       resent: resent, place: place, sender: changes.key.sender, author: changes.claims.replica,
@@ -168,7 +170,7 @@ package final class InboundShares: SharingParticipant {
     return result
   }
 
-  /// Finds the rows that changes insert and that are here already.
+  /// Finds the inserted rows that already exist here.
   ///
   /// - Returns: The numbers of the changes that withdraw a row which stays, from 1.
   private func look(
@@ -200,7 +202,7 @@ package final class InboundShares: SharingParticipant {
     return staying
   }
 
-  /// What was sent of the rows here: to the author of a diff first.
+  /// The shadows with the local rows, those of shares with the author of a diff first.
   private func sent(to changes: IncomingChanges) throws -> [PeerShadow] {
     let theirs = Set(try changes.sharesWithAuthor(senders, on: connection).map(\.number))
     let all = try ShareEntry.all(on: connection).filter { $0.sequence > 0 }
@@ -213,7 +215,8 @@ package final class InboundShares: SharingParticipant {
     try edits?.valuesBefore(ofRow: key, in: table) ?? [:]
   }
 
-  /// The place of changes in their stream; that of a restored backup goes on beside the stream before, of which its author does not know all.
+  /// The place of changes in their stream. The stream of a restored backup continues beside the previous stream, of
+  /// which its author lacks a part.
   private func place(of changes: IncomingChanges) -> StreamPlace? {
     isFromBackup ? changes.place?.besideReplaced : changes.place
   }
@@ -230,7 +233,7 @@ package final class InboundShares: SharingParticipant {
     try noteAcknowledgements(of: changes)
     try noteProgress(of: changes)
     try noteRequests(of: changes)
-    // The changes as they were sent, beside what they are here.
+    // The changes with the sender's keys, beside the mapped ones.
     let translated = translation?.keys.hasChanges == true ? translation?.keys.translatedTables ?? [] : []
     let original =
       try translated.isEmpty ? nil : ChangesetCursor(changes.changeset, knowing: changes.feed.summary())
@@ -244,7 +247,7 @@ package final class InboundShares: SharingParticipant {
     let definitions = try changes.definitions(in: schema)
     let tables = try KeyedTables(definitions, schema)
     let shares = try changes.sharesWithAuthor(senders, on: connection)
-    // What others may not have stays out of the shadow: the next share says it.
+    // Rows that some recipients may lack stay out of the shadow, and the next share sends them.
     let (peers, groups) = (try shares.filter { try $0.isForOne() }, try shares.filter { try !$0.isForOne() })
     let followed = try peers.map { (share: $0.number, shadow: try PeerShadow(of: $0, on: connection)) }
     let untold = try followed + groups.map { (share: $0.number, shadow: try PeerShadow(of: $0, on: connection)) }
@@ -286,14 +289,14 @@ package final class InboundShares: SharingParticipant {
       var edited = try edits?.coveredPlaces(of: change, reader, bytes, of: table) ?? []
       var isKept =
         change.operation == .delete && kept[table.name]?.contains(table.key(reader.old, bytes)) == true
-      // The next share says again what is later here.
+      // The next share sends later local values again.
       switch outdated?.leftOut(of: change, reader, bytes, table) {
       case .values(let places): edited.formUnion(places)
       case .insertion: isForgotten = true
       case .deletion: isKept = true
       case nil: break
       }
-      // A row that stays although it was deleted is sent again, to several recipients, too.
+      // A row that stays although it was deleted is sent again, also by shares with several recipients.
       for (_, shadow) in isKept ? untold : followed {
         try shadow.follow(
           change, reader, bytes, of: table, isForgotten: isForgotten, isKept: isKept, beside: edited)
@@ -312,7 +315,7 @@ package final class InboundShares: SharingParticipant {
       }
       try noteWidening(change, reader, bytes, of: table, sentIn: sentIn)
       if let place = changes.place {
-        // What the author lacks since a backup was restored is not left out here because of a conflict.
+        // Rows that the author lacks because of a restored backup are missing for another reason than a conflict.
         try note(
           change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil,
           mayBeUntaken: mayBeUntaken, followsTaken: !isFromBackup)
@@ -352,7 +355,7 @@ package final class InboundShares: SharingParticipant {
     return try remarks(onSenderOf: changes) + (state?.finish(changes.claims.states) ?? [])
   }
 
-  /// What is to be said where a diff claims the replica of somebody else.
+  /// The warning for a diff that claims another sender's replica.
   private func remarks(onSenderOf changes: IncomingChanges) -> [Remark] {
     guard let signer = changes.claims.firstSigner, let replica = changes.claims.replica,
       let claimed = ReplicaSigners.claimed(by: replica)
@@ -369,7 +372,7 @@ package final class InboundShares: SharingParticipant {
     try settling.clear()
   }
 
-  /// Notes which rows others ask for: those who have acknowledged the stream that these are of.
+  /// Records which rows are requested, by senders who have acknowledged the stream of these rows.
   private func noteRequests(of changes: IncomingChanges) throws {
     guard let replica = changes.claims.replica, !changes.claims.requests.isEmpty else { return }
     for share in try ShareEntry.all(on: connection) {
@@ -386,7 +389,7 @@ package final class InboundShares: SharingParticipant {
     }
   }
 
-  /// Notes how far the sender has applied what was shared with them.
+  /// Records the sender's acknowledgements.
   private func noteAcknowledgements(of changes: IncomingChanges) throws {
     guard let replica = changes.claims.replica, !changes.claims.acknowledgements.isEmpty else { return }
     for share in try ShareEntry.all(on: connection) {

@@ -5,72 +5,73 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// What the changes of a stream say of rows that are known here, beside those that the stream itself has brought.
+/// Rewrites the changes of a stream for rows that are known here from elsewhere than the stream.
 ///
-/// A share says what its scope holds: a row that its sender has got from here, or from others who share with this database, too, is an INSERT
-/// there. Its annotations name the replicas that the row came from, and the version that was taken from each where the row has changed
-/// since. Here such an INSERT is nothing where nothing has changed, and an UPDATE of that version else. A deletion that names a version
-/// is one of a row whose values its sender does not know any more.
+/// A share has all rows of its scope. A row that its sender got from here, or from a third replica that also shares
+/// with this database, arrives as an INSERT. Its annotations name the replicas that the row came from, and the version
+/// that was accepted from each if the row has changed since. Here an unchanged row needs nothing, and a changed one
+/// becomes an UPDATE of that version. A deletion that names a version is that of a row whose values its sender no
+/// longer has.
 ///
-/// A row that has left the scope and was kept here (``LeavePolicy/keep``) comes back as an INSERT, too, and so does one that the replica
-/// has sent in another stream: it changes what the sender has said of it last.
+/// A row that left the scope and was kept here (``LeavePolicy/keep``) also returns as an INSERT, and so does a row that
+/// the replica has sent in another stream. It becomes a change of the sender's last version.
 ///
-/// A snapshot holds all rows of the scope, another diff may repeat those of some buckets. A row that has not changed since it came is left out,
-/// so that it stays as it was edited or deleted here. A row that has, and was not edited here, is an UPDATE. What the stream had and has no more
-/// is a DELETE.
+/// A snapshot has all rows of the scope; other diffs may repeat the rows of some buckets. An unchanged row is left out,
+/// which keeps local edits and deletions. A changed row that was not edited here becomes an UPDATE. A row that the
+/// stream no longer has becomes a DELETE.
 struct MatchedChanges: ~Copyable {
-  /// Which rows the diff repeats.
+  /// The rows that the diff sends again.
   let resent: ResentRows
   let place: StreamPlace
   let sender: String
-  /// The replica that the diff is of; nil where it does not say.
+  /// The author's replica; nil if the diff does not name it.
   let author: [UInt8]?
-  /// The replica that this database is.
+  /// The local replica.
   let own: [UInt8]?
   /// The tables of the diff.
   let tables: KeyedTables
   let vouchers: Vouchers
   let names: RowNames
-  /// What was sent of each row: in the shares with the sender first.
+  /// The shadows with the rows that were sent, those of shares with the sender first.
   let sent: [PeerShadow]
-  /// The tables in which a row with the key of an incoming one is that row: others have got another key.
+  /// The tables in which equal keys mean the same row, because colliding keys were mapped to others.
   let identified: Set<TableName>
-  /// The keys with which incoming rows were sent, by their keys here, where the two differ.
+  /// The sender's keys of incoming rows by their local keys, if the two differ.
   let sentKeys: [TableName: [[UInt8]: [UInt8]]]
   /// The numbers of changes that are left out, from 1.
   let staying: Set<Int64>
-  /// Finds changes that were made here.
+  /// Finds echoes: changes that were made here.
   let returned: ReturnedChanges?
-  /// Where the changes come from.
+  /// The origins of the changes.
   let origins: [OriginRun]
-  /// What other replicas call the rows.
+  /// The keys of the rows at other replicas.
   let naming: [RowNaming.Run]
-  /// What the changes say of rows that only their content identifies.
+  /// The changes of rows that only their content identifies.
   let contents: ReceivedContents?
-  /// Finds changes that are older than what is here.
+  /// Finds changes that are older than the local values.
   let outdated: OutdatedChanges?
-  /// Is told of the changes that may be; nil where none is.
+  /// Collects changes that cross a later diff of this database; nil if there cannot be any.
   let crossing: CrossingShares?
-  /// The keys of the rows that the diff inserts, and that are here.
+  /// The keys of inserted rows that exist here.
   let rowsHere: [TableName: KeySet]
-  /// True if the diff inserts a row that its sender has brought already.
+  /// True if the diff inserts a row that its sender has sent before.
   let repeatsRows: Bool
-  /// Which changes are of rows that are not shared any more.
+  /// The changes that withdraw rows.
   let withdrawals: WithdrawalRuns
-  /// Makes sets of keys.
+  /// Creates sets of keys.
   let keySets: KeySets
   let connection: SQLiteConnection
-  /// Those of the rows here that their sender is not known to have, and that are not as the sender says.
+  /// The local rows that the sender is not known to have, and that differ from the incoming ones.
   var contested: [TableName: Set<[UInt8]>] = [:]
   var hasClock: [TableName: Bool] = [:]
 
-  /// The streams whose rows the snapshot replaces: its own, and one that it takes the place of.
+  /// The streams whose rows the snapshot replaces: its own, and the one that it takes the place of.
   private var streams: [[UInt8]] { [place.stream] + (place.replaces.map { [$0] } ?? []) }
 
-  /// Turns the changes into those.
+  /// Rewrites the changes.
   ///
   /// - Parameter schema: The schema of the database.
-  /// - Returns: nil where they stay as they are.
+  /// - Returns: The rewritten changes; nil if there is nothing to rewrite.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   mutating func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
     var brought: [TableName] = []
@@ -150,22 +151,23 @@ struct MatchedChanges: ~Copyable {
 
   // MARK: Rows that are known here
 
-  /// What is known here of the row of an INSERT.
+  /// How the row of an INSERT is known here.
   private enum MetRow {
-    /// The stream has brought it before: the hash of what it was then.
+    /// The stream has sent it before, with the hash of that version.
     case brought(UInt64)
-    /// The row with its key here, the name by which it is known to be the same, and the hash of what the sender has said of it last; nil
-    /// for none.
+    /// The local row with its key, the name that proves that both are the same row, and the hash of the sender's last
+    /// version; nil for none.
     case local(LocalRow?, NameRuns.Name?, said: UInt64?)
-    /// Nothing that tells what it is.
+    /// The row is unknown here.
     case unknown
   }
 
-  /// Looks up the row of an INSERT, and notes it where another row is here that its sender is not known to have.
+  /// Finds the row of an INSERT. If the local row with its key is not known to be the sender's, the key is recorded as
+  /// contested.
   ///
   /// - Parameters:
-  ///   - isAnew: True if the diff repeats the row.
-  ///   - called: The replicas that the row came from.
+  ///   - isAnew: True if the diff sends the row again.
+  ///   - called: The row's keys at the replicas that it came from.
   private mutating func meet(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isAnew: Bool, _ called: [NameRuns.Name]
   ) throws -> MetRow {
@@ -177,20 +179,20 @@ struct MatchedChanges: ~Copyable {
     guard !called.isEmpty || isInTheWay || said != nil || identified.contains(table.name) else { return .unknown }
     let here = try LocalRow(row, bytes, of: table, on: connection)
     if here == nil, try table.finds(table.lookup, row, bytes, on: connection) {
-      // The table does not have all columns yet.
+      // The table lacks columns.
       return .unknown
     }
     let name = try known(called, row, bytes, of: table, isHere: here != nil)
     if isInTheWay, name == nil, let here, !table.hasAllColumns || here.hash != table.contentHash(row, bytes) {
       contested[table.name, default: []].insert(table.key(row, bytes))
     }
-    // A row whose key is spelled otherwise now is deleted and inserted.
+    // A row whose key has another spelling is deleted and inserted.
     if let here, !here.hasSameKey(as: row, bytes, of: table) { return .unknown }
     return .local(here, name, said: said)
   }
 
-  /// The places of the columns that the author of an INSERT has changed since the version of the row that they have taken from here, and that
-  /// are not as in that version; all where the version is not known.
+  /// The places of the columns that the author of an INSERT has changed since accepting the row from here; all columns
+  /// if that version is unknown.
   private func changedPlaces(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, _ met: MetRow
   ) throws -> Set<Int> {
@@ -206,12 +208,12 @@ struct MatchedChanges: ~Copyable {
     }
   }
 
-  /// Writes what an INSERT changes here.
+  /// Writes the changes that an INSERT means here.
   ///
   /// - Parameters:
-  ///   - met: What is known of its row.
-  ///   - isRelayed: True if others have brought the row to the sender.
-  /// - Returns: True if that is known; otherwise it stays an INSERT.
+  ///   - met: How the row is known.
+  ///   - isRelayed: True if the sender relays the row.
+  /// - Returns: True if the changes are known; otherwise the INSERT stays.
   private mutating func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, _ met: MetRow,
     isRelayed: Bool, into writer: inout ChangesetWriter
@@ -234,25 +236,25 @@ struct MatchedChanges: ~Copyable {
       return true
     case .local(nil, nil, _):
       guard isRelayed, try !followsClock(table) else { return false }
-      // Who passes a row on that was deleted meanwhile has not heard of it.
+      // The sender relays a row that was deleted meanwhile, without knowing of the deletion.
       let deleted = try Tombstones.hash(of: table.key(row, bytes), in: table.name, on: connection)
       return deleted == table.contentHash(row, bytes)
     }
   }
 
-  /// Writes what a row that the stream has brought before changes here.
+  /// Writes the changes of a row that the stream has sent before.
   private func writeAnew(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, since known: UInt64,
     into writer: inout ChangesetWriter
   ) throws -> Bool {
     guard let here = try LocalRow(row, bytes, of: table, on: connection) else {
-      // It was deleted here, unless it was never taken. An edit of it is a conflict.
+      // The row was deleted here, unless it was never accepted. An edit of a deleted row is a conflict.
       let isHere = try table.finds(table.lookup, row, bytes, on: connection)
       if try isHere || !wasTaken(row, bytes, of: table) { return false }
       if known != table.contentHash(row, bytes) { writer.appendUpdate(ofMissing: row, bytes, header) }
       return true
     }
-    // What has been edited here since is for the next share from here to say.
+    // The next share from here sends local edits.
     if known == table.contentHash(row, bytes) { return true }
     guard here.hash == known else {
       guard identified.contains(table.name) else { return false }
@@ -263,13 +265,13 @@ struct MatchedChanges: ~Copyable {
     return true
   }
 
-  /// Which of the replicas that a row came from tells which row here it is: this database, as far as it has shared the row with somebody, or
-  /// one whose stream has brought it here, too.
+  /// The name, among those of the replicas that a row came from, that identifies the local row: a name of this
+  /// database, if it has shared the row, or of a replica whose stream has sent it here, too.
   private func known(
     _ called: [NameRuns.Name], _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isHere: Bool
   ) throws -> NameRuns.Name? {
     if let own, let name = called.first(where: { $0.replica == own }) {
-      // A row that its sender has withdrawn was not deleted here, and may come back.
+      // A withdrawn row was not deleted here, and may come back.
       func isDeleted() throws -> Bool {
         try !TakenBackRows.contains(
           table.key(row, bytes), of: table.name, for: TakenBackRows.withdrawn, on: connection)
@@ -280,14 +282,13 @@ struct MatchedChanges: ~Copyable {
     let brought = try vouchers.found(row, bytes, of: table).filter { $0.entry.stream != place.stream }
     for name in called where name.replica != own {
       guard let found = try brought.first(where: { try names.author(of: $0.entry) == name.replica }) else { continue }
-      // A row that was kept out by a conflict may come by another way.
+      // A row that a conflict has kept out may arrive by another stream.
       if try isHere || wasTaken(row, bytes, of: table, found.entry) { return name }
     }
     return nil
   }
 
-  /// The hash of what the sender has said of a row last, in this stream or else in another one of the same replica; nil where none of these
-  /// has brought it.
+  /// The hash of the sender's last version of a row, in this stream or another one of the same replica; nil for none.
   private func said(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> UInt64? {
     let found = try vouchers.found(row, bytes, of: table).filter { $0.entry.sender == sender }
     if let same = found.first(where: { $0.entry.stream == place.stream }) { return same.row.hash }
@@ -295,7 +296,7 @@ struct MatchedChanges: ~Copyable {
     return try found.first { try names.author(of: $0.entry) == author }?.row.hash
   }
 
-  /// True if a row that the stream has brought was ever taken.
+  /// True if a row of the stream was ever accepted.
   private func wasTaken(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     try vouchers.found(row, bytes, of: table).contains {
       try $0.entry.sender == sender && streams.contains($0.entry.stream) && wasTaken(row, bytes, of: table, $0.entry)
@@ -308,21 +309,21 @@ struct MatchedChanges: ~Copyable {
     try UntakenRows(of: entry.number).version(of: table.key(row, bytes), on: connection) != RowState.absent
   }
 
-  /// Writes how a row differs from a version of a row that is known here.
+  /// Writes the difference between a row and a known version of it.
   ///
   /// - Parameters:
-  ///   - here: The row as it is here; nil where it is gone.
-  ///   - version: The hash of the version; nil where the row is still that.
-  ///   - isOwn: True if it was taken from here.
-  ///   - said: The hash of what the sender has said of the row last; nil where they have not brought it.
-  /// - Returns: True if that is known; otherwise the row stays an INSERT.
+  ///   - here: The local row; nil if it was deleted.
+  ///   - version: The hash of the version; nil if the row has not changed since.
+  ///   - isOwn: True if the version was accepted from here.
+  ///   - said: The hash of the sender's last version; nil if the sender has not sent the row before.
+  /// - Returns: True if the difference is known; otherwise the row stays an INSERT.
   private mutating func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow?,
     taken version: UInt64?, isOwn: Bool, said: UInt64?, into writer: inout ChangesetWriter
   ) throws -> Bool {
     let follows = try followsClock(table)
     guard let version else {
-      // Its sender has it from the same source, and that tells of what is newer.
+      // The sender has the row from the same source, which sends newer versions itself.
       return isOwn || !follows
     }
     guard let here else {
@@ -339,10 +340,10 @@ struct MatchedChanges: ~Copyable {
     return true
   }
 
-  /// Writes how a row differs from an earlier version of it.
+  /// Writes the difference between a row and an earlier version of it.
   ///
   /// - Parameter version: The hash of the version.
-  /// - Returns: False if the values of the version cannot be found out; then nothing is written.
+  /// - Returns: False if the values of the version cannot be determined; then nothing is written.
   private func writeDifference(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow,
     since version: UInt64, into writer: inout ChangesetWriter
@@ -356,7 +357,7 @@ struct MatchedChanges: ~Copyable {
     return true
   }
 
-  /// A row as it was sent last, to the sender if it was.
+  /// The last sent version of a row, preferably the one that was sent to the sender.
   private func sentRow(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> PeerShadow.SentRow? {
     for shadow in sent {
       if let found = try shadow.sentRow(row, bytes, of: table) { return found }
@@ -371,7 +372,7 @@ struct MatchedChanges: ~Copyable {
     return found
   }
 
-  /// Writes the deletion of a row whose values its sender does not know any more; nothing where the row is not known here.
+  /// Writes the deletion of a row whose values its sender no longer has; nothing if the row is unknown here.
   private func writeDeletion(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ called: [NameRuns.Name],
     into writer: inout ChangesetWriter
@@ -382,7 +383,7 @@ struct MatchedChanges: ~Copyable {
     try writeDeletion(row, bytes, of: table, here, version: version, into: &writer)
   }
 
-  /// Writes the deletion of a version of a row: a conflict where it is another one here.
+  /// Writes the deletion of a version of a row, which is a conflict if the local row is another version.
   private func writeDeletion(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ here: LocalRow, version: UInt64,
     into writer: inout ChangesetWriter
@@ -401,16 +402,16 @@ struct MatchedChanges: ~Copyable {
     }
   }
 
-  /// The keys with which the stream has sent rows, by their keys here, where the two differ.
+  /// The stream's keys of rows by their local keys, if the two differ.
   private func brought(of table: KeyedTable) throws -> [[UInt8]: [[UInt8]]] {
     guard let number = try vouchers.number(of: table, stream: place.stream, from: sender) else { return [:] }
     let rows = try TranslatedRows(of: number).all(on: connection)
     return Dictionary(grouping: rows.keys) { rows[$0]?.local ?? $0 }
   }
 
-  /// Deletes the rows that the stream had, and that are here on its account alone.
+  /// Deletes the rows that only this stream has sent here.
   ///
-  /// - Returns: True if there are any.
+  /// - Returns: True if any were deleted.
   private func writeDeletions(
     of table: KeyedTable, _ author: TableDefinition, except present: KeySet?, into output: TemporaryBuffer
   ) throws -> Bool {

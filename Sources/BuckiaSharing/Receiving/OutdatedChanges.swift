@@ -5,23 +5,23 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Changes of a stream that are older than what is here: under the policy `take-incoming` by the clock of their table, and else where both
-/// sides have resolved a conflict, and their decisions cross.
+/// Changes of a stream that are older than the local values: by the clock of their table under the policy
+/// `take-incoming`, and otherwise if both sides have resolved a conflict and their decisions cross.
 ///
-/// Without this, two people who have both shared an edit of a value swap their edits, and of three who share with each other two values chase
-/// each other without end. What was edited here and not shared yet is not in the clock, so an incoming change takes its place.
+/// Without this check, two people who have both shared an edit of a value swap their edits, and among three people two
+/// values would circulate without end. Unsent edits are not in the clock, and an incoming change replaces them.
 final class OutdatedChanges {
   private let policies: ConflictPolicies
   private let id: KSUID
   private let connection: SQLiteConnection
   private let crossing: CrossingShares?
-  /// The shares that the sender gets, and how far they had applied them; none where no conflict was resolved here.
+  /// The shares with the sender and how far the sender had applied them; empty if no conflict was resolved here.
   private let shares: [(number: Int64, through: Int64)]
   private var stamps: [TableName: StampedRows?] = [:]
-  /// What was left out of the changes of a row.
+  /// The parts of the changes of a row that were left out.
   private var found: [TableName: [[UInt8]: LeftOut]] = [:]
 
-  /// What is left out of a change.
+  /// The part of a change that is left out.
   enum LeftOut {
     /// The values of some columns.
     case values(Set<Int>)
@@ -32,11 +32,11 @@ final class OutdatedChanges {
   }
 
   /// - Parameters:
-  ///   - policies: What is done about conflicts.
-  ///   - changes: Those of the stream.
+  ///   - policies: The policies for conflicts.
+  ///   - changes: The changes of the stream.
   ///   - senders: Knows which keys have replaced others.
   ///   - crossing: What their author has changed without knowing what is here; nil for nothing.
-  /// - Returns: nil where nothing here can be later.
+  /// - Returns: nil if no local value can be later.
   /// - Throws: `SQLiteError`; `LedgerError`.
   init?(
     _ policies: ConflictPolicies, _ changes: IncomingChanges, _ senders: KnownSenders, _ crossing: CrossingShares?,
@@ -54,16 +54,16 @@ final class OutdatedChanges {
     self.connection = SQLiteConnection(sharing: connection)
   }
 
-  /// What was left out of a change.
+  /// The part of a change that was left out.
   func leftOut(of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ table: KeyedTable) -> LeftOut? {
     guard let rows = found[table.name] else { return nil }
     let row = change.operation == .insert ? reader.new : reader.old
     return table.hasKey(row) ? rows[table.key(row, bytes)] : nil
   }
 
-  /// Writes what is left of a change.
+  /// Writes the rest of a change.
   ///
-  /// - Parameter origin: Where the change comes from; nil for the diff itself.
+  /// - Parameter origin: The origin of the change; nil for the diff itself.
   /// - Returns: True if some of it is left out; otherwise nothing is written.
   /// - Throws: `SQLiteError`.
   func write(
@@ -110,7 +110,7 @@ final class OutdatedChanges {
     guard !outdated.isEmpty else { return false }
     let left = other.filter { !outdated.contains($0) }
     writer.appendUpdate(of: left, to: reader.new, bytes, header, isIndirect: change.isIndirect) { place, writer in
-      // What was there before an INSERT is not known.
+      // The values before an INSERT are unknown.
       if header.isKey(place) || change.operation == .update {
         writer.append(row[place], of: bytes)
       } else {
@@ -120,8 +120,7 @@ final class OutdatedChanges {
     return note(.values(outdated))
   }
 
-  /// Leaves an UPDATE out that its sender has made without knowing of a later decision which was made here about the row: what it changes was
-  /// decided here.
+  /// Leaves out an UPDATE whose sender did not know of a later decision made here about the row.
   private func crosses(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable
   ) throws -> Bool {
@@ -136,7 +135,7 @@ final class OutdatedChanges {
       let here = try LocalRow(reader.old, bytes, of: table, on: connection)
     else { return false }
     let places = reader.new.indices.filter { reader.new[$0].isDefined && !header.isKey($0) }
-    // What was edited here since is a conflict as any.
+    // A local edit is an ordinary conflict.
     guard places.allSatisfy({ here.encoded($0) == bytes.array(reader.old[$0].encoded) }) else { return false }
     found[table.name, default: [:]][key] = .values(Set(places))
     return true
@@ -150,10 +149,11 @@ final class OutdatedChanges {
   }
 }
 
-/// The columns of rows in which the author of a diff has changed what this database has told them by a later diff, which they had not applied.
+/// The columns in which the author of a diff has changed a value that this database has sent by a later diff, which the
+/// author had not applied.
 ///
-/// Where no clock knows who has said which value, each side would take the value of the other one. The value that was told by the later of
-/// the two diffs counts: both sides know the two.
+/// Without a clock, each side would accept the other's value. The value in the later of the two diffs counts, which
+/// both sides know.
 final class CrossingShares {
   private let shadows: [PeerShadow]
   private let connection: SQLiteConnection
@@ -162,7 +162,7 @@ final class CrossingShares {
   /// - Parameters:
   ///   - changes: The diff.
   ///   - senders: Knows which keys have replaced others.
-  /// - Returns: nil where its author has applied all that was shared with them, or it is later than that.
+  /// - Returns: nil if the author has applied all shares, or the diff is later than them.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   init?(_ changes: IncomingChanges, _ senders: KnownSenders, on connection: borrowing SQLiteConnection) throws {
     guard let id = changes.key.id else { return nil }
@@ -179,10 +179,10 @@ final class CrossingShares {
   /// - Parameter key: The values of the row's key, in the format of changesets.
   func places(ofRow key: [UInt8], in table: TableName) -> Set<Int> { found[table]?[key] ?? [] }
 
-  /// Looks at a change.
+  /// Examines a change.
   ///
-  /// - Parameter places: The columns that the author has changed since the version that they have taken from here; all of a row that they
-  ///   have not.
+  /// - Parameter places: The columns that the author has changed since accepting the row from here; all columns of a
+  ///   row that the author has not accepted from here.
   /// - Throws: `SQLiteError`.
   func look(
     at change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, changing places: Set<Int>
@@ -199,12 +199,12 @@ final class CrossingShares {
     if !crossing.isEmpty { found[table.name, default: [:]][table.key(row, bytes)] = crossing }
   }
 
-  /// The places of the columns in which the author was told what is here.
+  /// The places of the columns whose local values were sent to the author.
   private func places(toldOf row: LocalRow, of table: KeyedTable) throws -> Set<Int> {
     var places: Set<Int> = []
     for shadow in shadows {
       if let said = try row.values.withRawSpan({ try shadow.aside(row.slices, $0, of: table) }) {
-        // The shadow has followed what the author has said.
+        // The shadow has followed the author's version.
         if said.hash == row.hash { places.formUnion(row.slices.indices) }
         continue
       }
@@ -215,13 +215,13 @@ final class CrossingShares {
   }
 }
 
-/// Changes that were made here, and come back in the stream of somebody who has passed them on: they do nothing, whatever has become of
-/// their rows since.
+/// Echoes: changes that were made here and come back through a relay. They do nothing, whatever has become of their
+/// rows since.
 struct ReturnedChanges {
   /// The diffs that were made here.
   private let own: Set<KSUID>
 
-  /// - Returns: nil where none come back.
+  /// - Returns: nil if there are no echoes.
   /// - Throws: `SQLiteError`.
   init?(_ runs: [OriginRun], on connection: borrowing SQLiteConnection) throws {
     var own: Set<KSUID> = []
@@ -233,8 +233,8 @@ struct ReturnedChanges {
 
   /// Writes what is left of a change.
   ///
-  /// - Parameter origin: Where the change comes from.
-  /// - Returns: True if any of it comes back; otherwise nothing is written.
+  /// - Parameter origin: The origin of the change.
+  /// - Returns: True if any of it is an echo; otherwise nothing is written.
   func write(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ origin: OriginRun,
     into writer: inout ChangesetWriter

@@ -5,30 +5,31 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The shadow of a share with one person, who has sent a diff: what they say they have, and is so here, need not be sent back.
+/// The shadow of a share with the sender of a diff alone. Values that the sender has sent, and that were accepted here,
+/// need not be sent back.
 ///
-/// A change moves the shadow only where it was taken, or was so already. What was left out, held or refused leaves it as it is: else
-/// the next share would quietly revert its author.
+/// A change moves the shadow only as far as it was accepted or already present. If the shadow followed a refused
+/// change, the next share would not send the difference, and both sides would stay different.
 final class PeerShadow {
   private let connection: SQLiteConnection
   private let entries: [TableName: ShadowEntry]
   private let scope: ShareScope
   private let share: Int64
-  /// The columns that the shadow has: others may have come since the last share.
+  /// The columns of the shadow. The table may have more, added since the last share.
   private var present: [TableName: [String]] = [:]
-  /// Reads rows of a table in the columns of a changeset; those that were not sent are NULL.
+  /// Reads rows of a table in the columns of a changeset; columns that were not sent are NULL.
   private typealias RowQuery = (columns: [String], isSent: [Bool], sql: String)
   private var rowQueries: [TableName: RowQuery] = [:]
-  /// Statements that are put together once for each table.
+  /// Statements, built once for each table.
   private var lookups: [TableName: String] = [:]
   private var insertions: [TableName: Insertion] = [:]
   private var hashedRows: [TableName: ShadowRows] = [:]
-  /// The columns that the sums of the stream are of.
+  /// The columns that the state digests of the stream cover.
   private var hashedColumns: [TableName: [String]] = [:]
-  /// The keys of rows that have been followed.
+  /// The keys of rows that changes have moved.
   private var followed: [TableName: ScopePrints.ChangedKeys] = [:]
 
-  /// - Parameter isBeforeSnapshot: True for what was sent before the snapshot that is being made.
+  /// - Parameter isBeforeSnapshot: True for the rows that were sent before the snapshot being made.
   /// - Throws: `SQLiteError`; `ReplicationError` when the scope in the ledger is damaged.
   init(of share: ShareEntry, isBeforeSnapshot: Bool = false, on connection: borrowing SQLiteConnection) throws {
     self.connection = SQLiteConnection(sharing: connection)
@@ -46,15 +47,15 @@ final class PeerShadow {
     }
   }
 
-  /// Follows a change that has been applied, as far as it has been taken.
+  /// Moves the shadow by an applied change, as far as it was accepted.
   ///
   /// - Parameters:
-  ///   - isForgotten: True if the row of an INSERT is not here because it was deleted, of which its author does not know. The shadow has
-  ///     it then, and so the next share tells of it.
-  ///   - isKept: True if the row of a DELETE is here still because others refer to it. The shadow has it no more, so the next share
-  ///     sends it.
-  ///   - edited: The places in the changeset of columns that the change has set and that were edited here, which counts as later: the next
-  ///     share tells of that.
+  ///   - isForgotten: True if the row of an INSERT is missing because it was deleted, which its author does not know.
+  ///     The shadow gets the row, and the next share sends the deletion.
+  ///   - isKept: True if the row of a DELETE stays because others refer to it. The shadow loses the row, and the next
+  ///     share sends it.
+  ///   - edited: The places of columns that the change has set and whose unsent local edits are later. The next share
+  ///     sends them.
   /// - Throws: `SQLiteError`.
   func follow(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, isForgotten: Bool = false,
@@ -72,7 +73,7 @@ final class PeerShadow {
     try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, isKept: isKept, beside: edited)
     let after = try rows.hash(row, bytes, of: table)
     guard before != after else { return }
-    // The stream has not said so.
+    // The stream has another version.
     let asides = AsideRows(of: share, table.name)
     let key = table.key(row, bytes)
     let said = try asides.row(key, on: connection) ?? RowState(before)
@@ -90,7 +91,7 @@ final class PeerShadow {
       try update(reader.new, reader, bytes, of: table, in: shadow, beside: edited)
     case .insert:
       try insert(reader.new, bytes, of: table, into: shadow, isForgotten: isForgotten)
-      // What both have had before, and only some of it was taken.
+      // Both have had the row before, and the change was accepted in part.
       if try connection.cachedInteger("SELECT changes()") == 0 {
         try update(reader.new, reader, bytes, of: table, in: shadow, beside: edited)
       }
@@ -102,7 +103,7 @@ final class PeerShadow {
     }
   }
 
-  /// To be called behind the last change.
+  /// Ends the work. Call it after the last change.
   ///
   /// - Throws: `SQLiteError`.
   func finish() throws {
@@ -131,20 +132,20 @@ final class PeerShadow {
     return try table.finds(lookup, row, bytes, on: connection)
   }
 
-  /// What the stream of the share has said of a row; nil where that is what the shadow has.
+  /// The stream's version of a row; nil if it is that of the shadow.
   func aside(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> RowState? {
     try AsideRows(of: share, table.name).row(table.key(row, bytes), on: connection)
   }
 
-  /// A row as it was sent.
+  /// The sent version of a row.
   struct SentRow {
-    /// Its values in the columns of a changeset, in its format: nil for those that were not sent.
+    /// The values in the format of changesets, by the columns of a changeset; nil for columns that were not sent.
     let values: [[UInt8]?]
-    /// The sum of the hashes of what was sent in other columns.
+    /// The sum of the hashes of the values in other columns.
     let otherColumns: UInt64
   }
 
-  /// A row as it was sent; nil where it was not.
+  /// The sent version of a row; nil if it was not sent.
   ///
   /// - Throws: `SQLiteError`.
   func sentRow(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> SentRow? {
@@ -157,9 +158,10 @@ final class PeerShadow {
     return SentRow(values: values, otherColumns: try rows.hash(row, bytes, of: table) ?? 0)
   }
 
-  /// The values that a row was sent with, in the columns of a changeset and in its format: nil for those that were not sent.
+  /// The sent values of a row in the format of changesets, by the columns of a changeset; nil for columns that were not
+  /// sent.
   ///
-  /// - Returns: nil where the row was not sent.
+  /// - Returns: nil if the row was not sent.
   func values(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> [[UInt8]?]? {
     guard let entry = entries[table.name] else { return nil }
     let query = rowQuery(of: table, in: entry)
@@ -175,15 +177,15 @@ final class PeerShadow {
     }
   }
 
-  /// True if the scope says that rows refer to others by a column.
+  /// True if the scope declares a reference by a column.
   func declaresReference(by column: String, of table: TableName) -> Bool {
     scope.references.contains { $0.table == table && $0.columns.contains { ASCIIName.matches($0, column) } }
   }
 
-  /// The places in a changeset of the columns that others get as they are here.
+  /// The places of the columns that recipients get with their local values.
   func placesSentAsTheyAre(of table: KeyedTable) -> Set<Int> { Set(columns(of: table).compactMap(\.place)) }
 
-  /// Reads the columns of a changeset of a row that was sent.
+  /// The query for the sent version of a row, in the columns of a changeset.
   private func rowQuery(of table: KeyedTable, in entry: ShadowEntry) -> RowQuery {
     if let query = rowQueries[table.name], query.columns == table.columns { return query }
     let present = Set((present[table.name] ?? []).map { ASCIIName.folded($0) })
@@ -195,7 +197,8 @@ final class PeerShadow {
     return query
   }
 
-  /// The columns that others get as they are here, with their places in the changeset; nil where the diff does not have all of them.
+  /// The columns that recipients get with their local values, with their places in the changeset; nil if the diff lacks
+  /// any of them.
   private func columns(of table: KeyedTable) -> [(name: String, place: Int?)] {
     let shared = scope.table(table.name)
     let present = present[table.name] ?? []
@@ -209,8 +212,8 @@ final class PeerShadow {
     }
   }
 
-  /// How a row of a table gets into the shadow: the columns of the changeset, the places of those that are bound, what copies the row
-  /// from the table if it is there with these values, and what inserts the values themselves.
+  /// How a row is written to the shadow: the columns of the changeset, the places of bound values, a statement that
+  /// copies the row from the table if it has these values, and one that inserts the values themselves.
   private typealias Insertion = (columns: [String], places: [Int], copy: String, insert: String)
 
   private func insert(
@@ -222,7 +225,7 @@ final class PeerShadow {
     try connection.run(cached: insertion.copy, values + table.keyValues(row), bytes)
   }
 
-  /// - Returns: nil where others do not get all columns as the changeset has them.
+  /// - Returns: nil if recipients do not get all columns of the changeset.
   private func insertion(of table: KeyedTable, into shadow: String) -> Insertion? {
     if let known = insertions[table.name], known.columns == table.columns { return known }
     let columns = columns(of: table)

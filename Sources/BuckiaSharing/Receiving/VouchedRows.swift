@@ -4,46 +4,47 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The rows of a table that a stream has brought, as the ledger keeps them.
+/// The provenance of a table's rows in a stream: the rows that the stream has sent, in the form of the ledger.
 ///
-/// What is written may wait until ``flush()``, and is seen before.
+/// Writes may be delayed until ``flush()``; reads see them at once.
 protocol VouchedRows: AnyObject {
-  /// Which rows these are.
+  /// The ledger's entry for the stream and table.
   var entry: VouchEntry { get }
-  /// True if the ledger has had none of them before.
+  /// True if the ledger had no rows of the stream and table before.
   var isNew: Bool { get }
 
   /// Finds a row by its key.
   ///
-  /// - Returns: True if it was here before, and its hash as the stream has brought it; nil where it has not.
+  /// - Returns: The row's provenance; nil if the stream has not sent it.
   func find(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> VouchedRow?
-  /// Gives each row, and its key in the format of changesets. Rows may be looked up meanwhile, and must not be changed.
+  /// Calls `body` with each row and its key in the format of changesets. Rows may be read meanwhile, and must not be
+  /// changed.
   func forEach(_ body: ([UInt8], VouchedRow) throws -> Void) throws
   /// Adds a row, or changes the hash of one that is there.
   func add(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ found: VouchedRow) throws
   /// Removes a row.
   func remove(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws
-  /// Writes what waits.
+  /// Writes all delayed changes.
   func flush() throws
 }
 
-/// What is known of a row that a stream has brought.
+/// The provenance of a row.
 struct VouchedRow {
-  /// True if it was here before.
+  /// True if the row was here before the stream sent it.
   let isOwn: Bool
-  /// Its hash as the stream has it.
+  /// The hash of the stream's version.
   let hash: UInt64
 }
 
 extension VouchedRow {
-  /// Reads it from two columns of a row of the ledger.
+  /// Reads the provenance from two columns of a row of the ledger.
   init(_ row: borrowing SQLiteStatement, at column: Int) {
     self.init(isOwn: row.integer(at: column) != 0, hash: UInt64(bitPattern: row.integer(at: column + 1)))
   }
 }
 
-/// The rows of a table whose key is an integer: a row of the ledger for each block of neighbouring keys. The block that was asked for
-/// last stays in memory.
+/// The provenance of rows with integer keys: a row of the ledger for each block of neighbouring keys. The last block
+/// stays in memory.
 final class VouchedIntegers: VouchedRows {
   let entry: VouchEntry
   let isNew: Bool
@@ -97,7 +98,8 @@ final class VouchedIntegers: VouchedRows {
     }
   }
 
-  /// The number of the block that a row is in, and its place there; nil for a key that is no integer, which no row of the table has.
+  /// The number of a row's block and the place in it; nil for a key that is not an integer, which no row of the table
+  /// has.
   @inline(__always)
   static func place(of row: [ValueSlice], _ bytes: RawSpan, in table: KeyedTable) -> (block: Int64, place: Int)? {
     let value = row[table.keyPlaces[0]]
@@ -108,7 +110,7 @@ final class VouchedIntegers: VouchedRows {
 
   /// Loads the block of a row.
   ///
-  /// - Returns: The row's place in it; nil where it can have none.
+  /// - Returns: The row's place in the block; nil if the row cannot have one.
   @inline(__always)
   private func load(_ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> Int? {
     guard let (wanted, place) = Self.place(of: row, bytes, in: table) else { return nil }
@@ -137,8 +139,8 @@ final class VouchedIntegers: VouchedRows {
   }
 }
 
-/// Neighbouring keys that a stream has brought: 8 bytes with a bit for each that is there, 8 with a bit for each that was here before,
-/// and the hashes of those that are there in the order of the keys; all little-endian.
+/// Neighbouring keys of a stream: 8 bytes with a bit for each key that is present, 8 bytes with a bit for each row that
+/// was here before, and the hashes of the present rows in the order of their keys; all little-endian.
 struct VouchedBlock {
   private var present: UInt64 = 0
   private var own: UInt64 = 0
@@ -167,10 +169,10 @@ struct VouchedBlock {
     return bytes
   }
 
-  /// How many keys are there before a place.
+  /// The number of present keys before a place.
   private func count(before place: Int) -> Int { (present & (1 << UInt64(place) - 1)).nonzeroBitCount }
 
-  /// What is known of the row at a place; nil where none is.
+  /// The row at a place; nil if there is none.
   subscript(place: Int) -> VouchedRow? {
     guard present >> UInt64(place) & 1 == 1 else { return nil }
     return VouchedRow(isOwn: own >> UInt64(place) & 1 == 1, hash: hashes[count(before: place)])
@@ -185,7 +187,7 @@ struct VouchedBlock {
     hashes.insert(row.hash, at: index)
   }
 
-  /// Removes the row at a place, which has to be there.
+  /// Removes the row at a place, which must be present.
   mutating func remove(at place: Int) {
     hashes.remove(at: count(before: place))
     present &= ~(1 << UInt64(place))
@@ -193,7 +195,7 @@ struct VouchedBlock {
   }
 }
 
-/// The rows of a table with a key of any kind: a row of the ledger for each. Each statement about them is prepared once.
+/// The provenance of rows with other keys: a row of the ledger for each. Each statement is prepared once.
 final class VouchedKeys: VouchedRows {
   let entry: VouchEntry
   let isNew: Bool
@@ -203,14 +205,14 @@ final class VouchedKeys: VouchedRows {
   private let condition: String
   private var finding: PreparedStatement?
   private var removing: PreparedStatement?
-  /// The statements that add so many rows at once.
+  /// The statements that add several rows, by the number of rows.
   private var adding: [Int: PreparedStatement] = [:]
 
-  /// The keys of rows that wait to be added together, one after the other in the format of changesets.
+  /// The keys of delayed rows, one after the other in the format of changesets.
   private var waitingKeys: [UInt8] = []
   private var waiting: [VouchedRow] = []
 
-  /// How many rows are added at once, where their keys are not of very many columns.
+  /// The rows of a batch, unless their keys have very many columns.
   private static let batchRows = 32
   private static let parameterLimit = 512
 

@@ -4,34 +4,34 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Which rows the streams of others have brought, and which of them were here before.
+/// The provenance of rows: which streams have sent them, and which were here before.
 ///
-/// A row that one of them withdraws goes only when it is here on account of that stream alone.
+/// A withdrawn row is removed only if no other stream has sent it and it was not here before.
 final class Vouchers {
   private let connection: SQLiteConnection
-  /// A stream, and the table of which it brings rows.
+  /// A stream and one of its tables.
   private struct StreamTable: Hashable {
     let table: TableName
     let stream: [UInt8]
     let sender: String
   }
-  /// The rows of streams that were asked for or noted; nil where there are none.
+  /// The rows of streams that were read or written; nil for a stream and table without rows.
   private var known: [StreamTable: (any VouchedRows)?] = [:]
-  /// Those that were asked for last: the changes of a table stand together.
+  /// The rows that were used last, because the changes of a table are adjacent.
   private var last: (table: KeyedTable, stream: [UInt8], sender: String, rows: (any VouchedRows)?)?
-  /// The table of the ledger with the rows of a table that was asked for last; nil where no stream has brought any.
+  /// The number of the ledger's table for the table used last; nil if no stream has sent any of its rows.
   private var lastStore: (table: KeyedTable, store: Int64?)?
-  /// The blocks of all streams that were read last.
+  /// The blocks of all streams with the number that was read last.
   private var lastBlocks: (store: Int64, number: Int64, blocks: [(stream: Int64, block: VouchedBlock)])?
-  /// True if anything was noted that may not be written.
+  /// True if any change may still be delayed.
   private var isNoted = false
   private var entries: [Int64: VouchEntry] = [:]
-  /// True if tables had rows when that was asked first.
+  /// For each table, true if it had rows at the first call.
   private var haveRows: [TableName: Bool] = [:]
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// Forgets what has been looked up, and what has not been written: it may have been rolled back.
+  /// Discards cached rows and delayed writes, which may have been rolled back.
   func reload() {
     known = [:]
     last = nil
@@ -42,7 +42,7 @@ final class Vouchers {
     haveRows = [:]
   }
 
-  /// Writes what waits to be written.
+  /// Writes all delayed changes.
   ///
   /// - Throws: `SQLiteError`.
   func flush() throws {
@@ -88,15 +88,15 @@ final class Vouchers {
     return found
   }
 
-  /// True if a row that is about to be inserted is here already, and not only because streams have brought it. Only to be asked before
-  /// anything is inserted.
+  /// True if a row that is about to be inserted exists and was not sent by streams alone. Call it before anything is
+  /// inserted.
   func isOwn(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     guard try isHere(table), try table.finds(table.lookup, row, bytes, on: connection) else { return false }
     let found = try found(row, bytes, of: table)
     return found.isEmpty || found.contains { $0.row.isOwn }
   }
 
-  /// True if a table has any rows. Only to be asked before anything is inserted.
+  /// True if a table has any rows. Call it before anything is inserted.
   func isHere(_ table: KeyedTable) throws -> Bool {
     if let known = haveRows[table.name] { return known }
     let hasRows = try connection.integer("SELECT 1 FROM \(table.sql) LIMIT 1") != nil
@@ -104,15 +104,15 @@ final class Vouchers {
     return hasRows
   }
 
-  /// True if streams have brought any rows of a table.
+  /// True if streams have sent any rows of a table.
   func haveBrought(_ table: KeyedTable) throws -> Bool { try store(of: table) != nil }
 
-  /// The streams that have brought the row with an integer key.
+  /// The streams that have sent the row with an integer key.
   func entries(withKey key: Int64, of table: KeyedTable) throws -> [VouchEntry] {
     try table.withRow(forKey: key) { try found($0, $1, of: table).map(\.entry) }
   }
 
-  /// What the streams say of a row that have brought it.
+  /// The provenance of a row in each stream that has sent it.
   func found(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable
   ) throws -> [(entry: VouchEntry, row: VouchedRow)] {
@@ -157,9 +157,9 @@ final class Vouchers {
     return found
   }
 
-  /// Gives the key of each row that streams of some senders have brought, in the format of changesets.
+  /// Calls `body` with the key of each row that streams of some senders have sent, in the format of changesets.
   ///
-  /// - Parameter senders: Their keys, as the ledger has them.
+  /// - Parameter senders: The senders' keys, in the ledger's form.
   func forEach(of table: KeyedTable, from senders: Set<String>, _ body: ([UInt8], VouchEntry) throws -> Void) throws {
     for sender in senders.sorted() {
       for entry in try VouchEntry.all(of: table.local, from: sender, on: connection) {
@@ -168,7 +168,7 @@ final class Vouchers {
     }
   }
 
-  /// True if a row stays when streams withdraw it: it was here before, or another stream has it, too.
+  /// True if a row stays when streams withdraw it: it was here before, or another stream has sent it, too.
   func stays(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, withoutStreams streams: [[UInt8]], from sender: String
   ) throws -> Bool {
@@ -177,12 +177,12 @@ final class Vouchers {
     }
   }
 
-  /// True if a row is here on account of a sender's streams.
+  /// True if streams of some senders have sent a row.
   func brought(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, by senders: Set<String>) throws -> Bool {
     try found(row, bytes, of: table).contains { senders.contains($0.entry.sender) && !$0.row.isOwn }
   }
 
-  /// The hash of a row as a stream has brought it last; nil where none has.
+  /// The hash of the version of a row that a stream has sent last; nil if none has sent it.
   func hash(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, streams: [[UInt8]], from sender: String
   ) throws -> UInt64? {
@@ -194,22 +194,22 @@ final class Vouchers {
     return nil
   }
 
-  /// Gives each row that a stream has brought, and its key in the format of changesets. Rows may be looked up meanwhile, and must not
-  /// be changed.
+  /// Calls `body` with each row that a stream has sent and its key in the format of changesets. Rows may be read
+  /// meanwhile, and must not be changed.
   func forEach(
     of table: KeyedTable, stream: [UInt8], from sender: String, _ body: ([UInt8], VouchedRow) throws -> Void
   ) throws {
     try rows(of: table, stream: stream, from: sender)?.forEach(body)
   }
 
-  /// The number of what is noted of a stream's rows of a table; nil where nothing is.
+  /// The number of the entry for a stream and table; nil if there is none.
   func number(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> Int64? {
     try rows(of: table, stream: stream, from: sender)?.entry.number
   }
 
-  // MARK: Noting
+  // MARK: Recording
 
-  /// Notes that a stream has brought a row.
+  /// Records that a stream has sent a row.
   func add(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String, isOwn: Bool
   ) throws {
@@ -227,7 +227,7 @@ final class Vouchers {
     return made
   }
 
-  /// Notes that a stream has changed a row.
+  /// Records that a stream has changed a row.
   func update(
     _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
   ) throws {
@@ -239,7 +239,7 @@ final class Vouchers {
     try rows.add(reader.old, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: hash))
   }
 
-  /// Notes the hash of a row that a stream has brought.
+  /// Records the hash of a row that a stream has sent.
   func set(
     _ hash: UInt64, _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
   ) throws {
@@ -249,7 +249,7 @@ final class Vouchers {
     try rows.add(row, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: hash))
   }
 
-  /// Notes that a stream does not have a row any more.
+  /// Records that a stream no longer has a row.
   func remove(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
   ) throws {
@@ -257,7 +257,7 @@ final class Vouchers {
     try rows(of: table, stream: stream, from: sender)?.remove(row, bytes, of: table)
   }
 
-  /// Forgets what a stream has brought of a table.
+  /// Deletes the provenance of a table's rows in a stream.
   func forget(_ stream: [UInt8], from sender: String, _ table: TableName) throws {
     try flush()
     try VouchEntry.remove(stream, from: sender, table, on: connection)
@@ -267,15 +267,15 @@ final class Vouchers {
     lastBlocks = nil
   }
 
-  /// True if a stream has brought rows of a table before the changes that are noted now.
+  /// True if a stream has sent rows of a table before the changes that are being recorded.
   func hadRows(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> Bool {
     try rows(of: table, stream: stream, from: sender)?.isNew == false
   }
 
-  /// Forgets rows of a table that a stream has brought.
+  /// Deletes the provenance of some rows of a table in a stream.
   ///
   /// - Parameters:
-  ///   - found: An empty set, which keeps their keys meanwhile.
+  ///   - found: An empty set that holds their keys meanwhile.
   ///   - isGone: True for the keys of those rows.
   func remove(
     of table: KeyedTable, stream: [UInt8], from sender: String, noting found: KeySet,

@@ -5,14 +5,16 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Rows that would come into a share only by a change of somebody who does not have them: by a row that refers to them, or by values that
-/// somebody else has set. They are left out until a person says yes, and so are the rows that refer to them.
+/// Rows that would enter a share only through a change by a sender who does not have them: a row that refers to them,
+/// or values that the sender has set. They are left out until a person allows them, and so are the rows that refer to
+/// them.
 ///
-/// The candidates are the rows that the recipients are not known to have and that are shared because others refer to them, or that somebody
-/// else has changed, and the children that come along with them. Then each shared row that is no candidate takes out those that it brings
-/// along, and so does each that is taken out. The candidates that are left are held back.
+/// Candidates are the rows that the recipients are not known to have and that are shared because other rows refer to
+/// them, or because another sender has changed them, with the children that come along. A shared row that is not a
+/// candidate removes the candidates that it brings along, and each removed candidate does the same. The candidates that
+/// remain are held back.
 extension ScopeRows {
-  /// In the place of the number of a reference: rows that are held back.
+  /// The reference number of rows that are held back.
   static let heldBack = -1
 
   private func candidatesName(_ place: Int) -> String {
@@ -53,7 +55,7 @@ extension ScopeRows {
     }
   }
 
-  /// Does something for each reference until it has no effect.
+  /// Runs `body` for each reference, until it changes nothing.
   private func repeatForReferences(_ body: (ScopeSchema.Reference, Int) throws -> Bool) throws {
     var hasFound = true
     while hasFound {
@@ -69,10 +71,11 @@ extension ScopeRows {
     reference.bringsChildren && schema.tables[reference.child].rows == .gathered
   }
 
-  /// Lists the rows of a table that recipients are not known to have, and that are shared because others refer to them, or because
-  /// somebody else has changed them.
+  /// Lists the rows of a table that the recipients are not known to have and that are shared because other rows refer
+  /// to them, or because another sender has changed them.
   ///
-  /// - Parameter parents: The rows, as a part of a FROM clause in which they are `c`, and what has its parameters; nil for all.
+  /// - Parameter parents: The referring rows, as a part of a FROM clause in which they are `c`, and the table with its
+  ///   parameters; nil for all rows.
   /// - Returns: True if there are any.
   private func addCandidates(
     _ place: Int, _ holders: RowHolders, _ candidates: inout Set<Int>,
@@ -126,9 +129,9 @@ extension ScopeRows {
     return true
   }
 
-  /// Lists the children that come along with candidates.
+  /// Adds the children of candidates to the candidates.
   ///
-  /// - Returns: True if there are any more.
+  /// - Returns: True if any were added.
   private func addChildren(
     of reference: ScopeSchema.Reference, _ number: Int, _ holders: RowHolders, _ candidates: inout Set<Int>
   ) throws -> Bool {
@@ -138,8 +141,8 @@ extension ScopeRows {
     return try addCandidates(reference.child, holders, &candidates, among: children)
   }
 
-  /// Takes out those that a shared row refers to which is no candidate, unless the row does so by a change of somebody who does not have
-  /// them.
+  /// Removes the candidates to which a shared row refers that is not a candidate itself, unless that reference was set
+  /// by a sender who does not have the candidate.
   ///
   /// - Returns: True if there were any.
   private func removeParents(
@@ -189,7 +192,7 @@ extension ScopeRows {
     return !own.isEmpty
   }
 
-  /// Takes out the candidates that no one else has changed, and that refer to a shared row which is no candidate.
+  /// Removes the candidates that no other sender has changed and that refer to a shared row which is not a candidate.
   ///
   /// - Parameter isCandidate: True if rows of the parent may be candidates.
   /// - Returns: True if there were any.
@@ -218,13 +221,13 @@ extension ScopeRows {
     return removed > 0
   }
 
-  /// True for a row that is a candidate, as SQL.
+  /// An SQL expression that is true for a candidate.
   private func isCandidate(_ identity: [String], _ place: Int, as alias: String = "o") -> String {
     let isSame = identity.enumerated().map { "\(alias).k\($0) = \($1)" }.joined(separator: " AND ")
     return "EXISTS (SELECT 1 FROM \(candidatesName(place)) AS \(alias) WHERE \(isSame))"
   }
 
-  /// Runs a statement for some keys.
+  /// Runs a statement for each of some keys.
   private func run(_ sql: String, for keys: [[ChangesetValue]]) throws {
     let statement = try connection.prepare(sql)
     for values in keys {
@@ -234,7 +237,7 @@ extension ScopeRows {
   }
 }
 
-/// Who has which rows, as far as that is known here, and who has changed them.
+/// Which senders are known to have which rows, and which have changed them.
 final class RowHolders {
   private let readers: Set<String>
   private let vouchers: Vouchers
@@ -273,7 +276,7 @@ final class RowHolders {
     }
   }
 
-  /// The rows of a table that others have changed, and who has.
+  /// The rows of a table that other senders have changed, with these senders.
   func changed(_ kind: WideningChanges.Kind, in table: TableName) throws -> [[UInt8]: Set<String>] {
     let name = "\(kind.rawValue) \(ASCIIName.folded(table.text))"
     if let known = changes[name] { return known }
@@ -282,9 +285,9 @@ final class RowHolders {
     return found
   }
 
-  /// Chooses rows that were not sent to the recipients, as SQL.
+  /// An SQL condition for rows that were not sent to the recipients.
   ///
-  /// - Parameter keys: The columns of their key, as SQL.
+  /// - Parameter keys: The key columns, as SQL.
   func isUntold(_ table: KeyedTable, _ keys: [String]) throws -> String {
     guard let shadow = shadows[table.name] else { return "1" }
     let isSame = zip(table.local.keySQL, keys).map { "o.\($0) = \($1)" }.joined(separator: " AND ")
@@ -311,7 +314,7 @@ final class RowHolders {
     }
   }
 
-  /// Those by whose changes a row refers to what it does; empty where that was done here.
+  /// The senders whose changes have set the references of a row; empty if they were set here.
   ///
   /// - Parameter key: The values of its key, in the format of changesets.
   func senders(ofReferences key: [UInt8], in table: KeyedTable) throws -> Set<String> {
@@ -322,14 +325,14 @@ final class RowHolders {
     return changed.reduce(Set(brought)) { $0.union($1) }
   }
 
-  /// Those who have sent a row that only its content identifies; empty where that was done here.
+  /// The senders of a row that only its content identifies; empty if it was inserted here.
   func senders(ofContent identity: [ChangesetValue], in table: ScopeSchema.Table) throws -> Set<String> {
     let known =
       try contents[table.name]
       ?? ContentTables([table.definition], SchemaReader(connection), on: connection)[table.name]
     contents[table.name] = known
     let senders = try known?.senders(ofRow: identity, identifiedBy: table.identity) ?? []
-    // The rows that a dataset begins with were here before.
+    // Rows of the dataset were here before any sender sent them.
     return senders.contains(CopiedRows.datasetSender) ? [] : senders
   }
 }

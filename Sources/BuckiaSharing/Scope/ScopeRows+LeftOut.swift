@@ -3,22 +3,23 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// Rows of a scope that refer to a row which is not shared, and those that refer to them in turn: they would dangle at the receivers, so
-/// they are left out until they are mended, and everything else is shared.
+/// Rows of a scope that refer to a row which is not shared, and the rows that refer to them in turn. At the receivers
+/// they would dangle, which is why they are left out until the reference is mended; everything else is shared.
 ///
-/// A TEMP table for each table has their keys, the round in which they were found, and the number of the reference that was found first.
+/// A TEMP table for each table has the keys of these rows, the round in which they were found, and the number of the
+/// reference that was found first.
 extension ScopeRows {
-  /// How many rows are listed of each reference.
+  /// The most rows that are listed for each reference.
   private static let listLimit = 20
 
   static func leftOutName(_ place: Int) -> String { "temp.\(SQLiteConnection.temporaryPrefix)left_out_\(place)" }
 
-  /// In the place of the number of a reference: rows for which a condition fails.
+  /// The reference number of rows for which a condition fails.
   private static let failing = -2
 
   // MARK: Finding
 
-  /// Leaves out the rows for which a condition fails: a value of theirs is not what it takes.
+  /// Leaves out the rows for which evaluating a condition fails, because of a value that its expression rejects.
   ///
   /// - Throws: `SQLiteError`.
   func leaveOutFailing() throws {
@@ -140,7 +141,8 @@ extension ScopeRows {
     return try run("INSERT OR IGNORE INTO \(name) SELECT \(rows)", binding: binding)
   }
 
-  /// Is true where no row of a parent matches that has no index for it: SQLite makes one, once.
+  /// An SQL expression that is true if no parent row matches. The parent has no index for that; SQLite builds one,
+  /// once.
   private func isMissing(_ reference: ScopeSchema.Reference, in parent: String) -> String {
     let mine = zip(reference.columns, reference.collations).map {
       "(+c.\(SQLText.identifier($0))) COLLATE \(SQLText.identifier($1))"
@@ -178,7 +180,7 @@ extension ScopeRows {
     return keys
   }
 
-  // MARK: What is told
+  // MARK: The report
 
   /// The rows that are left out: how many there are by each reference, and some of them.
   ///
@@ -221,7 +223,7 @@ extension ScopeRows {
   }
 }
 
-/// Rows of a table that are left out of a share, mostly since by some columns they refer to rows that its receivers would not have.
+/// Rows of a table that are left out of a share, mostly because they refer to rows that the receivers would not have.
 public struct LeftOutRows: Equatable, Sendable {
   /// Why the receivers would not have the rows that are referred to.
   public enum Reason: String, Sendable {
@@ -231,9 +233,9 @@ public struct LeftOutRows: Equatable, Sendable {
     case parentNotShared
     /// They are left out themselves.
     case parentLeftOut
-    /// They would have the rows themselves, but only by a change of a receiver's own.
+    /// Only a change by a receiver would bring these rows into the share.
     case heldBack
-    /// A condition of the scope fails for the rows, by a value that it does not take.
+    /// Evaluating a condition of the scope fails for these rows.
     case conditionFails
   }
 
@@ -255,6 +257,6 @@ public struct LeftOutRows: Equatable, Sendable {
   public let reason: Reason
   /// How many rows there are.
   public let count: Int
-  /// Those with the least keys, at most 20.
+  /// The rows with the least keys, at most 20.
   public let rows: [Row]
 }

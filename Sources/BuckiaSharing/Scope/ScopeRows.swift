@@ -5,25 +5,26 @@ import SQLiteConnections
 
 /// The rows of a scope at one moment.
 ///
-/// Rows are gathered in rounds, in TEMP tables of their keys. A row that a condition has chosen, or that is a child of one, has
-/// a level: how many steps from child to child it is away. One that is there only because others refer to it has none.
-/// In each round the rows of the last one bring what they refer to, and those of the last level their children. Then rows that refer to
-/// one which is not shared are left out (`ScopeRows+LeftOut.swift`).
+/// Rows are gathered in rounds, in TEMP tables of their keys. Each row that a condition has chosen has the level 0, and
+/// a child has the level of its parent plus 1. A row that is shared only because others refer to it has no level. In
+/// each round, the rows of the last round bring the rows that they refer to, and the rows of the last level bring their
+/// children. Finally, rows that refer to a row which is not shared are left out (`ScopeRows+LeftOut.swift`).
 package final class ScopeRows {
   var schema: ScopeSchema
   let connection: SQLiteConnection
-  /// The places of the tables that have rows which are left out.
+  /// The places of tables from which rows are left out.
   var leftOutPlaces: Set<Int> = []
-  /// Children that have been looked through, by the name of their TEMP table, and whether there is that table.
+  /// The children that were searched before, by the name of their TEMP table; true if that table exists.
   private var childTables: [String: Bool] = [:]
 
-  /// Gathers the rows, inside a transaction that is open on the connection, which must outlive this.
+  /// Gathers the rows inside an open transaction of the connection, which must outlive this object.
   ///
   /// - Parameters:
   ///   - scope: The scope.
-  ///   - recipient: The share that the rows are for, and the keys with which its recipients sign: rows that would come in by their own changes
-  ///     are held back.
-  ///   - leavesOutFailing: True to leave out the rows for which a condition fails, which takes a look at each row by itself.
+  ///   - recipient: The share that the rows are for, and the keys with which its recipients sign; rows that enter only
+  ///     through the recipients' own changes are held back.
+  ///   - leavesOutFailing: True to leave out the rows for which a condition fails. Each row is then evaluated by
+  ///     itself.
   /// - Throws: `ReplicationError` as ``ScopeSchema``; `SQLiteError`.
   package init(
     _ scope: ShareScope, for recipient: (share: Int64, readers: Set<String>)? = nil, leavesOutFailing: Bool = false,
@@ -42,10 +43,10 @@ package final class ScopeRows {
     }
   }
 
-  /// Does something with the rows of scopes, and if a condition fails for a row, does it again without such rows: one row must not keep all
-  /// others from being shared.
+  /// Runs `body`. If a condition fails for a row, runs it again and leaves such rows out, because one row must not keep
+  /// all others from being shared.
   ///
-  /// - Parameter body: Is given true to leave out the rows for which a condition fails.
+  /// - Parameter body: Receives true if it has to leave out the rows for which a condition fails.
   /// - Throws: What `body` throws.
   package static func leavingOutFailing<Result>(
     in scopes: [ShareScope], _ body: (Bool) throws -> Result
@@ -58,7 +59,7 @@ package final class ScopeRows {
     }
   }
 
-  /// What is compared of each table.
+  /// The rows and columns of each table that are compared.
   package var selections: [TableName: RowSelection] {
     var selections: [TableName: RowSelection] = [:]
     for (place, table) in schema.tables.enumerated() {
@@ -83,7 +84,7 @@ package final class ScopeRows {
     return selections
   }
 
-  /// True if a table takes part, and which of its rows does not depend on others.
+  /// True if a table takes part, and each of its rows is in the scope or not regardless of other rows.
   func choosesByRowAlone(_ table: TableName) -> Bool {
     schema.tables.contains { $0.name == table && $0.rows != .gathered }
   }
@@ -99,7 +100,7 @@ package final class ScopeRows {
   /// The tables that take part.
   package var tables: [TableName] { schema.tables.map(\.name) }
 
-  /// Drops the tables in which the rows were gathered.
+  /// Drops the TEMP tables.
   package func removeTables() throws {
     for place in schema.tables.indices {
       for name in [Self.name(place), Self.leftOutName(place)] {
@@ -113,14 +114,14 @@ package final class ScopeRows {
 
   static func name(_ place: Int) -> String { "temp.\(SQLiteConnection.temporaryPrefix)scope_\(place)" }
 
-  /// The columns of a table of keys.
+  /// The columns of a table of keys, as SQL.
   static func keys(of table: ScopeSchema.Table, as alias: String? = nil) -> String {
     table.identity.indices.map { "\(alias.map { "\($0)." } ?? "")k\($0)" }.joined(separator: ", ")
   }
 
   /// Makes a table of keys.
   ///
-  /// - Parameter others: Its other columns; each has an index.
+  /// - Parameter others: Further columns; each gets an index.
   func makeTable(_ name: String, of table: ScopeSchema.Table, _ others: [(name: String, type: String)]) throws {
     let isRowID = !table.definition.isWithoutRowID
     let keys = table.identity.indices.map { "k\($0)\(isRowID ? " INTEGER PRIMARY KEY" : " NOT NULL")" }
@@ -201,13 +202,13 @@ package final class ScopeRows {
       """, binding: binding)
   }
 
-  /// Rows that may refer to others, with their identity as `k0`, `k1` … and what they refer by as `f0`, `f1` …
+  /// Rows that may refer to others, with their identity as `k0`, `k1` … and the referring columns as `f0`, `f1` …
   struct Children {
     /// A part of a FROM clause.
     let sql: String
-    /// Has the values of its parameters.
+    /// The table with the values of its parameters.
     let chosenBy: SharedTable?
-    /// The TEMP table that they are kept in where they are needed again.
+    /// The TEMP table that keeps these rows if they are needed again.
     let name: String
 
     init(
@@ -225,15 +226,16 @@ package final class ScopeRows {
 
   /// The children `c` of some parents `p`, as a part of a FROM clause.
   ///
-  /// With an index they are found parent by parent. Without one each row is looked at once and its parent found by its key: to look through
-  /// the whole table for every parent would take forever. SQLite would make an index of its own for that, but not for a table without rowid,
-  /// nor where both sides compare their values differently. When the children are needed again, in another round, a TEMP table with an
-  /// index is made of them: so a chain of rows takes one look at each.
+  /// With an index, children are found parent by parent. Without one, each row is visited once and its parent is found
+  /// by key, because a scan of the table for each parent would take quadratic time. SQLite would create an automatic
+  /// index for that, but neither on a table without rowid nor where both sides compare values differently. If the
+  /// children are needed in another round, they go to a TEMP table with an index, and a chain of rows costs one visit
+  /// for each row.
   ///
   /// - Parameters:
   ///   - place: The place of the parent.
-  ///   - keys: The table of the keys of those parents that count, which is `s`; nil for all.
-  /// - Returns: The part, and what has the values of its parameters.
+  ///   - keys: The table with the keys of the parents that count, called `s`; nil for all parents.
+  /// - Returns: The part, and the table with the values of its parameters.
   func join(
     _ children: Children, of reference: ScopeSchema.Reference, _ number: Int, to place: Int, _ keys: String?
   ) throws -> (sql: String, binding: SharedTable?) {
@@ -257,7 +259,8 @@ package final class ScopeRows {
     return ("\(parents) CROSS JOIN \(children.name) AS c ON \(byIndex)", nil)
   }
 
-  /// Makes the TEMP table of children that refer to anything, with what they refer by as the parent's columns would store it.
+  /// Makes the TEMP table of the children that refer to a row. The referring values are stored with the affinity of the
+  /// parent's columns.
   private func makeTable(of children: Children, _ reference: ScopeSchema.Reference) throws {
     let identity = Self.keys(of: schema.tables[reference.child])
     let values = reference.columns.indices.map { "f\($0)" }
@@ -275,9 +278,9 @@ package final class ScopeRows {
       "CREATE INDEX \(children.name)_index ON \(children.name.dropFirst("temp.".count))(\(list), \(identity))")
   }
 
-  /// What tells those rows of a table that were found in a round; nil where there are none.
+  /// An SQL condition for the rows of a table that were found in a round; nil if there are none.
   ///
-  /// - Parameter mark: What they are found by: `round` or `level`.
+  /// - Parameter mark: The column with the number of the round: `round` or `level`.
   private func condition(of place: Int, _ mark: String, _ round: Int) throws -> String? {
     switch schema.tables[place].rows {
     case .all: return round == 0 ? "true" : nil
@@ -289,8 +292,8 @@ package final class ScopeRows {
     }
   }
 
-  /// When a row refers to another: as SQLite compares the two, by the affinity and the collating sequence of the parent's column
-  /// (<https://sqlite.org/foreignkeys.html#fk_basics>).
+  /// An SQL condition that is true if a row refers to another. It compares as SQLite does, by the affinity and the
+  /// collating sequence of the parent's column
   func match(_ reference: ScopeSchema.Reference) -> String {
     let terms = zip(reference.columns, reference.parentColumns).map { mine, theirs in
       "p.\(SQLText.identifier(theirs)) = +c.\(SQLText.identifier(mine))"
@@ -300,7 +303,7 @@ package final class ScopeRows {
 
   /// The same with the child's columns as `f0`, `f1` …
   ///
-  /// - Parameter isByIndex: True if an index of the child is to be used, which says the same.
+  /// - Parameter isByIndex: True to use an index of the child, which compares in the same way.
   private func matchOfChildren(_ reference: ScopeSchema.Reference, byIndex isByIndex: Bool) -> String {
     let terms = reference.parentColumns.enumerated().flatMap { place, column -> [String] in
       let column = "p.\(SQLText.identifier(column))"
@@ -318,7 +321,7 @@ package final class ScopeRows {
     return Int(try connection.cachedInteger("SELECT changes()") ?? 0)
   }
 
-  /// All shared rows of a table, as a part of a FROM clause. Where they are gathered, `s` is the table of their keys.
+  /// All shared rows of a table, as a part of a FROM clause. If the rows are gathered, `s` is the table of their keys.
   func source(of place: Int, as alias: String = "c") -> String {
     let table = schema.tables[place]
     switch table.rows {
@@ -331,7 +334,7 @@ package final class ScopeRows {
     }
   }
 
-  /// When a row is the one whose key `s` has.
+  /// An SQL condition that is true for the row whose key is in `s`.
   func isGathered(_ table: ScopeSchema.Table, as alias: String) -> String {
     zip(table.identity, table.identity.indices).map { "\(alias).\($0) = s.k\($1)" }.joined(separator: " AND ")
   }

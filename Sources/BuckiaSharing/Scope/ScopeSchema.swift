@@ -6,28 +6,28 @@ import SQLiteConnections
 
 /// A scope applied to the schema of a database: which tables take part, and which references are followed.
 struct ScopeSchema {
-  /// How the shared rows of a table are known.
+  /// How the shared rows of a table are determined.
   enum Rows: Equatable {
     /// All are shared.
     case all
-    /// Those that meet the condition: nothing refers to them, and they bring nothing along.
+    /// The rows that meet the condition. No other row depends on them.
     case condition
-    /// Those that are gathered, row by row.
+    /// Rows that are gathered one by one.
     case gathered
   }
 
   /// A table that takes part.
   struct Table {
     let definition: TableDefinition
-    /// What is shared of it.
+    /// The shared rows and columns.
     var selected: SharedTable
     /// True if the scope names it; else it takes part only because others refer to it.
     let isNamed: Bool
-    /// What tells its rows apart, as SQL: the rowid, or the key of a WITHOUT ROWID table.
+    /// The columns that identify a row, as SQL: the rowid, or the key of a WITHOUT ROWID table.
     let identity: [String]
     var rows: Rows
 
-    /// What the scope says of it; nil where it does not name it.
+    /// The table in the scope; nil if the scope does not name it.
     var shared: SharedTable? { isNamed ? selected : nil }
     var name: TableName { TableName(definition.name) }
     var sql: String { "main.\(SQLText.identifier(definition.name))" }
@@ -40,12 +40,12 @@ struct ScopeSchema {
     let columns: [String]
     /// The table that is referred to.
     let parentName: TableName
-    /// Its place; nil where it does not take part, so that nothing may refer to it.
+    /// The place of that table; nil if it does not take part, and shared rows must not refer to it.
     let parent: Int?
     let parentColumns: [String]
-    /// True if an index of the child finds the rows that refer to a row: it has one, and compares its values as the parent does.
+    /// True if the child has an index that finds the rows that refer to a row and compares values as the parent does.
     let findsChildren: Bool
-    /// True if an index of the parent finds the row that is referred to, as it always does by a foreign key.
+    /// True if the parent has an index that finds the row that is referred to. A foreign key always has one.
     let findsParents: Bool
     /// The affinities and collating sequences of the parent's columns, by which both sides are compared.
     let affinities: [Affinity]
@@ -57,7 +57,7 @@ struct ScopeSchema {
   var tables: [Table] = []
   private(set) var references: [Reference] = []
   private var places: [TableName: Int] = [:]
-  /// The columns, folded, by which rows refer to those of tables that the scope does not name.
+  /// The columns of unnamed tables to which rows refer, with folded case.
   private var referredColumns: [TableName: Set<String>] = [:]
 
   /// - Throws: `ReplicationError` with `invalidScope`, `noSuchTable` or `invalidSelection`; `SQLiteError`.
@@ -78,7 +78,7 @@ struct ScopeSchema {
         try addReferences(of: next, scope, schema)
         next += 1
       }
-      // A column that is referred to may refer to others itself.
+      // A referenced column may be part of a foreign key itself.
       if known == referredColumns { break }
       (tables, places) = named
       references = []
@@ -128,7 +128,7 @@ struct ScopeSchema {
     try append(definition, shared, isNamed: true)
   }
 
-  /// Makes sure that each parameter is used: a misspelled one would share other rows than was meant.
+  /// Requires that each parameter is used: a misspelled one would share other rows than intended.
   private func requireParameters(of shared: SharedTable, on connection: borrowing SQLiteConnection) throws {
     let conditions = [shared.condition, shared.childCondition].compactMap { $0 }
     var used: Set<String> = []
@@ -159,11 +159,11 @@ struct ScopeSchema {
         definition: definition, selected: shared, isNamed: isNamed, identity: identity, rows: .gathered))
   }
 
-  /// What is shared of a table that the scope does not name: the key, what others refer to, what the scope says of its references, and what
-  /// each row has to have.
+  /// The shared columns of a table that the scope does not name: the key, referenced columns, columns of the scope's
+  /// references, and columns that must have a value.
   private func columnsOfParents(in definition: TableDefinition, _ scope: ShareScope) -> SharedTable {
     let name = TableName(definition.name)
-    // Rows without a key are known by all they hold.
+    // Rows without a key are identified by all their values.
     guard !definition.isKeyedByRowID else { return SharedTable(name) }
     var named = referredColumns[name] ?? []
     for reference in scope.references where reference.table == name {
@@ -194,7 +194,7 @@ struct ScopeSchema {
       ForeignKey(columns: $0.columns, parent: $0.parent.text, parentColumns: $0.parentColumns)
     }
     for key in table.definition.foreignKeys + declared {
-      // What does not travel, or travels as something else, refers to nothing.
+      // A column that is left out or rewritten refers to nothing.
       if key.columns.contains(where: { table.selected.hides($0) }) { continue }
       let isExcluded = scope.excludedTables.contains(TableName(key.parent))
       let entry = isExcluded ? nil : schema.entry(named: TableName(key.parent))
@@ -242,7 +242,7 @@ struct ScopeSchema {
         bringsChildren: parent != nil && tables[child].shared?.parents.contains(parentName) == true))
   }
 
-  /// Makes sure that what the scope says of references can be followed.
+  /// Requires that the references of the scope can be followed.
   private func requireReferences(_ scope: ShareScope) throws {
     for reference in scope.references {
       guard let child = places[reference.table] else {
@@ -285,7 +285,7 @@ struct ScopeSchema {
     }
   }
 
-  /// Rows are gathered only where something depends on which they are.
+  /// Gathers rows only if other rows depend on them.
   private mutating func chooseRows() {
     for place in tables.indices where tables[place].shared?.isWhole == true { tables[place].rows = .all }
     for place in tables.indices where tables[place].rows == .gathered {
@@ -309,7 +309,7 @@ extension SharedTable {
     }
   }
 
-  /// What is said of a table, with the names of the columns that are left out instead of those that are shared.
+  /// The table with a list of omitted columns, also if the scope lists the shared ones.
   ///
   /// - Throws: `ReplicationError` with `invalidScope`.
   fileprivate func resolved(for table: TableDefinition) throws -> SharedTable {
@@ -332,16 +332,16 @@ extension SharedTable {
   /// True if all rows are shared.
   var isWhole: Bool { condition == nil && parents.isEmpty }
 
-  /// True if others do not get the value that a column has here.
+  /// True if recipients do not get the value of a column.
   func hides(_ column: String) -> Bool {
     omittedColumns.contains { ASCIIName.matches($0, column) }
       || rewrittenColumns.keys.contains { ASCIIName.matches($0, column) }
   }
 
-  /// What is compared of the table.
+  /// The rows and columns of the table that are compared.
   ///
   /// - Parameters:
-  ///   - condition: Chooses its rows; nil for all of them.
+  ///   - condition: An SQL condition for the rows; nil for all rows.
   ///   - parameters: The values of its parameters.
   func selection(where condition: String?, _ parameters: [String: ChangesetValue] = [:]) -> RowSelection {
     RowSelection(where: condition, parameters, omitting: omittedColumns, rewriting: rewrittenColumns)

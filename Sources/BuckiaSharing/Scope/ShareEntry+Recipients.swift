@@ -5,7 +5,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension ShareEntry {
-  /// The names of those that it is shared with.
+  /// The names of the recipients.
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
   package var recipients: [String] {
@@ -24,7 +24,8 @@ extension ShareEntry {
   /// - Throws: `JSONError` when the ledger is damaged.
   func isForOne() throws -> Bool { try recipients.count == 1 }
 
-  /// The keys of its recipients, as the ledger has them: those that they were addressed by, and those that they have signed with.
+  /// The signing keys of the recipients, in the ledger's form: the keys that they were addressed by, and the keys that
+  /// they have signed with.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   func readers(on connection: borrowing SQLiteConnection) throws -> Set<String> {
@@ -36,8 +37,8 @@ extension ShareEntry {
   ///
   /// - Parameters:
   ///   - sender: The verified key in hex, as the ledger has it.
-  ///   - senders: Knows which keys have replaced others.
-  /// - Returns: nil where the key of some recipient is not known, and the sender may be that recipient.
+  ///   - senders: The keys that have replaced others.
+  /// - Returns: nil if the key of a recipient is unknown and could be the sender's.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   func isRead(
     by sender: String, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
@@ -49,7 +50,7 @@ extension ShareEntry {
 }
 
 extension StreamClaims {
-  /// The number up to which the author of a diff says that they have applied a share; 0 where they do not say.
+  /// The number up to which the author of a diff acknowledges a share; 0 without an acknowledgement.
   func acknowledged(_ share: ShareEntry) -> Int64 {
     acknowledgements.filter { $0.stream == share.stream && $0.incarnation == share.incarnation }.map(\.through).max()
       ?? 0
@@ -57,7 +58,7 @@ extension StreamClaims {
 }
 
 extension IncomingChanges {
-  /// The tables as they travel; of changes without definitions, as they are here.
+  /// The definitions that the file has, or for changes without definitions those of the local tables.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when the changes are damaged, `ByteStreamError` when they cannot be read.
   func definitions(in schema: SchemaReader) throws -> [TableDefinition] {
@@ -68,12 +69,12 @@ extension IncomingChanges {
     }
   }
 
-  /// What is shared with the author of a diff.
+  /// The shares of which the author of a diff is a recipient.
   ///
-  /// A share counts whose recipients are known to sign with the diff's key. Where that is not known, it counts when the author has
-  /// acknowledged some of it, in this diff or one before it.
+  /// A share counts if one of its recipients is known to sign with the diff's key. If that is unknown, it counts if the
+  /// author has acknowledged some of it, in this diff or an earlier one.
   ///
-  /// - Parameter senders: Knows which keys have replaced others.
+  /// - Parameter senders: The keys that have replaced others.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   func sharesWithAuthor(_ senders: KnownSenders, on connection: borrowing SQLiteConnection) throws -> [ShareEntry] {
     guard let replica = claims.replica else { return [] }
@@ -88,15 +89,15 @@ extension IncomingChanges {
 }
 
 extension InboundShares {
-  /// Makes what is known of a sender's former keys known of the present one: how far they have applied what was sent, and which rows
-  /// came with the stream that a snapshot takes the place of. Streams whose place was taken before the key was confirmed are forgotten.
+  /// Transfers what is recorded for a sender's former keys to the present one: acknowledgements, and the rows of the
+  /// stream that a snapshot replaces. Streams that were replaced before the key was confirmed are deleted.
   ///
-  /// Streams are kept by key, so a new key begins again, with a snapshot that names the stream of the former one. Only a person who has
-  /// confirmed the new key has made them one sender: then it takes over what is known of the former one's streams.
+  /// Streams are recorded by key. A new key begins another stream with a snapshot that names the former stream. Only a
+  /// person's confirmation makes both keys one sender; until then nothing is transferred.
   ///
   /// - Parameters:
   ///   - present: The key that has replaced the others, as the ledger has it.
-  ///   - place: That of the diff which is about to be applied.
+  ///   - place: The place of the diff that is about to be applied.
   /// - Throws: `SQLiteError`.
   func takeOverStreams(by present: String, _ place: StreamPlace?) throws {
     for key in senders.keys(before: present) {

@@ -2,10 +2,10 @@ import BuckiaBytes
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// What is shared with others: tables, which of their rows and columns, and what comes along because rows refer to it.
+/// The tables of a share, which of their rows and columns are shared, and which rows come along with others.
 ///
-/// Rows that shared rows refer to always come along, from tables that are not named, too. Rows that refer to shared ones come
-/// along where the scope says so.
+/// Rows to which shared rows refer always come along, also from tables that are not named. Rows that refer to shared
+/// ones come along if the scope asks for it.
 ///
 /// ```swift
 /// let scope = ShareScope {
@@ -14,11 +14,12 @@ import SQLiteSchemas
 /// }
 /// ```
 ///
-/// As a JSON document it is described in `Schemas/scope.md`.
+/// `Schemas/scope.md` describes the JSON document.
 public struct ShareScope: Equatable, Sendable {
-  /// What people call it; nil for a scope that is known by its content.
+  /// The name for people; nil for a scope that only its content identifies.
   ///
-  /// If a scope with a name is changed, what has been sent by it is adjusted. One without is another scope then.
+  /// If a named scope changes, rows that were sent before are added and withdrawn to fit it. A changed scope without a
+  /// name is another scope.
   public var name: String?
   /// The tables that are named, each once.
   public var tables: [SharedTable]
@@ -42,11 +43,11 @@ public struct ShareScope: Equatable, Sendable {
     self.init(name: name, tables: tables())
   }
 
-  /// What is said of a table; nil where it is not named.
+  /// The entry of a table; nil if the scope does not name it.
   func table(_ name: TableName) -> SharedTable? { tables.first { $0.name == name } }
 }
 
-/// Lists the tables of a ``ShareScope``, with `if` and `for` where they depend on something.
+/// Builds the list of tables of a ``ShareScope``, with `if` and `for`.
 @resultBuilder
 public enum SharedTableList {
   /// One table.
@@ -65,30 +66,31 @@ public enum SharedTableList {
 
 /// Which rows and columns of a table are shared.
 ///
-/// Without anything else, all of them.
+/// All of them by default.
 public struct SharedTable: Equatable, Sendable {
   /// The table.
   public var name: TableName
   /// An SQL expression over the columns of the table that chooses rows; nil for all of them, or for none if there are `parents`.
   ///
-  /// It becomes part of a query as it is. It must give the same answer for a row each time.
+  /// It becomes a part of a query. It must give the same answer for a row each time.
   public var condition: String?
-  /// Where not empty, rows are shared, too, that refer to a row of one of these tables which was chosen, or is a child itself.
-  /// The table may be one of its own parents.
+  /// If not empty, rows that refer to a chosen row of one of these tables, or to a child of one, are shared, too. The
+  /// table may be one of its own parents.
   public var parents: [TableName]
   /// An SQL expression that chooses among the children; nil for all of them.
   public var childCondition: String?
-  /// How many steps from child to child a row may be away from one that a condition has chosen; nil for any number.
+  /// The most steps from child to child between a row and one that a condition has chosen; nil for no limit.
   public var depth: Int?
   /// The values of the parameters of both conditions (`:name`, `@name`, `$name`), by name without the first character.
   public var parameters: [String: ChangesetValue]
   /// The columns that are left out.
   public var omittedColumns: [String]
-  /// The only columns that are shared, beside those of the primary key and those with another value; nil for all that are not left out.
+  /// The only columns that are shared, beside the primary key and rewritten columns; nil for all columns that are not
+  /// omitted.
   ///
-  /// A column that the table gets later is not shared then.
+  /// Columns that are added later are not shared.
   public var columns: [String]?
-  /// Columns that others get with this value, instead of the one that they have here.
+  /// Columns for which recipients get this value instead of the local one.
   public var rewrittenColumns: [String: ChangesetValue]
 
   /// Shares all rows and columns of a table.
@@ -112,16 +114,17 @@ public struct SharedTable: Equatable, Sendable {
     return table
   }
 
-  /// Shares the rows that refer to shared rows of other tables, or of the table itself, beside those that a condition chooses.
+  /// Shares the rows that refer to shared rows of other tables, or of the table itself, in addition to the rows that a
+  /// condition chooses.
   ///
-  /// Rows that are shared only because others refer to them have no children.
+  /// The children of rows that are shared only because others refer to them are not shared.
   ///
   /// - Parameters:
   ///   - parents: The tables that are referred to.
   ///   - condition: An SQL expression that chooses among the children; nil for all of them. It has the same parameters as the
   ///     other one.
-  ///   - depth: How many steps from child to child a row may be away from one that a condition has chosen, at least 1; nil for
-  ///     any number.
+  ///   - depth: The most steps from child to child between a row and one that a condition has chosen, at least 1; nil
+  ///     for no limit.
   public func children(of parents: TableName..., where condition: String? = nil, depth: Int? = nil) -> SharedTable {
     var table = self
     table.parents = parents
@@ -130,21 +133,21 @@ public struct SharedTable: Equatable, Sendable {
     return table
   }
 
-  /// Shares only some columns, those of the primary key, and those with another value. A column that the table gets later is not shared.
+  /// Shares only some columns, the primary key, and rewritten columns. Columns that are added later are not shared.
   public func columns(_ columns: String...) -> SharedTable {
     var table = self
     table.columns = (table.columns ?? []) + columns
     return table
   }
 
-  /// Leaves columns out. Those of the primary key cannot be. A column that the table gets later is shared.
+  /// Leaves out columns, which must not be part of the primary key. Columns that are added later are shared.
   public func omitting(_ columns: String...) -> SharedTable {
     var table = self
     table.omittedColumns += columns
     return table
   }
 
-  /// Gives others a column with another value, the same in each row: an owner's id, say.
+  /// Gives recipients the same value of a column in each row, such as an owner's id.
   public func rewriting(_ column: String, to value: ChangesetValue) -> SharedTable {
     var table = self
     table.rewrittenColumns[column] = value
@@ -172,13 +175,13 @@ public struct SharedReference: Equatable, Sendable {
   }
 }
 
-/// A scope as a document. `Schemas/scope.md` describes it.
+/// The scope as a JSON document. `Schemas/scope.md` describes it.
 extension ShareScope {
   private static let format: Int64 = 1
 
   /// Reads a document.
   ///
-  /// - Throws: `ReplicationError` with `invalidScope` that says where it is wrong.
+  /// - Throws: `ReplicationError` with `invalidScope`, which names the place of the error.
   public init(json text: String) throws {
     let document: JSONValue
     do {
@@ -203,7 +206,7 @@ extension ShareScope {
     try fields.finish()
   }
 
-  /// The document: equal scopes have equal ones.
+  /// The document. Equal scopes have equal documents.
   public var json: String {
     var object = JSONObject()
     object.append("format", .integer(Self.format))
@@ -268,8 +271,8 @@ extension SharedReference {
   }
 }
 
-/// The members of an object in a scope's document. Each is taken once, and none may be left: a misspelled name would share more
-/// than was meant.
+/// The members of an object in a scope's document. Each must be read, because an unknown name could be a misspelled
+/// one, and share more than intended.
 struct ScopeFields {
   private let path: String
   private var members: [JSONObject.Member]
@@ -313,7 +316,7 @@ struct ScopeFields {
     return Int(clamping: number)
   }
 
-  /// A list; empty where there is none.
+  /// The list with a name; empty if it is missing.
   mutating func list(_ name: String) throws -> [JSONValue] {
     guard let value = take(name) else { return [] }
     guard case .array(let values) = value else { throw invalid(name, "is \(value.kind), not a list") }
@@ -351,7 +354,7 @@ struct ScopeFields {
 }
 
 extension ReplicationError {
-  /// Says that a scope cannot be followed.
+  /// An error for a scope that cannot be followed.
   static func invalidScope(_ message: String, table: TableName? = nil, column: String? = nil) -> ReplicationError {
     ReplicationError(.invalidScope, message, table: table?.text, column: column)
   }

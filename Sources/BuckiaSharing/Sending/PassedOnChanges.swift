@@ -5,31 +5,31 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Which changes of a share only pass on what others have done, or repeat what was shared with others: those keep the ids of the diffs that
-/// have said it first.
+/// The origins of the changes of a share: changes that relay the diffs of others, or repeat what was sent before, keep
+/// the ids of the diffs that made them.
 ///
-/// A value counts as passed on as long as it is what the diff of another has made it here, or what a diff of this database has said. What
-/// was edited here since, and what is not known any more, has the id of the share. A row that others have brought is as old as any where it is
-/// not known which diff has: that it is shared here for the first time does not make it later.
+/// A value is relayed if it is still the one that a received diff set here, or that a diff of this database has sent.
+/// Values that were edited here since, and values of unknown origin, get the id of the share. A row of unknown origin
+/// that others have sent counts as the oldest: it does not become later by being shared from here for the first time.
 package struct PassedOnChanges {
-  /// Where the changes come from, in their order.
+  /// The origins of the changes, in the order of the changeset.
   package private(set) var runs: [OriginRun] = []
-  /// True if any of them comes from another diff.
+  /// True if any change comes from another diff.
   package private(set) var exist = false
 
-  /// How many runs there are at most: beyond, changes count as made here.
+  /// The most runs. Changes after that count as made here.
   private static let runLimit = 100_000
 
-  /// Looks for them.
+  /// Determines the origins.
   ///
   /// - Parameters:
   ///   - changeset: The changes that are sent.
   ///   - definitions: Their tables.
-  ///   - withdrawals: Which of them withdraw rows.
+  ///   - withdrawals: The changes that withdraw rows.
   ///   - id: The diff.
-  ///   - naming: What others call the rows: it says which of them others have brought.
-  ///   - goesBack: True if the diff may reach those that the changes come from. Then it also says of tables without a clock where
-  ///     changes come from, as far as that is known.
+  ///   - naming: The keys of the rows at other replicas, which tell the rows that others have sent.
+  ///   - goesBack: True if the diff may reach the authors of the changes. Then origins are given for tables without a
+  ///     clock, too, as far as they are known.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
   package init(
@@ -75,7 +75,7 @@ package struct PassedOnChanges {
     }
   }
 
-  /// Where an INSERT comes from whose row others have brought, by a diff that is not known.
+  /// The origin of an INSERT of a row that others have sent, by an unknown diff.
   private static func unknownOrigin(
     of change: Change, _ reader: ChangesetReader, _ table: KeyedTable, _ called: [NameRuns.Name], _ id: KSUID
   ) -> OriginRun? {
@@ -85,7 +85,7 @@ package struct PassedOnChanges {
     return OriginRun(count: 1, diff: .minimum, columns: Dictionary(uniqueKeysWithValues: edited))
   }
 
-  /// True if a row is sent again that another's diff was to delete: its INSERT is later than that.
+  /// True if the row stayed when a received diff deleted it. Its INSERT is later than that deletion.
   private func isKept(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ table: KeyedTable,
     on connection: borrowing SQLiteConnection
@@ -94,7 +94,7 @@ package struct PassedOnChanges {
     return try KeptRows.contain(table.key(reader.new, bytes), of: table.name, on: connection)
   }
 
-  /// A table, and what is known of where its rows come from.
+  /// A table and the recorded origins of its rows.
   private struct Source {
     let table: KeyedTable
     private let stamps: StampedRows?
@@ -106,7 +106,7 @@ package struct PassedOnChanges {
       columns = table.columns.map { ASCIIName.folded($0) }
     }
 
-    /// Where a change comes from; nil where all of it was done here.
+    /// The origin of a change; nil if it was made here.
     func origin(
       of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ taken: TakenChanges, _ sent: SentValues,
       _ id: KSUID
@@ -139,7 +139,7 @@ package struct PassedOnChanges {
         ? OriginRun(count: 1, diff: first) : OriginRun(count: 1, diff: id, columns: columns)
     }
 
-    /// The diff that has set a column of a row to what it is; nil where that is not known, or was done here.
+    /// The diff that has set a column to its present value; nil if that is unknown, or was done here.
     private func setter(
       of place: Int, in row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ stamped: StampedRows.Row?,
       _ taken: TakenChanges, _ sent: SentValues
@@ -154,14 +154,14 @@ package struct PassedOnChanges {
   }
 }
 
-/// What the diffs of shares have said of rows, as far as the shadows of these shares still have it: who shares a row with several people one
-/// after the other says the same, and not something later each time.
+/// The values that shares have sent, as far as their shadows have them. A row that is shared with several people one
+/// after the other keeps its origin, instead of becoming later each time.
 final class SentValues {
   private let connection: SQLiteConnection
   private let shares: [Int64: ShareEntry]
   private var shadows: [Int64: PeerShadow] = [:]
   private var sharesOfDiffs: [KSUID: Int64?] = [:]
-  /// The rows that were looked up last: most columns of a row were sent by one share.
+  /// The row that was looked up last: usually one share has sent most columns of a row.
   private var last: (key: [UInt8], table: TableName, share: Int64, values: [[UInt8]?]?)?
 
   /// - Throws: `SQLiteError`.
@@ -170,7 +170,7 @@ final class SentValues {
     shares = Dictionary(try ShareEntry.all(on: connection).map { ($0.number, $0) }) { first, _ in first }
   }
 
-  /// True if a diff was shared with a value, as far as is known: nothing else has been sent to the same people since.
+  /// True if a diff is known to have sent the value: the share has sent no other value to the same recipients since.
   ///
   /// - Parameters:
   ///   - place: The column of the row.
@@ -181,7 +181,7 @@ final class SentValues {
     try values(sentBy: diff, row, bytes, key, table)?[place] == bytes.array(row[place].encoded)
   }
 
-  /// True if a diff was shared with another value than a row has.
+  /// True if a diff has sent another value than the row has.
   ///
   /// - Parameters: As those of ``hasSent(_:_:of:_:_:_:)``.
   func hasSentOther(
@@ -193,7 +193,7 @@ final class SentValues {
     return value != bytes.array(row[place].encoded)
   }
 
-  /// The values of a row as the share of a diff has them; nil where it has none, or is not known.
+  /// The values of a row in the shadow of a diff's share; nil if there is none, or it is unknown.
   private func values(
     sentBy diff: KSUID, _ row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
   ) throws -> [[UInt8]?]? {
@@ -214,12 +214,12 @@ final class SentValues {
   }
 }
 
-/// What the diffs of others have made of rows here, as far as the ledger keeps it: what a row has since is told from that.
+/// The values that received diffs have set here, as far as the ledger has them. Values that differ were edited since.
 final class TakenChanges {
   private struct Row {
-    /// The diff that has inserted or deleted it; nil where that is not known.
+    /// The diff that has inserted or deleted the row; nil if unknown.
     var diff: KSUID?
-    /// True if it has deleted it.
+    /// True if that diff has deleted the row.
     var isDeletion = false
     /// The hashes of values, and the diffs that have set them, by columns in lower case.
     var values: [String: (hash: UInt64, diff: KSUID)] = [:]
@@ -228,7 +228,7 @@ final class TakenChanges {
   private var rows: [TableName: [[UInt8]: Row]] = [:]
   private var seeds: [String: StreamRowHash.Seed] = [:]
 
-  /// Reads it.
+  /// Reads the recorded effects of diffs.
   ///
   /// - Parameter tables: The tables that count.
   /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
@@ -238,7 +238,7 @@ final class TakenChanges {
     for entry in try AppliedEffects.entries(on: connection) {
       let parts = try reader.parts(of: entry.number, on: connection)
       if parts.isEmpty, entry.hasWritten {
-        // Nobody knows which of the rows are as it has left them.
+        // It is unknown which rows have changed since this diff.
         rows = [:]
       }
       for part in parts {
@@ -292,21 +292,21 @@ final class TakenChanges {
     return hash.value
   }
 
-  /// The diff that has inserted a row which is here, or deleted one that is not; nil where that was done here, or is not known.
+  /// The diff that has inserted a present row, or deleted a missing one; nil if that was done here, or is unknown.
   func diff(ofRow key: [UInt8], in table: TableName, isHere: Bool) -> KSUID? {
     rows[table]?[key].flatMap { $0.isDeletion == isHere ? nil : $0.diff }
   }
 
-  /// The diff that has made a column what it is; nil where it was edited here since, or nothing is known.
+  /// The diff that has set a column to its present value; nil if it was edited here since, or if it is unknown.
   ///
-  /// - Parameter value: What the column is.
+  /// - Parameter value: The present value of the column.
   func diff(of column: String, _ value: ValueSlice, _ bytes: RawSpan, inRow key: [UInt8], of table: TableName) -> KSUID?
   {
     guard let known = rows[table]?[key]?.values[column], known.hash == hash(value, bytes, column) else { return nil }
     return known.diff
   }
 
-  /// True if a diff is known to have made a column something else than it is.
+  /// True if a diff is known to have set a column to another value than the present one.
   ///
   /// - Parameters: As those of ``diff(of:_:_:inRow:of:)``.
   func isOther(

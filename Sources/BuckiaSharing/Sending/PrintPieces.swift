@@ -1,14 +1,14 @@
 import BuckiaDiff
 import SQLiteFiles
 
-/// The prints of a table's leaves as the ledger keeps them: in pieces that end where a hash says so, so that a leaf more or less
-/// changes one piece and leaves the others.
+/// The page digests (prints) of a table's leaves in the form of the ledger: in pieces whose ends depend on the hashes.
+/// A leaf that is added or removed therefore changes one piece and leaves the others.
 ///
-/// A print has 24 bytes: the rowid of the leaf's first row and the two halves of the hash, big-endian. A hash of zeros is that of a leaf
-/// of which nothing is known.
+/// A print has 24 bytes: the rowid of the leaf's first row and the two halves of the hash, big-endian. A hash of zeros
+/// marks a leaf whose content is unknown.
 enum PrintPieces {
   private static let printBytes = 24
-  /// A piece ends behind one hash of so many on average.
+  /// A piece ends after one in this many hashes on average.
   private static let usualCount: UInt64 = 64
   private static let limit = 512
 
@@ -37,9 +37,9 @@ enum PrintPieces {
     withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
-  /// Puts pieces together again.
+  /// Joins pieces.
   ///
-  /// - Returns: nil where they are not as they were made.
+  /// - Returns: nil if the pieces are damaged.
   static func prints(in pieces: [Int64: [UInt8]]) -> [(firstRowID: Int64, hash: PageHash?)]? {
     var prints: [(firstRowID: Int64, hash: PageHash?)] = []
     for (first, bytes) in pieces.sorted(by: { $0.key < $1.key }) {
@@ -62,7 +62,7 @@ enum PrintPieces {
     return (Int64(bitPattern: number(0)), hash == PageHash(high: 0, low: 0) ? nil : hash)
   }
 
-  /// Forgets the hashes of the leaves that rows are on, or would be.
+  /// Clears the hashes of the leaves on which rows are, or would be.
   ///
   /// - Parameter keys: The keys of the rows.
   static func forgetting(_ keys: Set<Int64>, in pieces: [Int64: [UInt8]]) -> [Int64: [UInt8]] {
@@ -78,11 +78,11 @@ enum PrintPieces {
   }
 }
 
-/// The prints of the leaves by which the rows of a table are found by their key, as the ledger keeps them: in pieces that end where a hash
-/// says so, as ``PrintPieces`` do.
+/// The page digests (prints) of the leaves of a table's key index in the form of the ledger: in pieces whose ends
+/// depend on the hashes, like those of ``PrintPieces``.
 ///
-/// A piece begins with the key that follows its last leaf. Each print has 16 bytes of hash, big-endian, and the first key of its leaf. Keys have
-/// their length in four bytes before them; an empty one is no key.
+/// A piece begins with the key that follows its last leaf. Each print has 16 bytes of hash, big-endian, and the first
+/// key of its leaf. Each key has its length in four bytes before it; a length of 0 means no key.
 enum KeyPrintPieces {
   /// A piece ends behind one hash of so many on average.
   private static let usualCount: UInt64 = 64
@@ -112,7 +112,7 @@ enum KeyPrintPieces {
     bytes.append(contentsOf: key ?? [])
   }
 
-  /// The prints of pieces, those of a piece in their order.
+  /// Reads the prints of pieces. The prints of each piece are in order.
   ///
   /// - Returns: nil where they are not as they were made.
   static func prints(in pieces: [[UInt8]: [UInt8]]) -> [KeyPrint]? {

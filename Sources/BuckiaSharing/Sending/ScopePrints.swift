@@ -6,26 +6,26 @@ import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
 
-/// What the pages of shared tables tell of where their rows may have changed since they were shared last.
+/// Finds the rows of shared tables that may have changed since the last share, by digests of the tables' pages.
 ///
-/// The prints of a table's leaves are kept with its shadow. A leaf with the same print holds the same rows, and whether these are in the
-/// scope has not changed either, as long as that depends on each row alone. So only rows on other leaves are compared.
-/// `Schemas/ledger.md` says when this holds.
+/// The digest (print) of each leaf page is kept with the table's shadow. A leaf with an equal print holds the same
+/// rows, and the same of them are in the scope, as long as that depends on each row alone. Only rows on other leaves
+/// are compared. `Schemas/ledger.md` gives the conditions.
 package struct ScopePrints {
   private struct Table {
     let definition: TableDefinition
     let basis: [UInt8]
     let key: [UInt8]
-    /// What the leaves hold, by rowid; nil for a WITHOUT ROWID table.
+    /// The prints of the leaves, by rowid; nil for a WITHOUT ROWID table.
     let leaves: [LeafPrint]?
-    /// What the leaves hold by which rows are found by their key; nil where the key is the rowid, or cannot be followed.
+    /// The prints of the leaves of the key index; nil if the key is the rowid, or the index cannot be read.
     let keys: (index: KeyIndex, prints: [KeyPrint])?
-    /// True if the key is the rowid, so that leaves tell which keys may differ.
+    /// True if the key is the rowid. The leaves then give the keys that may differ.
     let isKeyedByInteger: Bool
-    /// The shadow whose prints were read, and these.
+    /// The shadow whose prints were read, and the prints.
     let known: (shadow: Int64, entry: PrintEntry)?
 
-    /// What the ledger keeps of it.
+    /// The pieces for the ledger.
     var pieces: [PrintEntry.Place: [UInt8]] {
       var pieces: [PrintEntry.Place: [UInt8]] = [:]
       for (first, prints) in PrintPieces.pieces(of: leaves ?? []) { pieces[.rowID(first)] = prints }
@@ -40,8 +40,8 @@ package struct ScopePrints {
   ///
   /// - Parameters:
   ///   - share: The number of the share; nil where there is none yet.
-  ///   - key: The secret of the hashes of tables that have none yet: `PrintEntry.keyBytes` random bytes.
-  ///   - connection: One inside a write transaction that has not written anything yet.
+  ///   - key: The secret for the hashes of tables without prints: `PrintEntry.keyBytes` random bytes.
+  ///   - connection: A connection inside a write transaction that has not written anything yet.
   /// - Throws: `SQLiteError`, `LedgerError`.
   package init(
     of scope: ShareScope, share: Int64?, newKey key: [UInt8], on connection: borrowing SQLiteConnection
@@ -71,7 +71,7 @@ package struct ScopePrints {
     }
   }
 
-  /// The rows that may differ from a shadow; nothing of tables that have to be compared row by row.
+  /// The rows that may differ from a shadow. Tables that have to be compared row by row are missing.
   ///
   /// - Throws: `SQLiteError`.
   package func candidates(
@@ -113,13 +113,13 @@ package struct ScopePrints {
       try listed.add(before, of: shadow.name)
       for key in older.changedKeys { try listed.add(key) }
     } catch is ChangesetError {
-      // The ledger has what nobody has written: all rows are compared.
+      // The record is damaged: all rows are compared.
       return nil
     }
     return .listed(in: listed.list)
   }
 
-  /// Keeps the prints with a shadow that has been moved to the rows which are shared now, and removes those of an earlier state.
+  /// Stores the prints with a shadow that has been moved to the present rows, and deletes those of an earlier state.
   ///
   /// - Throws: `SQLiteError`.
   package func write(for rows: ScopeRows, _ shadow: Shadow, on connection: borrowing SQLiteConnection) throws {
@@ -130,12 +130,12 @@ package struct ScopePrints {
         continue
       }
       try CandidateKeys.remove(for: number, on: connection)
-      // A shadow that was made again may have the number of the one before, whose prints are gone.
+      // A new shadow may have the number of a deleted one, whose prints are deleted, too.
       let known = try table.known?.shadow == number && PrintEntry.exists(of: number, on: connection) ? table.known : nil
       try PrintEntry(basis: table.basis, key: table.key, pieces: table.pieces)
         .write(of: number, over: known?.entry, on: connection)
       if let left = try rows.leftOutKeys(of: table.definition, isKeyedByInteger: table.isKeyedByInteger) {
-        // They are looked at again, whether they change or what they refer to.
+        // Rows that were left out are compared again, because the rows that they refer to may change.
         try Self.forget(left, of: number, on: connection)
       }
     }
@@ -143,15 +143,15 @@ package struct ScopePrints {
 
   // MARK: Rows that were changed in a shadow
 
-  /// The keys of rows that have been changed in a shadow without being shared.
+  /// The keys of rows that a received diff has changed in a shadow.
   struct ChangedKeys {
-    /// How many are remembered: with more rows that have changed, nothing is known of any.
+    /// The most keys that are kept. With more changed rows, all rows are compared.
     private static let limit = 1 << 16
 
     fileprivate private(set) var integers: Set<Int64> = []
     fileprivate private(set) var others: Set<[UInt8]> = []
 
-    /// Adds the key of a row, where it is the rowid.
+    /// Adds a key that is the rowid.
     mutating func add(_ key: Int64) { if !areMany { integers.insert(key) } }
 
     /// Adds the key of a row.
@@ -159,7 +159,7 @@ package struct ScopePrints {
     /// - Parameter key: Its values, in the format of changesets.
     mutating func add(_ key: [UInt8]) { if !areMany { others.insert(key) } }
 
-    /// Stops knowing them one by one: nothing is known of any row then.
+    /// Marks all rows as changed.
     mutating func addAll() { isAll = true }
 
     private var isAll = false
@@ -167,7 +167,8 @@ package struct ScopePrints {
     fileprivate var areMany: Bool { isAll || integers.count + others.count > Self.limit }
   }
 
-  /// Forgets what is known of leaves whose rows have been changed in a shadow without being shared, or keeps the keys of these.
+  /// Clears the hashes of the leaves whose rows have been changed in a shadow without being shared, or records the keys
+  /// of these rows.
   ///
   /// - Parameters:
   ///   - keys: The keys of the rows.
@@ -188,13 +189,13 @@ package struct ScopePrints {
   }
 }
 
-/// The prints of a table as they were when its shadow was as it is.
+/// The prints of a table at the state of its shadow.
 private struct PrintedState {
   let leaves: [(firstRowID: Int64, hash: PageHash?)]
   let keys: [KeyPrint]
   let changedKeys: [[UInt8]]
 
-  /// - Returns: nil where the pieces are not as they were made.
+  /// - Returns: nil if the pieces are damaged.
   init?(_ pieces: [PrintEntry.Place: [UInt8]]) {
     var keyPieces: [[UInt8]: [UInt8]] = [:]
     var changedKeys: [[UInt8]] = []
@@ -221,10 +222,10 @@ private struct PrintedState {
 }
 
 extension SharedTable {
-  /// The beginning of parameters that comparing adds to a condition.
+  /// The prefix of parameters that the comparison adds to a condition.
   private static let reservedParameters = "buckia_"
 
-  /// True if a row is shared depends, by all that the scope says of the table, on the row alone.
+  /// True if each row of the table is in the scope or not regardless of other rows.
   fileprivate var choosesByRowAlone: Bool {
     guard parents.isEmpty else { return false }
     return condition.map { SQLReferences.areRowAlone(in: $0, withoutParameters: Self.reservedParameters) } ?? true
@@ -235,7 +236,7 @@ extension TableDefinition {
   /// True if the key is the rowid under another name.
   fileprivate func isKeyedByInteger(on connection: borrowing SQLiteConnection) throws -> Bool {
     guard !isKeyedByRowID, !isWithoutRowID, primaryKey.count == 1 else { return false }
-    // Any other key has an index, that of `INTEGER PRIMARY KEY DESC`, too.
+    // All other keys have an index, even that of `INTEGER PRIMARY KEY DESC`.
     return try connection.integer(
       "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'", binding: [name]) == nil
   }
@@ -257,7 +258,7 @@ final class CandidateKeys {
     list = KeyList(name: Self.name(for: shadow), columnCount: index.columns.count)
     self.connection = SQLiteConnection(sharing: connection)
     names = index.columns.map { SQLText.identifier($0) }
-    // What is one key in the table has to be one here.
+    // Keys that are equal in the table must be equal in the list.
     let columns = zip(list.columns, index.collations).map { "\($0) COLLATE \(SQLText.identifier($1)) NOT NULL" }
     try Self.remove(for: shadow, on: connection)
     try connection.execute(
@@ -274,9 +275,9 @@ final class CandidateKeys {
     try connection.execute("DROP TABLE IF EXISTS temp.\(name(for: shadow))")
   }
 
-  /// Adds the keys of rows by their rowids. Rows with NULL in the key are not added.
+  /// Adds the keys of the rows with some rowids, except keys with NULL.
   ///
-  /// - Parameter rowID: The name by which the rowid can be asked for.
+  /// - Parameter rowID: A name of the rowid in queries.
   /// - Throws: `SQLiteError`.
   func add(_ rows: KeyIntervals, by rowID: String, of table: TableName) throws {
     let adding = try connection.prepare("\(insertion(of: table)) WHERE \(rowID) BETWEEN ?1 AND ?2")
@@ -287,9 +288,9 @@ final class CandidateKeys {
     }
   }
 
-  /// Adds the keys of a table that are in spans.
+  /// Adds the keys of a table within spans.
   ///
-  /// - Throws: `SQLiteError`; `ChangesetError` for a span whose keys are none.
+  /// - Throws: `SQLiteError`; `ChangesetError` if the keys of a span are malformed.
   func add(_ spans: [KeySpan], of table: TableName) throws {
     for span in spans {
       var terms: [String] = []
@@ -308,7 +309,7 @@ final class CandidateKeys {
   /// Adds a key.
   ///
   /// - Parameter key: Its values, in the format of changesets.
-  /// - Throws: `SQLiteError`; `ChangesetError` where it is none.
+  /// - Throws: `SQLiteError`; `ChangesetError` if the key is malformed.
   func add(_ key: [UInt8]) throws {
     try run(
       "INSERT OR IGNORE INTO \(list.sql) VALUES (\(names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))", [key])

@@ -5,9 +5,11 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What the receivers of a share are known to have: a copy of the rows that were sent, in tables of the database itself.
+/// The rows that the recipients of a share are known to have: a copy of the rows that were sent, in tables of the
+/// database itself.
 ///
-/// The next share is the difference from it. It moves in the transaction that writes the diff down, so the two never disagree.
+/// The next share is the difference from the shadow. The shadow moves in the transaction that records the diff, which
+/// keeps the two consistent.
 package final class Shadow {
   private let share: Int64
   private let connection: SQLiteConnection
@@ -23,39 +25,39 @@ package final class Shadow {
     entries = Dictionary(found.map { ($0.table, $0) }) { first, _ in first }
   }
 
-  /// The tables of which rows were sent.
+  /// The tables with rows that were sent.
   package var tables: [TableName] { entries.keys.sorted { $0.text < $1.text } }
 
   func entry(of table: TableName) -> ShadowEntry? { entries[table] }
 
-  /// The rows as a side of a comparison.
+  /// The rows as one side of a comparison.
   package var source: RowSource {
     RowSource(on: connection, standIns: entries.mapValues(\.name), named: "what was shared")
   }
 
-  /// Forgets all rows: nothing is known to be anywhere. What was sent of them is kept until ``removeFormer()``.
+  /// Begins with no rows, for a snapshot. The rows that were sent before are kept until ``removeFormer()``.
   package func setAside() throws {
     for entry in entries.values { try entry.setAside(from: share, on: connection) }
     entries = [:]
   }
 
-  /// Forgets the rows that were put together for one snapshot.
+  /// Deletes the rows that were gathered for one snapshot.
   package func clear() throws {
     for entry in entries.values { try entry.remove(on: connection) }
     entries = [:]
   }
 
-  /// Forgets what was sent before a snapshot.
+  /// Deletes the rows that were sent before a snapshot.
   package func removeFormer() throws {
     for entry in try ShadowEntry.former(of: share, on: connection) { try entry.remove(on: connection) }
   }
 
-  /// Forgets the rows of a table.
+  /// Deletes the rows of a table.
   package func forget(_ table: TableName) throws {
     try entries.removeValue(forKey: table)?.remove(on: connection)
   }
 
-  /// Adds rows of which only the key is known, so that the next difference deletes them.
+  /// Adds rows of which only the key is known. The next difference deletes them.
   ///
   /// - Parameters:
   ///   - keys: Their keys, in the format of changesets.
@@ -89,17 +91,17 @@ package final class Shadow {
     return entry
   }
 
-  /// Sets how many rows there are with some contents.
+  /// Sets the number of rows with each of some contents.
   ///
   /// - Parameters:
-  ///   - rows: How many of each.
-  ///   - table: The table as its rows are known by content.
+  ///   - rows: The number of rows with each content.
+  ///   - table: The table of contents.
   ///   - definition: The table as it travels.
   /// - Throws: `SQLiteError`.
   func set(_ rows: [[UInt8]: Int64], of table: ContentTable, _ definition: TableDefinition) throws {
     let shadow = try makeEntry(of: definition).name
     guard let rowID = definition.rowIDName else { return }
-    // Of columns that have come since, the rows of the shadow have the default.
+    // Rows of the shadow have the default in columns that were added since.
     let values = try table.columns.map { name in
       guard let place = definition.column(named: name) else { return "NULL" }
       if try entries[table.name]?.hasColumn(name, on: connection) == true { return SQLText.identifier(name) }
@@ -137,11 +139,11 @@ package final class Shadow {
 
   // MARK: Moving
 
-  /// Makes the shadow what it is once a difference from it has been applied.
+  /// Applies a difference to the shadow.
   ///
   /// - Parameters:
-  ///   - difference: From the shadow to the rows that are shared now.
-  ///   - selections: Which those are.
+  ///   - difference: The difference from the shadow to the rows that are shared now.
+  ///   - selections: The rows that are shared now.
   ///   - held: Rows that stay although they are not shared now.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`. The transaction must be rolled back then.
@@ -163,7 +165,7 @@ package final class Shadow {
         let entry = try ShadowEntry.make(for: name, columns: columns, of: share, on: connection)
         entries[name] = entry
         guard let local = try schema.entry(named: name).map({ try schema.definition(of: $0) }) else { continue }
-        // New columns beyond the limit go with a later share.
+        // New columns beyond the limit are sent with a later share.
         var selection = selections[name] ?? RowSelection()
         selection.omittedColumns += local.columns.map(\.name).filter { table.definition.column(named: $0) == nil }
         try selection.copyRows(of: local, into: entry.name, on: connection)
@@ -180,7 +182,7 @@ package final class Shadow {
     }
   }
 
-  /// The tables in which a change is about a row that has NULL in its key: nothing tells it from others like it.
+  /// The tables with changes of rows that have NULL in their key, which does not identify them.
   private static func tablesWithNullKeys(in difference: DatabaseDifference) throws -> Set<TableName> {
     guard difference.tables.contains(where: { !$0.definition.nullableKeyColumns.isEmpty }) else { return [] }
     var found: Set<TableName> = []
@@ -194,7 +196,7 @@ package final class Shadow {
     return found
   }
 
-  /// How the columns of a shadow are defined: as those that travel, without constraints but the key.
+  /// The column definitions of a shadow: those of the sent columns, without constraints other than the key.
   private static func columns(of table: TableDefinition) -> String {
     var plain = table
     plain.name = ""
@@ -211,7 +213,7 @@ package final class Shadow {
   }
 }
 
-/// Writes changes to the rows of a shadow, which are as the changes say that they were.
+/// Writes changes to a shadow whose rows have the old values of these changes.
 final class ShadowWriter {
   private let name: String
   private let columns: [String]
@@ -220,7 +222,7 @@ final class ShadowWriter {
 
   /// - Parameters:
   ///   - name: The table of the shadow.
-  ///   - table: The table whose rows it has, as it travels. To be updated or deleted, they need a key without NULL.
+  ///   - table: The sent table. Only rows with a key without NULL can be updated or deleted.
   init(_ name: TableName, _ table: TableDefinition, on connection: borrowing SQLiteConnection) {
     self.name = "main.\(name.quoted)"
     columns = table.columns.map { SQLText.identifier($0.name) }
@@ -247,19 +249,19 @@ final class ShadowWriter {
     }
   }
 
-  /// Writes a row, as a change has it.
+  /// Writes the row of a change.
   ///
   /// - Throws: `SQLiteError`.
   func insert(_ row: [ValueSlice], _ bytes: RawSpan) throws {
-    // The rowid of a row without a key means nothing.
+    // The rowid of a row without a key has no meaning at other replicas.
     let values = Array(row.suffix(columns.count))
     let places = values.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     try connection.run(
       cached: "INSERT INTO \(name)(\(columns.joined(separator: ", "))) VALUES (\(places))", values, bytes)
   }
 
-  /// Chooses the row with a key, whose values are bound from a parameter on, counted from 0. The index of a collating sequence
-  /// finds it, and its bytes are what counts.
+  /// An SQL condition for the row with a key, whose values are bound from this parameter on, counted from 0. The index
+  /// finds the row by its collating sequence, and the comparison of bytes decides.
   private func condition(from start: Int) -> String {
     key.enumerated().map {
       "\(columns[$1]) = ?\(start + $0 + 1) AND \(columns[$1]) IS ?\(start + $0 + 1) COLLATE BINARY"

@@ -5,14 +5,14 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The rows of a table in the shadow of a share, as the sums of its stream see them: their keys and hashes.
+/// The keys and hashes of the rows of a table in the shadow of a share, for the state digests of its stream.
 final class ShadowRows {
   private let entry: ShadowEntry
   private let columns: [String]
   private let seeds: [StreamRowHash.Seed]
   private let connection: SQLiteConnection
 
-  /// - Parameter columns: The columns that the hashes are of.
+  /// - Parameter columns: The columns that the hashes cover.
   init(_ entry: ShadowEntry, columns: [String], on connection: borrowing SQLiteConnection) {
     self.entry = entry
     self.columns = columns
@@ -21,10 +21,10 @@ final class ShadowRows {
   }
 
   private lazy var results = columns.map { SQLText.identifier($0) }.joined(separator: ", ")
-  /// Reads the row with a key; nil until a table is asked about.
+  /// The statement that reads the row with a key; nil until it is first needed.
   private var query: String?
 
-  /// The hash of the row with the key of another one; nil where there is none.
+  /// The hash of the shadow's row with the same key as another row; nil if there is none.
   ///
   /// - Throws: `SQLiteError`.
   func hash(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> UInt64? {
@@ -40,7 +40,7 @@ final class ShadowRows {
     return StreamRowHash(of: prepared.statement, from: 0, seeds).value
   }
 
-  /// Gives the key and the hash of each row that has a key without NULL.
+  /// Calls `body` with the key and the hash of each row whose key has no NULL.
   ///
   /// - Throws: `SQLiteError`; what `body` throws.
   func forEach(of table: KeyedTable, _ body: ([UInt8], UInt64) throws -> Void) throws {
