@@ -34,7 +34,7 @@ final class OutdatedChanges {
   /// - Parameters:
   ///   - policies: The policies for conflicts.
   ///   - changes: The changes of the stream.
-  ///   - senders: Knows which keys have replaced others.
+  ///   - senders: The keys that have replaced others.
   ///   - crossing: What their author has changed without knowing what is here; nil for nothing.
   /// - Returns: nil if no local value can be later.
   /// - Throws: `SQLiteError`; `LedgerError`.
@@ -161,7 +161,7 @@ final class CrossingShares {
 
   /// - Parameters:
   ///   - changes: The diff.
-  ///   - senders: Knows which keys have replaced others.
+  ///   - senders: The keys that have replaced others.
   /// - Returns: nil if the author has applied all shares, or the diff is later than them.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   init?(_ changes: IncomingChanges, _ senders: KnownSenders, on connection: borrowing SQLiteConnection) throws {

@@ -6,9 +6,11 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A table of the database in which rows are known by their content: one without a key, or one with NULL in the key of some rows.
+/// A table with rows that only their content identifies: one without a primary key, or with NULL in the key of some
+/// rows.
 ///
-/// A content has the values of all columns but those that shares from here leave out or rewrite, in the order of the table.
+/// A content is the values of all columns, in the order of the table, except those that shares from here leave out or
+/// rewrite.
 final class ContentTable {
   let name: TableName
   let counter: ContentCounter
@@ -16,30 +18,30 @@ final class ContentTable {
   let columns: [String]
   private let definitions: [ColumnDefinition]
   private let isStrict: Bool
-  /// For each of them the place in the changeset; nil where that does not have it.
+  /// The place of each content column in the changeset; nil if it is missing there.
   private let places: [Int?]
-  /// For each of them the value of rows that do not say it, in the format of changesets.
+  /// The default of each content column, in the format of changesets.
   private let defaults: [[UInt8]]
   /// The places of the key in the changeset; nil for a table without one.
   private let keyPlaces: [Int]?
   private let connection: SQLiteConnection
-  /// The columns of a content, as the ledger has them.
+  /// The columns of a content, in the ledger's form.
   private let document: String
   private var ledger: CountedTable?
-  /// The columns of the changeset; nil where a content has all of them.
+  /// The columns of the changeset; nil if a content has all of them.
   private let hiding: [String]?
-  /// True if values may be stored otherwise than they travel.
+  /// True if stored values may differ from the sent ones.
   let mayConvert: Bool
-  /// The table, the values of a content, and which rows are known by it, as SQL.
+  /// The table, the values of a content, and the condition for rows that their content identifies, as SQL.
   private let source: String?
   private let values: [String]
   private let condition: String?
 
   /// - Parameters:
   ///   - author: The table as it travels.
-  ///   - present: The table as it is here; nil where it is not here yet.
-  ///   - scopes: Those of all shares from here.
-  /// - Returns: nil where all rows are known by a key.
+  ///   - present: The local table; nil if it does not exist yet.
+  ///   - scopes: The scopes of all shares from here.
+  /// - Returns: nil if a key identifies all rows.
   /// - Throws: `SQLiteError`.
   init?(
     _ author: TableDefinition, _ present: TableDefinition?, _ scopes: [ShareScope],
@@ -57,7 +59,7 @@ final class ContentTable {
           || table.rewrittenColumns.keys.contains { ASCIIName.matches($0, column.name) }
       }
     }
-    // Columns that a diff brings are added before its changes are applied.
+    // New columns are added before the changes of their diff are applied.
     let added = author.columns.filter { local.column(named: $0.name) == nil }
     definitions = counted + added
     isStrict = local.isStrict
@@ -83,7 +85,7 @@ final class ContentTable {
     if local.isKeyedByRowID { counter.parked = try parkedContents() }
   }
 
-  /// How many rows with each content wait for a row that they refer to, by its hash: they are here, too.
+  /// The number of parked rows with each content, by its hash. They count as present.
   private func parkedContents() throws -> [Int: Int64] {
     var found: [Int: Int64] = [:]
     for row in try ParkedRows.all(of: name, on: connection) {
@@ -92,12 +94,12 @@ final class ContentTable {
     return found
   }
 
-  /// Counts the rows that a selection chooses.
+  /// A counter of the rows in a selection.
   func counter(in selection: RowSelection) -> ContentCounter {
     ContentCounter(of: source, values, where: condition, in: selection, on: connection)
   }
 
-  /// True if nothing but its content identifies a row of a change.
+  /// True if only its content identifies a row of a change.
   func isCounted(_ row: [ValueSlice]) -> Bool { keyPlaces?.contains { row[$0].kind == .null } ?? true }
 
   /// The content of a row of a change, in the format of changesets.
@@ -109,19 +111,19 @@ final class ContentTable {
     return writer.bytes
   }
 
-  /// One of the rows with a content, in the columns of the changeset and in its format.
+  /// One of the rows with a content, by the columns of the changeset, in the format of changesets.
   ///
-  /// - Parameter number: Which of them, from 0.
-  /// - Returns: nil where the content says all of it.
+  /// - Parameter number: The number of the row among those with the content, from 0.
+  /// - Returns: nil if the content has all columns.
   /// - Throws: `SQLiteError`.
   func row(_ content: [UInt8], number: Int64) throws -> [UInt8]? {
     guard let hiding else { return nil }
-    // The rowid of a row without a key means nothing.
+    // The rowid of a row without a key has no meaning at other replicas.
     let results = hiding.map { keyPlaces == nil && $0 == TableDefinition.rowIDColumn ? "NULL" : SQLText.identifier($0) }
     return try counter.row(content, number: number, results)
   }
 
-  /// What the ledger has of the table's contents; nil where it has nothing.
+  /// The ledger's entry for the table's contents; nil if there is none.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func counted() throws -> CountedTable? {
@@ -134,7 +136,7 @@ final class ContentTable {
     return ledger
   }
 
-  /// What the ledger has of the table's contents.
+  /// The ledger's entry for the table's contents, which is created if it is missing.
   ///
   /// - Throws: As ``counted()``.
   func makeCounted() throws -> CountedTable {
@@ -143,7 +145,7 @@ final class ContentTable {
     return found
   }
 
-  /// The contents that somebody has or has had, and that are deleted here, with one row of each.
+  /// The contents that some holders have or have had and that are deleted here, with one row each.
   ///
   /// - Throws: As ``counted()``.
   func deleted(heldBy holders: Set<String>) throws -> [[UInt8]: Int64] {
@@ -158,11 +160,11 @@ final class ContentTable {
     return found
   }
 
-  /// Those who have sent a row; empty where rows with its content were inserted here.
+  /// The senders of a row; empty if rows with its content were inserted here.
   ///
   /// - Parameters:
-  ///   - identity: The values that tell the row apart.
-  ///   - columns: The columns that have them, as SQL.
+  ///   - identity: The values that identify the row.
+  ///   - columns: The columns with these values, as SQL.
   /// - Throws: As ``counted()``.
   func senders(ofRow identity: [ChangesetValue], identifiedBy columns: [String]) throws -> Set<String> {
     guard let source, let ledger = try counted() else { return [] }
@@ -176,9 +178,9 @@ final class ContentTable {
     return try counter.count(row) > known.counts.present - own ? [] : ledger.holders(of: known)
   }
 
-  /// Gives the rows that somebody has: as many of equal ones as others have inserted.
+  /// Calls `body` with the rows of a holder: as many equal ones as other replicas have inserted.
   ///
-  /// - Parameter results: The columns that are wanted, as SQL.
+  /// - Parameter results: The result columns, as SQL.
   /// - Throws: As ``counted()``; what `body` throws.
   func forEachRow(
     _ results: String, heldBy holder: String, _ body: (borrowing SQLiteStatement) throws -> Void
@@ -202,7 +204,7 @@ final class ContentTable {
     }
   }
 
-  /// True if rows are known by their content, or were.
+  /// True if the table has, or had, rows that their content identifies.
   ///
   /// - Throws: As ``counted()``.
   func hasRows() throws -> Bool {
@@ -212,15 +214,15 @@ final class ContentTable {
   /// Counts all rows of the table.
   ///
   /// - Parameters:
-  ///   - origin: Who has inserted those that are not counted yet.
-  ///   - holder: Who has them.
+  ///   - origin: The incarnation or dataset that has inserted the uncounted rows.
+  ///   - holder: The holder of the rows.
   /// - Throws: As ``counted()``.
   func countAll(insertedBy origin: [UInt8], heldBy holder: String) throws {
     guard try hasRows() else { return }
     try counter.forEachContent { try count($0, insertedBy: origin, heldBy: holder) }
   }
 
-  /// Counts the rows with a content. What was inserted and deleted here since they were counted last is counted now.
+  /// Counts the rows with a content, with the insertions and deletions made here since the last count.
   ///
   /// - Parameters: As those of ``countAll(insertedBy:heldBy:)``.
   /// - Throws: As ``counted()``.
@@ -235,7 +237,7 @@ final class ContentTable {
     return content.counts
   }
 
-  /// Contents get the values of columns that the table has got since, and lose those of columns that are gone.
+  /// Adds the values of new columns to the contents, and removes those of dropped columns.
   private func changeColumns(of known: CountedTable) throws {
     guard case .array(let names)? = try? JSONParser.parse(Array(known.columns.utf8)) else {
       throw LedgerError(alteredAt: connection.path)
@@ -244,7 +246,7 @@ final class ContentTable {
       document, contentMaker(from: names.map { if case .string(let name) = $0 { name } else { "" } }))
   }
 
-  /// Makes contents of rows with some columns, both in the format of changesets.
+  /// A function that makes contents from rows with some columns, both in the format of changesets.
   private func contentMaker(from before: [String]) throws -> ([UInt8]) -> [UInt8] {
     let sources = try definitions.map { column -> (place: Int?, value: [UInt8]) in
       if let place = before.firstIndex(where: { ASCIIName.matches($0, column.name) }) { return (place, []) }
@@ -267,16 +269,16 @@ final class ContentTable {
   }
 }
 
-/// The tables of a diff in which rows are known by their content.
+/// The tables of a diff with rows that their content identifies.
 final class ContentTables {
   private var tables: [TableName: ContentTable] = [:]
-  /// The one that was asked for last: its changes stand together.
+  /// The table that was used last, because the changes of a table are adjacent.
   private var last: (header: ChangesetTable, table: ContentTable?)?
 
   /// - Parameters:
   ///   - definitions: The tables as they travel.
   ///   - schema: The schema of the database.
-  ///   - needsRows: True if tables count only when they have such rows, or had.
+  ///   - needsRows: True to include only tables that have such rows, or had.
   /// - Throws: `SQLiteError`, `ReplicationError`.
   init(
     _ definitions: [TableDefinition], _ schema: SchemaReader, needsRows: Bool = false,
@@ -300,7 +302,7 @@ final class ContentTables {
 
   subscript(name: TableName) -> ContentTable? { tables[name] }
 
-  /// The table of a change about a row that only its content identifies; nil for any other.
+  /// The table of a changed row that only its content identifies; nil for other changes.
   func table(of header: ChangesetTable, _ row: [ValueSlice]) -> ContentTable? {
     if tables.isEmpty { return nil }
     if last?.header != header { last = (header, tables[TableName(header.name)]) }
@@ -310,10 +312,10 @@ final class ContentTables {
 
 /// Counts the rows of a table by their content.
 ///
-/// The first few contents are searched for. Then all rows are read, and for each content its hash and its count are kept: the hash has a
-/// secret of the process's, so no one can choose contents that collide.
+/// The first few contents are searched. After that all rows are read once, and the hash and the count of each content
+/// are kept. The hash is keyed with a secret of the process, which keeps senders from choosing contents that collide.
 final class ContentCounter {
-  /// How many contents are searched for before all rows are read.
+  /// The number of searches before all rows are read.
   private static let searchLimit = 8
 
   private let all: String
@@ -323,14 +325,14 @@ final class ContentCounter {
   private let connection: SQLiteConnection
   private var counts: [Int: Int64] = [:]
   private var isComplete: Bool
-  /// How many more there are of each content, by its hash.
+  /// The number of parked rows with each content, by its hash.
   fileprivate(set) var parked: [Int: Int64] = [:]
 
   /// - Parameters:
   ///   - table: The table, as SQL; nil for one without rows.
   ///   - values: The values of a content, as SQL.
-  ///   - condition: Chooses the rows, as SQL; nil for all.
-  ///   - selection: Chooses among these; nil for all.
+  ///   - condition: An SQL condition for the rows; nil for all rows.
+  ///   - selection: A further selection of rows; nil for all.
   init(
     of table: String?, _ values: [String], where condition: String?, in selection: RowSelection? = nil,
     on connection: borrowing SQLiteConnection
@@ -343,7 +345,7 @@ final class ContentCounter {
       "FROM \(table ?? "")\(terms.isEmpty ? "" : " WHERE ")\(terms.joined(separator: " AND "))"
     }
     all = "SELECT \(values.joined(separator: ", ")) \(chosen(by: terms))"
-    // The parameters of a selection would get in the way.
+    // A search cannot have the parameters of a selection.
     search = selection == nil ? chosen(by: isSame + terms) : nil
     bindParameters = { try selection?.bindParameters(to: $0) }
     exists = table != nil
@@ -351,7 +353,7 @@ final class ContentCounter {
     self.connection = SQLiteConnection(sharing: connection)
   }
 
-  /// How many rows have a content.
+  /// The number of rows with a content.
   ///
   /// - Throws: `SQLiteError`.
   func count(_ content: [UInt8]) throws -> Int64 {
@@ -373,7 +375,7 @@ final class ContentCounter {
     return count
   }
 
-  /// One of the rows with a content; nil where there are not that many.
+  /// One of the rows with a content; nil if there are fewer rows.
   func row(_ content: [UInt8], number: Int64, _ results: [String]) throws -> [UInt8]? {
     guard let search else { return nil }
     let query = try connection.prepare("SELECT \(results.joined(separator: ", ")) \(search) LIMIT 1 OFFSET \(number)")
@@ -408,7 +410,7 @@ final class ContentCounter {
     return try query.step()
   }
 
-  /// Gives the content of each row.
+  /// Calls `body` with the content of each row.
   ///
   /// - Throws: `SQLiteError`; what `body` throws.
   func forEachContent(_ body: ([UInt8]) throws -> Void) throws {

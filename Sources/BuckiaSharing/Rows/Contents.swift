@@ -5,22 +5,22 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What the changes of a stream say of rows that only their content identifies.
+/// The changes of a stream to rows that only their content identifies.
 ///
-/// A diff says how many rows with a content each replica has inserted, and how many of those are deleted. Merged with what is known here,
-/// that says how many rows there have to be. So a diff that is applied twice, comes late, or tells what others have told already changes
-/// nothing, and a row that was deleted here does not come back.
+/// A diff states how many rows with a content each replica has inserted, and how many of those are deleted. Merged with
+/// the local counts, this determines the number of rows. A diff that arrives twice, late, or by a relay therefore
+/// changes nothing, and a row that was deleted here does not come back.
 final class ReceivedContents {
-  /// How many rows one change can add. A diff can tell of more rows than it inserts, but only of some.
+  /// The most rows that one change adds. A diff can state larger counts than it has INSERTs, within this limit.
   private static let insertLimit: Int64 = 16
 
   private let tables: ContentTables
   private let sender: String
   private let connection: SQLiteConnection
   private let own: [UInt8]?
-  /// How many rows there will be with a content, by its hash, where that is another number than there are.
+  /// The number of rows that there will be with a content, by its hash, if it differs from the present number.
   private var planned: [TableName: [Int: Int64]] = [:]
-  /// How many rows with each content were withdrawn.
+  /// The number of withdrawn rows with each content.
   private var withdrawn: [TableName: [[UInt8]: Int64]] = [:]
 
   /// - Parameters:
@@ -38,7 +38,7 @@ final class ReceivedContents {
     self.connection = SQLiteConnection(sharing: connection)
   }
 
-  /// Notes a row that a diff inserts without saying how many there are: it is not one of those that were inserted here.
+  /// Records an inserted row without counts. It is not one of the rows that were inserted here.
   private func noteUncounted(_ content: [UInt8], in table: ContentTable) throws {
     let ledger = try table.makeCounted()
     let known = try ledger.content(content) ?? ledger.make(content)
@@ -49,7 +49,7 @@ final class ReceivedContents {
     try ledger.note(counted, at: sender)
   }
 
-  /// What a diff says of the rows with a content; nil for a row that is known by its key.
+  /// The counts that a diff states for a content; nil for a row with a key.
   private func told(_ called: [NameRuns.Name]) -> CopyCounts? {
     let counts = called.compactMap { name in name.copies.map { (name.replica, $0) } }
     return counts.isEmpty ? nil : CopyCounts(Dictionary(counts) { first, _ in first })
@@ -57,12 +57,12 @@ final class ReceivedContents {
 
   // MARK: Before
 
-  /// Writes the INSERTs or DELETEs that a change comes to here.
+  /// Writes the INSERTs or DELETEs that a change means here.
   ///
   /// - Parameters:
-  ///   - called: What the diff says of the row.
-  ///   - isWithdrawal: True if the row is not shared any more.
-  /// - Returns: True if that is known; otherwise the change stays as it is.
+  ///   - called: The counts in the diff.
+  ///   - isWithdrawal: True if the row is withdrawn.
+  /// - Returns: True if that is known; otherwise the change stays unchanged.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func write(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ called: [NameRuns.Name],
@@ -80,7 +80,7 @@ final class ReceivedContents {
     var absent = known?.absent ?? 0
     var more = rows
     if let ledger, let known {
-      // What was deleted here is counted now, so that it is told.
+      // Local deletions are counted now, so that the next share sends them.
       var noted = known
       more = noted.note(rows, insertedBy: nil)
       try ledger.write(noted, over: known)
@@ -95,14 +95,14 @@ final class ReceivedContents {
       withdrawn[table.name, default: [:]][content, default: 0] += before - target
     } else {
       counts.merge(believed(told, counts))
-      // A row that was refused is tried again when somebody sends it.
+      // A refused row is tried again when it is sent again.
       if change.operation == .insert { absent = 0 }
       target = min(max(0, counts.present - absent) + more, before + Self.insertLimit)
     }
     if target != before { planned[table.name, default: [:]][content.hashValue] = target }
     for place in 0..<abs(target - before) {
       writer.beginChange(target > before ? .insert : .delete)
-      // Columns that are hidden from the sender are not as they say.
+      // The sender does not know the values of columns that are hidden from it.
       if target < before, let row = try table.row(content, number: rows - before + place) {
         writer.append(encoded: row)
       } else {
@@ -112,7 +112,7 @@ final class ReceivedContents {
     return true
   }
 
-  /// What is believed of the counts of a diff: others cannot tell how many rows were inserted here.
+  /// The credible part of the counts in a diff: other replicas cannot know how many rows were inserted here.
   private func believed(_ told: CopyCounts, _ known: CopyCounts) -> CopyCounts {
     guard let own, let count = told.byOrigin[own] else { return told }
     var believed = told.byOrigin
@@ -124,13 +124,13 @@ final class ReceivedContents {
 
   // MARK: Afterwards
 
-  /// Notes what a change says, when it has been applied.
+  /// Records the counts of an applied change.
   ///
   /// - Parameters:
-  ///   - called: What the diff says of the row.
-  ///   - isWithdrawal: True if the row is not shared any more.
-  ///   - mayDiffer: True if not all rows may have been written as they were to be.
-  ///   - shares: The shares that the sender gets, and whether others get them, too.
+  ///   - called: The counts in the diff.
+  ///   - isWithdrawal: True if the row is withdrawn.
+  ///   - mayDiffer: True if rows may have been refused.
+  ///   - shares: The shares with the sender; true for each that has other recipients, too.
   /// - Returns: True for a row that only its content identifies.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func note(
@@ -158,7 +158,7 @@ final class ReceivedContents {
     merged.absent = max(0, min(merged.absent, merged.counts.present))
     try ledger.write(merged, over: known)
     try ledger.note(merged, at: sender)
-    // The next share says how many there are, where the sender has another number.
+    // The next share sends the counts if the sender has others.
     guard !isWithdrawal else { return true }
     for share in shares where share.isForOne || told.present != merged.counts.present {
       let rows = min(told.present, merged.counts.present + Self.insertLimit)
@@ -168,25 +168,25 @@ final class ReceivedContents {
   }
 }
 
-/// The rows of a share that only their content identifies: a diff says how many of them each replica has inserted and how many of those are
-/// deleted, so that its readers know which rows they have already.
+/// The rows of a share that only their content identifies. For each content, a diff states how many rows each replica
+/// has inserted and how many of those are deleted, by which receivers know which rows they have already.
 package final class SentContents {
   private let tables: ContentTables
   private let selections: [TableName: RowSelection]
   private let holder: String
   private let origin: [UInt8]
   private var inScope: [TableName: ContentCounter] = [:]
-  /// Equal rows stand together.
+  /// The content that was used last, because equal rows are adjacent.
   private var last: (table: TableName, content: [UInt8], counts: CopyCounts)?
 
-  /// The one who has the rows that a share has sent.
+  /// The name for the recipients of a share as a holder.
   static func holder(of share: Int64) -> String { "share:\(share)" }
 
   /// - Parameters:
   ///   - definitions: The tables as they travel.
   ///   - share: The share.
-  ///   - incarnation: That of this database.
-  ///   - selections: Which rows are shared.
+  ///   - incarnation: The incarnation of this database.
+  ///   - selections: The shared rows.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ReplicationError`.
   package init(
@@ -202,11 +202,12 @@ package final class SentContents {
   /// True if no table of the diff has such rows.
   var isEmpty: Bool { tables.isEmpty }
 
-  /// What has become of rows that a change deletes, and that were not deleted here; nil for all others.
+  /// The fate of deleted rows that were not deleted here; nil for all others.
   ///
-  /// They are here and not shared any more, or somebody else has withdrawn them.
+  /// They exist but are no longer shared, or another sender has withdrawn them.
   ///
-  /// - Parameter receivers: The keys of the one recipient, who needs not be told of what they have brought; empty for several recipients.
+  /// - Parameter receivers: The keys of a single recipient, who does not get back rows of their own; empty for several
+  ///   recipients.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func fate(
     _ header: ChangesetTable, _ row: [ValueSlice], _ bytes: RawSpan, receivers: Set<String>
@@ -225,10 +226,10 @@ package final class SentContents {
     return try receivers.contains(where: { try ledger.isHeld(known, by: $0) }) ? .theirs : .departed
   }
 
-  /// How many rows with the content of a changed row there are, by the incarnations that have inserted them. What was inserted and deleted here
-  /// since the last share is counted now.
+  /// The counts for the content of a changed row, by inserting incarnation, with the insertions and deletions made here
+  /// since the last share.
   ///
-  /// - Returns: nil for a row that is known by its key.
+  /// - Returns: nil for a row with a key.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func counts(_ header: ChangesetTable, _ row: [ValueSlice], _ bytes: RawSpan) throws -> CopyCounts? {
     guard let table = tables.table(of: header, row) else { return nil }
@@ -241,12 +242,12 @@ package final class SentContents {
 }
 
 extension CountedTable.Content {
-  /// Counts the rows that were inserted and deleted in the table since it was counted last.
+  /// Counts the insertions and deletions in the table since the last count.
   ///
   /// - Parameters:
-  ///   - rows: How many there are now.
-  ///   - origin: The incarnation that has inserted them; nil to count deletions only.
-  /// - Returns: How many more there are than are counted.
+  ///   - rows: The present number of rows.
+  ///   - origin: The incarnation that has inserted new rows; nil to count deletions only.
+  /// - Returns: The number of present rows beyond the counted ones.
   @discardableResult
   mutating func note(_ rows: Int64, insertedBy origin: [UInt8]?) -> Int64 {
     let more = rows + absent - counts.present
@@ -255,7 +256,7 @@ extension CountedTable.Content {
       return 0
     }
     guard let origin else { return more }
-    // A row that was refused may have been taken since.
+    // A refused row may have been accepted since.
     let taken = min(absent, more)
     absent -= taken
     if more > taken { counts.insert(more - taken, by: origin) }

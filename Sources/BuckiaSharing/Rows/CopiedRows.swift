@@ -5,19 +5,19 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Rows that other copies of this database are known to have had, kept as if a stream had brought them: one of the dataset for the rows that
-/// all copies begin with, one of the replica that this database is a copy of for what that has shared.
+/// Rows that other copies of this database are known to have had. They are recorded like rows of a stream: the rows of
+/// a dataset under the dataset, and the rows that a copied replica has shared under that replica.
 ///
-/// So a share finds them like the rows that its recipients have brought: their deletions are told, and their INSERTs name the dataset or the
-/// replica, and the version that has changed since.
+/// A share treats them like rows that its recipients have sent: it sends their deletions, and its INSERTs name the
+/// dataset or the replica, and the version that has changed since.
 package enum CopiedRows {
-  /// The sender of the rows that a dataset begins with.
+  /// The sender of the dataset's rows.
   package static let datasetSender = "dataset"
 
-  /// The sender of the rows of a share that the replica has sent which this database is a copy of.
+  /// The sender of the rows of a share from the replica that this database is a copy of.
   package static func sender(of share: Int64) -> String { "copy:\(share)" }
 
-  /// Keeps the rows that the database has now as those with which a dataset begins.
+  /// Records the present rows as those of a dataset.
   ///
   /// - Parameter dataset: Its id.
   /// - Throws: `SQLiteError`; `ReplicationError` when the schema cannot be read.
@@ -35,15 +35,17 @@ package enum CopiedRows {
     try RowNameEntry.note(author: dataset, of: dataset, from: datasetSender, on: connection)
   }
 
-  /// Notes what a replica has shared, which this database is a copy of or was restored from, as brought by that replica's streams.
+  /// Records the rows that a replica has shared, of which this database is a copy or a restored backup, as rows of that
+  /// replica's streams.
   ///
-  /// The streams of a copied replica go on without this database, which begins streams of its own. Those of a replica whose backup was
-  /// restored stay in the ledger until the first diff of the next stream, which says that it takes their place.
+  /// A copied replica continues its streams, and this database begins streams of its own. After the restore of a
+  /// backup, the streams stay in the ledger until the first diff of the next stream, which states that it replaces
+  /// them.
   ///
   /// - Parameters:
   ///   - replica: The replica.
   ///   - incarnation: That of this database.
-  ///   - newStream: Makes the name of a stream; nil if a backup was restored.
+  ///   - newStream: Creates the id of a stream; nil if a backup was restored.
   /// - Throws: `SQLiteError`; `ReplicationError` when a scope in the ledger is damaged; what `newStream` throws.
   package static func separate(
     from replica: [UInt8], as incarnation: [UInt8], newStream: (() throws -> [UInt8])?,
@@ -84,7 +86,7 @@ package enum CopiedRows {
     }
   }
 
-  /// Notes the rows of a table as brought by a stream.
+  /// Records the rows of a table as rows of a stream.
   private static func note(
     _ source: String, _ table: KeyedTable, _ stream: [UInt8], from sender: String, _ vouchers: Vouchers,
     on connection: borrowing SQLiteConnection
@@ -100,23 +102,24 @@ package enum CopiedRows {
   }
 }
 
-/// What is done about the first diff of somebody whose rows are mostly here already, with the same integer keys: one database is probably a copy
-/// of the other, and no dataset says so.
+/// How to treat the first diff of a sender whose rows mostly exist here with the same integer keys: one database is
+/// probably a copy of the other, and no dataset says so.
 public enum CopyPolicy: String, Sendable, CaseIterable {
   /// The diff is refused (`from-copy`), and a person decides.
   case ask
-  /// Rows with the same key are the same rows, if at least half of their other columns are equal. What differs is a conflict.
+  /// Rows with the same key are the same row if at least half of their other columns are equal. Different values are
+  /// conflicts.
   case same
   /// Rows with the same key that differ are different rows: one of them gets another key.
   case apart
 }
 
 extension Refusal {
-  /// Refuses a first diff where its integer keys meet those here such that the two databases seem to be copies.
+  /// The refusal of a first diff whose integer keys suggest that one database is a copy of the other.
   ///
   /// - Parameters:
-  ///   - equal: How many rows are equal to the ones with their keys here.
-  ///   - different: How many are not, and are equal in at least half of their columns.
+  ///   - equal: The number of rows that equal the local row with their key.
+  ///   - different: The number of rows that differ from it, in at most half of their columns.
   init?(ofCopyWithEqual equal: Int, different: Int) {
     guard different > 0, equal > different, equal > 1 else { return nil }
     self.init(

@@ -3,17 +3,17 @@ import BuckiaBytes
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A reference that no foreign key declares, and the table that has it.
+/// A reference that no foreign key declares, and its table.
 typealias KeyLink = (table: TableName, key: ForeignKey)
 
-/// Which columns hold the integer keys of which tables: those keys themselves, and what refers to them, directly or through the key of a
-/// table in between.
+/// The columns that hold integer keys of tables: the keys themselves, and columns that refer to them, directly or
+/// through the key of another table.
 struct KeyColumns {
   private var targets: [TableName: [String: TableName]] = [:]
 
   /// - Parameters:
   ///   - definitions: The tables.
-  ///   - keyed: Those of them whose rows have integer keys that replicas give out themselves; nil where the tables are as they are here.
+  ///   - keyed: The tables whose integer keys each replica assigns itself; nil if the definitions are the local ones.
   ///   - links: References that no foreign key declares.
   init(_ definitions: [TableDefinition], keyed: Set<TableName>? = nil, links: [KeyLink]) {
     let keyed = keyed ?? definitions.namesWithOwnKeys(links)
@@ -62,13 +62,13 @@ extension TableDefinition {
     return foreignKeys + links.filter { $0.table == name }.map(\.key)
   }
 
-  /// The one column of the key, where it holds integers; nil for other keys.
+  /// The single column of an integer key; nil for other keys.
   fileprivate var ownKeyColumn: String? {
     guard module == nil, primaryKey.count == 1, affinity(at: primaryKey[0]) == .integer else { return nil }
     return columns[primaryKey[0]].name
   }
 
-  /// True if rows have integer keys that nothing but this replica gives out: not those of the rows that they refer to.
+  /// True if this replica assigns the integer keys of rows, rather than the rows to which they refer.
   fileprivate func hasOwnKeys(_ links: [KeyLink]) -> Bool {
     guard let column = ownKeyColumn else { return false }
     return !references(with: links).contains { $0.columns.contains { ASCIIName.matches($0, column) } }
@@ -76,14 +76,14 @@ extension TableDefinition {
 }
 
 extension [TableDefinition] {
-  /// The names of the tables whose rows have integer keys that nothing but this replica gives out.
+  /// The names of the tables whose integer keys this replica assigns.
   func namesWithOwnKeys(_ links: [KeyLink]) -> Set<TableName> {
     Set(filter { $0.hasOwnKeys(links) }.map { TableName($0.name) })
   }
 }
 
 extension SchemaReader {
-  /// Some tables and all that they refer to, directly or through others, as they are here.
+  /// The local definitions of some tables and of all that they refer to, directly or indirectly.
   ///
   /// - Throws: `SQLiteError`.
   func definitions(

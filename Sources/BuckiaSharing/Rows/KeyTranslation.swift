@@ -5,10 +5,11 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Puts the changes of a share into the keys that its rows have here.
+/// Maps the keys in the changes of a share to local keys.
 ///
-/// Two replicas give the same integer key to different rows. A row whose key is taken here by another gets a new one, and everything
-/// that refers to it in the sender's diffs follows, now and later. Rows that are equal in every column are one row.
+/// Two replicas give the same integer key to different rows. An incoming row whose key belongs to another local row
+/// gets a new one, and everything that refers to it in the sender's diffs follows, now and later. Rows that are equal
+/// in every column are one row.
 final class KeyTranslation {
   private let sender: [UInt8]
   private let own: [UInt8]?
@@ -20,31 +21,32 @@ final class KeyTranslation {
   private let naming: RowNaming
   private let tables: KeyedTables
   private let columns: KeyColumns
-  /// The columns of each table of the diff, in its order.
+  /// For each table of the diff and each of its columns, the table whose keys the column holds.
   private let layouts: [TableName: [TableName?]]
-  /// The tables of which the sender calls rows otherwise, as the ledger has it.
+  /// The tables for which the ledger has key mappings of the sender.
   private let known: Set<TableName>
-  /// What the stream has said of rows that have other keys here: also of those that are not here any more.
+  /// The rows of the stream that have other keys here, including rows that were deleted here.
   private let brought: [TableName: TranslatedRows]
 
-  /// The keys here of rows that the sender calls otherwise, as far as this diff tells of them.
+  /// The local keys of rows by the sender's keys, as far as this diff determines them.
   private var found: [TableName: [Int64: Int64]] = [:]
   private var entries: Set<RowNameEntry> = []
-  /// Keys that rows of this diff have here, where some of them are called by others' names.
+  /// The local keys of rows of this diff, for tables in which some are named by other replicas' keys.
   private var taken: [TableName: Set<Int64>] = [:]
-  /// Keys of this database by which the diff calls rows. Where such a row is gone here, it gets its key again, and no other row does.
+  /// Local keys by which the diff names rows. If such a row was deleted here, it gets its key back, and no other row
+  /// does.
   private var recalled: [TableName: Set<Int64>] = [:]
   private let told: ToldKeys
   private let newKeys: NewKeys
   private var greatest: [TableName: (regular: Int64, any: Int64)]?
-  /// What is done about the first diff of a copy; nil where this is none.
+  /// How to treat the first diff of a copy; nil for other diffs.
   private let copies: CopyPolicy?
   private var met = (equal: 0, different: 0)
-  /// Tables with rows that were taken for those that are here, because they are equal.
+  /// Tables with incoming rows that were identified with local rows because they are equal.
   private var equal: Set<TableName> = []
 
-  /// - Returns: nil for a diff that has nothing to translate.
-  /// - Throws: `SQLiteError`, whatever the diff throws where it is damaged.
+  /// - Returns: nil for a diff without keys to map.
+  /// - Throws: `SQLiteError`, and the errors of a damaged diff.
   init?(
     _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames, _ vouchers: Vouchers,
     _ copies: CopyPolicy, on connection: borrowing SQLiteConnection
@@ -73,7 +75,7 @@ final class KeyTranslation {
         + authors.flatMap { $0.foreignKeys.map { TableName($0.parent) } }
         + naming.links.map { TableName($0.key.parent) },
       with: naming.links)
-    // Where both say what refers to what, both count.
+    // References that either side declares count.
     var merged = Dictionary(authors.map { (TableName($0.name), $0) }) { first, _ in first }
     for table in here {
       let name = TableName(table.name)
@@ -93,11 +95,11 @@ final class KeyTranslation {
 
   // MARK: Deciding
 
-  /// Finds the keys of all rows, and puts the changes into them.
+  /// Determines the local keys of all rows, and rewrites the changes.
   ///
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   func translated() throws -> IncomingChanges {
-    // Most diffs come where none of their rows can be in the way, and say nothing of others' keys.
+    // Most diffs meet no colliding rows and name no keys of other replicas.
     let mayMeet = try changes.claims.ownKeys.contains { name in
       try tables[name].map { try mayMeetOthers(in: $0) } ?? false
     }
@@ -110,13 +112,13 @@ final class KeyTranslation {
     where found[row.table]?[row.key] == nil && referred[row.table]?.contains(row.key) == true {
       try take(row)
     }
-    // A row that was taken for one that is here is another one, if what it refers to has got another key.
+    // Rows that were identified as equal differ after all if the row that they refer to got another key.
     while true {
       let before = found.mapValues(\.count)
       equal = []
       taken = found.mapValues { Set($0.values) }
       try decideAll()
-      // Only at first no row has a new key.
+      // In the first pass no row has a new key.
       if copies == .ask, let refusal = Refusal(ofCopyWithEqual: met.equal, different: met.different) { throw refusal }
       let moved = Set(found.keys.filter { found[$0]?.count != before[$0] })
       guard
@@ -130,26 +132,27 @@ final class KeyTranslation {
     return result
   }
 
-  /// True if any value of the changes is another one here.
+  /// True if any value of the changes is mapped to another one.
   private(set) var hasChanges = false
 
-  /// The keys with which rows that are inserted were sent, by their keys here, where the two differ; of tables alone of which the diff holds
+  /// The sender's keys of inserted rows by their local keys, if the two differ; only for tables of which the diff sends
   /// rows again.
   private(set) var sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:]
 
-  /// The tables whose rows have other values here than at the sender.
+  /// The tables with mapped values.
   var translatedTables: Set<TableName> {
     let moved = known.union(found.keys)
     return Set(layouts.filter { $0.value.contains { target in target.map { moved.contains($0) } ?? false } }.keys)
   }
 
-  /// True if rows of a table may have the keys of others: those that are here, that came, or that others got from here.
+  /// True if rows of a table may collide with other rows: local ones, received ones, or ones that recipients got from
+  /// here.
   private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
     try vouchers.isHere(table) || vouchers.haveBrought(table) || told.exist(of: table)
       || RowClocks.number(of: table.local, on: connection) != nil || Tombstones.exist(of: table.name, on: connection)
   }
 
-  /// Finds out by which keys of this database the diff calls rows.
+  /// Collects the local keys by which the diff names rows.
   private func recall() throws {
     guard let own else { return }
     for row in naming.references where row.replica == own { recalled[row.table, default: []].insert(row.name) }
@@ -165,7 +168,7 @@ final class KeyTranslation {
     }
   }
 
-  /// The keys of rows that the changes refer to, as far as the diff names any of their tables: what it says of others is of no use.
+  /// The keys to which the changes refer, in tables of which the diff names rows.
   private func referredKeys() throws -> [TableName: Set<Int64>] {
     let named = Set(naming.references.map(\.table))
     var keys: [TableName: Set<Int64>] = [:]
@@ -181,7 +184,7 @@ final class KeyTranslation {
     return keys
   }
 
-  /// Learns what the sender calls a row that others refer to.
+  /// Records the sender's key of a row to which others refer.
   private func take(_ row: RowNaming.Reference) throws {
     guard let table = tables[row.table],
       let local = try local(RowNames.Name(replica: row.replica, key: row.name), table)
@@ -189,16 +192,16 @@ final class KeyTranslation {
     try note(row.key, is: local, in: row.table)
   }
 
-  /// The key here of a row that a replica calls something; nil where that is not known. A key of this database's own counts only for rows
+  /// The local key of a row that a replica names; nil if it is unknown. A key of this database counts only for rows
   /// that it has shared.
   private func local(_ name: RowNames.Name, _ table: KeyedTable) throws -> Int64? {
     if name.replica == own, try !told.contain(name.key, of: table) { return nil }
     return try names.local(name, in: table, own: own)
   }
 
-  /// Notes the key here of a row of the sender's.
+  /// Records the local key of a row of the sender.
   private func note(_ key: Int64, is local: Int64, in table: TableName) throws {
-    // What is implied, or written down, need not be.
+    // Implied and recorded mappings need no entry.
     let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table)
     guard try entry?.claimant != nil || implied(key, in: table) != local else { return }
     found[table, default: [:]][key] = local
@@ -213,7 +216,7 @@ final class KeyTranslation {
       else { return }
       let row = change.operation == .insert ? reader.new : reader.old
       guard let key = table.integerKey(of: row, bytes) else { return }
-      // Where nothing is, nothing is in the way.
+      // An empty table has no colliding rows.
       guard
         try !naming.runs.isEmpty || self.known.contains(table.name) || key > AutoIncrement.greatestIncomingID
           || mayMeetOthers(in: table)
@@ -223,11 +226,11 @@ final class KeyTranslation {
     }
   }
 
-  /// Finds the key here of one row.
+  /// Determines the local key of one row.
   ///
   /// - Parameters:
   ///   - key: Its key at the sender.
-  ///   - others: What other replicas call it, where the sender says so.
+  ///   - others: The row's keys at other replicas, if the sender names them.
   ///   - row: The whole row, for an INSERT.
   private func decide(
     _ key: Int64, _ others: [RowNames.Name], _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
@@ -236,7 +239,7 @@ final class KeyTranslation {
       taken[table.name, default: []].insert(local)
       return
     }
-    // Those whose rows came by way of the sender may be unknown here, while the sender's own name is known.
+    // Replicas whose rows the sender relays may be unknown here, while the sender's own name is known.
     for name in others + [RowNames.Name(replica: sender, key: key)] {
       guard let local = try local(name, table), try isSame(name, local, row, table) else { continue }
       if !naming.runs.isEmpty { taken[table.name, default: []].insert(local) }
@@ -265,11 +268,12 @@ final class KeyTranslation {
     }
   }
 
-  /// True if nothing speaks against it that a row here is the one that a name means.
+  /// True if the local row can be the one that a name means.
   ///
-  /// The key may have become that of another row: where others gave the row the name, where its replica has deleted it since, and where another
-  /// stream has brought the row that has a key of this database's own now. Then a row that is inserted has to have a value in common with
-  /// it that hardly two rows have by chance, unless the sender says that it shares with those who gave the row the name.
+  /// The key may belong to another row meanwhile: if another replica has told the name, if the row's replica has
+  /// deleted the row since, or if another stream has sent the row that has a key of this database now. An inserted row
+  /// then has to share a value with the local row that two rows hardly share by chance, unless the sender states that
+  /// it shares with those who told the name.
   private func isSame(
     _ name: RowNames.Name, _ local: Int64, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
   ) throws -> Bool {
@@ -285,8 +289,8 @@ final class KeyTranslation {
     }
     let here = try table.withRow(forKey: local) { try LocalRow($0, $1, of: table, on: connection) }
     guard let here else {
-      // Others may not have heard that it is gone. Its replica may have given its key to another row; of one that refers to others, the hash
-      // depends on the keys that these have here.
+      // Other replicas may not know of the deletion, and the row's replica may have reused its key. The hash of a row
+      // with references depends on the keys that the referenced rows have here.
       let refers = layouts[table.name]?.enumerated().contains { $1 != nil && !table.keyPlaces.contains($0) } ?? false
       guard name.replica == sender, !refers else { return true }
       let deleted = try Tombstones.hash(of: RowNames.encoded(local), in: table.name, on: connection)
@@ -297,13 +301,13 @@ final class KeyTranslation {
       || equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
   }
 
-  /// How many bytes an encoded value has at most that many rows may have, such as NULL or a word of two letters.
+  /// The size of an encoded value up to which many rows may share it, such as NULL or a word of two letters.
   private static let commonLength = 4
 
-  /// True if no other row has a key here: none at all, or one that is equal. A row that is gone has it as long as others have not been told: what
-  /// they say of it meanwhile would be taken for said of the next one.
+  /// True if no other row has a local key: there is no row, or an equal one. A deleted row keeps its key until the
+  /// recipients know of the deletion; otherwise their changes of it would meet the next row.
   ///
-  /// - Parameter isMeant: True if the diff says that this database calls the row so.
+  /// - Parameter isMeant: True if the diff names the row by this key of this database.
   private func isFree(
     _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool
   ) throws -> Bool {
@@ -324,7 +328,7 @@ final class KeyTranslation {
     let places = row.count - table.keyPlaces.count
     guard equalPlaces == places else {
       guard copies != nil else { return false }
-      // Rows that have little in common are different rows, whatever a person says.
+      // Rows that share few values are different rows, whatever policy a person has chosen.
       guard 2 * equalPlaces >= places else { return false }
       met.different += 1
       return copies == .same
@@ -334,7 +338,7 @@ final class KeyTranslation {
     return true
   }
 
-  /// The columns outside of the key in which a row of the sender's equals one that is here.
+  /// The columns outside the key in which a row of the sender equals a local one.
   private func equalPlaces(
     _ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, _ local: LocalRow
   ) throws -> [Int] {
@@ -348,7 +352,7 @@ final class KeyTranslation {
     }
   }
 
-  /// True if it is remembered that the row with a key was deleted: what is said of that would be taken for said of the next one.
+  /// True if the deletion of the row with a key is recorded. Changes of that row must not meet another one.
   private func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
     let bytes = RowNames.encoded(key)
     guard let clock = try RowClocks.number(of: table.local, on: connection) else {
@@ -357,7 +361,7 @@ final class KeyTranslation {
     return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
   }
 
-  /// A key that no row has, here or in the diff.
+  /// A key that is unused here and in the diff.
   private func newKey(in table: KeyedTable) throws -> Int64 {
     try newKeys.next(
       in: table,
@@ -368,7 +372,7 @@ final class KeyTranslation {
       unless: { key in try taken[table.name]?.contains(key) == true || !isUnused(key, in: table) })
   }
 
-  /// True if no row has, or had, a key, as far as that is known.
+  /// True if no row is known to have, or have had, a key.
   private func isUnused(_ key: Int64, in table: KeyedTable) throws -> Bool {
     let isHere = try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
     return try !isHere && !told.contain(key, of: table) && !wasDeleted(key, of: table)
@@ -390,7 +394,7 @@ final class KeyTranslation {
     return found
   }
 
-  /// True if a row of a table that is keyed by this database has a key behind which too few are left.
+  /// True if a row of a table with local keys has a key above which too few are left.
   private func reachEnd() throws -> Bool {
     try changes.claims.ownKeys.contains {
       try greatestIncoming()[$0].map { $0.any > AutoIncrement.greatestIncomingID } ?? false
@@ -399,21 +403,21 @@ final class KeyTranslation {
 
   // MARK: Rewriting
 
-  /// The key here of a row of the sender's.
+  /// The local key of a row of the sender.
   private func translated(_ key: Int64, _ table: TableName) throws -> Int64 {
     if let local = found[table]?[key] { return local }
     return try known.contains(table) ? implied(key, in: table) : key
   }
 
-  /// The key here of a row of the sender's, as far as this diff says nothing else. A row that has gone here keeps its key, so that what is said
-  /// of it later is not taken for said of another one.
+  /// The local key of a row of the sender, unless this diff determines another one. A deleted row keeps its key, so
+  /// that later changes of it do not meet another row.
   private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
     if let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return entry.local }
     guard let row = try brought[table]?.row(RowNames.encoded(key), on: connection), row.hash != nil else { return key }
     return RowNames.decoded(row.local) ?? key
   }
 
-  /// The changes with the keys that their rows have here.
+  /// The changes with local keys.
   private func rewritten() throws -> IncomingChanges? {
     let moved = known.union(found.keys)
     let output = changes.changeset.makeEmpty()
@@ -460,7 +464,7 @@ final class KeyTranslation {
     if writer.bytes != sent { sentKeys[table.name, default: [:]][writer.bytes] = sent }
   }
 
-  /// - Returns: True if any value is another one.
+  /// - Returns: True if any value was mapped to another one.
   private func write(
     _ row: [ValueSlice], _ bytes: RawSpan, _ targets: [TableName?], to writer: inout ChangesetWriter
   ) throws -> Bool {
@@ -480,7 +484,7 @@ final class KeyTranslation {
 
   // MARK: Afterwards
 
-  /// Writes down what has been found out, when the changes have been applied.
+  /// Records the mapping after the changes have been applied.
   ///
   /// - Throws: `SQLiteError`.
   func finish() throws {

@@ -5,15 +5,15 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A table of the database whose rows are known by their keys, and how the changes of a diff name those.
+/// A table of the database whose rows are identified by keys, and the layout of its changes in a diff.
 ///
-/// What is said of each of many rows is put together once.
+/// Statements and layouts are built once.
 final class KeyedTable {
-  /// The table as it is here.
+  /// The local definition.
   let local: TableDefinition
   let name: TableName
   let sql: String
-  /// For each column of the key, in its order, the place in the changeset.
+  /// The places in the changeset of the key columns, in the order of the key.
   let keyPlaces: [Int]
   /// The names of the changeset's columns.
   let columns: [String]
@@ -21,28 +21,28 @@ final class KeyedTable {
   private(set) lazy var referringPlaces = columns.indices.filter { place in
     local.foreignKeys.contains { $0.columns.contains { ASCIIName.matches($0, columns[place]) } }
   }
-  /// True if the changeset has each column that the table has here.
+  /// True if the changeset has each local column.
   private(set) lazy var hasAllColumns = local.columns.allSatisfy { column in
     columns.contains { ASCIIName.matches($0, column.name) }
   }
-  /// Where the hashes of the columns start.
+  /// The initial values for the hashes of the columns.
   let seeds: [StreamRowHash.Seed]
   private let keySQL: [String]
   private var conditions: [Int: String] = [:]
-  /// Looks up the row with a key.
+  /// The statement that finds the row with a key.
   private(set) lazy var lookup = "SELECT 1 FROM \(sql) WHERE \(condition(from: 1))"
-  /// Looks up the row with a key, by the key's bytes.
+  /// The statement that finds the row with a key, compared by bytes.
   private(set) lazy var exactLookup = "SELECT 1 FROM \(sql) WHERE \(exactCondition(from: 1))"
-  /// Reads the columns of the changeset of the row with a key; nil where the table does not have all of them.
+  /// The query for the row with a key, in the columns of the changeset; nil if the table lacks any of them.
   private(set) lazy var rowQuery: String? = {
     guard columns.allSatisfy({ local.column(named: $0) != nil }) else { return nil }
     let results = columns.map { SQLText.identifier($0) }.joined(separator: ", ")
     return "SELECT \(results) FROM \(sql) WHERE \(condition(from: 1))"
   }()
-  /// Chooses the row with a key among those that a stream has brought.
+  /// An SQL condition for the row with a key in the provenance tables.
   private(set) lazy var vouchCondition = keyPlaces.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
 
-  /// - Returns: nil where rows are not known by a key, or the key is another one here.
+  /// - Returns: nil if rows have no key, or the local key is another one.
   init?(_ author: TableDefinition, _ local: TableDefinition) {
     guard !author.isKeyedByRowID, !local.isKeyedByRowID, local.module == nil, author.hasSameKey(as: local) else {
       return nil
@@ -56,12 +56,12 @@ final class KeyedTable {
     keySQL = local.keySQL
   }
 
-  /// True if a row has a key without NULL. Others are known by their content alone.
+  /// True if a row has a key without NULL. Other rows are identified by their content.
   func hasKey(_ row: [ValueSlice]) -> Bool {
     keyPlaces.allSatisfy { row[$0].kind != .null && row[$0].isDefined }
   }
 
-  /// True if more is known of a deleted row than its key.
+  /// True if a deleted row has more values than its key.
   func isWhole(_ row: [ValueSlice]) -> Bool {
     keyPlaces.count == row.count || row.indices.contains { !keyPlaces.contains($0) && row[$0].kind != .null }
   }
@@ -72,19 +72,19 @@ final class KeyedTable {
     return keyPlaces.flatMap { place in bytes.array(row[place].encoded) }
   }
 
-  /// The integer that is the key of a row; nil for any other key.
+  /// The integer key of a row; nil for other keys.
   func integerKey(of row: [ValueSlice], _ bytes: RawSpan) -> Int64? {
     guard keyPlaces.count == 1, row[keyPlaces[0]].kind == .integer else { return nil }
     return row[keyPlaces[0]].integer(in: bytes)
   }
 
-  /// Does something with a row of which only the key is known, an integer.
+  /// Calls `body` with a row of which only the integer key is known.
   func withRow<Result>(forKey key: Int64, _ body: ([ValueSlice], RawSpan) throws -> Result) rethrows -> Result {
     try RowNames.encoded(key).withRawSpan { try body(row(withKey: $0), $0) }
   }
 
-  /// A key such that keys which SQLite takes for the same are equal; nil where that cannot be told, because of a collating sequence
-  /// that is neither BINARY nor NOCASE.
+  /// A normalized key: keys that SQLite takes for the same are equal. Nil if the key has a collating sequence other
+  /// than BINARY and NOCASE.
   func comparable(_ key: [UInt8]) -> [UInt8]? {
     let collations = local.primaryKey.map { ASCIIName.folded(local.columns[$0].collation) }
     if collations.allSatisfy({ $0 == "binary" }) { return key }
@@ -101,7 +101,7 @@ final class KeyedTable {
     return row
   }
 
-  /// Chooses the row of the table with a key, whose values are bound from a parameter on, counted from 1.
+  /// An SQL condition for the row with a key, whose values are bound from this parameter on, counted from 1.
   func condition(from start: Int, in table: String? = nil) -> String {
     if table == nil, let known = conditions[start] { return known }
     let prefix = table.map { "\($0)." } ?? ""
@@ -110,7 +110,7 @@ final class KeyedTable {
     return condition
   }
 
-  /// The same, by the bytes of the key: one that only compares equal is another row.
+  /// The same by the bytes of the key: a key that only compares equal belongs to another row.
   private func exactCondition(from start: Int) -> String {
     let isSame = keySQL.enumerated().map { "\($1) IS ?\(start + $0) COLLATE BINARY" }
     return ([condition(from: start)] + isSame).joined(separator: " AND ")
@@ -128,7 +128,7 @@ final class KeyedTable {
     for (index, place) in keyPlaces.enumerated() { try statement.bind(row[place], in: bytes, at: start + index) }
   }
 
-  /// Runs a statement about a row's key, and says whether it has a result.
+  /// Runs a statement for a row's key, and returns true if it has a result.
   func finds(
     _ sql: String, _ row: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
@@ -142,15 +142,15 @@ final class KeyedTable {
   }
 }
 
-/// The tables of a diff, as they are known by keys here.
+/// The tables of a diff whose rows are identified by keys.
 final class KeyedTables {
   private var tables: [TableName: KeyedTable] = [:]
-  /// The one that was asked for last, as a changeset names it: its changes stand together.
+  /// The table that was used last, because the changes of a table are adjacent.
   private var last: (header: ChangesetTable, table: KeyedTable?)?
 
   /// - Parameters:
   ///   - definitions: The tables of the diff.
-  ///   - others: Names of others, as they are here. Those that the diff has, or that are not here, do not count.
+  ///   - others: The names of further local tables. Tables of the diff, and missing ones, are ignored.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`.
   init(_ definitions: [TableDefinition], and others: [TableName] = [], _ schema: SchemaReader) throws {
@@ -180,18 +180,18 @@ final class KeyedTables {
   }
 }
 
-/// Keys of rows, in the format of changesets: in memory while they are few, in a TEMP table beyond.
+/// A set of keys in the format of changesets: in memory while they are few, otherwise in a TEMP table.
 final class KeySet {
   private static let memoryLimit = 1 << 15
 
   private let sets: KeySets
   private var keys: Set<[UInt8]> = []
-  /// What its keys in the TEMP table have for a number; nil while they are in memory.
+  /// The number of the set in the TEMP table; nil while the keys are in memory.
   private var number: Int64?
 
   fileprivate init(_ sets: KeySets) { self.sets = sets }
 
-  /// Adds a key, unless it is there.
+  /// Adds a key.
   ///
   /// - Throws: `SQLiteError`.
   func insert(_ key: [UInt8]) throws {
@@ -215,7 +215,7 @@ final class KeySet {
     try sets.connection.run(cached: "INSERT OR IGNORE INTO \(sets.table) VALUES (?1, ?2)", number, key)
   }
 
-  /// True if a key is there.
+  /// True if the set contains a key.
   ///
   /// - Throws: `SQLiteError`.
   func contains(_ key: [UInt8]) throws -> Bool {
@@ -224,7 +224,7 @@ final class KeySet {
       cached: "SELECT 1 FROM \(sets.table) WHERE number = ?1 AND key = ?2", number, key)
   }
 
-  /// Gives each key. None may be added meanwhile.
+  /// Calls `body` with each key. No key may be added meanwhile.
   ///
   /// - Throws: `SQLiteError`; what `body` throws.
   func forEach(_ body: ([UInt8]) throws -> Void) throws {
@@ -235,13 +235,13 @@ final class KeySet {
   }
 }
 
-/// Makes sets of keys, and empties the TEMP table that they share.
+/// Creates sets of keys, and empties the TEMP table that they share.
 final class KeySets {
   fileprivate let table: String
   fileprivate let connection: SQLiteConnection
   private var hasTable = false
 
-  /// - Parameter name: Tells apart what is needed at the same time.
+  /// - Parameter name: A name that distinguishes uses at the same time.
   init(_ name: String, on connection: borrowing SQLiteConnection) {
     table = "temp.\(SQLiteConnection.temporaryPrefix)key_set_\(name)"
     self.connection = SQLiteConnection(sharing: connection)
@@ -255,12 +255,12 @@ final class KeySets {
     try connection.execute("CREATE TABLE IF NOT EXISTS \(table)(\(columns)) WITHOUT ROWID")
   }
 
-  /// Forgets the keys of all sets, none of which may be used any more.
+  /// Deletes the keys of all sets, which must not be used any more.
   ///
   /// - Throws: `SQLiteError`.
   func clear() throws {
     guard hasTable else { return }
-    // A rollback may have taken the table away.
+    // A rollback may have dropped the table.
     try makeTable()
     try connection.execute("DELETE FROM \(table)")
     hasTable = false
@@ -268,7 +268,7 @@ final class KeySets {
 }
 
 extension Dictionary where Value == KeySet {
-  /// Adds a key to the set of something.
+  /// Adds a key to the set with a name.
   ///
   /// - Throws: `SQLiteError`.
   mutating func insert(_ key: [UInt8], of name: Key, in sets: KeySets) throws {

@@ -5,18 +5,18 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row as it is here, in the columns of a changeset.
+/// A local row, by the columns of a changeset.
 struct LocalRow {
-  /// Its values, in the format of changesets.
+  /// The values in the format of changesets.
   let values: [UInt8]
-  /// Where each of them stands.
+  /// The position of each value.
   let slices: [ValueSlice]
-  /// Its hash as that of a stream.
+  /// The hash, computed like those of streams.
   let hash: UInt64
 
-  /// Looks up the row with the key of another one.
+  /// Reads the local row with the key of another row.
   ///
-  /// - Returns: nil where there is none, or the table does not have all columns.
+  /// - Returns: nil if there is none, or the table lacks columns.
   /// - Throws: `SQLiteError`.
   init?(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, on connection: borrowing SQLiteConnection) throws {
     guard let query = table.rowQuery else { return nil }
@@ -35,7 +35,7 @@ struct LocalRow {
     (slices, hash) = read
   }
 
-  /// True if its key is spelled like that of another row, which only compares equal where the key has a collating sequence.
+  /// True if the keys of both rows have the same bytes. Under a collating sequence, other keys can compare equal.
   func hasSameKey(as row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) -> Bool {
     table.keyPlaces.allSatisfy { encoded($0) == bytes.array(row[$0].encoded) }
   }
@@ -43,38 +43,38 @@ struct LocalRow {
   /// A value, as a changeset has it.
   func encoded(_ place: Int) -> [UInt8] { Array(values[slices[place].encoded]) }
 
-  /// The columns outside of the key in which another row has other values.
+  /// The columns outside the key in which another row differs.
   func changedPlaces(_ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) -> [Int] {
     row.indices.filter { !header.isKey($0) && encoded($0) != bytes.array(row[$0].encoded) }
   }
 }
 
-/// An earlier version of a row, put together from later ones.
+/// An earlier version of a row, reconstructed from later ones.
 ///
-/// Only the hash of the version is known. It is the sum of the hashes of its values (``StreamRowHash``), and each value is one that a later
-/// version still has unless it has changed in all of them. So the values are found by trying.
+/// Only the hash of the version is known. It is the sum of the hashes of its values (``StreamRowHash``), and a later
+/// version still has each value unless all of them have changed it. The values are found by trying combinations.
 struct RecoveredRow {
-  /// The values in the columns of the changeset, in its format.
+  /// The values by the columns of the changeset, in the format of changesets.
   let values: [[UInt8]]
 
-  /// How many combinations are tried at most.
+  /// The most combinations that are tried.
   private static let limit = 1 << 16
 
-  /// Finds the version that both an incoming row and the one here come from, or which somebody has deleted.
+  /// Finds the version that precedes both an incoming row, or its deletion, and the local row.
   ///
   /// - Parameters:
   ///   - version: Its hash.
   ///   - row: The incoming row; nil for a deleted one.
-  ///   - here: The row as it is here.
-  ///   - sent: The row as it was sent last; nil where it was not.
-  /// - Returns: nil where a value has changed in all of them.
+  ///   - here: The local row.
+  ///   - sent: The last sent version of the row; nil if it was not sent.
+  /// - Returns: nil if a value has changed in all of them.
   init?(_ version: UInt64, of row: [[UInt8]]?, _ table: KeyedTable, beside here: LocalRow, _ sent: PeerShadow.SentRow?)
   {
     var choices: [[[UInt8]]] = []
     var hashes: [[UInt64]] = []
     for place in table.columns.indices {
       let mine = here.encoded(place)
-      // A column that was not sent is no part of the version.
+      // The version does not contain columns that were not sent.
       if let sent, sent.values[place] == nil {
         choices.append([mine])
         hashes.append([0])
@@ -85,7 +85,7 @@ struct RecoveredRow {
         if let value, !values.contains(value) { values.append(value) }
       }
       var found = values.map { StreamRowHash(ofEncoded: $0, table.seeds[place]).value }
-      // A column that is NULL here may have come with another stream only: then it is no part of the version, either.
+      // A column that is NULL here may belong to another stream only. Then the version does not contain it either.
       if here.slices[place].kind == .null, sent == nil {
         values.append(mine)
         found.append(0)
@@ -122,7 +122,7 @@ struct RecoveredRow {
 }
 
 extension ValueSlice {
-  /// The first values of a record, which are known to be in order.
+  /// The first values of a well-formed record.
   static func values(_ count: Int, of record: RawSpan) -> [ValueSlice] {
     var position = 0
     return (0..<count).map { _ in ValueSlice(verified: record, at: &position) }
@@ -130,14 +130,14 @@ extension ValueSlice {
 }
 
 extension ChangesetWriter {
-  /// The key in the first columns of a row, in the format of changesets; nil where it has a NULL.
+  /// The key in the first columns of a row, in the format of changesets; nil if it contains NULL.
   static func key(of row: borrowing SQLiteStatement, count: Int) -> [UInt8]? {
     (0..<count).contains { row.isNull(at: $0) } ? nil : row.record(of: 0..<count)
   }
 
-  /// Appends an UPDATE of some columns to the values of a row; nothing where there are none.
+  /// Appends an UPDATE of some columns to the values of a row; nothing without columns.
   ///
-  /// - Parameter old: Writes the old value of a column of the key, or of one that is changed.
+  /// - Parameter old: Writes the old value of a key column or of a changed column.
   mutating func appendUpdate(
     of changed: [Int], to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, isIndirect: Bool = false,
     old: (Int, inout ChangesetWriter) -> Void
@@ -153,7 +153,7 @@ extension ChangesetWriter {
     }
   }
 
-  /// Appends an UPDATE of a row that is here to the values of another.
+  /// Appends an UPDATE of a local row to the values of another row.
   mutating func appendUpdate(of here: LocalRow, to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) {
     here.values.withRawSpan { mine in
       appendUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header) {
@@ -162,8 +162,8 @@ extension ChangesetWriter {
     }
   }
 
-  /// Appends how a row differs from the one here that it is known to be, where it is not known what was there: where something is, it is a
-  /// conflict.
+  /// Appends an UPDATE of a local row whose earlier values are unknown. It is a conflict in each column that has a
+  /// value.
   mutating func appendUpdate(
     ofUnknown here: LocalRow, to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable
   ) {
@@ -172,7 +172,7 @@ extension ChangesetWriter {
     }
   }
 
-  /// Appends the edit of a row that is gone here: a conflict.
+  /// Appends an UPDATE of a row that was deleted here, which is a conflict.
   mutating func appendUpdate(ofMissing row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) {
     let places = row.indices.filter { !header.isKey($0) && row[$0].isDefined }
     appendUpdate(of: places, to: row, bytes, header) {
@@ -181,12 +181,13 @@ extension ChangesetWriter {
   }
 }
 
-/// A hash of a row as a stream has it: the sum of the hashes of its values, so it follows a change of one column without the others.
+/// The hash of a stream's version of a row: the sum of the hashes of its values. It can follow an UPDATE without the
+/// columns that stay the same.
 ///
-/// It tells whether a row has been edited here since it came. Nobody gains by values that collide: a row of their own would count as
-/// unedited.
+/// The hash shows if a row was edited here since it arrived. Colliding values gain an attacker nothing: only rows of
+/// their own would count as unedited.
 struct StreamRowHash {
-  /// What the hashes of a column's values start from.
+  /// The initial value for the hashes of a column.
   struct Seed {
     fileprivate let value: UInt64
 
@@ -204,14 +205,14 @@ struct StreamRowHash {
 
   /// The hash of a whole row.
   ///
-  /// - Parameter seeds: Those of the columns.
+  /// - Parameter seeds: The initial values of the columns.
   init(_ row: [ValueSlice], _ bytes: RawSpan, _ seeds: [Seed]) {
     for place in row.indices where row[place].isDefined { add(row[place], bytes, seeds[place]) }
   }
 
   /// The hash of some columns of a result.
   ///
-  /// - Parameter seeds: Where the hashes of the columns start.
+  /// - Parameter seeds: The initial values of the columns.
   init(of row: borrowing SQLiteStatement, from start: Int, _ seeds: [Seed]) {
     let record = row.record(of: start..<start + seeds.count)
     value = record.withRawSpan { StreamRowHash(ValueSlice.values(seeds.count, of: $0), $0, seeds).value }
@@ -248,8 +249,7 @@ struct StreamRowHash {
 
   private static let mix: UInt64 = 0xd6e8_feb8_6659_fd93
 
-  /// Multiplies and folds the value as a changeset has it, eight bytes at a time, so that sums tell rows apart. What a changeset
-  /// begins a value with tells its length.
+  /// Multiplies and folds the encoded value, eight bytes at a time. The first bytes of the encoding give its length.
   static func hash(of value: RawSpan, _ seed: Seed) -> UInt64 {
     var hash = seed.value
     value.withUnsafeBytes { bytes in

@@ -2,14 +2,15 @@ import BuckiaLedger
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The keys that rows of a diff get because their own ones are taken.
+/// New keys for rows of a diff whose own keys belong to other rows.
 ///
-/// They are counted up from the greatest key that is in use, below a limit: so the application's keys stay below it, too, and neither a row
-/// of a diff nor a name in it uses the keys up. Where the last one is in use, any key is taken that is free.
+/// They count up from the greatest key in use below a limit. The application's keys stay below the limit, too, and
+/// neither a row of a diff nor a name in it uses the keys up. If the last key below the limit is in use, any free key
+/// is taken.
 final class NewKeys {
-  /// New keys are below it.
+  /// The upper limit of new keys.
   static let limit: Int64 = 1 << 62
-  /// Where keys are looked for that are not counted up: JavaScript has these integers.
+  /// The start of the range for keys that are not counted up; JavaScript can represent these integers.
   private static let scattered: Int64 = 1 << 52
 
   private let told: ToldKeys
@@ -18,8 +19,8 @@ final class NewKeys {
   private var last: [TableName: Int64] = [:]
   private var attempts: UInt64 = 0
 
-  /// - Parameter seed: Bytes that the author of the diff cannot choose, such as a digest of it: the keys that are not counted up follow from
-  ///   them, and are the same each time.
+  /// - Parameter seed: Bytes that the author of the diff cannot choose, such as a digest of it. The keys that are not
+  ///   counted up follow from them.
   init(_ told: ToldKeys, seed: [UInt8], on connection: borrowing SQLiteConnection) {
     self.told = told
     hash = SipHash(key: Array(seed.prefix(16)))
@@ -30,7 +31,7 @@ final class NewKeys {
   ///
   /// - Parameters:
   ///   - table: The table.
-  ///   - others: Keys below ``limit`` that the diff has or names, looked up once.
+  ///   - others: Keys below ``limit`` in the diff, read once.
   ///   - isTaken: True for a key that a row has.
   /// - Throws: `SQLiteError`; what the closures throw.
   func next(
@@ -64,8 +65,8 @@ final class NewKeys {
   }
 }
 
-/// The keys of the rows that shares have told others of, as their shadows have them: also those of rows that are gone here, until the
-/// shares have told of that.
+/// The keys in the shadows of shares. They include rows that were deleted here, until the shares have sent the
+/// deletion.
 final class ToldKeys {
   private struct Shadow {
     let name: String
@@ -80,7 +81,7 @@ final class ToldKeys {
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// True if others may call a row by an integer key because they got it from here.
+  /// True if recipients may name a row by an integer key because they got it from here.
   ///
   /// - Throws: `SQLiteError`.
   func contain(_ key: Int64, of table: KeyedTable) throws -> Bool {
@@ -90,12 +91,12 @@ final class ToldKeys {
     return false
   }
 
-  /// True if others have got rows of a table.
+  /// True if recipients have got rows of a table.
   ///
   /// - Throws: `SQLiteError`.
   func exist(of table: KeyedTable) throws -> Bool { try !shadows(of: table).isEmpty }
 
-  /// The greatest of a table below a limit; nil for none.
+  /// The greatest key of a table below a limit; nil if there is none.
   ///
   /// - Throws: `SQLiteError`.
   func greatest(below limit: Int64, of table: KeyedTable) throws -> Int64? {

@@ -4,10 +4,10 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What other replicas call the rows of this database.
+/// The key mappings of other replicas: by which keys they name the rows of this database.
 ///
-/// A row is known by the replica that gave it its key, and that key. As long as nobody had to deviate, that is implied: what a
-/// replica's stream has brought is called there as it is here. For everything else there is an entry.
+/// A row is named by a replica and its key there. A row that a replica's stream has sent has the same key there as here
+/// unless an entry says otherwise; only deviations have entries.
 final class RowNames {
   /// What a replica calls a row.
   struct Name: Hashable {
@@ -25,13 +25,13 @@ final class RowNames {
     self.vouchers = vouchers
   }
 
-  /// Forgets what has been looked up: it may have been rolled back.
+  /// Discards cached entries, which may have been rolled back.
   func reload() {
     authors = [:]
     hasEntries = [:]
   }
 
-  /// The replica whose stream has brought something.
+  /// The replica that is the author of a stream.
   func author(of entry: VouchEntry) throws -> [UInt8]? {
     if let known = authors[entry] { return known }
     let found = try RowNameEntry.author(of: entry.stream, from: entry.sender, on: connection)
@@ -48,22 +48,22 @@ final class RowNames {
 
   // MARK: From others' names
 
-  /// The entry of a row that a replica calls something.
+  /// The entry for a row that a replica names.
   func entry(of name: Name, in table: TableName) throws -> RowNameEntry? {
     guard try hasEntries(of: table) else { return nil }
     return try RowNameEntry.find(name.key, at: name.replica, in: table, on: connection)
   }
 
-  /// The key here of a row that a replica calls something; nil where that is not known.
+  /// The local key of a row that a replica names; nil if it is unknown.
   ///
-  /// - Parameter own: The replica that this database is.
+  /// - Parameter own: The local replica.
   func local(_ name: Name, in table: KeyedTable, own: [UInt8]?) throws -> Int64? {
     if name.replica == own {
       let isHere = try table.withRow(forKey: name.key) { try table.finds(table.lookup, $0, $1, on: connection) }
       return isHere ? name.key : nil
     }
     if let found = try entry(of: name, in: table.name) { return found.local }
-    // What is here under another name of the same replica is another row.
+    // A local row with another name of the same replica is another row.
     guard try isBrought(name.key, in: table, by: name.replica) else { return nil }
     return try names(of: name.key, in: table.name).contains { $0.replica == name.replica } ? nil : name.key
   }
@@ -90,8 +90,8 @@ final class RowNames {
     }
   }
 
-  /// True if what a stream has brought under a key here is called so by it. The key may have been that of another row of the stream's, and
-  /// of which nobody calls anything any more.
+  /// True if a stream's row has the same key at its author as here. The key may have belonged to another row of the
+  /// stream, which no replica names any more.
   private func isImplied(_ key: Int64, by entry: VouchEntry) throws -> Bool {
     let rows = TranslatedRows(of: entry.number)
     guard try rows.exist(on: connection) else { return true }
@@ -106,13 +106,13 @@ final class RowNames {
     return try RowNameEntry.all(of: local, in: table, on: connection)
   }
 
-  /// Notes that a row is gone.
+  /// Records that a row was deleted.
   func markDeleted(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws {
     guard let key = table.integerKey(of: row, bytes), try hasEntries(of: table.name) else { return }
     try RowNameEntry.markDeleted(key, of: table.name, on: connection)
   }
 
-  /// Notes that a row is gone, where that is so.
+  /// Records that a row was deleted, if it was.
   func markDeleted(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, unlessHereOn connection: borrowing SQLiteConnection
   ) throws {
@@ -121,7 +121,8 @@ final class RowNames {
     try markDeleted(row, bytes, of: table)
   }
 
-  /// Notes that a row is still here that a replica has deleted. Others who pass it on have not heard of that; for the replica it is a new row.
+  /// Records that a row stays here although a replica has deleted it. Replicas that relay it do not know of the
+  /// deletion; for the deleting replica it is a new row.
   func keep(_ name: Name, of local: Int64, in table: TableName) throws {
     let entry = RowNameEntry(
       table: table, replica: name.replica, key: name.key, local: local,
@@ -132,28 +133,29 @@ final class RowNames {
 
   // MARK: To others' names
 
-  /// True if others may call rows of a table anything.
+  /// True if other replicas may name rows of a table.
   func mayName(_ table: KeyedTable) throws -> Bool {
     try hasEntries(of: table.name) || vouchers.haveBrought(table)
   }
 
-  /// How many replicas' names of a row are sent: any that a reader knows will do.
+  /// The most names of a row that are sent. A receiver needs only one that it knows.
   static let limit = 4
 
-  /// What others call a row, so that a reader who has it knows which it is.
+  /// A name of a row for receivers, by which they find the row if they have it.
   struct Sent: Equatable {
     let name: Name
-    /// The hash of the row as it was last taken from that replica: 0 where none was taken, nil where it has not changed since.
+    /// The hash of the version that was last accepted from that replica: 0 if none was, nil if the row has not changed
+    /// since.
     var version: UInt64?
   }
 
-  /// What others call a row.
+  /// The names of a row at other replicas.
   ///
   /// - Parameters:
-  ///   - key: Its integer key; nil for a key that is the same at every replica.
-  ///   - readers: The replicas that will read it, whose own names come first.
-  ///   - version: Says what was taken of the row, as the stream of a replica has it that has brought it; nil where it has not changed since.
-  /// - Returns: None for a row that only this database has given a key.
+  ///   - key: The integer key; nil for a key that is the same at every replica.
+  ///   - readers: The receiving replicas, whose own names come first.
+  ///   - version: Computes the version that was accepted from a replica's stream; nil if the row has not changed since.
+  /// - Returns: An empty list for a row that only this database has given a key.
   func names(
     of row: [ValueSlice], _ bytes: RawSpan, key: Int64?, in table: KeyedTable, for readers: [[UInt8]],
     version: (VouchEntry, VouchedRow) throws -> UInt64? = { _, _ in nil }
@@ -174,7 +176,7 @@ final class RowNames {
     return Self.best(found, for: readers)
   }
 
-  /// The names that are sent: one of each replica.
+  /// The names to send, one for each replica.
   private static func best(_ names: [Sent], for readers: [[UInt8]]) -> [Sent] {
     var seen: Set<[UInt8]> = []
     let once = names.filter { seen.insert($0.name.replica).inserted }.compactMap { told($0, to: readers) }
@@ -183,8 +185,8 @@ final class RowNames {
         .prefix(limit))
   }
 
-  /// A name as readers know it; nil where it tells them nothing. A reader who is not believed to be the replica that they claim to be knows
-  /// their own names under that replica, and those of the other who is under none.
+  /// A name in the form that receivers know; nil if it does not help them. A receiver whose claim to a replica is not
+  /// believed knows its own names under that replica, and no names of the other claimant.
   private static func told(_ sent: Sent, to readers: [[UInt8]]) -> Sent? {
     guard let claimed = ReplicaSigners.claimed(by: sent.name.replica) else {
       return readers.contains { ReplicaSigners.claimed(by: $0) == sent.name.replica } ? nil : sent
@@ -194,16 +196,16 @@ final class RowNames {
   }
 }
 
-/// Goes through the names of the rows of a diff, change by change.
+/// Iterates over the names of rows, change by change.
 struct NameRuns {
   /// What a replica calls a row.
   struct Name {
     let replica: [UInt8]
-    /// Its integer key there, where it is another one than in the change.
+    /// The integer key there, if it differs from the one in the change.
     let key: Int64?
-    /// The hash of the row as it was last taken from there; nil where it has not changed since.
+    /// The hash of the version that was last accepted from there; nil if the row has not changed since.
     let version: UInt64?
-    /// The counts of rows with its content; nil for a row with a key.
+    /// The counts for the row's content; nil for a row with a key.
     let copies: CopyCounts.Count?
   }
 
@@ -213,7 +215,7 @@ struct NameRuns {
 
   init(_ runs: [RowNaming.Run]) { self.runs = runs }
 
-  /// What the row of the next change is called.
+  /// The names of the next change's row.
   mutating func next() -> [Name] {
     while index < runs.count, Int64(place) == runs[index].count {
       index += 1

@@ -6,12 +6,13 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What a share says of its rows that others have brought, so that its readers find those that they have already: which replicas these come
-/// from, which keys they have there, and which version was taken from there, where the row has changed since.
+/// The names that a share gives to rows which other replicas have sent, by which receivers find rows that they have:
+/// the replicas that the rows come from, the keys there, and the version that was accepted from there if the row has
+/// changed since.
 package struct SentNames {
-  /// The tables whose rows have integer keys that this replica gives out itself.
+  /// The tables whose integer keys this replica assigns.
   package private(set) var ownKeys: [TableName] = []
-  /// What others call the rows.
+  /// The names of the rows.
   package private(set) var naming = RowNaming()
 
   /// Looks up the rows that a changeset changes, and those that they refer to.
@@ -20,9 +21,9 @@ package struct SentNames {
   ///   - changeset: The changes.
   ///   - definitions: Its tables.
   ///   - share: The share.
-  ///   - baseline: The rows that it deletes without having sent them.
-  ///   - contents: Its rows that only their content identifies.
-  ///   - scope: What is shared.
+  ///   - baseline: The rows that the share deletes without having sent them.
+  ///   - contents: The rows that only their content identifies.
+  ///   - scope: The scope of the share.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
   package init(
@@ -55,7 +56,7 @@ package struct SentNames {
         return (name, targets.map { target in target.flatMap { named.contains($0) ? $0 : nil } })
       }, uniquingKeysWith: { first, _ in first })
     var runs = NamedRuns()
-    // Rows of the diff are named where they are.
+    // Rows of the diff are named with their changes.
     var changed: [TableName: [ClosedRange<Int64>]] = [:]
     let referred = Set(layouts.values.joined().compactMap { $0 })
     var references: [TableName: [Int64: [RowNames.Sent]]] = [:]
@@ -74,7 +75,7 @@ package struct SentNames {
         }
       }
       if change.operation == .delete, key != nil {
-        // What is gone may give its key to another row.
+        // The key of a deleted row may be reused.
         try names.markDeleted(row, bytes, of: table, unlessHereOn: connection)
       } else if let key, referred.contains(name) {
         if let last = changed[name]?.last, last.upperBound < key, last.upperBound + 1 == key {
@@ -120,7 +121,7 @@ package struct SentNames {
   }
 }
 
-/// Gathers what neighbouring rows are called.
+/// Collects the names of neighbouring rows.
 private struct NamedRuns {
   private struct Run {
     var count: Int64 = 0
@@ -129,7 +130,8 @@ private struct NamedRuns {
     var versions: [[UInt64]]
   }
 
-  /// A replica, whether it calls the rows otherwise than this database does, and whether they have changed since they came from there.
+  /// A replica; true if it uses other keys than this database; true if the rows have changed since they came from
+  /// there.
   private struct Shape: Equatable {
     let replica: [UInt8]
     let isOther: Bool
@@ -143,8 +145,8 @@ private struct NamedRuns {
   /// Adds a row.
   ///
   /// - Parameters:
-  ///   - names: What it is called; empty where this database alone calls it anything.
-  ///   - key: Its integer key here; nil for a key that is the same everywhere.
+  ///   - names: The names of the row; empty if only this database names it.
+  ///   - key: The local integer key; nil for a key that is the same everywhere.
   mutating func add(_ names: [RowNames.Sent], for key: Int64?) {
     if !names.isEmpty { isNamed = true }
     let shape = names.map {
@@ -177,7 +179,7 @@ private struct NamedRuns {
     return runs.count - 1
   }
 
-  /// The runs; none where no row has a name.
+  /// The runs; empty if no row has a name.
   var finished: [RowNaming.Run] {
     guard isNamed else { return [] }
     return runs.map { run in
@@ -192,17 +194,17 @@ private struct NamedRuns {
   }
 }
 
-/// The versions of rows that were last taken from the streams of others: their hashes, as these streams have sent them.
+/// The versions of rows that were last accepted from streams: the hashes of the sent rows.
 final class TakenVersions {
-  /// What is looked up of a stream's rows of a table once.
+  /// Cached facts about a stream's table.
   private struct Stream {
-    /// The columns that the stream has, in lower case; nil where that is not known.
+    /// The columns of the stream in lower case; nil if unknown.
     let columns: Set<String>?
     let hasUntaken: Bool
     let hasTranslated: Bool
   }
 
-  /// Stands for the version of a row of which none was taken.
+  /// The version of a row that was never accepted.
   private static let none: UInt64 = 0
 
   private let connection: SQLiteConnection
@@ -223,11 +225,11 @@ final class TakenVersions {
     return found
   }
 
-  /// The version of a row that was taken from a stream last.
+  /// The version of a row that was last accepted from a stream.
   ///
   /// - Parameters:
-  ///   - brought: What the stream has said of the row last.
-  ///   - key: The row's key here, in the format of changesets.
+  ///   - brought: The stream's last version of the row.
+  ///   - key: The local key in the format of changesets.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func taken(from entry: VouchEntry, _ brought: VouchedRow, _ key: [UInt8]) throws -> UInt64 {
     let stream = try stream(entry)
@@ -236,16 +238,16 @@ final class TakenVersions {
     switch try stream.hasUntaken ? UntakenRows(of: entry.number).version(of: key, on: connection) : nil {
     case nil: return translated ?? brought.hash
     case RowState.absent?: return Self.none
-    // What was kept is the hash of the row here, which is another one where keys differ.
+    // The recorded hash is that of the local row, which differs from the sent one if keys are mapped.
     case .present(let hash)?: return translated == nil ? hash : Self.none
     }
   }
 
-  /// The same where a row is another one now; nil where it is not.
+  /// The accepted version if the row has changed since; nil if it has not.
   ///
   /// - Parameters:
-  ///   - row: The row as it is sent.
-  ///   - table: Its table, as it is sent.
+  ///   - row: The row to send.
+  ///   - table: The sent table.
   /// - Throws: As ``taken(from:_:_:)``.
   func changed(
     since entry: VouchEntry, _ brought: VouchedRow, _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable

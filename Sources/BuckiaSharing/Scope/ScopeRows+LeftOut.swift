@@ -153,7 +153,7 @@ extension ScopeRows {
       "(\(mine.joined(separator: ", "))) NOT IN (SELECT \(theirs.joined(separator: ", ")) FROM \(parent) AS p WHERE \(isSet))"
   }
 
-  /// The keys of the rows of a table that are left out; nil where there are none.
+  /// The keys of the rows of a table that are left out; nil if there are none.
   ///
   /// - Throws: `SQLiteError`.
   func leftOutKeys(of definition: TableDefinition, isKeyedByInteger: Bool) throws -> ScopePrints.ChangedKeys? {

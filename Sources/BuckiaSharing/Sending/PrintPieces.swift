@@ -114,7 +114,7 @@ enum KeyPrintPieces {
 
   /// Reads the prints of pieces. The prints of each piece are in order.
   ///
-  /// - Returns: nil where they are not as they were made.
+  /// - Returns: nil if they are not as they were made.
   static func prints(in pieces: [[UInt8]: [UInt8]]) -> [KeyPrint]? {
     var prints: [KeyPrint] = []
     for (first, bytes) in pieces {

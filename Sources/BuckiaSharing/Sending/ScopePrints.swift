@@ -39,7 +39,7 @@ package struct ScopePrints {
   /// Reads the pages of the tables that a scope names.
   ///
   /// - Parameters:
-  ///   - share: The number of the share; nil where there is none yet.
+  ///   - share: The number of the share; nil if there is none yet.
   ///   - key: The secret for the hashes of tables without prints: `PrintEntry.keyBytes` random bytes.
   ///   - connection: A connection inside a write transaction that has not written anything yet.
   /// - Throws: `SQLiteError`, `LedgerError`.

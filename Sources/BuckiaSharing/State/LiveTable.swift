@@ -4,15 +4,15 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A table of an exchange, and what its rows say.
+/// A table of an exchange, with the hashes of its rows.
 final class LiveTable {
-  /// What the value of a column says.
+  /// What a column contributes to the hash of a row.
   private enum Role {
-    /// Itself.
+    /// The value.
     case value
-    /// The row of a table that has it as its key.
+    /// The row whose key the value is.
     case reference(TableName)
-    /// Nothing: it is the row's own key.
+    /// Nothing, because the value is the row's own key.
     case ownKey
   }
 
@@ -20,27 +20,27 @@ final class LiveTable {
   let name: TableName
   /// The columns that count.
   let columns: [String]
-  /// What tells rows of this database apart: the key, and the rowid where that can be NULL.
+  /// The columns that identify local rows: the key, and the rowid if the key can be NULL.
   let identity: [String]
-  /// The column of the key, where this replica gives it out itself; nil for any other key.
+  /// The key column if this replica assigns the keys; nil for other keys.
   let ownKey: String?
   private let keyCount: Int
   private let roles: [Role]
   private let seeds: [StreamRowHash.Seed]
-  /// Rows that others refer to by their key, and other rows that refer to any.
+  /// The rows with references to or from other rows, as nodes of a graph.
   private let keyed: LiveNodes
   private let others: LiveNodes
   /// True if rows of the exchange may refer to rows of this table by their key.
   private var isReferredTo = false
-  /// The sums of the rows that need no others to be known.
+  /// The sums of the rows without references.
   private let state: TableState
-  /// The hashes of the identities that have come, where a row can come twice.
+  /// The hashes of the rows that were added, if a row can be added twice.
   private var seen: Set<UInt64> = []
 
   /// - Parameters:
   ///   - columns: The columns that count.
-  ///   - targets: Which columns hold keys that replicas give out themselves.
-  ///   - key: What makes the hashes differ from those of others.
+  ///   - targets: The columns with keys that replicas assign themselves.
+  ///   - key: The key of the hashes.
   init(_ definition: TableDefinition, columns: [String], _ targets: KeyColumns, hashing key: [UInt8]) {
     let name = TableName(definition.name)
     self.definition = definition
@@ -69,7 +69,7 @@ final class LiveTable {
     state = TableState(.share(0), stream: key, name, columns: columns)
   }
 
-  /// The columns of a query for its rows, as ``add(_:isFromSeveral:)`` wants them.
+  /// The result columns of a query whose rows go to ``add(_:isFromSeveral:)``.
   var results: String { (identity + columns).map { SQLText.identifier($0) }.joined(separator: ", ") }
 
   var nodes: [LiveNodes] { [keyed, others] }
@@ -86,11 +86,11 @@ final class LiveTable {
 
   // MARK: Rows
 
-  /// Adds a row, unless it has come before.
+  /// Adds a row, unless it was added before.
   ///
   /// - Parameters:
-  ///   - row: The columns of its identity, and those that count.
-  ///   - isFromSeveral: True if it may have come before.
+  ///   - row: The identifying columns, followed by the columns that count.
+  ///   - isFromSeveral: True if the row may have been added before.
   func add(_ row: borrowing SQLiteStatement, isFromSeveral: Bool) {
     let hasKey = keyCount > 0 && !(0..<keyCount).contains { row.isNull(at: $0) }
     let isOwn = ownKey != nil && row.storageClass(at: 0) == .integer
@@ -112,7 +112,7 @@ final class LiveTable {
     if !others.targets.isEmpty {
       others.append(nil, content, references)
     } else {
-      // A row without a key of its own is known by what it says.
+      // A row without a key is identified by its content.
       add(content, knownBy: hasKey && ownKey == nil ? identity : nil)
     }
   }
@@ -121,7 +121,7 @@ final class LiveTable {
     state.replace(key ?? withUnsafeBytes(of: content.bigEndian) { Array($0) }, nil, by: content)
   }
 
-  /// The hash of what a row says by itself, and the keys that it refers to.
+  /// The hash of a row without its references, and the keys to which it refers.
   private func read(_ row: borrowing SQLiteStatement, isOwn: Bool) -> (content: UInt64, references: [Int64]) {
     var references: [Int64] = []
     let values = row.record(of: identity.count..<identity.count + columns.count)
@@ -146,7 +146,7 @@ final class LiveTable {
     return (content, references)
   }
 
-  /// Ends what has been added by one source: a row that comes again is known from now on.
+  /// Ends the rows of one source. From now on, rows that are added again are recognized.
   ///
   /// - Parameter isCounted: True if the rows are part of the exchange.
   func endSource(isCounted: Bool = true) {
@@ -154,7 +154,7 @@ final class LiveTable {
     others.endSegment(isCounted: true)
   }
 
-  /// The keys that rows of some tables refer to, and that have not come.
+  /// The keys to which rows of some tables refer and that were not added.
   func missingKeys(in tables: [LiveTable]) -> Set<Int64> {
     var missing: Set<Int64> = []
     for table in tables {
@@ -170,26 +170,27 @@ final class LiveTable {
   }
 }
 
-/// Rows that refer to others by integer keys, or are referred to, as nodes of a graph: a row is what it says, what it refers to, and what refers
-/// to it.
+/// Rows with references by integer keys, as nodes of a graph. A row is characterized by its values, the rows that it
+/// refers to, and the rows that refer to it.
 ///
-/// Each node has a colour, at first the hash of what it says by itself. In each of a number of rounds it becomes the hash of itself, of the colours
-/// that it refers to, and of those that refer to it, as in the refinement of Weisfeiler and Leman. So equal colours mean equal surroundings,
-/// whatever the keys are, and cycles are no special case. `Schemas/digests.md` specifies it.
+/// Each node has a colour, at first the hash of its values. In each of a number of rounds, the new colour is a hash of
+/// the node's own colour, the colours that it refers to, and those that refer to it, as in the colour refinement of
+/// Weisfeiler and Leman. Equal colours mean equal surroundings, whatever the keys are, and cycles are no special case.
+/// `Schemas/digests.md` specifies it.
 ///
 /// A node takes 24 bytes, and 8 for each of its references.
 final class LiveNodes {
-  /// How many steps from a row count as its surroundings.
+  /// The number of rounds: the distance in steps up to which rows count as surroundings.
   private static let rounds = 8
-  /// Stands for no reference.
+  /// The value for a missing reference.
   static let none = Int64.min
-  /// For what is no value of a column.
+  /// The seed for hashes that are not of a column.
   static let plainSeed = StreamRowHash.Seed(of: "")
 
-  /// Rows of one source: their keys are found by a binary search.
+  /// The rows of one source. Keys are found by binary search.
   private struct Segment {
     let rows: Range<Int>
-    /// The places of the rows in the order of their keys; nil where that is the order that they have.
+    /// The places of the rows in the order of their keys; nil if the rows are in that order.
     let order: [UInt32]?
     let isCounted: Bool
   }
@@ -201,14 +202,14 @@ final class LiveNodes {
   private var keys: [Int64] = []
   private var colours: [UInt64] = []
   private var sums: [UInt64] = []
-  /// The keys that the rows refer to, row by row; once they are resolved, the places of these rows.
+  /// The keys to which the rows refer, row by row; after ``resolve()``, the places of these rows.
   private var references: [Int64] = []
   private var segments: [Segment] = []
   private var searched = 0..<0
 
   /// - Parameters:
-  ///   - seeds: Those of the columns that refer to others.
-  ///   - backSeeds: The same for those that are referred to.
+  ///   - seeds: The seeds of the referring columns.
+  ///   - backSeeds: The seeds for the opposite direction.
   init(_ seeds: [StreamRowHash.Seed], _ backSeeds: [StreamRowHash.Seed]) {
     self.seeds = seeds
     self.backSeeds = backSeeds
@@ -219,16 +220,16 @@ final class LiveNodes {
   /// Adds a row.
   ///
   /// - Parameters:
-  ///   - key: Its key; nil where no reference leads to it.
-  ///   - content: The hash of what it says by itself.
-  ///   - references: The keys that it refers to, or ``none``.
+  ///   - key: The key; nil if no reference leads to the row.
+  ///   - content: The hash of the row without its references.
+  ///   - references: The keys to which the row refers, or ``none``.
   func append(_ key: Int64?, _ content: UInt64, _ references: [Int64]) {
     if let key { keys.append(key) }
     colours.append(content)
     self.references.append(contentsOf: references)
   }
 
-  /// Ends the rows of one source, whose keys are found from now on.
+  /// Ends the rows of one source. From now on their keys are found.
   func endSegment(isCounted: Bool) {
     let start = segments.last?.rows.upperBound ?? 0
     guard start < colours.count else { return }
@@ -252,10 +253,10 @@ final class LiveNodes {
     return nil
   }
 
-  /// Begins to look for the parents of the rows that have come since the last search.
+  /// Begins the search for the parents of the rows that were added since the last search.
   func beginSearch() { searched = searched.upperBound..<colours.count }
 
-  /// Adds the keys of rows that are referred to, and are not there.
+  /// Adds the keys that are referred to and missing.
   func addMissing(of target: LiveNodes, to missing: inout Set<Int64>) {
     for (column, other) in targets.enumerated() where other === target {
       for row in searched {
@@ -267,7 +268,7 @@ final class LiveNodes {
 
   // MARK: Colours
 
-  /// Finds the rows that are referred to. A reference that leads to nothing is part of what a row says.
+  /// Resolves references to rows. A reference to a missing row counts as a value of the row.
   func resolve() {
     for (column, target) in targets.enumerated() {
       for row in colours.indices {
@@ -283,7 +284,7 @@ final class LiveNodes {
     }
   }
 
-  /// Makes the colours of rows those of their surroundings.
+  /// Refines the colours of all rows.
   static func refine(_ nodes: [LiveNodes]) {
     guard nodes.contains(where: { !$0.targets.isEmpty && !$0.colours.isEmpty }) else { return }
     for _ in 0..<rounds {
@@ -321,7 +322,7 @@ final class LiveNodes {
     }
   }
 
-  /// Gives the colour of each row that is part of the exchange.
+  /// Calls `body` with the colour of each row that is part of the exchange.
   func forEachCounted(_ body: (UInt64) -> Void) {
     for segment in segments where segment.isCounted {
       for row in segment.rows { body(colours[row]) }

@@ -6,20 +6,20 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The rows that are shared with another replica, as they are now, in six words: the other replica has the same words where it has the
-/// same rows. `Schemas/digests.md` says which rows and columns these are.
+/// Six words for the rows that are shared with another replica now. The other replica has the same words if it has the
+/// same rows. `Schemas/digests.md` defines which rows and columns count.
 package struct LiveWords {
   /// The streams between two replicas.
   package struct Exchange {
-    /// Whose the other replica is: the verified key, empty for unsigned diffs; nil where nothing has come from it.
+    /// The verified key of the other replica's owner; empty for unsigned diffs, nil if nothing was received from it.
     package internal(set) var sender: String?
-    /// The other replica; nil where it is not known.
+    /// The other replica; nil if unknown.
     package internal(set) var replica: [UInt8]?
-    /// What is shared with it.
+    /// The shares with it.
     package internal(set) var shares: [ShareEntry] = []
-    /// What has come from it.
+    /// The states of the streams received from it.
     package internal(set) var states: [StateEntry] = []
-    /// The streams that have come from it.
+    /// The streams received from it.
     package internal(set) var brought: [[UInt8]] = []
 
     /// All streams, in the order of their bytes.
@@ -30,24 +30,24 @@ package struct LiveWords {
 
   /// The words.
   package let words: [String]
-  /// What they stand for: 16 bytes.
+  /// The digest that the words encode: 16 bytes.
   package let digest: [UInt8]
-  /// How many rows there are.
+  /// The number of rows.
   package let rowCount: Int64
 
   private static let domain = Array("buckia/words/v1\n".utf8)
 
-  // MARK: With whom
+  // MARK: Exchanges
 
-  /// How many pairs of what is sent and what has come are tried at most.
+  /// The most pairs of a sent and a received stream that are tried.
   private static let pairLimit = 8
 
-  /// With whom rows are shared.
+  /// The exchanges with other replicas.
   ///
-  /// What is sent belongs together with what comes from the same replica. As long as that has acknowledged nothing, it is known by the
-  /// name of its sender; where nobody has told that either, each pair that may belong together is in the list, too.
+  /// Sent and received streams of the same replica form one exchange. A replica that has not acknowledged anything is
+  /// identified by its sender's name; if that is unknown, too, the list has each pair that may belong together.
   ///
-  /// - Parameter name: The name of the contact whose key it is; nil for a stranger's.
+  /// - Parameter name: The name of the contact with a key; nil for an unknown key.
   /// - Throws: `SQLiteError`; `LedgerError`.
   package static func exchanges(
     on connection: borrowing SQLiteConnection, naming name: (String) -> String?
@@ -68,7 +68,7 @@ package struct LiveWords {
       guard case .sender(let sender) = state.owner else { continue }
       add(sender, state.replica) { $0.states.append(state) }
     }
-    // A stream that has brought no rows with a key has no sums.
+    // A stream without rows that have a key has no sums.
     for known in try RowNameEntry.streams(on: connection) {
       add(known.sender, known.replica) { $0.brought.append(known.stream) }
     }
@@ -87,9 +87,9 @@ package struct LiveWords {
     return found + pairs
   }
 
-  // MARK: What
+  // MARK: Rows
 
-  /// Goes through the rows of an exchange.
+  /// Reads the rows of an exchange.
   ///
   /// - Throws: `ReplicationError` where a scope cannot be followed any more; `SQLiteError`.
   package init(of exchange: Exchange, _ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
@@ -105,7 +105,7 @@ package struct LiveWords {
 
 /// A digest as six words that two people can read to each other.
 package enum DigestWords {
-  /// How many words stand for a digest: one for each of its first six bytes.
+  /// The number of words: one for each of the first six bytes of the digest.
   package static let count = 6
 
   /// 256 words, sorted: no two begin with the same four letters.
@@ -132,15 +132,15 @@ package enum DigestWords {
   package static func words(_ bytes: some Sequence<UInt8>) -> [String] { bytes.prefix(count).map { list[Int($0)] } }
 }
 
-/// The rows of an exchange as they are now, each of them once, in the columns that all its streams have of their tables.
+/// The present rows of an exchange, each once, in the columns that all its streams have of their tables.
 ///
-/// The integer keys that replicas give out by themselves, and what refers to them, differ where the rows are the same. So a reference counts
-/// as the row that it leads to (``LiveNodes``).
+/// Integer keys that replicas assign themselves, and references to them, differ although the rows are the same. A
+/// reference therefore counts as the row that it leads to (``LiveNodes``).
 final class LiveRows {
   private let schema: SchemaReader
   private let connection: SQLiteConnection
   private let key: [UInt8]
-  /// True if a row can come twice.
+  /// True if a row can be added twice.
   private let isFromSeveral: Bool
   /// The columns that the streams have of each table, in lower case.
   private var columns: [TableName: Set<String>] = [:]
@@ -180,7 +180,7 @@ final class LiveRows {
     try addParents()
   }
 
-  /// The sum of all rows, and how many there are.
+  /// The sum and the number of all rows.
   func total() -> (sum: Sum128, rows: Int64) {
     let nodes = order.flatMap(\.nodes)
     for node in nodes { node.resolve() }
@@ -197,7 +197,7 @@ final class LiveRows {
 
   // MARK: Tables
 
-  /// Makes the tables of the exchange, and those that they refer to.
+  /// Creates the tables of the exchange, and the tables that they refer to.
   private func makeTables(_ names: Set<TableName>, _ links: [KeyLink]) throws {
     let related = try schema.definitions(of: names.sorted { $0.text < $1.text }, with: links)
     let targets = KeyColumns(related, links: links)
@@ -232,7 +232,7 @@ final class LiveRows {
       }, by: rows.removeTables)
   }
 
-  /// Adds the rows that a stream has brought of a table, as far as they are here.
+  /// Adds the rows of a stream's table that exist here.
   private func add(_ state: StateEntry) throws {
     guard case .sender(let sender) = state.owner, let table = tables[state.table],
       let keyed = KeyedTable(table.definition, table.definition)
@@ -249,7 +249,7 @@ final class LiveRows {
     table.endSource()
   }
 
-  /// Adds the rows of a table that only their content identifies, as far as a sender has them.
+  /// Adds the rows of a table that only their content identifies and that a sender has.
   private func add(rowsOf name: TableName, heldBy sender: String) throws {
     guard let table = tables[name] else { return }
     try ContentTables([table.definition], schema, on: connection)[name]?.forEachRow(table.results, heldBy: sender) {
@@ -258,7 +258,7 @@ final class LiveRows {
     table.endSource()
   }
 
-  /// Adds the rows that others refer to, and that are no part of the exchange: they do not count themselves.
+  /// Adds the rows outside the exchange to which its rows refer. They do not count themselves.
   private func addParents() throws {
     var hasFound = true
     while hasFound {

@@ -5,23 +5,24 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What the stream of somebody else has brought: the sums of the rows that are noted of it, which must be those that its sender says.
+/// The state digests of a received stream: the sums of its recorded rows, which must equal those that its sender
+/// states.
 final class ReceivedState {
   private let sender: String
   private let place: StreamPlace
   private let replica: [UInt8]?
   private let connection: SQLiteConnection
   private var states: [TableName: TableState] = [:]
-  /// The tables of which rows were noted before there were sums, or with columns that are gone.
+  /// The tables with rows that were recorded before there were sums, or with dropped columns.
   private var unknown: Set<TableName> = []
-  /// Rows of tables that are otherwise here than they were sent: the sums are of rows as they were sent.
+  /// Rows whose local keys differ from the sent ones. The sums cover the sent rows.
   private var translated: [TableName: TranslatedTable] = [:]
-  /// The table whose rows came last: its changes stand together.
+  /// The table that was used last, because the changes of a table are adjacent.
   private var last: (table: KeyedTable, state: TableState?)?
   private let resent: ResentRows
   private let vouchers: Vouchers
 
-  /// Reads the sums of the tables of a diff, and brings them to the columns that the diff has.
+  /// Reads the sums of the diff's tables, and adapts them to the columns of the diff.
   ///
   /// - Returns: nil for a diff without a place in a stream.
   /// - Throws: `SQLiteError`; `LedgerError` when they are damaged.
@@ -51,7 +52,7 @@ final class ReceivedState {
     }
   }
 
-  /// - Parameter definition: The table as it travels; nil where the diff has no rows of it.
+  /// - Parameter definition: The table as it travels; nil if the diff has no rows of it.
   private func begin(_ table: KeyedTable, _ definition: TableDefinition?, _ known: TableState?) throws {
     let vouch = try VouchEntry(of: table.local, stream: place.stream, from: sender, on: connection)
     let rows = try TranslatedTable(vouch, on: connection)
@@ -75,7 +76,7 @@ final class ReceivedState {
     }
   }
 
-  /// Makes the sums again from the rows that stay, whose hashes are brought to the columns of today.
+  /// Computes the sums from the remaining rows, whose hashes are adapted to the present columns.
   private func rebuild(
     _ state: TableState, of table: KeyedTable, _ columns: [String], _ rows: TranslatedTable, shift: UInt64
   ) throws {
@@ -106,23 +107,23 @@ final class ReceivedState {
     }
   }
 
-  /// The keys that the stream has had for a row before the diff.
+  /// The stream's keys of a row before the diff.
   func sentKeys(of local: [UInt8], in table: TableName) -> [[UInt8]] {
     translated[table]?.sentKeys[local] ?? [local]
   }
 
-  /// True if a row takes the place of whatever is noted under its key.
+  /// True if a row replaces the recorded row under its key.
   ///
-  /// - Parameter key: The key as it was sent.
+  /// - Parameter key: The sent key.
   func isNew(_ key: @autoclosure () -> [UInt8], of table: KeyedTable) -> Bool {
     place.isSnapshot || !resent.isEmpty && resent.cover(key(), of: table.name)
   }
 
-  /// Follows a change, when it has been noted.
+  /// Follows a recorded change.
   ///
   /// - Parameters:
-  ///   - known: The hash of the row that was noted under its key here before; nil for none.
-  ///   - sent: The change as it was sent; nil where that is how it is here.
+  ///   - known: The hash of the row that was recorded under the local key before; nil for none.
+  ///   - sent: The sent change; nil if it equals the local one.
   /// - Throws: `SQLiteError`.
   func follow(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, after known: UInt64?,
@@ -151,9 +152,9 @@ final class ReceivedState {
     }
   }
 
-  /// Follows a change of a table of which rows are otherwise here than they were sent.
+  /// Follows a change of a table with mapped keys.
   ///
-  /// - Parameter local: The key of the row here.
+  /// - Parameter local: The local key of the row.
   private func follow(
     _ change: SentChange, _ local: [UInt8], of table: KeyedTable, after known: UInt64?, _ rows: TranslatedTable,
     _ state: TableState
@@ -174,7 +175,7 @@ final class ReceivedState {
       try rows.note(isAsHere ? nil : TranslatedRows.Row(local: local, hash: hash), key, on: connection)
     case .delete:
       state.replace(key, before, by: nil)
-      // What is noted under this key is another row of the stream's, or none of its.
+      // The recorded row under this key is another row of the stream, or none.
       let isHidden = try rows.haveRow(withLocal: key, otherThan: key, on: connection)
       let remains = try !isHidden && noted(key, of: table) != nil
       try rows.note(remains ? TranslatedRows.Row(local: key, hash: nil) : nil, key, on: connection)
@@ -182,7 +183,8 @@ final class ReceivedState {
     if let former, former != local { try leave(former, of: table, rows) }
   }
 
-  /// Notes that what is noted under a key here is no row of the stream's any more, when the row that it was has got another key here.
+  /// Records that the row under a local key no longer belongs to the stream, because the stream's row got another key
+  /// here.
   private func leave(_ key: [UInt8], of table: KeyedTable, _ rows: TranslatedTable) throws {
     guard try rows.row(key, on: connection) == nil, try noted(key, of: table) != nil,
       try !rows.haveRow(withLocal: key, otherThan: key, on: connection)
@@ -190,7 +192,7 @@ final class ReceivedState {
     try rows.note(TranslatedRows.Row(local: key, hash: nil), key, on: connection)
   }
 
-  /// The hash of a row as the stream has said it last; nil where the stream does not have it.
+  /// The hash of the stream's last version of a row; nil if the stream does not have it.
   private func said(
     _ key: [UInt8], _ local: [UInt8], of table: KeyedTable, after known: UInt64?, _ rows: TranslatedTable
   ) throws -> UInt64? {
@@ -199,14 +201,14 @@ final class ReceivedState {
     return key == local ? known : try noted(key, of: table)
   }
 
-  /// The hash of the row that is noted under a key here.
+  /// The hash of the recorded row under a local key.
   private func noted(_ key: [UInt8], of table: KeyedTable) throws -> UInt64? {
     try key.withRawSpan { bytes in
       try vouchers.hash(table.row(withKey: bytes), bytes, of: table, streams: [place.stream], from: sender)
     }
   }
 
-  /// Keeps what the stream has said of a row whose key here is about to be that of another one of its rows, too.
+  /// Records the stream's version of a row whose local key is about to belong to another of its rows, too.
   private func keepApart(_ key: [UInt8], _ known: UInt64, of table: KeyedTable, _ rows: TranslatedTable) throws {
     guard rows.sentKeys[key] == nil, try rows.row(key, on: connection) == nil, !isNew(key, of: table),
       try !rows.haveRow(withLocal: key, otherThan: key, on: connection)
@@ -221,10 +223,10 @@ final class ReceivedState {
     return found
   }
 
-  /// Compares the sums with those of the sender, and writes them.
+  /// Compares the sums with those of the sender, and stores them.
   ///
-  /// - Parameter claims: What the sender says.
-  /// - Returns: What is to be said of the differences.
+  /// - Parameter claims: The sums in the sender's manifest.
+  /// - Returns: The warnings about differences.
   /// - Throws: `SQLiteError`.
   func finish(_ claims: [StreamClaims.State]) throws -> [Remark] {
     var remarks: [Remark] = []
@@ -246,38 +248,38 @@ final class ReceivedState {
 }
 
 extension TableState {
-  /// Where the rows differ from those that a sender says; nil where they do not.
+  /// The buckets in which the rows differ from the sender's; nil if they do not.
   fileprivate func difference(from claim: StreamClaims.State) -> [UInt8]? {
     if claim.rows == sums.rowCount, claim.digest == sums.digest.bytes { return nil }
     let said = claim.buckets ?? [:]
     let found = said.filter { Array(sums[$0.key].bytes.prefix(2)) != $0.value }.map(\.key)
-    // What is not said of now is as it was.
+    // Buckets that the sender does not mention are unchanged.
     return Set(found + (entry.difference ?? []).filter { said[$0] == nil }).sorted()
   }
 }
 
 extension StateEntry {
-  /// The first digits of the stream, as people see them.
+  /// The first digits of the stream's id, for messages.
   package var shortStream: String {
     HexText.lowercase(stream.prefix(4))
   }
 }
 
 extension Remark {
-  /// What is to be said of a table whose rows are other ones at their sender.
+  /// The warning about a table whose rows differ from the sender's.
   package init(of entry: StateEntry) {
     let count = entry.difference.map { $0.isEmpty ? "an unknown number" : "\($0.count)" } ?? "0"
     self.init(.stateDiffers, entry.table.text, count, entry.shortStream)
   }
 }
 
-/// The rows of a table that are otherwise here than a stream has sent them, while a diff is noted.
+/// The rows of a table whose local keys differ from the sent ones, while a diff is recorded.
 final class TranslatedTable {
-  /// The number of what is noted of the stream; nil as long as nothing is.
+  /// The number of the stream's entry; nil while there is none.
   var number: Int64?
-  /// For rows of which some are sent again: the keys that they were sent with before, by their keys here.
+  /// For tables of which rows are sent again: the previously sent keys by their local keys.
   var sentKeys: [[UInt8]: [[UInt8]]] = [:]
-  /// True if there are any; nil until somebody has looked.
+  /// True if there are any; nil until that is read.
   private var isKnownToExist: Bool?
 
   /// - Throws: `SQLiteError`.
@@ -323,12 +325,12 @@ final class TranslatedTable {
   }
 }
 
-/// A change as its sender has sent it, before its row has got the keys that it has here: what the sums of a stream follow.
+/// A change with the sender's keys, before they are mapped to local ones. The sums of a stream follow these.
 struct SentChange: Equatable {
   let operation: ChangeOperation
   /// The key of the row, in the format of changesets.
   let key: [UInt8]
-  /// The hash of the row for an INSERT; what is added to it for an UPDATE.
+  /// The hash of the row for an INSERT; the difference of the hashes for an UPDATE.
   let hash: UInt64
 
   init(_ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable) {

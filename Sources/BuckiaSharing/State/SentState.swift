@@ -5,23 +5,24 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What the stream of a share has said so far: the sums of the rows that a receiver has from it who has applied everything.
+/// The state digests of a share's stream: the sums of the rows that a receiver has after applying all its diffs.
 ///
-/// These are the rows of the shadow, but for those that stand aside: a receiver's own changes move the shadow, and not the stream.
+/// They are the rows of the shadow except those set aside: a receiver's own changes move the shadow, but not the
+/// stream.
 package final class SentState {
-  /// The sums of a table that a diff has changed, as its manifest says them.
+  /// The sums of a changed table, for the manifest.
   package struct Claim: Equatable, Sendable {
     /// The table.
     package let table: String
-    /// How many rows there are.
+    /// The number of rows.
     package let rows: Int64
-    /// The sum of all: 16 bytes.
+    /// The sum of all rows: 16 bytes.
     package let digest: [UInt8]
-    /// The first two bytes of the sum of each bucket that the diff has changed; nil where these are too many to say.
+    /// The first two bytes of the sum of each changed bucket; nil if too many have changed.
     package let buckets: [UInt8: [UInt8]]?
   }
 
-  /// How many buckets a manifest says at most of a table.
+  /// The most buckets of a table in a manifest.
   private static let bucketLimit = 64
 
   private let share: ShareEntry
@@ -41,7 +42,7 @@ package final class SentState {
     for entry in try ShadowEntry.all(of: share.number, on: connection) { shadows[entry.table] = entry }
   }
 
-  /// Forgets all rows, as the shadow does.
+  /// Deletes all rows, as the shadow does.
   ///
   /// - Throws: `SQLiteError`.
   package func clear() throws {
@@ -51,7 +52,7 @@ package final class SentState {
     shadows = [:]
   }
 
-  /// Takes rows out of the shadow that receivers have asked for, so that the next difference from it has them again.
+  /// Removes requested rows from the shadow. The next difference then has them again.
   ///
   /// - Returns: What is sent again.
   /// - Throws: `SQLiteError`; `LedgerError` when the sums are damaged.
@@ -158,7 +159,7 @@ package final class SentState {
     return claims
   }
 
-  /// The sums of a table, in the columns that it has now; nil where they are not known: its rows were sent before there were sums, or
+  /// The sums of a table, in the columns that it has now; nil if they are not known: its rows were sent before there were sums, or
   /// with columns that are gone.
   private func state(of table: KeyedTable, _ definition: TableDefinition) throws -> TableFollower? {
     let asides = AsideRows(of: share.number, table.name)
