@@ -3,26 +3,26 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The tables of one clock: the stamps of rows, and of runs of neighbours that were written alike.
+/// The tables of one clock: the stamps of single rows, and of runs of neighbouring rows with equal stamps.
 ///
-/// What stands for a row by itself counts, whatever run its key lies in. Runs do not overlap, and say something of the
-/// rows only that are there.
+/// A row's own entry takes precedence over a run that contains its key. Runs do not overlap, and apply only to rows
+/// that exist.
 final class ClockStore {
   private let number: Int64
   private let key: ClockKey
   private let keys: ClockKeys
   private let table: TableName
-  /// The names of the key's columns in the user's table, as SQL.
+  /// The key columns of the user's table, as SQL.
   private let userKey: [String]
   private let connection: SQLiteConnection
-  /// True if there may be rows by themselves, and runs.
+  /// True if there may be entries of rows or runs.
   private(set) var hasRows: Bool
   private(set) var hasRuns: Bool
 
   /// - Parameters:
-  ///   - number: The clock's.
+  ///   - number: The number of the clock.
   ///   - local: The user's table.
-  ///   - keys: Where changes have the key.
+  ///   - keys: The places of the key in changes.
   init(
     _ number: Int64, _ key: ClockKey, of local: TableDefinition, _ keys: ClockKeys,
     on connection: borrowing SQLiteConnection
@@ -76,7 +76,7 @@ final class ClockStore {
 
   // MARK: Rows
 
-  /// What stands for a row by itself.
+  /// The stamps in a row's own entry.
   func row(_ change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
     guard hasRows else { return nil }
     let query = try selection.get()
@@ -85,7 +85,7 @@ final class ClockStore {
     return try query.statement.step() ? StampList(query.statement, at: 0) : nil
   }
 
-  /// What stands for the row with a key that is remembered.
+  /// The stamps in the own entry of the row with a key.
   func row(_ key: ClockKeyRecord) throws -> StampList? {
     guard hasRows else { return nil }
     let query = try selection.get()
@@ -94,7 +94,7 @@ final class ClockStore {
     return try query.statement.step() ? StampList(query.statement, at: 0) : nil
   }
 
-  /// What stands for the run that a key lies in which is remembered.
+  /// The stamps of the run that contains a key.
   func run(_ key: ClockKeyRecord) throws -> StampList? {
     guard hasRuns else { return nil }
     let query = try runSelection.get()
@@ -104,7 +104,7 @@ final class ClockStore {
     return StampList(query.statement, at: 0)
   }
 
-  /// What stands for the run that a key lies in.
+  /// The stamps of the run that contains the key of a change.
   func run(_ change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
     guard hasRuns else { return nil }
     let query = try runSelection.get()
@@ -114,7 +114,7 @@ final class ClockStore {
     return StampList(query.statement, at: 0)
   }
 
-  /// Writes what stands for a row. Nothing does for a key that no row can have, such as a text for a rowid.
+  /// Writes a row's own entry. A key that no row can have, such as a text for a rowid, gets none.
   func write(_ list: StampList, _ change: DecodedChange, _ bytes: RawSpan) throws {
     let statement = try replacement.get()
     try keys.bind(change, bytes, to: statement.statement)
@@ -122,7 +122,7 @@ final class ClockStore {
     if try statement.statement.attempt() == nil { hasRows = true }
   }
 
-  /// Writes what stands for a row with a key that is remembered.
+  /// Writes the own entry of the row with a key.
   func write(_ list: StampList, _ key: ClockKeyRecord) throws {
     let statement = try replacement.get()
     try key.bind(to: statement.statement, from: 0)
@@ -130,7 +130,7 @@ final class ClockStore {
     if try statement.statement.attempt() == nil { hasRows = true }
   }
 
-  /// Removes what stands for a row by itself.
+  /// Deletes the row's own entry.
   func remove(_ key: ClockKeyRecord) throws {
     let statement = try deletion.get()
     try key.bind(to: statement.statement, from: 0)
@@ -139,7 +139,7 @@ final class ClockStore {
 
   // MARK: Runs
 
-  /// True if no row of the user's table lies between a key that is remembered and that of a change.
+  /// True if no row of the user's table lies between a key and that of a change.
   func areNeighbours(_ first: ClockKeyRecord, _ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     let query = try between.get()
     defer { query.statement.reset() }
@@ -148,7 +148,7 @@ final class ClockStore {
     return try !query.statement.step()
   }
 
-  /// Writes a run, in which each row that is there has these stamps, in place of what stood for them.
+  /// Writes a run in which each row has these stamps, in place of all earlier entries.
   func writeRun(_ list: StampList, from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
     let names = key.names()
     if hasRows {
@@ -172,8 +172,8 @@ final class ClockStore {
     try last.bind(to: prepared.statement, from: keys.count)
   }
 
-  /// Takes keys out of the runs that they are in. What is left of those ends at the next row that is there: of others
-  /// runs say nothing.
+  /// Removes keys from the runs that contain them. The rest of a run ends at the next existing row, because runs apply
+  /// only to existing rows.
   private func cut(from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
     let (start, end) = (ClockKey.row(key.names("f")), ClockKey.row(key.names("l")))
     let (from, to) = (ClockKey.row(parameters(from: 1)), ClockKey.row(parameters(from: keys.count + 1)))
@@ -207,7 +207,7 @@ final class ClockStore {
     }
   }
 
-  /// The key of the row next to one, up to another key; nil where there is none.
+  /// The key of the neighbouring row, up to another key; nil if there is none.
   private func neighbour(of key: ClockKeyRecord, isBefore: Bool, upTo limit: ClockKeyRecord) throws -> ClockKeyRecord? {
     let user = ClockKey.row(userKey)
     let order = userKey.map { isBefore ? "\($0) DESC" : $0 }.joined(separator: ", ")
@@ -237,27 +237,27 @@ final class ClockStore {
   }
 }
 
-/// Where the changes of a diff have the key by which a clock knows their rows.
+/// The places of the key in the changes of a diff.
 struct ClockKeys {
-  /// The columns of the changes that are the key, in its order.
+  /// The key columns of the changes, in the order of the key.
   let columns: [Int]
-  /// The affinity of each; empty where the order of the keys is not that of their bytes.
+  /// The affinity of each key column; empty if the order of the keys is not that of their bytes.
   private let affinities: [Affinity]
 
   /// - Parameters:
-  ///   - key: The key as the clock has it.
-  ///   - places: For each column of the changes its place in the local layout.
-  ///   - storesUTF16: True if the database stores text as UTF-16, whose order is another.
+  ///   - key: The key of the clock.
+  ///   - places: The place in the local layout of each column of the changes.
+  ///   - storesUTF16: True if the database stores text as UTF-16, which sorts differently.
   init(_ key: ClockKey, places: [Int], storesUTF16: Bool) {
     columns = key.places.compactMap { places.firstIndex(of: $0) }
     let hasText = key.affinities.contains { $0 == .text || $0 == .blob }
     affinities = key.sortsByBytes && !(storesUTF16 && hasText) ? key.affinities : []
   }
 
-  /// How many columns the key has.
+  /// The number of key columns.
   var count: Int { columns.count }
 
-  /// Binds the key of the row that a change is about.
+  /// Binds the key of a changed row.
   func bind(
     _ change: DecodedChange, _ bytes: RawSpan, to statement: borrowing SQLiteStatement, from start: Int = 0
   ) throws {
@@ -266,13 +266,13 @@ struct ClockKeys {
     }
   }
 
-  /// The key of the row that a change is about, as a record.
+  /// The key of a changed row, as a record.
   func record(of change: DecodedChange, _ bytes: RawSpan, into writer: inout ChangesetWriter) {
     writer.removeAll()
     for column in columns { writer.append(change.row(column), of: bytes) }
   }
 
-  /// True if the order of the table is known for the key of a change: its column stores the value as it is, and sorts
+  /// True if the order of the table is known for the key of a change: its column stores the value unchanged, and sorts
   /// it by its bytes.
   func isOrdered(_ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     guard !affinities.isEmpty else { return false }
@@ -318,11 +318,11 @@ struct ClockKeys {
   }
 }
 
-/// A key that is remembered: the values of its columns, as a record.
+/// A key: the values of its columns, as a record.
 struct ClockKeyRecord {
   var bytes: [UInt8] = []
 
-  /// The key, if it is one integer.
+  /// The key if it is one integer; otherwise nil.
   var integer: Int64? {
     guard bytes.count == 9, bytes[0] == ValueKind.integer.rawValue else { return nil }
     return bytes.withRawSpan { span in

@@ -8,20 +8,21 @@ import SQLiteSchemas
 struct DiffClocks {
   let diff: KSUID
   let session: ApplySession
-  /// What was changed here and not been sent; nil where nobody knows.
+  /// The unsent edits; nil if they are unknown.
   let unsent: UnsentEdits?
-  /// Knows what the author of the diff was told of by shares; nil where nobody does.
+  /// Tracks the rows that shares have sent to the author of the diff; nil when nothing is shared.
   var sharing: (any SharingParticipant)?
-  /// True if nobody but the changes writes to the tables, as a trigger might.
+  /// True if nothing else writes to the tables, such as a trigger.
   let isAlone: Bool
-  /// Which changes come from other diffs; nil for none.
+  /// The changes that come from other diffs; nil for none.
   let origins: RowOrigins?
-  /// True if the sender may not know of deletions that are forgotten here.
+  /// True if the sender may lack deletions that are forgotten here.
   var isFromReturning = false
 
   /// The clock of a table; nil where it has none.
   ///
-  /// - Parameter findsRuns: True if neighbours are looked for, which needs the rows to be there when they are stamped.
+  /// - Parameter findsRuns: True to search for runs of neighbours, which requires that the rows exist when they are
+  ///   stamped.
   func clock(for match: TableMatch, _ header: ChangesetTable, findsRuns: Bool = true) throws -> TableClock? {
     guard match.local.module == nil, let number = try RowClocks.number(of: match.local, on: session.connection) else {
       return nil
@@ -32,7 +33,7 @@ struct DiffClocks {
       isAlone: isAlone, findsRuns: findsRuns, storesUTF16: session.storesUTF16, on: session.connection)
   }
 
-  /// The rows of a table that were changed here and not sent; nil where there are none.
+  /// The unsent edits of a table; nil if there are none.
   func exposedRows(of table: TableDefinition, keeping indexes: IndexMaintenance?) -> ExposedRows? {
     let rows = unsent?.rows(of: TableName(table.name))
     guard rows != nil || sharing != nil else { return nil }
@@ -41,15 +42,16 @@ struct DiffClocks {
 }
 
 extension ApplySession {
-  /// Gives a clock to tables in which the later diff wins. Where what is incoming is taken, that is so for what has been shared.
+  /// Creates the clocks of tables with the policy `latest`, and for shares also of tables with the policy
+  /// `take-incoming`.
   ///
-  /// - Throws: `ReplicationError` with `noID` where the changes have no id, by which the later one could be told.
+  /// - Throws: `ReplicationError` with `noID` if the changes have no id by which to compare them.
   func requireClocks(for matches: [TableName: TableMatch], _ policies: ConflictPolicies, of changes: IncomingChanges)
     throws
   {
     let isShared = changes.place != nil && changes.key.id != nil
     guard keepsLedger, policies.usesLatest || isShared && policies.usesTakeIncoming else { return }
-    // In some order that is the same each time, and so are the numbers of the clocks.
+    // Sorted, which gives the clocks the same numbers each time.
     for (name, match) in matches.sorted(by: { $0.key.text < $1.key.text })
     where match.local.module == nil
       && (policies.usesLatest(for: name) || isShared && policies.policy(for: name) == .takeIncoming)
@@ -65,15 +67,15 @@ extension ApplySession {
   }
 }
 
-/// Neighbouring changes of a diff that come from the same diffs: its sender may only have passed them on.
+/// A run of neighbouring changes of a diff with the same origins. The sender may only have relayed them.
 package struct OriginRun: Equatable, Sendable {
-  /// How many changes there are, in the order of the changeset.
+  /// The number of changes, in the order of the changeset.
   package var count: Int64
-  /// The diff that has made them first.
+  /// The diff that first made the changes.
   package let diff: KSUID
-  /// The diffs that have set single columns, by the column's place in the changeset.
+  /// The diffs that have set single columns, by place in the changeset.
   package let columns: [Int: KSUID]
-  /// True if they withdraw rows that nobody has deleted.
+  /// True if the changes withdraw rows instead of deleting them.
   package let isWithdrawal: Bool
 
   /// Makes a run.
@@ -86,25 +88,25 @@ package struct OriginRun: Equatable, Sendable {
 
   /// The diff that has set a column.
   ///
-  /// An INSERT sets all of its columns, so none of them is older than it.
+  /// An INSERT sets all of its columns, and none of them is older than the INSERT.
   package func diff(of column: Int, _ operation: ChangeOperation) -> KSUID {
     guard let own = columns[column] else { return diff }
     return operation == .insert ? max(own, diff) : own
   }
 
-  /// True if changes come from the same diffs as others.
+  /// True if another run has the same origins.
   func comesFromSame(as other: OriginRun) -> Bool {
     diff == other.diff && columns == other.columns && isWithdrawal == other.isWithdrawal
   }
 
-  /// True if it says anything but that the diff itself has made the changes.
+  /// True unless the changes are edits of the diff itself.
   package func isNews(in id: KSUID) -> Bool { diff != id || !columns.isEmpty || isWithdrawal }
 
-  /// All diffs that it names.
+  /// All diffs that the run names.
   package var diffs: Set<KSUID> { Set(columns.values).union([diff]) }
 }
 
-/// Goes through the runs of a diff, change by change.
+/// Iterates over the origins of changes, change by change.
 package struct OriginRuns {
   private let runs: [OriginRun]
   private var index = 0
@@ -116,7 +118,7 @@ package struct OriginRuns {
     left = runs.first?.count ?? 0
   }
 
-  /// What is said of the next change; nil for nothing.
+  /// The origin of the next change; nil if none is given.
   package mutating func next() -> OriginRun? {
     while left == 0 {
       index += 1
@@ -129,16 +131,16 @@ package struct OriginRuns {
   }
 }
 
-/// Which changes of a diff come from other diffs, by the keys of their rows: applying takes them in another order, and may leave some
+/// The origins of a diff's changes by the keys of their rows, because applying changes the order and may leave some
 /// out.
 package final class RowOrigins {
-  /// Those of one table.
+  /// The origins of one table's changes.
   final class Table {
-    /// Where the first change comes from, and mostly all others do.
+    /// The origin of the first change, and usually of all others.
     private let usual: OriginRun
-    /// The changes that come from elsewhere.
+    /// The changes with other origins.
     private var others: [[UInt8]: OriginRun] = [:]
-    /// The earliest diff of all.
+    /// The earliest diff among the origins.
     private(set) var earliest: KSUID
     private let id: KSUID
 
@@ -157,7 +159,7 @@ package final class RowOrigins {
     /// True if any change comes from another diff.
     fileprivate var isNews: Bool { !others.isEmpty || usual.isNews(in: id) }
 
-    /// Where the change of a row comes from; nil for the diff itself.
+    /// The origin of a row's change; nil for the diff itself.
     func run(_ key: [UInt8]) -> OriginRun? {
       let run = others.isEmpty ? usual : others[key] ?? usual
       return run.isNews(in: id) ? run : nil
@@ -166,10 +168,10 @@ package final class RowOrigins {
 
   private var tables: [TableName: Table] = [:]
 
-  /// Looks the keys up.
+  /// Reads the keys of the changes.
   ///
   /// - Parameters:
-  ///   - runs: What is said of the changes, in their order.
+  ///   - runs: The origins of the changes, in their order.
   ///   - changeset: The changes.
   ///   - id: The diff.
   /// - Throws: `ChangesetError` when the changes are damaged, `ByteStreamError` when they cannot be read.
@@ -190,7 +192,7 @@ package final class RowOrigins {
     }
   }
 
-  /// The diff that has made a change first; nil where nothing is said of it.
+  /// The diff that first made a change; nil if no origin is given.
   package func diff(of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan) -> KSUID? {
     guard let header = reader.table, let table = tables[TableName(header.name)] else { return nil }
     return table.run(Self.key(change, reader, bytes, header))?.diff
@@ -203,22 +205,21 @@ package final class RowOrigins {
     return row.indices.filter { header.isKey($0) }.flatMap { bytes.array(row[$0].encoded) }
   }
 
-  /// Those of a table; nil where there are none.
+  /// The origins of a table's changes; nil if all are the diff's own.
   func table(_ name: TableName) -> Table? { tables[name].flatMap { $0.isNews ? $0 : nil } }
 }
 
-/// A diff that was made from this database: its rows are as the diff says, and the clocks note that it was this one
-/// which has said so.
+/// Records a diff that was made from this database in the clocks.
 extension RowClocks {
-  /// Notes what a diff says in the clocks of its tables, if there are any.
+  /// Stamps the rows of a diff in the clocks of its tables.
   ///
   /// - Parameters:
   ///   - changes: The changes.
   ///   - columns: The names of the columns that each table has in them.
   ///   - diff: The diff's id.
-  ///   - origins: Where the changes come from that it only passes on, in their order; empty where all are its own.
+  ///   - origins: The origins of relayed changes, in their order; empty if all are the diff's own.
   ///   - connection: The database.
-  /// - Throws: `SQLiteError`, `ChangesetError`; then nothing has been noted.
+  /// - Throws: `SQLiteError`, `ChangesetError`; nothing has been stamped then.
   package static func stampOwn(
     _ changes: TemporaryBuffer, columns: [TableName: [String]], by diff: KSUID, _ origins: [OriginRun] = [],
     on connection: borrowing SQLiteConnection
@@ -230,7 +231,7 @@ extension RowClocks {
     let summary = try ChangesetSummary.of(changes)
     let sections = TableSections(summary, of: changes)
     let known = try origins.isEmpty ? nil : RowOrigins(origins, of: changes, diff)
-    // In the order of the changes, so that stamps have the same numbers each time.
+    // In the order of the changes, which gives the stamps the same numbers each time.
     var seen: Set<TableName> = []
     for name in summary.tables.map({ TableName($0.table.name) }) where seen.insert(name).inserted {
       guard let columns = columns[name], let header = sections.table(named: name),

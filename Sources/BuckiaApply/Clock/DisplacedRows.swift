@@ -4,14 +4,13 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Rows of one table that are not in it because of a UNIQUE constraint, in tables where the later diff wins.
+/// The rows of one table that a UNIQUE constraint keeps out of it under the policy `latest`.
 ///
-/// Of two rows with the same value, the one stays of which a diff has set the columns under UNIQUE later. The other is
-/// kept with the columns that wait for a row, and comes back when the value is free: all changes that have arrived say
-/// which rows are there, and their order does not.
+/// Of two rows with the same value, the one whose columns under UNIQUE a later diff has set stays. The other is kept
+/// with the columns that wait for a row, and comes back when the value is free. Which rows are in the table therefore
+/// depends on the set of arrived changes, and not on their order.
 final class DisplacedRows {
-  /// What decides between two rows: the diff that has set the columns under UNIQUE last, and the key where that is one
-  /// and the same.
+  /// The precedence of a row: the diff that has set the columns under UNIQUE last, then the key.
   private struct Precedence: Comparable {
     let diff: KSUID
     let key: [UInt8]
@@ -26,13 +25,13 @@ final class DisplacedRows {
   private let rows: TableRows
   private let blocking: BlockingRows
   private let exposed: ExposedRows?
-  /// The places in the local layout of the columns under UNIQUE, those of the key left out.
+  /// The places in the local layout of the columns under UNIQUE, without the key.
   let places: Set<Int>
-  /// The rows that have lost their place, and not got it again.
+  /// The displaced rows that have not come back.
   private var lost: [(key: ClockKeyRecord, row: [UInt8])] = []
   private var isChanged = false
 
-  /// - Returns: nil for a table without a UNIQUE constraint beside its key.
+  /// - Returns: nil for a table without a UNIQUE constraint other than its key.
   init?(_ writer: RowWriter, _ clock: TableClock, _ blocking: BlockingRows, exposing exposed: ExposedRows?) throws {
     let statements = writer.statements
     guard statements.match.local.module == nil, let places = try Self.uniquePlaces(of: statements) else { return nil }
@@ -66,10 +65,10 @@ final class DisplacedRows {
     return isUnique ? places.subtracting(local.keyIndexes) : nil
   }
 
-  /// Decides between the row of a change that a constraint refuses and those in its way.
+  /// Decides between the refused row of a change and the rows that block it.
   ///
-  /// - Parameter local: The row that the change is about, where that is here.
-  /// - Returns: True if the row is here now; nil where nothing is known by which to decide.
+  /// - Parameter local: The changed local row, if it exists.
+  /// - Returns: True if the row is in the table now; nil if the clock cannot decide.
   func decide(_ change: DecodedChange, local: [UInt8]?, _ bytes: RawSpan) throws -> Bool? {
     guard change.operation != .delete, let key = clock.key(of: change, bytes) else { return nil }
     if let local { try displace(key, local) }
@@ -77,28 +76,28 @@ final class DisplacedRows {
     isChanged = true
     let isHere = try place(key)
     if isHere, local != nil {
-      // It was taken out and put in again.
+      // The row was removed and inserted again.
       writer.counts.deleted -= 1
       writer.counts.inserted -= 1
       writer.counts.updated += 1
     }
-    // The row of the change itself is in the change's own record.
+    // The record of the change has its own row.
     lost.removeAll { $0.key.bytes == key.bytes }
     return isHere
   }
 
-  /// Takes a row out that has been inserted, since a column which waited for it does not fit beside another row.
+  /// Removes an inserted row because a column that waited for it does not fit beside another row.
   func withdraw(_ change: DecodedChange, _ bytes: RawSpan) throws {
     guard let key = clock.key(of: change, bytes), let row = try rows.row(key) else { return }
     try displace(key, row)
     lost.removeAll { $0.key.bytes == key.bytes }
   }
 
-  /// Gives rows their place again whose UNIQUE values are free now, the latest first.
+  /// Puts back rows whose UNIQUE values are free now, the latest first.
   ///
   /// - Parameters:
-  ///   - isFree: True if values may have become free unseen.
-  ///   - record: Is told of each row that has lost its place to another.
+  ///   - isFree: True if values may have become free without a change of this diff.
+  ///   - record: Called with each row that was displaced by another.
   func settle(afterEdits isFree: Bool = false, recording record: (_ row: [UInt8]) throws -> Void) throws {
     if clock.pending.includeInserts, isFree || isChanged || writer.counts.updated + writer.counts.deleted > 0 {
       var waiting = try clock.pending.insertedKeys().map { try ($0, precedence(ofKept: $0)) }
@@ -116,10 +115,10 @@ final class DisplacedRows {
     isChanged = false
   }
 
-  /// Makes room for a row that was changed here and not sent, which counts as later than all others.
+  /// Makes room for a row with an unsent edit, which counts as later than all others.
   ///
-  /// - Parameter row: The row as it is to be, which has just been refused.
-  /// - Returns: True if rows in its way have gone.
+  /// - Parameter row: The wanted row, which was just refused.
+  /// - Returns: True if blocking rows were removed.
   func makeRoom(for row: [UInt8]) throws -> Bool {
     let others = try blocking.find(rows.lastMessage, row: row)
     guard try !others.isEmpty && others.allSatisfy({ try !isEditedHere($0) }) else { return false }
@@ -144,13 +143,13 @@ final class DisplacedRows {
     return Precedence(diff: diff, key: key.bytes)
   }
 
-  /// True if a row has a UNIQUE value that was set here and not sent.
+  /// True if an unsent edit has set a UNIQUE value of a row.
   private func isEditedHere(_ key: ClockKeyRecord) throws -> Bool {
     guard let edit = try exposed?.edit(of: key) else { return false }
     return edit.operation == .insert || edit.columns.positions.contains { places.contains($0) }
   }
 
-  /// Takes a row out of the table, and keeps it.
+  /// Displaces a row: removes it from the table, and keeps it.
   private func displace(_ key: ClockKeyRecord, _ row: [UInt8]) throws {
     try clock.keep(row, for: key)
     guard try rows.write(nil, to: key) == nil else { return }
@@ -159,9 +158,9 @@ final class DisplacedRows {
     try writer.didWrite(.delete, key, before: row, after: nil)
   }
 
-  /// Puts a row that is kept into the table, unless a later row is in its way; earlier ones lose their place.
+  /// Puts a kept row into the table, unless a later row blocks it; earlier rows are displaced.
   ///
-  /// - Returns: True if it is here now.
+  /// - Returns: True if the row is in the table now.
   private func place(_ key: ClockKeyRecord) throws -> Bool {
     guard let kept = try clock.keptRow(key) else { return false }
     guard try rows.row(key) == nil else { return true }
@@ -179,7 +178,7 @@ final class DisplacedRows {
         guard let row = try rows.row(other) else { continue }
         let count = lost.count
         try displace(other, row)
-        // A row that cannot be taken out stays in the way.
+        // A row that cannot be removed still blocks.
         guard lost.count > count else { return false }
       }
     }
@@ -189,7 +188,7 @@ final class DisplacedRows {
     return true
   }
 
-  /// A row that is kept as a record of the local layout, undefined where nothing is known.
+  /// A kept row as a record of the local layout, undefined in unknown columns.
   private func record(of kept: TableClock.KeptRow, _ key: ClockKeyRecord) throws -> [UInt8] {
     let local = writer.statements.match.local
     var values = kept.values
@@ -202,25 +201,24 @@ final class DisplacedRows {
   }
 }
 
-/// Rows that a UNIQUE constraint keeps out of their table: all of their columns wait for them, beside those that have
-/// arrived since.
+/// Keeps rows that a UNIQUE constraint has displaced, with all their columns and later changes.
 extension TableClock {
-  /// A row that is kept.
+  /// A kept row.
   struct KeptRow {
-    /// What is kept of it, by the stamps that have set it.
+    /// The kept columns, by the stamps that have set them.
     let items: [PendingColumns.Item]
-    /// Its values outside the key, by place in the local layout.
+    /// The values outside the key, by place in the local layout.
     let values: [Int: ChangesetValue]
-    /// What has happened to it.
+    /// The stamps of the row.
     let stamps: RowStamps
   }
 
-  /// Keeps the stamps of a row that is here and will not be: runs say something only of rows that are here.
+  /// Keeps the stamps of a row that is about to be removed, because runs apply only to existing rows.
   func hold(_ key: ClockKeyRecord) throws {
     if let list = try list(of: key) { try store.write(list, key) }
   }
 
-  /// Keeps a row that is here and will not be.
+  /// Keeps a row that is about to be removed.
   func keep(_ row: [UInt8], for key: ClockKeyRecord) throws {
     let before = try list(of: key)
     let stamps = try before.map { try self.stamps($0) } ?? RowStamps()
@@ -234,17 +232,17 @@ extension TableClock {
       )
     }
     if stamps.insertion == nil || !unset.isEmpty {
-      // What all began with is as old as anything can be.
+      // Values that no diff has set are the oldest.
       let origin = try RowClocks.stamp(in: number, by: .minimum, .insert, unset, .applied, on: connection)
       var values = ChangesetWriter()
       for position in unset.positions { values.append(places[position].map { row[$0] } ?? .null) }
       try pending.keep(values.bytes, by: origin.number, isOfInsert: true, for: key)
     }
-    // Runs say something of rows only that are here.
+    // Runs apply only to existing rows.
     if let before { try store.write(before, key) }
   }
 
-  /// A row that is kept; nil where nothing but columns are that wait for an INSERT.
+  /// The kept row with a key; nil if there are only columns that wait for an INSERT.
   func keptRow(_ key: ClockKeyRecord) throws -> KeptRow? {
     let items = try pending.items(for: key)
     guard items.contains(where: \.isOfInsert) else { return nil }
@@ -255,7 +253,7 @@ extension TableClock {
     return KeptRow(items: items, values: try pendingValues(items, beside: RowStamps()), stamps: stamps)
   }
 
-  /// What has happened to the row with a key, which is here.
+  /// The stamps of the existing row with a key.
   func stamps(ofRow key: ClockKeyRecord) throws -> RowStamps {
     try list(of: key).map { try stamps($0) } ?? RowStamps()
   }

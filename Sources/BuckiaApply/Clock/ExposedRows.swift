@@ -4,15 +4,15 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Rows that were changed here and not sent, while one diff is applied that changes them, too.
+/// Rows with unsent edits, while a diff is applied that changes them, too.
 ///
-/// Such a row is first made what the others know. So the diff is merged with that alone, here as everywhere, whatever
-/// was done here. Then what was done here is done again: it counts as later. The next diff says what is different then.
+/// An unsent edit is first rolled back to the row that the recipients have. The diff is merged with that row, as at
+/// every other replica. Then the edit is made again, because it counts as later. The next diff sends the difference.
 final class ExposedRows {
   private struct Row {
     let key: ClockKeyRecord
     let edit: UnsentRows.Edit
-    /// The row as it was here, and as the others knew it.
+    /// The local row with the edit, and the row that the recipients have.
     let own: [UInt8]?
     var shared: [UInt8]?
   }
@@ -22,7 +22,7 @@ final class ExposedRows {
     ConflictKind, ConflictOutcome, RecordedRowLayout, _ base: [UInt8]?, _ local: [UInt8]?, _ incoming: [UInt8]?
   ) throws -> Void
 
-  /// What was changed here; nil where only the participant knows of it.
+  /// The unsent edits; nil if only the sharing participant knows them.
   private let unsent: UnsentRows?
   private let sharing: (any SharingParticipant)?
   private let table: TableDefinition
@@ -44,10 +44,11 @@ final class ExposedRows {
     layout = RecordedRowLayout(table: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes)
   }
 
-  /// True if rows are exposed only when they are not as the author of a change saw them, because each question costs something.
+  /// True to roll back edits only if the row differs from what the author of a change saw, because each lookup is
+  /// expensive.
   var isAskedLate: Bool { unsent == nil }
 
-  /// What was done to a row here: what was not sent, or what was edited since the author of the diff was told of it by a share.
+  /// The unsent edit of a row, or its edit since a share has sent it to the author of the diff.
   private func knownEdit(of row: ClockKeyRecord) throws -> UnsentRows.Edit? {
     if let unsent { return try unsent.edit(of: row) }
     guard let told = try sharing?.valuesBeforeEdits(ofRow: row.bytes, in: TableName(table.name)), !told.isEmpty else {
@@ -66,27 +67,27 @@ final class ExposedRows {
     return UnsentRows.Edit(key: row, operation: .update, columns: columns, shared: shared.bytes)
   }
 
-  /// Makes the row with a key what the others know, if anything was done to it here.
+  /// Rolls back the unsent edit of the row with a key, if there is one.
   func expose(_ key: ClockKeyRecord) throws {
     if let edit = try knownEdit(of: key) { try expose([edit]) }
   }
 
-  /// Makes a row what the others know.
+  /// Rolls back an unsent edit of a row.
   ///
-  /// - Returns: True if it was something else before.
+  /// - Returns: True if the row has changed.
   func expose(_ edit: UnsentRows.Edit) throws -> Bool {
     try expose([edit])
     return keys.contains(edit.key.bytes)
   }
 
-  /// Makes all rows what the others know to which anything was done here in some columns, or that were inserted or deleted:
-  /// those of a UNIQUE constraint, which decides about rows that the diff itself does not name.
+  /// Rolls back all unsent edits of some columns, and all insertions and deletions. A UNIQUE constraint needs this,
+  /// because it decides about rows that the diff does not name.
   ///
-  /// - Parameter places: The columns by place in the local layout.
+  /// - Parameter places: The places of the columns in the local layout.
   func exposeAll(touching places: Set<Int>) throws {
     guard !hasExposedAll else { return }
     hasExposedAll = true
-    // Of what is known by asking about each row alone, nothing is asked here.
+    // Edits that only a lookup for each row would find are ignored here.
     let edits = try unsent?.edits() ?? []
     try expose(edits.filter { $0.operation != .update || $0.columns.positions.contains { places.contains($0) } })
   }
@@ -100,7 +101,7 @@ final class ExposedRows {
       keys.insert(edit.key.bytes)
       exposed.append(Row(key: edit.key, edit: edit, own: own, shared: nil))
     }
-    // A constraint may refuse what the others know: then the diff meets the row as it is.
+    // A constraint may refuse the old row. The diff then meets the edited row.
     for refused in try write(targets, makingRoom: { _ in false }) {
       keys.remove(refused.key.bytes)
       exposed.removeAll { $0.key.bytes == refused.key.bytes }
@@ -110,7 +111,7 @@ final class ExposedRows {
     }
   }
 
-  /// What was done here to the row with a key, which stands in it now; nil for nothing.
+  /// The unsent edit that the row with a key contains; nil for none.
   func edit(of key: ClockKeyRecord) throws -> UnsentRows.Edit? {
     guard let edit = try knownEdit(of: key), !keys.contains(edit.key.bytes) else { return nil }
     return edit
@@ -118,13 +119,13 @@ final class ExposedRows {
 
   // MARK: Writing several rows
 
-  /// What a row is to be; no row where there is none.
+  /// A wanted row; nil to delete it.
   private typealias Target = (key: ClockKeyRecord, row: [UInt8]?)
 
-  /// Makes rows what they are to be, in an order in which UNIQUE lets them, also where they swap values.
+  /// Writes wanted rows in an order that UNIQUE constraints allow, even if rows swap values.
   ///
-  /// - Parameter makeRoom: Takes rows out of the way of one that was refused, and says whether it did.
-  /// - Returns: Those that are refused; they are as they were.
+  /// - Parameter makeRoom: Removes rows that block a refused one, and returns true if it did.
+  /// - Returns: The refused rows, which are unchanged.
   private func write(_ targets: [Target], makingRoom makeRoom: (_ row: [UInt8]) throws -> Bool) throws -> [Target] {
     var waiting = targets.filter { $0.row == nil } + targets.filter { $0.row != nil }
     var isStuck = false
@@ -152,12 +153,12 @@ final class ExposedRows {
     return refused
   }
 
-  /// Does again what was done here.
+  /// Makes the unsent edits again.
   ///
   /// - Parameters:
-  ///   - makeRoom: Takes rows out of the way of one that was refused, and says whether it did.
-  ///   - record: Is told of each row that the diff has changed otherwise: kind, outcome, and the row as the
-  ///     others knew it, as it was here, and as the diff has made it.
+  ///   - makeRoom: Removes rows that block a refused one, and returns true if it did.
+  ///   - record: Called with each row that the diff has changed differently: the kind, the outcome, and the rows at the
+  ///     recipients, here, and after the diff.
   func cover(makingRoom makeRoom: (_ row: [UInt8]) throws -> Bool, _ record: Record) throws {
     let found = try exposed.map { try rows.row($0.key) }
     var targets: [Target] = []
@@ -182,7 +183,7 @@ final class ExposedRows {
     }
   }
 
-  /// Notes what has become of a row, and of what was done to it here.
+  /// Records the outcome for a row, and the rest of its edit.
   private func note(_ row: Row, _ shared: [UInt8]?, isRefused: Bool, _ record: Record) throws {
     let wasChanged = shared != row.shared
     switch row.edit.operation {
@@ -201,13 +202,13 @@ final class ExposedRows {
         let kind: ConflictKind = isRefused ? .constraint : row.edit.operation == .insert ? .conflict : .data
         try record(kind, isRefused ? .tookIncoming : .keptLocal, layout, row.shared, row.own, shared)
       }
-      // What others have inserted, too, is an edit of their row.
+      // If the recipients have the row, too, its insertion becomes an edit of their row.
       let operation: UnsentRows.Operation = shared == nil ? .insert : .update
       try unsent?.note(isRefused ? .void : operation, columns, shared: shared, of: row.key)
     }
   }
 
-  /// The columns that were set here.
+  /// The columns that an edit has set.
   private func columns(of edit: UnsentRows.Edit) -> ColumnSet {
     edit.operation == .insert ? allColumns : edit.columns
   }
@@ -218,7 +219,7 @@ final class ExposedRows {
     return columns
   }
 
-  /// True if the diff has set a column to another value than somebody here.
+  /// True if the diff has set a column to another value than the edit.
   private func isDisputed(_ row: Row, _ shared: [UInt8]?, _ columns: ColumnSet) throws -> Bool {
     guard let own = row.own, let shared else { return false }
     let before = try row.shared.map { try ChangesetValue.record($0) }
@@ -229,7 +230,7 @@ final class ExposedRows {
     }
   }
 
-  /// A row without the columns that were not set; the key stays.
+  /// A row with only the columns that were set, and the key.
   private func masked(_ record: [UInt8], by columns: ColumnSet) throws -> [UInt8] {
     let row = try RowCopy(record: record)
     var writer = ChangesetWriter()
@@ -244,7 +245,7 @@ final class ExposedRows {
 }
 
 extension [UInt8] {
-  /// A record of a row with the values of another where it has none.
+  /// A record of a row, with the values of another row in place of missing ones.
   fileprivate func filled(from other: [UInt8]?) throws -> [UInt8] {
     guard let other else { return self }
     let (row, rest) = (try RowCopy(record: self), try RowCopy(record: other))
@@ -260,13 +261,14 @@ extension [UInt8] {
   }
 }
 
-/// Reads, writes and deletes rows of one table by their keys, without counting or reporting them: ``RowWriter`` says who does that.
+/// Reads, writes and deletes rows of one table by key, without counting or reporting them. ``RowWriter`` explains its
+/// users.
 final class TableRows {
   private let table: String
   private let layout: [String]
   private let keyPlaces: [Int]
   private let connection: SQLiteConnection
-  /// Keeps the indexes over the table, where triggers would.
+  /// Maintains the indexes over the table in place of triggers.
   private let indexes: IndexMaintenance?
 
   init(_ table: TableDefinition, keeping indexes: IndexMaintenance? = nil, in connection: borrowing SQLiteConnection) {
@@ -290,10 +292,10 @@ final class TableRows {
     return query.statement.record(of: layout.indices)
   }
 
-  /// Makes a row what a record says, in the columns where it says anything; no row where there is no record.
+  /// Writes the defined columns of a record to a row, or deletes the row if the record is nil.
   ///
   /// - Parameter replacesOthers: True if rows with the same UNIQUE values are deleted.
-  /// - Returns: Why that is refused; nil when it was done.
+  /// - Returns: The reason of a refusal; nil on success.
   func write(
     _ record: [UInt8]?, to key: ClockKeyRecord, replacingOthers replacesOthers: Bool = false
   ) throws -> SQLiteRefusal? {
@@ -328,6 +330,6 @@ final class TableRows {
     if let indexes { try indexes.attempt(prepared.statement) } else { try prepared.statement.attempt() }
   }
 
-  /// SQLite's words about what it has just refused.
+  /// SQLite's message about the last refusal.
   var lastMessage: [UInt8] { connection.withLastMessage { Array($0) } }
 }

@@ -3,22 +3,22 @@ import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
 
-/// Columns of rows that are not here: an UPDATE has arrived before the INSERT of its row, the row was deleted by a diff
-/// before the one that has set them, or a UNIQUE constraint keeps it out. They are written when the row appears.
+/// Columns of missing rows, which are written when the row appears: an UPDATE has arrived before the INSERT of its row,
+/// the row was deleted by an earlier diff than the one that has set them, or a UNIQUE constraint keeps the row out.
 final class PendingColumns {
-  /// What is kept of one diff for one row.
+  /// The columns of one row that one diff has set.
   struct Item {
     let stamp: Int64
     /// A value for each column of the stamp, in the order of their positions.
     let values: [ChangesetValue?]
-    /// True if it is of an INSERT: then nothing but a UNIQUE constraint keeps the row out.
+    /// True if the diff has inserted the row, which only a UNIQUE constraint keeps out.
     let isOfInsert: Bool
   }
 
   private let number: Int64
   private let key: ClockKey
   private let connection: SQLiteConnection
-  /// True if anything is kept for any row, and for any row that only a UNIQUE constraint keeps out.
+  /// True if columns of any row are kept.
   private(set) var exist: Bool
   private(set) var includeInserts: Bool
 
@@ -39,7 +39,7 @@ final class PendingColumns {
   ///
   /// - Parameters:
   ///   - values: A record with a value for each column of the stamp, in the order of their positions.
-  ///   - isOfInsert: True if they are of an INSERT.
+  ///   - isOfInsert: True if the values are those of an INSERT.
   func keep(_ values: [UInt8], by stamp: Int64, isOfInsert: Bool = false, for row: ClockKeyRecord) throws {
     let parameters = (1...(names.count + 3)).map { "?\($0)" }.joined(separator: ", ")
     let statement = try connection.cached(
@@ -48,13 +48,13 @@ final class PendingColumns {
     try statement.statement.bind(stamp, at: names.count)
     try statement.statement.bind(Int64(isOfInsert ? 1 : 0), at: names.count + 1)
     try statement.statement.bind(values, at: names.count + 2)
-    // A key that no row can have, such as one that is no number, is kept for none.
+    // Nothing is kept for a key that no row can have, such as a text for a rowid.
     guard try statement.statement.attempt() == nil else { return }
     exist = true
     if isOfInsert { includeInserts = true }
   }
 
-  /// What is kept for a row.
+  /// The kept columns of a row.
   func items(for row: ClockKeyRecord) throws -> [Item] {
     guard exist else { return [] }
     let query = try connection.cached("SELECT stamp, \"values\", is_insert FROM \(table) WHERE \(condition)")
@@ -70,7 +70,7 @@ final class PendingColumns {
     return found
   }
 
-  /// The keys of the rows that nothing but a UNIQUE constraint keeps out.
+  /// The keys of the rows that only a UNIQUE constraint keeps out.
   func insertedKeys() throws -> [ClockKeyRecord] {
     guard includeInserts else { return [] }
     let names = names.joined(separator: ", ")
@@ -79,14 +79,14 @@ final class PendingColumns {
     }
   }
 
-  /// Removes what is kept for a row.
+  /// Deletes the kept columns of a row.
   func remove(for row: ClockKeyRecord) throws {
     let statement = try connection.cached("DELETE FROM \(table) WHERE \(condition)")
     try row.bind(to: statement.statement, from: 0)
     try statement.statement.run()
   }
 
-  /// Removes what earlier diffs than one have set in a row.
+  /// Deletes the kept columns of a row that diffs before another have set.
   func remove(for row: ClockKeyRecord, before diff: KSUID) throws {
     let statement = try connection.cached(
       """

@@ -4,9 +4,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Which diffs have set the rows and columns of a table last, as its clock has it.
+/// The diffs that have set the rows and columns of a table last, by its clock.
 package final class StampedRows {
-  /// A diff that has set something.
+  /// A diff that has set a row or a column.
   package struct Setter: Equatable, Sendable {
     /// The diff.
     package let diff: KSUID
@@ -14,16 +14,16 @@ package final class StampedRows {
     package let isOwn: Bool
   }
 
-  /// What is known of a row.
+  /// The setters of a row and its columns.
   package struct Row {
-    /// What has inserted the row; nil for no diff.
+    /// The diff that has inserted the row; nil for none.
     package fileprivate(set) var insertion: Setter?
-    /// What has deleted it.
+    /// The diff that has deleted the row; nil for none.
     package fileprivate(set) var deletion: Setter?
-    /// What has set columns, by the name of the column in lower case.
+    /// The diffs that have set columns, by column name in lower case.
     package fileprivate(set) var columns: [String: Setter] = [:]
 
-    /// Nothing is known of the row.
+    /// Creates a row without setters.
     package init() {}
   }
 
@@ -33,11 +33,11 @@ package final class StampedRows {
   private let connection: SQLiteConnection
   private var known: [StampList: Row] = [:]
 
-  /// How many different histories of rows are remembered.
+  /// The most different histories of rows that are cached.
   private static let historyLimit = 4_096
 
-  /// - Parameter includesOwn: True if it is worth while if the clock knows no diffs but those made from this database.
-  /// - Returns: nil where the table has no clock, or one that knows nothing.
+  /// - Parameter includesOwn: True to read the clock even if it has only diffs that were made from this database.
+  /// - Returns: nil if the table has no clock, or an empty one.
   package init?(of table: TableDefinition, includingOwn includesOwn: Bool, on connection: borrowing SQLiteConnection)
     throws
   {
@@ -54,7 +54,7 @@ package final class StampedRows {
   /// Looks a row up.
   ///
   /// - Parameters:
-  ///   - bytes: The values of its key, as the key has them in order, in the format of changesets.
+  ///   - bytes: The values of the key in its order, in the format of changesets.
   ///   - isHere: True if the row is in the table.
   /// - Throws: `SQLiteError`.
   package func row(_ bytes: [UInt8], isHere: Bool) throws -> Row {
@@ -79,21 +79,21 @@ package final class StampedRows {
   }
 }
 
-/// What the clock of a table knows of one row.
+/// The history of one row in the clock of its table.
 package struct RowHistory {
-  /// The names of the table's columns as changesets have them.
+  /// The names of the table's columns, in the order of changesets.
   package let columns: [String]
-  /// The row; nil where it is not there.
+  /// The row; nil if it does not exist.
   package let values: [ChangesetValue]?
-  /// The stamp that has inserted the row, or deleted the one that is not there; nil where no diff has.
+  /// The stamp that has inserted the existing row, or deleted the missing one; nil if no diff has.
   package let stamp: RowStamp?
-  /// For each column the stamp that has set it last; nil where no diff has.
+  /// The stamp that has set each column last; nil if no diff has.
   package let setters: [RowStamp?]
 
   /// Looks a row up.
   ///
   /// - Parameters:
-  ///   - key: A value for each column of the key, as the key has them in order.
+  ///   - key: The values of the key, in its order.
   ///   - table: The table.
   /// - Returns: nil where the table has no clock.
   package init?(of key: [ChangesetValue], in table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
@@ -122,9 +122,9 @@ package struct RowHistory {
 }
 
 extension ClockKey {
-  /// The stamps of one row, looked up by its key in a clock.
+  /// The stamps of one row by its key.
   ///
-  /// - Parameter includesRuns: True if runs are looked at, too: what they say holds for rows only that are here.
+  /// - Parameter includesRuns: True to include runs, which apply only to existing rows.
   fileprivate func stamps(
     of row: ClockKeyRecord, in clock: Int64, includingRuns includesRuns: Bool, on connection: borrowing SQLiteConnection
   ) throws -> StampList? {

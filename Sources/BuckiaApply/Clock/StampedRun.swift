@@ -1,20 +1,21 @@
 import BuckiaLedger
 import SQLiteChangesets
 
-/// Rows that are stamped one after the other, as long as they are neighbours and get the same stamps: then one run
-/// stands for all of them, and costs next to nothing.
+/// Collects rows that are stamped one after the other, as long as they are neighbours with equal stamps. One run
+/// replaces their entries, and costs next to nothing.
 ///
-/// Few rows are written one by one. Where hardly any two are neighbours, looking for runs is given up for a while,
-/// longer each time.
+/// A few rows are written one by one. If hardly any two rows are neighbours, the search for runs pauses, longer each
+/// time.
 struct StampedRun {
-  /// From how many rows on a run is written.
+  /// The number of rows from which on a run is written.
   private static let threshold = 8
-  /// For how many rows no runs are looked for, at most.
+  /// The longest pause of the search for runs, in rows.
   private static let pauseLimit = 8_192
 
   private let store: ClockStore
   private let keys: ClockKeys
-  /// True if the table was empty, and all rows so far have come in the order of their keys: then any two are neighbours.
+  /// True if the table was empty and all rows have arrived in the order of their keys. Consecutive rows are neighbours
+  /// then.
   private var isAlone: Bool
 
   private let isUsed: Bool
@@ -29,8 +30,8 @@ struct StampedRun {
   private var pauseLeft = 0
 
   /// - Parameters:
-  ///   - isEmpty: True if the table is empty, and nobody else writes to it.
-  ///   - isUsed: True if runs are looked for at all.
+  ///   - isEmpty: True if the table is empty and nothing else writes to it.
+  ///   - isUsed: True to search for runs.
   init(_ store: ClockStore, _ keys: ClockKeys, ofEmptyTable isEmpty: Bool, isUsed: Bool) {
     self.isUsed = isUsed
     self.store = store
@@ -38,7 +39,7 @@ struct StampedRun {
     isAlone = isEmpty
   }
 
-  /// True if a row may be one that has been stamped and not written yet.
+  /// True if a row may be among the stamped rows that are not written yet.
   func mayHold(_ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     count > 0 && !(keys.isOrdered(change, bytes) && keys.precedes(last, change, bytes))
   }
@@ -81,7 +82,7 @@ struct StampedRun {
     return try store.areNeighbours(last, change, bytes)
   }
 
-  /// Writes what has been gathered.
+  /// Writes the collected rows.
   mutating func flush() throws {
     guard let list, count > 0 else { return }
     if count > Self.threshold {
@@ -95,7 +96,7 @@ struct StampedRun {
     forget()
   }
 
-  /// Forgets what has been gathered, because a savepoint has been rolled back.
+  /// Discards the collected rows, because a savepoint has been rolled back.
   mutating func forget() {
     list = nil
     count = 0

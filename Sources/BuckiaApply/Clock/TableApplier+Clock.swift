@@ -2,11 +2,11 @@ import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
 
-/// Changes of a table in which the later diff wins, in whatever order they arrive.
+/// Applies the changes of a table with the policy `latest`, in whatever order they arrive.
 extension TableApplier {
-  /// What is said of a change whose row a later diff has deleted.
+  /// The message for a change whose row a later diff has deleted.
   private static let wasDeleted = Array("a later diff has deleted the row".utf8)
-  /// What is said of an UPDATE whose row is not here.
+  /// The message for an UPDATE whose row is missing.
   private static let isKept = Array("the row is not here; the new values are kept until it is".utf8)
 
   /// All columns.
@@ -16,7 +16,7 @@ extension TableApplier {
     return columns
   }
 
-  /// The columns that the change in hand must not set, because a later diff has, of those in which that counts.
+  /// The columns that the present change must not set because a later diff has, among tables with a clock.
   func laterColumns(by clock: TableClock, _ bytes: RawSpan) throws -> ColumnMask {
     guard change.operation != .delete else { return ColumnMask() }
     let later = try clock.laterColumns(of: change, bytes)
@@ -29,8 +29,8 @@ extension TableApplier {
     return counting
   }
 
-  /// The columns of the key that an INSERT spells otherwise than the local row, which has the same key all the same:
-  /// `a` and `A` under `NOCASE`. The later INSERT has its way.
+  /// The key columns that an INSERT spells differently from the local row with the same key: `a` and `A` under
+  /// `NOCASE`. The later INSERT decides.
   func otherKeyColumns(_ local: CurrentRow, _ bytes: RawSpan) throws -> ColumnMask {
     var others = ColumnMask()
     for column in 0..<statements.columnCount
@@ -39,21 +39,21 @@ extension TableApplier {
     return others
   }
 
-  /// Notes that the row of an INSERT has been written where there was none.
+  /// Stamps a newly inserted row.
   func didInsert(_ bytes: RawSpan) throws {
     guard let clock else { return }
     try clock.stamp(columns, of: change, isNew: true, bytes)
     guard followsClock else { return }
     let values = try clock.pendingValues(for: change, bytes)
     if let refusal = try writer.update(values, bytes) {
-      // What any other constraint refuses stays where it was recorded, when it arrived.
+      // Rows that another constraint refuses were recorded when they arrived.
       if refusal.isUniqueness { try displaced.get()?.withdraw(change, bytes) }
     } else {
       try clock.takePending(for: change, bytes)
     }
   }
 
-  /// True if the row of an INSERT is not here because it was deleted later.
+  /// True if the row of an INSERT is missing because a later diff has deleted it.
   func isDeletedLater(by clock: TableClock, _ bytes: RawSpan) throws -> Bool {
     guard try clock.isDeletedLater(change, bytes) else { return false }
     let local = try writer.currentRow(bytes)
@@ -61,22 +61,22 @@ extension TableApplier {
     return local == nil
   }
 
-  /// Leaves out an INSERT whose row was deleted later.
+  /// Leaves out an INSERT whose row a later diff has deleted.
   func omitDeleted(_ bytes: RawSpan) throws -> Refused? {
     let incident = ConflictIncident(kind: .notFound, change: change, local: nil, message: Self.wasDeleted)
     return try resolveChanged(incident, bytes) { .noRow }
   }
 
-  /// Keeps the values of an UPDATE whose row is not here, unless it was deleted later.
+  /// Keeps the values of an UPDATE whose row is missing, unless a later diff has deleted it.
   ///
-  /// - Returns: What is to be said of it.
+  /// - Returns: The message for the conflict record.
   func keepForLater(by clock: TableClock, _ bytes: RawSpan) throws -> [UInt8] {
     if try clock.isDeletedLater(change, bytes) { return Self.wasDeleted }
     try clock.keep(change, bytes)
     return Self.isKept
   }
 
-  /// Keeps a row that was inserted later than it was deleted.
+  /// Keeps a row whose insertion is later than its deletion.
   func keepInserted(_ bytes: RawSpan) throws -> Refused? {
     let local = try writer.currentRow(bytes)
     defer { local?.release() }
@@ -89,33 +89,33 @@ extension TableApplier {
     return try resolveChanged(incident, bytes) { try writer.delete(bytes, guardedBy: .none) }
   }
 
-  /// Keeps the columns of a row that is about to be deleted which were set later.
+  /// Keeps the later columns of a row that is about to be deleted.
   func keepLaterColumns(by clock: TableClock, _ bytes: RawSpan) throws {
     guard let local = try writer.currentRow(bytes) else { return }
     defer { local.release() }
     try clock.keepLaterColumns(of: local, change, bytes)
   }
 
-  /// True if a change may be written as a whole: no part of it is earlier than what is here.
+  /// True if a change may be written as a whole, because no part of it is earlier than the local row.
   func mayPark(_ bytes: RawSpan) throws -> Bool {
     if let staying, try !mayChangeReferences(staying, bytes) { return false }
     guard followsClock, let clock, change.operation != .delete else { return true }
     return try laterColumns(by: clock, bytes).isEmpty
   }
 
-  /// Notes that a row which had other values for a while has those of its change.
+  /// Stamps a row that had temporary values and now has those of its change.
   func didWriteParked(_ bytes: RawSpan) throws {
     try clock?.stamp(change.operation == .insert ? columns : change.changed, of: change, bytes)
   }
 
   // MARK: UNIQUE
 
-  /// What is said of a row that another one has taken the place of.
+  /// The message for a displaced row.
   private static let hasLostItsPlace = Array("a later diff has given one of its UNIQUE values to another row".utf8)
 
-  /// Decides by the clock between the row of a change that is refused and those in its way.
+  /// Decides by the clock between the refused row of a change and the rows that block it.
   ///
-  /// - Returns: True if the row is here now; nil where that is not for the clock to say.
+  /// - Returns: True if the row is in the table now; nil if the clock does not decide.
   func decideByClock(_ local: CurrentRow?, _ bytes: RawSpan) throws -> Bool? {
     guard followsClock, let displaced = try displaced.get() else { return nil }
     let row = local.map { row in
@@ -126,7 +126,7 @@ extension TableApplier {
     return try displaced.decide(change, local: row, bytes)
   }
 
-  /// Gives rows their place again whose UNIQUE values are free now, and records those that have lost theirs.
+  /// Puts back rows whose UNIQUE values are free now, and records displaced rows.
   func settleDisplaced() throws {
     guard followsClock, let clock, clock.pending.includeInserts, let displaced = try displaced.get() else { return }
     try displaced.settle { row in

@@ -4,11 +4,10 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// Keeps the clock of one table while the changes of a diff are applied: which diff has last set each column of its
-/// rows, inserted or deleted them.
+/// Maintains the clock of one table while a diff is applied: which diff has last set each column of its rows, inserted
+/// or deleted them.
 ///
-/// What has happened to a row is the set of all changes that have arrived, and never depends on their order: see
-/// ``RowStamps``.
+/// The state of a row depends on the set of changes that have arrived, and never on their order: see ``RowStamps``.
 final class TableClock {
   /// The diff whose changes are applied.
   let diff: KSUID
@@ -18,38 +17,38 @@ final class TableClock {
   private let names: [String]
   /// The names of the columns in the layout of the local table.
   private let layout: [String]
-  /// For each column of the changes its position in the clock.
+  /// The position in the clock of each column of the changes.
   private let positions: [Int]
   private let isKey: [Bool]
   private let keys: ClockKeys
   let store: ClockStore
   let connection: SQLiteConnection
   private var run: StampedRun
-  /// Which changes come from other diffs than the one in hand; nil where none does.
+  /// The origins of changes from other diffs; nil if there are none.
   private let origins: RowOrigins.Table?
-  /// The greatest diff whose deletions are forgotten here, where the sender of the changes may not know of them; else nil.
+  /// The greatest diff whose deletions are forgotten here, if the sender may lack them; otherwise nil.
   private let forgotten: KSUID?
-  /// True if no diff that the clock knows is greater than those the changes come from: then these win everywhere.
+  /// True if no diff in the clock is later than the origins of the changes, which then win everywhere.
   private let isNewest: Bool
-  /// The columns of rows that are not here.
+  /// The columns of missing rows.
   let pending: PendingColumns
 
   private var known: [Int64: RowStamp] = [:]
   private var knownPlaces: [Int: Int]?
-  /// The stamp that was used last, for neighbours that are changed alike.
+  /// The stamp that was used last, for neighbouring rows with the same changed columns.
   private var latest: (diff: KSUID, operation: ChangeOperation, mask: ColumnMask, stamp: RowStamp)?
-  /// What the stamps of a row become with the one that was used last.
+  /// Cached results of adding the last stamp to the stamps of a row.
   private var sums: [StampList: StampList] = [:]
 
   /// - Parameters:
-  ///   - number: The clock's.
-  ///   - match: How the columns of the changes meet those of the table.
-  ///   - diff: Which diff they are of.
-  ///   - origins: Which of them come from other diffs; nil for none.
-  ///   - forgotten: The greatest diff whose deletions are forgotten here and that their sender may not know; nil for none.
+  ///   - number: The number of the clock.
+  ///   - match: The mapping between the columns of the changes and those of the table.
+  ///   - diff: The diff.
+  ///   - origins: The origins of changes from other diffs; nil for none.
+  ///   - forgotten: The greatest diff whose deletions are forgotten here and that the sender may lack; nil for none.
   ///   - isOwn: True if the diff was made from this database.
-  ///   - findsRuns: True if neighbours are looked for, which needs the rows to be there when they are stamped.
-  ///   - isAlone: True if nobody else writes to the table meanwhile, as a trigger might.
+  ///   - findsRuns: True to search for runs of neighbours, which requires that the rows exist when they are stamped.
+  ///   - isAlone: True if nothing else writes to the table meanwhile, such as a trigger.
   init(
     _ number: Int64, for match: TableMatch, _ header: ChangesetTable, by diff: KSUID, origins: RowOrigins.Table? = nil,
     forgotten: KSUID? = nil, isOwn: Bool = false, isAlone: Bool = true, findsRuns: Bool = true, storesUTF16: Bool,
@@ -73,21 +72,21 @@ final class TableClock {
       try isAlone && connection.cachedInteger("SELECT 1 FROM main.\(SQLText.identifier(local.name)) LIMIT 1") == nil
     run = StampedRun(store, keys, ofEmptyTable: isEmpty, isUsed: findsRuns)
     let earliest = origins?.earliest ?? diff
-    // Of what has come already nothing is done again, so it is looked for.
+    // Echoes and repeated changes must be found, because they are not applied again.
     isNewest =
       try RowClocks.newestID(in: number, on: connection).map { origins == nil ? $0 <= diff : $0 < earliest } ?? true
     pending = try PendingColumns(number, key, on: connection)
   }
 
-  /// True if no row that comes in may meet anything that its clock knows.
+  /// True if no incoming row can meet an entry of the clock.
   var isTrivial: Bool { isNewest && !pending.exist }
 
-  /// True if rows are known by their key: those with NULL in it are not.
+  /// True if the row of a change has an entry: rows with NULL in the key have none.
   private func isKnown(_ change: DecodedChange) -> Bool { !change.hasNullKey && keys.count > 0 }
 
   // MARK: Asking
 
-  /// Which diffs a change comes from; nil where it is that of the diff in hand.
+  /// The origin of a change; nil for the present diff.
   private func origin(of change: DecodedChange, _ bytes: RawSpan) -> OriginRun? {
     guard let origins else { return nil }
     var key: [UInt8] = []
@@ -95,14 +94,14 @@ final class TableClock {
     return origins.run(key)
   }
 
-  /// True if a column of a change need not be set: a later diff has set it, or the very one that the change comes from.
+  /// True if a column of a change need not be set, because a later diff or the origin of the change itself has set it.
   private func isSettled(_ column: Int, of change: DecodedChange, _ origin: OriginRun?, by stamps: RowStamps) -> Bool {
     guard let setter = stamps.setter(of: positions[column]) else { return false }
     let own = origin?.diff(of: column, change.operation) ?? diff
     return setter > own || setter == own && own != diff
   }
 
-  /// The columns of a change that a later diff has set, or that have come before.
+  /// The columns of a change that a later diff has set, or that were applied before.
   func laterColumns(of change: DecodedChange, _ bytes: RawSpan) throws -> ColumnMask {
     var later = ColumnMask()
     guard isKnown(change), !isNewest, let stamps = try stamps(of: change, bytes) else { return later }
@@ -113,8 +112,8 @@ final class TableClock {
     return later
   }
 
-  /// True if a change has come before, by another way: then it does nothing, whatever has become of the row since. Of an INSERT or UPDATE
-  /// this is only known if the row is here.
+  /// True if a change was applied before, from another file. It then has no effect, whatever has become of the row
+  /// since. For an INSERT or UPDATE this is only known if the row exists.
   func hasComeBefore(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard origins != nil, isKnown(change), !isNewest, let origin = origin(of: change, bytes),
       !origin.isWithdrawal, let stamps = try stamps(of: change, bytes)
@@ -131,20 +130,20 @@ final class TableClock {
     return true
   }
 
-  /// True if a later diff has deleted the row of an INSERT or UPDATE, which is not here.
+  /// True if a later diff has deleted the missing row of an INSERT or UPDATE.
   func isDeletedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
     guard !isNewest else { return false }
     guard let deletion = try stamps(ofMissing: change, bytes)?.deletion else { return try isForgotten(change, bytes) }
     guard let origin = origin(of: change, bytes) else { return deletion > diff }
     if change.operation == .insert { return deletion > origin.diff }
-    // What is later than the deletion is kept until the row is there again.
+    // Columns later than the deletion are kept until the row exists again.
     return positions.indices.allSatisfy {
       !change.changed.contains($0) || deletion > origin.diff(of: $0, change.operation)
     }
   }
 
-  /// True if the row of an INSERT is missing because it was deleted and that is forgotten here: rows that its diff has inserted have been here.
+  /// True if the row of an INSERT is missing because of a forgotten deletion: its diff's other rows were here.
   private func isForgotten(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard let forgotten, change.operation == .insert else { return false }
     let diff = origin(of: change, bytes)?.diff ?? diff
@@ -160,18 +159,18 @@ final class TableClock {
     return insertion > origin(of: change, bytes)?.diff ?? diff
   }
 
-  /// The stamps of a row that is here.
+  /// The stamps of an existing row.
   private func stamps(of change: DecodedChange, _ bytes: RawSpan) throws -> RowStamps? {
     try list(of: change, bytes).map { try stamps($0) }
   }
 
-  /// The stamps of a row that is not here.
+  /// The stamps of a missing row.
   private func stamps(ofMissing change: DecodedChange, _ bytes: RawSpan) throws -> RowStamps? {
     if run.mayHold(change, bytes) { try run.flush() }
     return try store.row(change, bytes).map { try stamps($0) }
   }
 
-  /// What stands for the row with a key that is remembered.
+  /// The stamps of the row with a key.
   func list(of key: ClockKeyRecord) throws -> StampList? {
     try run.flush()
     return try store.row(key) ?? store.run(key)
@@ -194,11 +193,11 @@ final class TableClock {
 
   // MARK: Stamping
 
-  /// Notes that the row of a change has some columns from this diff.
+  /// Stamps columns of a changed row with this diff.
   ///
   /// - Parameters:
   ///   - columns: Those columns.
-  ///   - isNew: True if the row was not here before: what its key was stamped with is no longer true.
+  ///   - isNew: True if the row did not exist before. Earlier stamps of its key no longer apply.
   func stamp(_ columns: ColumnMask, of change: DecodedChange, isNew: Bool = false, _ bytes: RawSpan) throws {
     guard isKnown(change), change.operation == .insert || !columns.isEmpty else { return }
     if let origin = origin(of: change, bytes) {
@@ -222,7 +221,7 @@ final class TableClock {
     try run.add(sum, change, bytes)
   }
 
-  /// Notes that the row of a change has some columns from the diffs that the change comes from.
+  /// Stamps columns of a changed row with the origins of the change.
   private func stamp(
     _ columns: ColumnMask, of change: DecodedChange, from origin: OriginRun, isNew: Bool, _ bytes: RawSpan
   ) throws {
@@ -235,7 +234,7 @@ final class TableClock {
     try run.add(list, change, bytes)
   }
 
-  /// What each of the diffs has done that a change comes from.
+  /// The columns that each origin of a change has set.
   private func parts(
     of columns: ColumnMask, of change: DecodedChange, from origin: OriginRun
   ) -> [(diff: KSUID, operation: ChangeOperation, columns: ColumnMask)] {
@@ -249,11 +248,11 @@ final class TableClock {
     }
   }
 
-  /// Notes what a change says, which has been done or will be.
+  /// Stamps a change that was applied or will be.
   func stamp(_ change: DecodedChange, _ bytes: RawSpan) throws {
     switch change.operation {
     case .insert:
-      // What was passed on only is known here already.
+      // Relayed changes are stamped already.
       try stamp(all, of: change, isNew: !isOwn || origin(of: change, bytes) == nil, bytes)
       try dropEarlier(than: change, bytes)
     case .update: try stamp(change.changed, of: change, bytes)
@@ -268,7 +267,7 @@ final class TableClock {
     return all
   }
 
-  /// Notes that the row of a DELETE is gone, or was not here.
+  /// Stamps the deletion of a row, existing or not.
   func stampDeletion(of change: DecodedChange, _ bytes: RawSpan) throws {
     guard isKnown(change) else { return }
     let origin = origin(of: change, bytes)
@@ -280,24 +279,24 @@ final class TableClock {
     try dropEarlier(than: change, bytes)
   }
 
-  /// Forgets what is known of a row that was withdrawn. Nobody has deleted it: when it is shared again, it is as if it never had been here.
+  /// Deletes the stamps of a withdrawn row. It was not deleted: when it is shared again, it counts as new.
   private func forget(_ change: DecodedChange, _ bytes: RawSpan) throws {
-    // Who has withdrawn it has it still.
+    // The replica that withdraws a row still has it.
     guard !isOwn, let key = key(of: change, bytes), let stamps = try list(of: key).map({ try stamps($0) }),
       stamps.deletion == nil
     else { return }
     try store.remove(key)
   }
 
-  /// Drops what is kept for the row of a DELETE or INSERT which that has overtaken.
+  /// Deletes kept columns that a DELETE or INSERT of their row supersedes.
   private func dropEarlier(than change: DecodedChange, _ bytes: RawSpan) throws {
     guard pending.exist, let key = key(of: change, bytes) else { return }
     try pending.remove(for: key, before: origin(of: change, bytes)?.diff ?? diff)
   }
 
-  // MARK: Columns of rows that are not here
+  // MARK: Columns of missing rows
 
-  /// Keeps the columns of an UPDATE whose row is not here, or the row of an INSERT that a UNIQUE constraint keeps out.
+  /// Keeps the columns of an UPDATE whose row is missing, or the row of an INSERT that a UNIQUE constraint refuses.
   func keep(_ change: DecodedChange, _ bytes: RawSpan) throws {
     guard change.operation != .delete, let key = key(of: change, bytes) else { return }
     let columns = change.operation == .insert ? all : change.changed
@@ -316,8 +315,8 @@ final class TableClock {
     }
   }
 
-  /// Keeps the columns of a row that diffs have set which are later than the DELETE in hand: whoever inserts it again
-  /// did not see them.
+  /// Keeps the columns of a row that later diffs than the present DELETE have set. The author of a later INSERT did not
+  /// see them.
   func keepLaterColumns(of row: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) throws {
     guard !isNewest, let key = key(of: change, bytes), let stamps = try stamps(of: change, bytes) else { return }
     let diff = origin(of: change, bytes)?.diff ?? diff
@@ -326,7 +325,7 @@ final class TableClock {
     }
   }
 
-  /// The values of a row that one stamp has set, as a record. What another diff has set since is that one's.
+  /// The values of a row that one stamp has set, as a record, without the columns that another diff has set since.
   func values(of stamp: RowStamp, among stamps: RowStamps, at place: (Int) throws -> ChangesetValue) throws -> [UInt8] {
     let places = try placesOfColumns()
     var values = ChangesetWriter()
@@ -340,13 +339,13 @@ final class TableClock {
     return values.bytes
   }
 
-  /// The values that wait for the row of an INSERT, which is here now, by place in the local layout.
+  /// The kept values for a row that was inserted now, by place in the local layout.
   func pendingValues(for change: DecodedChange, _ bytes: RawSpan) throws -> [Int: ChangesetValue] {
     guard pending.exist, let key = key(of: change, bytes) else { return [:] }
     return try pendingValues(pending.items(for: key), beside: stamps(of: change, bytes) ?? RowStamps())
   }
 
-  /// The values of some items that are later than what has stamped their row, by place in the local layout.
+  /// The values of some items that are later than the stamps of their row, by place in the local layout.
   func pendingValues(_ items: [PendingColumns.Item], beside stamps: RowStamps) throws -> [Int: ChangesetValue] {
     guard !items.isEmpty else { return [:] }
     let places = try placesOfColumns()
@@ -363,13 +362,13 @@ final class TableClock {
     return found.mapValues(\.value)
   }
 
-  /// Notes that the values which waited for the row of an INSERT are in it.
+  /// Stamps the kept values of an inserted row, which now has them.
   func takePending(for change: DecodedChange, _ bytes: RawSpan) throws {
     guard pending.exist, let key = key(of: change, bytes) else { return }
     try takePending(pending.items(for: key), for: key)
   }
 
-  /// Notes that some items are in their row.
+  /// Stamps kept items that are now in their row.
   func takePending(_ items: [PendingColumns.Item], for key: ClockKeyRecord) throws {
     guard !items.isEmpty else { return }
     let before = try self.list(of: key)
@@ -407,7 +406,7 @@ final class TableClock {
     return stamp
   }
 
-  /// The key of the row of a change; nil where nothing but its content tells it apart.
+  /// The key of a changed row; nil if only its content identifies it.
   func key(of change: DecodedChange, _ bytes: RawSpan) -> ClockKeyRecord? {
     guard isKnown(change) else { return nil }
     var writer = ChangesetWriter()
@@ -415,10 +414,10 @@ final class TableClock {
     return ClockKeyRecord(bytes: writer.bytes)
   }
 
-  /// Writes what has been gathered: to be called at the end, and before a savepoint.
+  /// Writes the collected stamps. Call it at the end, and before a savepoint.
   func flush() throws { try run.flush() }
 
-  /// Forgets what has been gathered since the last ``flush()``: a savepoint has been rolled back.
+  /// Discards the stamps since the last ``flush()``, because a savepoint has been rolled back.
   func rewind() {
     run.forget()
     known.removeAll()

@@ -4,28 +4,28 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The rows of one table that were changed here and not sent to anybody: what was done to each, and how the others know it.
+/// The unsent edits of one table, with the rows that the recipients have.
 ///
-/// They are in a TEMP table, which a rolled-back transaction takes back with the rows.
+/// They are in a TEMP table, which is rolled back together with the rows.
 final class UnsentRows {
-  /// What was done to a row.
+  /// The operation of an edit.
   enum Operation: Int64 {
     case insert = 1
     case update
     case delete
-    /// It was done for nothing: the others have deleted the row, too, or instead.
+    /// The edit is void, because the recipients have deleted the row.
     case void
   }
 
-  /// What was done to a row, and how the others know it.
+  /// An edit of a row, and the row that the recipients have.
   struct Edit {
-    /// The key as it is spelled here.
+    /// The key in its local spelling.
     let key: ClockKeyRecord
     let operation: Operation
-    /// The places in the local layout that were set.
+    /// The places in the local layout that the edit has set.
     let columns: ColumnSet
-    /// The row as the others know it, as a record of the local layout; undefined in columns where it is as here. Nil
-    /// where they have none.
+    /// The recipients' row as a record of the local layout, undefined in columns that are the same here; nil if they
+    /// have none.
     let shared: [UInt8]?
   }
 
@@ -34,11 +34,11 @@ final class UnsentRows {
   private let name: String
   private let connection: SQLiteConnection
 
-  /// Takes the changes of a table from a changeset that leads back to what was sent.
+  /// Reads the edits of a table from a changeset that leads back to the sent rows.
   ///
   /// - Parameters:
   ///   - table: The local table, whose columns the changes have.
-  ///   - number: Tells its TEMP table apart from those of others.
+  ///   - number: A number that distinguishes the TEMP table from others.
   init(
     of table: TableDefinition, takenBackBy changes: TableSections, number: Int,
     on connection: borrowing SQLiteConnection
@@ -82,7 +82,7 @@ final class UnsentRows {
     key.names().enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
   }
 
-  /// What was done to a row; nil for nothing.
+  /// The edit of a row; nil for none.
   func edit(of row: ClockKeyRecord) throws -> Edit? {
     let query = try connection.cached("\(selection) WHERE \(condition)")
     defer { query.statement.reset() }
@@ -90,7 +90,7 @@ final class UnsentRows {
     return try query.statement.step() ? edit(query.statement) : nil
   }
 
-  /// What was done to all rows.
+  /// The edits of all rows.
   func edits() throws -> [Edit] {
     try connection.rows(ofCached: selection) { edit($0) }.compactMap { $0 }
   }
@@ -106,7 +106,7 @@ final class UnsentRows {
       columns: ColumnSet(bytes: row.blob(at: 1)), shared: row.isNull(at: 2) ? nil : row.blob(at: 2))
   }
 
-  /// Notes what is left of what was done to a row, now that the others know it otherwise.
+  /// Records the rest of an edit after the recipients' row has changed.
   func note(_ operation: Operation, _ columns: ColumnSet, shared: [UInt8]?, of row: ClockKeyRecord) throws {
     let count = key.names().count
     let statement = try connection.cached(
@@ -121,7 +121,7 @@ final class UnsentRows {
     try statement.statement.run()
   }
 
-  /// Makes the rows that others have changed meanwhile, too, what these know, in another database.
+  /// Updates another database to the recipients' versions of the edited rows that received diffs have changed.
   func writeShared(to other: borrowing SQLiteConnection) throws {
     let here = TableRows(table, in: connection)
     let there = TableRows(table, in: other)
@@ -143,15 +143,15 @@ final class UnsentRows {
   }
 }
 
-/// What was changed here and not been sent, for the policy `latest`: it counts as later than all that arrives, since
-/// the diff that sends it will be.
+/// The unsent edits for the policy `latest`. They count as later than all that arrives, because the diff that sends
+/// them will be.
 package final class UnsentEdits {
   private let rows: [TableName: UnsentRows]
 
-  /// Takes what was not sent. It must be called outside of the transactions in which files are applied.
+  /// Reads the unsent edits. Call it outside of the transactions in which files are applied.
   ///
   /// - Parameters:
-  ///   - reversal: A changeset that leads back from the database to what was sent, in the columns of the local tables.
+  ///   - reversal: A changeset that leads from the database back to the sent rows, in the columns of the local tables.
   ///   - definitions: The local tables.
   /// - Throws: `ChangesetError` when the changeset is damaged; `SQLiteError`.
   package init(
@@ -165,11 +165,11 @@ package final class UnsentEdits {
     self.rows = rows
   }
 
-  /// What was not sent of a table; nil for nothing.
+  /// The unsent edits of a table; nil for none.
   func rows(of table: TableName) -> UnsentRows? { rows[table] }
 
-  /// Makes the rows that others have changed meanwhile, too, what these know, in another database: the one from which
-  /// the next diff is made.
+  /// Updates the database from which the next diff is made to the recipients' versions of the edited rows that received
+  /// diffs have changed.
   package func writeShared(to other: borrowing SQLiteConnection) throws {
     for rows in rows.values { try rows.writeShared(to: other) }
   }

@@ -3,16 +3,14 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Finds the local rows that have a UNIQUE value which a refused row was to get, in indexes over expressions and over some rows
-/// only, too.
+/// Finds the local rows whose UNIQUE values block a refused row, also in partial indexes and indexes over expressions.
 final class BlockingRows {
-  /// How to look up the rows that an index does not let a new row beside.
-  /// A query, and how many more times it may be used: each use reads the whole table, where SQLite finds no better way.
+  /// The queries for the rows that block a new row in an index.
   private typealias Lookup = (query: PreparedStatement, uses: Int)
 
-  /// How often a query that reads the whole table is run for one table.
+  /// The most runs of a query that reads the whole table.
   private static let scanLimit = 100
-  /// How many rows are named at most.
+  /// The most rows that are named.
   private static let rowLimit = 8
 
   private let statements: TableStatements
@@ -20,19 +18,19 @@ final class BlockingRows {
 
   init(_ statements: TableStatements) { self.statements = statements }
 
-  /// The keys of the rows in the way, one after the other; empty when there are none, or they are not known.
+  /// The keys of the blocking rows, one after the other; empty if there are none, or they are unknown.
   ///
   /// - Parameters:
-  ///   - message: SQLite's words about the constraint.
-  ///   - change: The change that is refused.
-  ///   - local: The row that it is about, where that is there.
+  ///   - message: SQLite's message about the constraint.
+  ///   - change: The refused change.
+  ///   - local: The changed local row, if it exists.
   func find(_ message: [UInt8], _ change: DecodedChange, local: CurrentRow?, _ bytes: RawSpan) throws -> [UInt8] {
     var keys = ChangesetWriter()
     try forEachLookup(message) { try run($0, change, local: local, bytes, adding: &keys) }
     return keys.bytes
   }
 
-  /// The keys of the rows in the way of one that is given as a record of the local layout, each as the clock has it.
+  /// The keys of the rows that block a row, given as a record of the local layout, in the form of the clock.
   func find(_ message: [UInt8], row: [UInt8]) throws -> [ClockKeyRecord] {
     let local = statements.match.local
     let row = try RowCopy(record: row)
@@ -55,7 +53,7 @@ final class BlockingRows {
     return found
   }
 
-  /// Passes the queries for the rows that break the UNIQUE constraint which a message of SQLite's is about, as long as they may be used.
+  /// Calls `body` with the queries for the rows that block a UNIQUE constraint, as long as they may run.
   private func forEachLookup(_ message: [UInt8], _ body: (PreparedStatement) throws -> Void) throws {
     let message = String(decoding: message, as: UTF8.self)
     guard let constraint = ViolatedConstraint(message: message, table: statements.match.local.name),
@@ -108,7 +106,7 @@ final class BlockingRows {
       guard let parts = try parts(of: name, createdBy: creation), constraint.isOf(index: name, over: parts.columns)
       else { continue }
       let sql = query(parts)
-      // What the text of an index says is SQLite's to judge.
+      // SQLite judges if the expressions of an index are valid here.
       guard try statements.connection.failure(ofPreparing: sql) == nil else { continue }
       var isSearch = true
       try statements.connection.forEachRow(of: "EXPLAIN QUERY PLAN \(sql)") { row in
@@ -121,14 +119,14 @@ final class BlockingRows {
 
   /// The terms of an index, and the condition on its rows.
   private struct Parts {
-    /// The columns; nil in the place of an expression.
+    /// The columns; nil for an expression.
     var columns: [String?] = []
     var terms: [String] = []
     var condition: String?
   }
 
-  /// - Returns: nil for an index that cannot be taken apart, or that has a generated column: what that would be for a new row is not
-  ///   known.
+  /// - Returns: nil for an index that cannot be parsed, or that has a generated column, whose value for a new row is
+  ///   unknown.
   private func parts(of index: String, createdBy sql: String?) throws -> Parts? {
     let table = statements.match.local
     let creation = sql.flatMap { IndexTerms($0) }
@@ -154,7 +152,7 @@ final class BlockingRows {
     return isKnown && !parts.terms.isEmpty ? parts : nil
   }
 
-  /// `?1…`: the whole row as it was to be. Gives the keys of the rows in its way.
+  /// The query for the keys of the blocking rows. `?1…` are the values of the whole refused row.
   private func query(_ parts: Parts) -> String {
     // In the order of the record's columns.
     let places = statements.match.local.keyIndexes.sorted()

@@ -3,9 +3,9 @@ import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// One conflict, as a resolver sees it: a view of three rows that reads values only when they are asked for.
+/// One conflict for a resolver: a view of three rows that reads values only when they are used.
 ///
-/// It is lent to the resolver for the length of the call and cannot be kept; the values it gives are copies and can.
+/// The resolver borrows it for the duration of the call, and cannot keep it. Values are copies, which it can keep.
 ///
 /// ```swift
 /// let report = try database.processInboundChanges(["inbound"]) { conflict in
@@ -20,58 +20,60 @@ public struct Conflict: ~Copyable {
   let layout: ConflictLayout
   /// Why the change does not fit.
   public let kind: ConflictKind
-  /// What the change does. Nil for the ``ConflictKind/foreignKey`` that is asked about once for a whole file.
+  /// The operation of the change; nil for the ``ConflictKind/foreignKey`` conflict of a whole file.
   public let operation: ChangeOperation?
-  /// The row as its author saw it before the change, as far as the change tells: not there for an INSERT.
+  /// The row before the change at its author, as far as the change contains it. It does not exist for an INSERT.
   public let base: ConflictRow
-  /// The row as it is here, whole; not there when there is none.
+  /// The whole local row, if it exists.
   public let local: ConflictRow
-  /// The row as its author wants it; columns that the change leaves alone hold no value. Not there for a DELETE.
+  /// The row after the change at its author. Columns that the change does not set have no value. It does not exist for
+  /// a DELETE.
   public let incoming: ConflictRow
   let details: Details
 
-  /// What only some kinds know.
+  /// Details of some kinds.
   enum Details {
     case none
-    /// SQLite's words about a constraint, or the engine's.
+    /// A message of SQLite about a constraint, or of the engine.
     case message([UInt8])
-    /// How many rows refer to others that are not there.
+    /// The number of rows that refer to missing ones.
     case violations(Int)
   }
 
-  /// The table; an empty name for the ``ConflictKind/foreignKey`` that is asked about once for a whole file.
+  /// The table; an empty name for the ``ConflictKind/foreignKey`` conflict of a whole file.
   public var table: TableName { layout.name }
 
   /// The names of the columns of the three rows, in their order; the rowid first where the table is keyed by it.
   public var columns: [String] { layout.columns }
 
-  /// What the row is known by: the columns of the primary key with their values.
+  /// The columns of the primary key with their values.
   public var key: [ConflictRecord.Cell] {
     layout.key.map { place in
       (layout.columns[place], (operation == .insert ? incoming[place] : base[place]) ?? local[place])
     }
   }
 
-  /// SQLite's words about the constraint that refuses the row; for a row that refers to one which was left out, which that is; nil
-  /// where ``kind`` says all.
+  /// SQLite's message about the constraint that refuses the row, or the left-out row to which the row refers; nil if
+  /// ``kind`` says everything.
   public var reason: String? {
     guard case .message(let bytes) = details else { return nil }
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// How many rows the file has left with references that lead nowhere, for the ``ConflictKind/foreignKey`` that is asked about
-  /// once for a whole file. 0 for all others.
+  /// The number of rows that the file leaves with broken references, for the ``ConflictKind/foreignKey`` conflict of a
+  /// whole file; 0 for all others.
   public var violations: Int {
     if case .violations(let count) = details { count } else { 0 }
   }
 }
 
-/// Is asked about each conflict. It may be asked twice about the same one, when a file or a group of files is run again.
+/// A function that decides about each conflict. It may be called twice for the same conflict, if a file or a group of
+/// files is applied again.
 ///
 /// It runs inside the transaction and must not write to the database.
 public typealias ConflictResolver = @Sendable (borrowing Conflict) throws -> ConflictDecision
 
-/// One version of a row that a conflict is about: its values by column, read when asked for.
+/// One version of a row in a conflict: its values by column, read when they are used.
 ///
 /// ```swift
 /// conflict.local["title"] == .text("Ship's bell")
@@ -91,12 +93,12 @@ public struct ConflictRow: ~Copyable {
   let layout: ConflictLayout
   let content: Content
 
-  /// True if there is such a row.
+  /// True if the row exists.
   public var exists: Bool {
     if case .missing = content { false } else { true }
   }
 
-  /// The value of a column; nil where there is no such column, no value, or no row. SQL's NULL is `.null`.
+  /// The value of a column; nil without such a column, value or row. SQL's NULL is `.null`.
   public subscript(_ column: String) -> ChangesetValue? { layout.place(of: column).flatMap { self[$0] } }
 
   /// The value at a place in `Conflict.columns`; nil where there is none.
@@ -139,13 +141,13 @@ public struct ConflictRow: ~Copyable {
   }
 }
 
-/// How the rows of one table stand in its conflicts: the names of their columns, and where a change has their values.
+/// The layout of one table's rows in conflicts: the names of the columns, and the places of their values in changes.
 ///
-/// Made once for a table, when its first conflict is met.
+/// It is created once for a table, at its first conflict.
 final class ConflictLayout {
   /// The table, the names of the local row's columns, and the places of the key among them.
   let recorded: RecordedRowLayout
-  /// For each column of the local row its column in the changeset; -1 for those that only exist here.
+  /// The column in the changeset of each local column; -1 for columns that only exist here.
   private let sources: [Int]
   /// True if each column of the changeset belongs to the key.
   private let isKey: [Bool]
@@ -171,7 +173,7 @@ final class ConflictLayout {
     columnPolicies = each.allSatisfy { $0 == rowPolicy } ? nil : each
   }
 
-  /// The layout of a table whose rows are only read.
+  /// A layout for a table whose rows are only read.
   convenience init(_ table: TableDefinition) {
     self.init(
       name: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes, sources: [], isKey: [])
@@ -181,7 +183,7 @@ final class ConflictLayout {
   private(set) var affinities: [Affinity] = []
   /// The policy for whole rows.
   private(set) var rowPolicy = ConflictPolicy.keepLocal
-  /// The policy of each column of the local row, where they differ from each other; nil where all are as for whole rows.
+  /// The policy of each local column; nil if all have the policy for whole rows.
   private(set) var columnPolicies: [ConflictPolicy]?
 
   /// The policy for the value at a place of the local row.
@@ -194,8 +196,8 @@ final class ConflictLayout {
   /// The place of a column, whatever the case of its name.
   func place(of column: String) -> Int? { columns.firstIndex { ASCIIName.matches($0, column) } }
 
-  /// Where a change has the old or the new value at a place of the local row; nil when it has none. The key of a row is
-  /// among its old values only, but for an INSERT.
+  /// The old or new value in a change at a place of the local row; nil if it has none. Except for an INSERT, the key is
+  /// among the old values only.
   func slice(at place: Int, of change: DecodedChange, isNew: Bool) -> ValueSlice? {
     guard sources.indices.contains(place), sources[place] >= 0 else { return nil }
     let column = sources[place]
@@ -207,18 +209,18 @@ final class ConflictLayout {
 
 /// What to do about conflicts.
 public enum ConflictPolicy: String, Sendable, CaseIterable, Codable {
-  /// The local values stay, the incoming ones go into the conflict record.
+  /// Keeps the local values, and records the incoming ones.
   case keepLocal = "keep-local"
-  /// The incoming values are written, the local ones go into the conflict record.
+  /// Writes the incoming values, and records the local ones.
   case takeIncoming = "take-incoming"
-  /// The whole diff is refused.
+  /// Refuses the whole diff.
   case abort
-  /// Of two changes of a column the one of the later diff wins: the one with the greater id, in whatever order they
-  /// arrive. A DELETE beats every UPDATE, and a row that was deleted comes back only by a later INSERT. A row gives way to
-  /// a later one with the same UNIQUE value, and comes back when that is free.
+  /// Of two changes of a column, that of the later diff wins: the diff with the greater id, in whatever order they
+  /// arrive. A DELETE beats every UPDATE, and only a later INSERT brings a deleted row back. A row gives way to a later
+  /// one with the same UNIQUE value, and comes back when the value is free.
   ///
-  /// So all databases that have applied the same diffs have the same rows. The table gets a clock for that, which
-  /// remembers what each diff has set.
+  /// All databases that have applied the same diffs then have the same rows. For that, the table gets a clock, which
+  /// records what each diff has set.
   case latest
 }
 
@@ -234,7 +236,7 @@ public enum ConflictPolicy: String, Sendable, CaseIterable, Codable {
 /// The policy of a column decides about values that both sides have changed; that of a table about whole rows: one that was
 /// deleted on one side, or that breaks a constraint. Names match whatever their case, as in SQLite.
 public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLiteral {
-  /// What a policy is for.
+  /// The subject of a policy.
   public struct Subject: Hashable, Sendable {
     fileprivate let table: TableName?
     fileprivate let column: String?
@@ -251,7 +253,7 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
 
   private var policies: [Subject: ConflictPolicy]
 
-  /// Takes policies by what they are for. Without one for ``Subject/otherwise`` that is `keepLocal`.
+  /// Creates policies by subject. ``Subject/otherwise`` is `keepLocal` by default.
   public init(dictionaryLiteral elements: (Subject, ConflictPolicy)...) {
     policies = Dictionary(elements) { _, last in last }
   }
@@ -259,28 +261,28 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
   /// The same policy for everything.
   public init(_ policy: ConflictPolicy) { policies = [.otherwise: policy] }
 
-  /// The policy of a subject itself; nil leaves it to that of its table, and in the end to `otherwise`.
+  /// The policy of a subject itself; nil uses the policy of its table, and in the end `otherwise`.
   public subscript(_ subject: Subject) -> ConflictPolicy? {
     get { policies[subject] }
     set { policies[subject] = newValue }
   }
 
-  /// The local values stay everywhere.
+  /// Keeps the local values everywhere.
   public static let keepLocal = ConflictPolicies(.keepLocal)
-  /// The incoming values are written everywhere.
+  /// Writes the incoming values everywhere.
   public static let takeIncoming = ConflictPolicies(.takeIncoming)
-  /// Any conflict refuses the whole diff.
+  /// Refuses the whole diff at any conflict.
   public static let abort = ConflictPolicies(.abort)
   /// The later diff wins everywhere.
   public static let latest = ConflictPolicies(.latest)
 
-  /// What holds where nothing else is said.
+  /// The policy of everything without one of its own.
   var otherwise: ConflictPolicy { policies[.otherwise] ?? .keepLocal }
 
   /// True if the later diff wins in any table.
   package var usesLatest: Bool { policies.values.contains(.latest) }
 
-  /// True if what is incoming is taken somewhere.
+  /// True if incoming values are written somewhere.
   package var usesTakeIncoming: Bool { policies.values.contains(.takeIncoming) }
 
   /// True if the later diff wins in a table, or in a column of it.
@@ -301,19 +303,19 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
 
 /// A resolver's answer.
 ///
-/// Not every answer makes a difference: only `data` and `conflict` know two versions to choose from. For a row that is
-/// not there (`not-found`), or that a constraint refuses, ``keepLocal`` and ``takeIncoming`` mean the same: the change
-/// is left out, and recorded. For the ``ConflictKind/foreignKey`` that is asked about once for a whole file both mean
-/// that the violations stand, and are recorded.
+/// Only conflicts of the kinds `data` and `conflict` have two versions to choose from. For a missing row (`not-found`),
+/// and a row that a constraint refuses, ``keepLocal`` and ``takeIncoming`` mean the same: the change is left out and
+/// recorded. For the ``ConflictKind/foreignKey`` conflict of a whole file, both accept the violations, which are
+/// recorded.
 public enum ConflictDecision: Sendable {
-  /// What the policies of the options say. Columns that only one side has changed merge.
+  /// Decide by the policies of the options. Columns that only one side has changed merge.
   case useDefault
-  /// Keep the local row as it is.
+  /// Keep the local row.
   case keepLocal
-  /// Write all that came in.
+  /// Write the incoming row.
   case takeIncoming
-  /// Write these values, by the names of the columns; columns that are not named keep the local value, or get the incoming
-  /// one where there is no local row. Where there is a local row, its key stays.
+  /// Write these values by column name. Other columns keep the local value, or without a local row get the incoming
+  /// one. An existing local row keeps its key.
   case write([String: ChangesetValue])
   /// Refuse the whole diff.
   case abort

@@ -8,26 +8,26 @@ import SQLiteSchemas
 final class ConflictDecider {
   private let policies: ConflictPolicies
   private let resolver: ApplySettings.Resolver?
-  /// The answers that are kept as rules; nil where none count.
+  /// The rules; nil if rules are ignored.
   private let rules: ConflictRules?
-  /// The rule that has decided the conflict in hand; nil where none has.
+  /// The rule that has decided the present conflict; nil for none.
   private(set) var rule: Int64?
-  /// Nil where conflicts are not written down.
+  /// Nil if conflicts are not recorded.
   private let log: ConflictLog?
-  /// Changes that were left out, of the tables that are watched.
+  /// The left-out changes of watched tables.
   private(set) var omissions: [Omission] = []
   private var marked = 0
-  /// True if rows that have a UNIQUE value of an incoming one are deleted.
+  /// True if rows that block an incoming one by a UNIQUE value are deleted.
   let makesRoom: Bool
   private let watched: [TableName: RowKey]
-  /// The keys that the sender contests, which are gathered like conflicts; nil where none are.
+  /// The keys that the sender contests, which are collected like conflicts; nil if none are.
   private let contested: ContestedKeys?
-  /// The conflicts that were open before; nil where they are not to be closed.
+  /// The conflicts that were open before; nil if they are not closed.
   private let open: OpenConflicts?
-  /// The key with which the changes were signed, as the ledger has it.
+  /// The key of the signature, in the ledger's form.
   private let sender: String
 
-  /// A change that a conflict has left out.
+  /// A change that was left out because of a conflict.
   struct Omission {
     let table: TableName
     let key: [UInt8]
@@ -36,12 +36,12 @@ final class ConflictDecider {
   }
 
   /// - Parameters:
-  ///   - rules: The answers that are kept as rules; nil where none count.
-  ///   - contested: The keys that the sender contests, which are written with the conflicts.
-  ///   - open: The conflicts that were open before; nil where they are not to be closed.
-  ///   - sender: The key with which the changes were signed, as the ledger has it.
-  ///   - watched: The tables whose omissions are to be known, with their keys.
-  ///   - makesRoom: True if rows that have a UNIQUE value of an incoming one are deleted.
+  ///   - rules: The rules; nil to ignore rules.
+  ///   - contested: The keys that the sender contests, which are stored with the conflicts.
+  ///   - open: The conflicts that were open before; nil if they are not closed.
+  ///   - sender: The key of the signature, in the ledger's form.
+  ///   - watched: The tables whose omissions are collected, with their keys.
+  ///   - makesRoom: True to delete rows that block an incoming one by a UNIQUE value.
   init(
     policies: ConflictPolicies, resolver: ApplySettings.Resolver?, rules: ConflictRules? = nil, log: ConflictLog?,
     contested: ContestedKeys? = nil, open: OpenConflicts? = nil, from sender: String = "",
@@ -61,29 +61,29 @@ final class ConflictDecider {
   /// True if the later diff wins in a table, or in a column of it.
   func usesLatest(for table: TableName) -> Bool { policies.usesLatest(for: table) }
 
-  /// True if edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
+  /// True if equal edits of both sides are conflicts, too: a resolver sees what SQLite's would.
   var asksAboutEverything: Bool { resolver != nil }
 
-  /// True if the conflicts of a table are decided by its policy alone.
+  /// True if the table's policy alone decides its conflicts.
   ///
   /// - Throws: `SQLiteError`.
   func decidesByPolicyAlone(for table: TableName) throws -> Bool {
     try resolver == nil && rules?.exist(for: table) != true
   }
 
-  /// True if a single broken reference refuses the whole file, since there is no resolver to ask.
+  /// True if a single broken reference refuses the whole file, because there is no resolver.
   var refusesViolationsUnasked: Bool { resolver == nil && policies.otherwise == .abort }
 
   /// True if a row of a table may be left out when it refers to one that is.
   func mayLeaveOut(rowsOf table: TableName) -> Bool { resolver != nil || policies.policy(for: table) != .takeIncoming }
 
-  /// How conflicts of the table that these statements change are laid out and decided.
+  /// The layout and policies for conflicts of the table that these statements change.
   func layout(of statements: TableStatements) -> ConflictLayout { ConflictLayout(statements, policies) }
 
   /// True if conflicts about rows of a table are open.
   func hasOpenConflicts(of table: TableName) -> Bool { open?.concern(table) == true }
 
-  /// Notes a change that has met no conflict.
+  /// Records a change that has met no conflict.
   func noteAgreement(_ change: DecodedChange, _ layout: ConflictLayout, _ bytes: RawSpan) {
     open?.note(change, bytes, layout, from: sender)
   }
@@ -117,7 +117,7 @@ final class ConflictDecider {
       case .useDefault: break
       }
     }
-    // Only two versions of a row can be merged column by column.
+    // Only versions of the same row can be merged column by column.
     let isMerged =
       incident.change.operation != .delete && !incident.isOfAnotherRow
       && (incident.kind == .data || incident.kind == .conflict)
@@ -160,10 +160,10 @@ final class ConflictDecider {
       table: layout.name.text)
   }
 
-  /// Asks, once for the whole file, whether references that lead nowhere may stand.
+  /// Decides, once for the whole file, if broken references are accepted.
   ///
-  /// - Parameter violations: How many rows have such references.
-  /// - Throws: `ReplicationError` with `conflict` when they may not; whatever the resolver throws.
+  /// - Parameter violations: The number of rows with broken references.
+  /// - Throws: `ReplicationError` with `conflict` if they are not; whatever the resolver throws.
   func decideForeignKeys(violations: Int) throws {
     var isAborted = policies.otherwise == .abort
     if let resolver {
@@ -186,7 +186,7 @@ final class ConflictDecider {
     }
   }
 
-  /// Writes a conflict down with all its versions.
+  /// Records a conflict with all versions of the row.
   func record(
     _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan
   ) throws {
@@ -198,19 +198,19 @@ final class ConflictDecider {
     rule = nil
   }
 
-  /// Finds the rule again that has decided a conflict which a constraint has put off.
+  /// Finds the rule that decided a conflict before a constraint postponed it.
   func recall(_ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan) throws {
-    // Where a resolver is asked first, the answer may have been its own.
+    // With a resolver, the answer may have been the resolver's.
     rule = resolver == nil ? try rules?.rule(for: incident, layout, bytes)?.id : nil
   }
 
-  /// Writes down a conflict of which the rows are known.
+  /// Records a conflict with given rows.
   ///
   /// - Parameters:
-  ///   - base: The row as its author saw it, as a record of the layout; nil for none.
-  ///   - local: The row as it was here.
-  ///   - incoming: The row as it is to be.
-  ///   - reason: What is to be said of it.
+  ///   - base: The row before the change at its author, as a record of the layout; nil for none.
+  ///   - local: The local row before.
+  ///   - incoming: The wanted row.
+  ///   - reason: The message.
   func record(
     _ kind: ConflictKind, _ outcome: ConflictOutcome, _ layout: RecordedRowLayout, base: [UInt8]?, local: [UInt8]?,
     incoming: [UInt8]?, because reason: [UInt8]? = nil
@@ -220,12 +220,12 @@ final class ConflictDecider {
     try log.record(kind, outcome, layout, base: row(base), local: row(local), incoming: row(incoming), reason: reason)
   }
 
-  /// Writes down what a change that was left out says of columns that are unknown here.
+  /// Records the values of a left-out change in columns that are unknown here.
   ///
   /// - Parameters:
   ///   - omission: The change.
-  ///   - columns: The columns of the row that it is about.
-  ///   - key: Which of them are the key.
+  ///   - columns: The columns of the row.
+  ///   - key: The places of the key among them.
   ///   - values: A value for each, as changeset bytes.
   func record(_ omission: Omission, columns: [String], key: Set<Int>, values: [UInt8]) throws {
     guard let log else { return }
@@ -235,7 +235,7 @@ final class ConflictDecider {
       incoming: log.row { $0.append(encoded: values) }, reason: Array(ConflictRecord.unknownColumns.utf8))
   }
 
-  /// Writes down that the row a statement stands on refers to one that is not there.
+  /// Records that the row of a statement refers to a missing one.
   func recordViolation(_ row: CurrentRow?, _ layout: ConflictLayout, message: String) throws {
     guard let log else { return }
     try log.record(
@@ -244,21 +244,21 @@ final class ConflictDecider {
       reason: Array(message.utf8))
   }
 
-  /// Remembers what has been recorded: a savepoint follows, and ``rewind()`` when that is rolled back.
+  /// Marks the present state. A savepoint follows, and ``rewind()`` if it is rolled back.
   func mark() throws {
     marked = omissions.count
     try log?.flush()
     try contested?.flush()
   }
 
-  /// Forgets what was recorded since the mark: the database has forgotten it, too.
+  /// Discards the records since the mark, which the database has rolled back.
   func rewind() {
     omissions.removeLast(omissions.count - marked)
     log?.rewind()
     contested?.rewind()
   }
 
-  /// Writes what is still gathered in memory; to be called when the last conflict has been recorded.
+  /// Writes the records that are still in memory. Call it after the last conflict.
   func finish() throws {
     try log?.flush()
     try contested?.flush()
@@ -266,7 +266,7 @@ final class ConflictDecider {
 }
 
 extension ChangeOperation {
-  /// The SQL word.
+  /// The SQL keyword.
   public var name: String {
     switch self {
     case .delete: "DELETE"
@@ -276,46 +276,45 @@ extension ChangeOperation {
   }
 }
 
-/// A conflict as it happened: the change still in the bytes of the changeset, the local row where a statement stands.
+/// A conflict where it occurs: the change in the bytes of the changeset, the local row at a statement.
 struct ConflictIncident {
   let kind: ConflictKind
   let change: DecodedChange
   let local: CurrentRow?
-  /// SQLite's words about a constraint, or the engine's about another conflict, as UTF-8.
+  /// The message of SQLite about a constraint, or of the engine about another conflict, as UTF-8.
   var message: [UInt8] = []
-  /// True if the local row is another than the change's author means, so that the two are no versions of one row.
+  /// True if the local row is not the row that the author means. The two are not versions of one row.
   var isOfAnotherRow = false
   /// True if a later diff has inserted the row that a DELETE is about.
   var isOutdated = false
-  /// The row that a resolver has written, as a record; nil where none has.
+  /// The row that a resolver has returned, as a record; nil for none.
   var written: [UInt8]?
-  /// The keys of the rows that have a UNIQUE value which this one was to get, one after the other.
+  /// The keys of the rows that block this one by a UNIQUE value, one after the other.
   var others: [UInt8] = []
 
-  /// What happened, for people; nil where the kind says all.
+  /// A message for people; nil if the kind says everything.
   var words: String? {
     if !message.isEmpty { return String(decoding: message, as: UTF8.self) }
     return kind == .conflict ? "another row with this key is here" : nil
   }
 }
 
-/// How one conflict is resolved.
+/// The resolution of one conflict.
 enum ConflictResolution {
-  /// The local row stays as it is.
+  /// The local row stays.
   case keepLocal
-  /// All that came in is written.
+  /// The incoming row is written.
   case takeIncoming
-  /// The three versions of the row are merged column by column. The policy decides about columns that both sides have changed;
-  /// that of each column where there is none.
+  /// The three versions of the row are merged column by column. The policy decides about columns that both sides have
+  /// changed; nil uses the policy of each column.
   case merge(ConflictPolicy?)
   /// These values are written.
   case write([String: ChangesetValue])
 }
 
-/// The answers that are kept as rules, and which of them a conflict meets.
+/// The rules for conflicts.
 ///
-/// They are read when the first conflict is met. Rows without a conflict cost nothing, and where there are no rules, conflicts
-/// do not either.
+/// They are read at the first conflict. Rows without a conflict cost nothing, and without rules neither do conflicts.
 final class ConflictRules {
   private let connection: SQLiteConnection
   private lazy var byTable = Result {
@@ -324,12 +323,12 @@ final class ConflictRules {
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// True if there are any about a table.
+  /// True if there are rules for a table.
   ///
   /// - Throws: `SQLiteError`.
   func exist(for table: TableName) throws -> Bool { try byTable.get()[table] != nil }
 
-  /// The rule that decides a conflict; nil where there is none.
+  /// The rule that decides a conflict; nil for none.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when a rule is damaged.
   func rule(for incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan) throws -> ConflictRule? {
@@ -339,7 +338,7 @@ final class ConflictRules {
     return rules.last { $0.question == question }
   }
 
-  /// What a conflict asks; nil where there are no two versions of a row to choose from.
+  /// The question of a conflict, for finding a rule; nil if there are no two versions of a row to choose from.
   private static func question(
     of incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan
   ) -> ConflictQuestion? {
@@ -365,7 +364,7 @@ final class ConflictRules {
 extension ConflictLog {
   /// Records a conflict of a change, with all versions of its row.
   ///
-  /// - Parameter rule: The rule that has decided it; nil where none has.
+  /// - Parameter rule: The rule that has decided the conflict; nil for none.
   func record(
     _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, decidedBy rule: Int64?,
     _ bytes: RawSpan

@@ -4,31 +4,31 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Resolves recorded conflicts: brings each row into the version that a person has decided for, and records that.
+/// Resolves recorded conflicts: writes the version that a person has chosen for each row, and records the resolution.
 ///
-/// A row that the record does not know as it is now is not overwritten. One conflict that cannot be resolved does not stop the
-/// others.
+/// A row that matches none of the recorded versions is not overwritten. One conflict that cannot be resolved does not
+/// stop the others.
 package struct ConflictSettlement {
-  /// How conflicts are resolved.
+  /// A request to resolve conflicts.
   package struct Request {
     /// The answer to all of them.
     package let answer: ConflictAnswer
-    /// Who has decided.
+    /// The name of the person who has decided.
     package let decidedBy: String
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     package let time: Int64
-    /// True if rows that were changed since are overwritten, and references may lead nowhere.
+    /// True to overwrite rows that were changed since, and to allow broken references.
     package let isForced: Bool
-    /// True if the answer is kept as a rule.
+    /// True to keep the answer as a rule.
     package let isRemembered: Bool
-    /// For conflicts of rows that refer to a row which was left out, the conflict that has left it out.
+    /// The conflicts that left out a row, by the conflicts of rows that refer to it.
     package let causes: [Int64: Int64]
-    /// Is told of the rows that are written.
+    /// An observer of written rows.
     package let observer: (any RowEffectObserver)?
-    /// How many of the conflicts that are resolved, and of those that are not, are told one by one; nil for all.
+    /// The most resolved and the most refused conflicts that the result lists; nil for all.
     package let limit: Int?
 
-    /// Makes one.
+    /// Creates a request.
     package init(
       _ answer: ConflictAnswer, decidedBy: String, time: Int64, isForced: Bool, isRemembered: Bool,
       causes: [Int64: Int64], observer: (any RowEffectObserver)?, limit: Int? = nil
@@ -44,9 +44,9 @@ package struct ConflictSettlement {
     }
   }
 
-  /// What was done.
+  /// The result.
   package struct Result {
-    /// Adds what was done about others.
+    /// Adds the result for other conflicts.
     package mutating func add(_ others: Result) {
       conflicts += others.conflicts
       counts.add(others.counts)
@@ -55,17 +55,17 @@ package struct ConflictSettlement {
       warnings += others.warnings.filter { !warnings.contains($0) }
     }
 
-    /// The conflicts that are told one by one, in the order given.
+    /// The listed conflicts, in the order given.
     package fileprivate(set) var conflicts: [ResolvedConflict] = []
-    /// What became of all of them.
+    /// The counts of all conflicts.
     package fileprivate(set) var counts = ResolveCounts()
-    /// The rules that the answers were kept as.
+    /// The rules that were made of the answers.
     package fileprivate(set) var rules: [ConflictRule] = []
     /// The tables that were changed.
     package fileprivate(set) var changedTables: [String] = []
-    /// Sentences about rows that refer to others which are not there, because of what was written.
+    /// Sentences about references that were broken by writing.
     package fileprivate(set) var violations: [String] = []
-    /// What is worth knowing.
+    /// Warnings.
     package fileprivate(set) var warnings: [Remark] = []
   }
 
@@ -87,9 +87,9 @@ package struct ConflictSettlement {
   /// Resolves conflicts in the transaction that is open, which must be rolled back when this throws.
   ///
   /// - Parameters:
-  ///   - conflicts: Their numbers.
-  ///   - request: How.
-  ///   - session: Which has been begun.
+  ///   - conflicts: The numbers of the conflicts.
+  ///   - request: The request.
+  ///   - session: A session that has begun.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged; `ReplicationError`.
   package static func run(_ conflicts: [Int64], _ request: Request, in session: ApplySession) throws -> Result {
     var settlement = ConflictSettlement(request, in: session)
@@ -108,7 +108,7 @@ package struct ConflictSettlement {
     }
   }
 
-  /// The tables that the conflicts are about, of those that are there.
+  /// The existing tables of the conflicts.
   private func tables(of conflicts: [Int64]) throws -> Set<TableName> {
     let query =
       "SELECT table_name FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout) WHERE conflict = ?1"
@@ -120,13 +120,14 @@ package struct ConflictSettlement {
   }
 
   private mutating func resolveAll(_ conflicts: [Int64], of tables: Set<TableName>) throws -> Result {
-    // TEMP triggers note all that is written, so that nothing need be told of it twice.
+    // TEMP triggers record all writes.
     let watch = try ForeignKeyWatch(changed: tables, seesTriggers: true, session)
     var result = Result()
     var told = ToldConflicts(limit: request.limit)
     var rules: [Int64: ConflictRule] = [:]
     var pending = conflicts
-    // One row can be in the way of another, or be what another refers to: as long as any goes in, the others are tried again.
+    // One row can block another, or be the row that another refers to. As long as any row is written, the others are
+    // tried again.
     while !pending.isEmpty {
       var refused: [Int64] = []
       for conflict in pending {
@@ -149,7 +150,7 @@ package struct ConflictSettlement {
     return result
   }
 
-  /// Sentences about the references that what was written has broken.
+  /// Sentences about references that were broken by writing.
   private func violations(_ watch: ForeignKeyWatch) throws -> [String] {
     let nothing = TemporaryBuffer([])
     let audit = ForeignKeyAudit(session: session, changed: [:], watch: watch, collisions: nil)
@@ -232,7 +233,7 @@ package struct ConflictSettlement {
     }
   }
 
-  /// Inserts the one of two rows with the same key that is not there, with a key that is free.
+  /// Inserts the missing one of two rows with the same key, with a free key.
   private mutating func keepBoth(
     _ record: RecordedConflict, _ versions: RowVersions, _ current: RowVersions.Row?, _ rows: LocalRows,
     _ resolved: inout ResolvedConflict
@@ -265,7 +266,7 @@ package struct ConflictSettlement {
     if !changedTables.contains(table) { changedTables.append(table) }
   }
 
-  /// A key behind all that the table has, or has had where it remembers that.
+  /// A key greater than all in the table, and than all earlier ones if the table records them.
   private func newRowID(in table: TableDefinition) throws -> Int64 {
     let name = SQLText.identifier(table.name)
     var last = try session.connection.integer("SELECT max(rowid) FROM main.\(name)") ?? 0
@@ -280,7 +281,7 @@ package struct ConflictSettlement {
     return max(last, 0) + 1
   }
 
-  /// The rows of the table that a conflict is about.
+  /// The rows of a conflict's table.
   private mutating func rows(of record: RecordedConflict) throws -> LocalRows {
     let name = TableName(record.table)
     if record.isOfUnknownColumns {
@@ -301,7 +302,7 @@ package struct ConflictSettlement {
     return made
   }
 
-  /// Makes sure that the rows are there that a row refers to, and are those that its author means.
+  /// Requires that the rows to which a row refers exist, and are those that its author means.
   private mutating func requireParents(
     of row: RowVersions.Row, _ record: RecordedConflict, _ table: TableDefinition
   ) throws {
@@ -317,7 +318,7 @@ package struct ConflictSettlement {
     throw ReplicationError(.brokenReference, "the row refers to \(parent), which is not there", table: record.table)
   }
 
-  // MARK: What is told
+  // MARK: Results
 
   private static func refusal(of current: RowVersions.Row?, _ versions: RowVersions) -> ResolvedConflict.Refusal {
     let known = versions.lastKnown(besides: current)
@@ -345,7 +346,7 @@ package struct ConflictSettlement {
   }
 }
 
-/// The conflicts that are told one by one.
+/// The listed conflicts.
 private struct ToldConflicts {
   private let limit: Int
   private var told: [Int64: ResolvedConflict] = [:]
@@ -354,7 +355,7 @@ private struct ToldConflicts {
 
   init(limit: Int?) { self.limit = limit ?? .max }
 
-  /// Notes what became of a conflict, which may have been refused before.
+  /// Records the result for a conflict, which may have been refused before.
   mutating func note(_ conflict: ResolvedConflict) {
     if let before = told.removeValue(forKey: conflict.id) {
       if before.refusal == nil { resolved -= 1 } else { refused -= 1 }
@@ -369,13 +370,13 @@ private struct ToldConflicts {
 }
 
 extension ResolvedConflict.Refusal {
-  /// True if what another conflict writes can make it pass.
+  /// True if another conflict's resolution can make this one succeed.
   fileprivate var mayPass: Bool { code == .rowRefused || code == .brokenReference }
 }
 
 /// The rows that refer to another one.
 extension ConflictSettlement {
-  /// How many rows of which tables refer to a row, for people; nil where none does.
+  /// The numbers of rows, by table, that refer to a row, for people; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   private func rowsReferring(to row: RowVersions.Row, of table: TableDefinition) throws -> String? {

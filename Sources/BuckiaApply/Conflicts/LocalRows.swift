@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Reads and writes single rows of one table by their keys, through the writer that applies changes.
+/// Reads and writes single rows of one table by key, through the writer that applies changes.
 final class LocalRows {
   let table: TableDefinition
   private let header: ChangesetTable
@@ -11,15 +11,15 @@ final class LocalRows {
 
   /// - Parameters:
   ///   - table: The table.
-  ///   - session: That of the transaction that writes it.
-  ///   - indexes: Keeps the indexes over the table, where triggers would.
-  ///   - observer: Is told of the rows.
+  ///   - session: The session of the transaction.
+  ///   - indexes: Maintains the indexes over the table in place of triggers.
+  ///   - observer: An observer of written rows.
   init(
     _ table: TableDefinition, in session: ApplySession, keeping indexes: IndexMaintenance?,
     reportingTo observer: (any RowEffectObserver)?
   ) throws {
     self.table = table
-    // A patchset names rows by their keys alone.
+    // A patchset identifies rows by their keys alone.
     header = ChangesetTable(name: table.name, format: .patchset, keyFlags: table.keyFlags)
     let match = TableMatch(unchanged: table)
     writer = RowWriter(
@@ -29,7 +29,7 @@ final class LocalRows {
     writer.keepsMessages = true
   }
 
-  /// The row with a key as it is now; nil when there is none.
+  /// The present row with a key; nil if there is none.
   func row(with key: [Int: StoredValue]) throws -> RowVersions.Row? {
     try withChange(.delete, RowVersions.Row(repeating: nil, count: header.columnCount), key) { bytes in
       guard let row = try writer.currentRow(bytes) else { return nil }
@@ -40,14 +40,13 @@ final class LocalRows {
     }
   }
 
-  /// Makes a row what it is to be.
+  /// Writes the wanted version of a row.
   ///
   /// - Parameters:
-  ///   - key: The values of its key.
-  ///   - current: The row as it is now; nil when there is none.
-  ///   - wanted: The row as it is to be; nil when none is to be there. Columns without a value keep the one they have, or get
-  ///     their default.
-  /// - Returns: Why a constraint, or a trigger, refuses it, which leaves the row as before; nil when it is as wanted.
+  ///   - key: The values of the key.
+  ///   - current: The present row; nil if there is none.
+  ///   - wanted: The wanted row; nil to delete it. Columns without a value keep theirs, or get the default.
+  /// - Returns: The reason if a constraint or a trigger refuses the row, which is then unchanged; nil on success.
   /// - Throws: `SQLiteError` for anything but a refusal of the row.
   func write(_ key: [Int: StoredValue], from current: RowVersions.Row?, to wanted: RowVersions.Row?) throws -> String? {
     guard let wanted else {
@@ -73,7 +72,7 @@ final class LocalRows {
     }
   }
 
-  /// Works on a change of the row with a key.
+  /// Calls `body` with a change of the row with a key.
   private func withChange<Value>(
     _ operation: ChangeOperation, _ row: RowVersions.Row, _ key: [Int: StoredValue],
     _ body: (RawSpan) throws -> Value
@@ -95,7 +94,7 @@ final class LocalRows {
   }
 }
 
-/// Looks up whether the rows are there that a row refers to.
+/// Finds missing rows to which a row refers.
 final class ParentLookup {
   private let links: [(link: ReferenceLink, query: PreparedStatement)]
   private let table: TableDefinition
@@ -114,7 +113,7 @@ final class ParentLookup {
     }
   }
 
-  /// The first row that a row refers to and that is not there, for people; nil where there is none.
+  /// The first missing row to which a row refers, for people; nil for none.
   func missingParent(of row: RowVersions.Row) throws -> String? {
     for (link, query) in links {
       let values = link.childColumns.map { row[$0] }

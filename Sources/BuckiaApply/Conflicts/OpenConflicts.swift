@@ -3,11 +3,12 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The newest open conflicts, and what their senders say of the rows in the files that are applied now.
+/// The newest open conflicts, and the values of their rows in files of their senders that are applied now.
 ///
-/// A conflict closes when nothing is left to decide: the row here has become what came in, or its sender says what is here.
+/// A conflict closes when nothing is left to decide: the local row has become the incoming one, or the sender's row has
+/// become the local one.
 package final class OpenConflicts {
-  /// What a sender says of a row: its values by their places in the local layout.
+  /// A sender's version of a row: values by their places in the local layout.
   enum Statement {
     case values([Int: StoredValue])
     case deletion
@@ -19,7 +20,7 @@ package final class OpenConflicts {
     let sender: String
   }
 
-  /// How many are looked at: there can be millions.
+  /// The most conflicts that are examined; there can be millions.
   private static let limit = 1_000
 
   let conflicts: [OpenConflict]
@@ -36,15 +37,15 @@ package final class OpenConflicts {
     tables = Set(conflicts.map(\.table))
   }
 
-  /// True if none is open.
+  /// True if no conflict is open.
   var isEmpty: Bool { conflicts.isEmpty }
 
-  /// True if any is about a row of a table.
+  /// True if a conflict is about a row of a table.
   func concern(_ table: TableName) -> Bool { tables.contains(table) }
 
-  /// Notes what a change says that has met no conflict.
+  /// Records the values of a change that has met no conflict.
   ///
-  /// - Parameter sender: Who says so: the key with which the change was signed, as the ledger has it.
+  /// - Parameter sender: The key of the signature, in the ledger's form.
   func note(_ change: DecodedChange, _ bytes: RawSpan, _ layout: ConflictLayout, from sender: String) {
     let isNew = change.operation == .insert
     let key = layout.key.sorted().flatMap { place in
@@ -68,12 +69,12 @@ package final class OpenConflicts {
 }
 
 extension OpenConflicts {
-  /// Closes those in which nothing is left to decide.
+  /// Closes the conflicts in which nothing is left to decide.
   ///
   /// - Parameters:
-  ///   - session: That of the transaction in which files were applied or conflicts resolved.
+  ///   - session: The session of the transaction in which files were applied or conflicts resolved.
   ///   - time: The present time, in milliseconds since 1970.
-  /// - Throws: `SQLiteError`. A record that is damaged, or does not fit the table any more, stays as it is.
+  /// - Throws: `SQLiteError`. A record that is damaged, or no longer fits the table, is left unchanged.
   package func close(in session: ApplySession, at time: Int64) throws {
     guard !isEmpty else { return }
     let log = ConflictLog(entry: 0, on: session.connection)
@@ -105,7 +106,7 @@ extension OpenConflicts {
     }
   }
 
-  /// True if the row here is what came in, or what its sender has said since.
+  /// True if the local row equals the incoming one, or the sender's later version.
   private static func isSettled(
     _ record: RecordedConflict, _ versions: RowVersions, _ current: RowVersions.Row?, _ statement: Statement?
   ) -> Bool {
@@ -114,7 +115,8 @@ extension OpenConflicts {
     let isIncoming =
       operation == .delete ? current == nil : current != nil && versions.isLike(current, versions.incoming)
     if !tookIncoming, isIncoming { return true }
-    // What was taken is settled by what was here before alone: else any later change of the row would be.
+    // A conflict in which the incoming row was written closes only if the sender sends the earlier local row. Otherwise
+    // any later change of the row would close it.
     if tookIncoming, !versions.isLike(current, versions.local) { return false }
     switch statement {
     case nil: return false

@@ -2,23 +2,24 @@ import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// What became of recorded conflicts that were to be resolved.
+/// The counts of a resolution.
 public struct ResolveCounts: Equatable, Sendable {
-  /// How many were resolved.
+  /// The number of resolved conflicts.
   public package(set) var resolved = 0
-  /// Of those, for how many the row was written.
+  /// The number of resolved conflicts whose row was written.
   public package(set) var changed = 0
-  /// Of those, how many could not be kept as a rule, or were not to be.
+  /// The number of resolved conflicts without a rule.
   public package(set) var withoutRule = 0
-  /// How many were not resolved.
+  /// The number of refused conflicts.
   public package(set) var refused = 0
-  /// Of those, for how many the reason is that the row was changed since, or that other rows refer to it: a person can force them.
+  /// The number of conflicts that were refused because the row was changed since, or other rows refer to it. A person
+  /// can force them.
   public package(set) var changedSince = 0
 
-  /// How many there were.
+  /// The number of conflicts.
   public var total: Int { resolved + refused }
 
-  /// Adds what became of others.
+  /// Adds the counts of other conflicts.
   package mutating func add(_ others: ResolveCounts) {
     resolved += others.resolved
     changed += others.changed
@@ -39,25 +40,25 @@ public struct ResolveCounts: Equatable, Sendable {
   }
 }
 
-/// What became of one recorded conflict that was to be resolved.
+/// The result for one conflict.
 public struct ResolvedConflict: Identifiable, Sendable {
-  /// A column in which the row is not as it was last known.
+  /// A column in which the row differs from its last known version.
   public struct Difference: Equatable, Sendable {
     /// The column.
     public let column: String
-    /// Its value when the row was last known; nil where there was no row, or the value is not recorded.
+    /// The last known value; nil if there was no row, or the value is not recorded.
     public let known: ChangesetValue?
-    /// Its value now; nil when there is no row.
+    /// The present value; nil if there is no row.
     public let present: ChangesetValue?
   }
 
-  /// Why a conflict was not resolved. Nothing was written for it.
+  /// The reason that a conflict was not resolved. Nothing was written for it.
   public struct Refusal: Sendable {
-    /// What kind of refusal: `row-changed`, `row-refused`, `broken-reference`, `no-such-conflict`, …
+    /// The code of the refusal: `row-changed`, `row-refused`, `broken-reference`, `no-such-conflict`, …
     public let code: BuckiaErrorCode
     /// A sentence for people.
     public let reason: String
-    /// For `row-changed`, in which columns the row is another one than was known.
+    /// For `row-changed`, the columns in which the row differs from its last known version.
     public var differences: [Difference] = []
   }
 
@@ -71,16 +72,16 @@ public struct ResolvedConflict: Identifiable, Sendable {
   public internal(set) var before: [ConflictRecord.Cell]?
   /// The row afterwards; nil when there is none.
   public internal(set) var after: [ConflictRecord.Cell]?
-  /// Columns of a new row whose value the answer does not tell: they have got their default.
+  /// Columns of a new row that the answer has no value for. They have got their default.
   public internal(set) var unknownColumns: [String] = []
-  /// Columns of the record that the table does not have any more, so that their values were left out.
+  /// Columns of the record that the table no longer has. Their values were left out.
   public internal(set) var lostColumns: [String] = []
-  /// The rule that the answer was kept as; nil where none was wanted, and where none can decide such a conflict.
+  /// The rule that was made of the answer; nil if none was wanted, or none can decide such a conflict.
   public internal(set) var rule: ConflictRule?
-  /// Why it was not resolved; nil when it was.
+  /// The reason that the conflict was not resolved; nil if it was.
   public internal(set) var refusal: Refusal?
 
-  /// True if the row was written: it may have been as wanted.
+  /// True if the row was written. It may have been as wanted before.
   public var hasChanged: Bool {
     guard refusal == nil else { return false }
     guard let before, let after else { return (before == nil) != (after == nil) }

@@ -3,26 +3,26 @@ import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// The versions of a row that a conflict record has, in the columns that the table has today.
+/// The versions of a row in a conflict record, by the present columns of the table.
 struct RowVersions {
-  /// A row: a value for each column of the local layout, nil where none is known.
+  /// A row: a value for each column of the local layout; nil if unknown.
   typealias Row = [StoredValue?]
 
   let table: TableDefinition
-  /// What tells the row apart: the values of the key, by their places in the layout.
+  /// The values of the key, by their places in the layout.
   let key: [Int: StoredValue]
   let base: Row?
   let local: Row?
   let incoming: Row?
-  /// Columns of the record that the table does not have any more.
+  /// Columns of the record that the table no longer has.
   let lostColumns: [String]
   private let record: RecordedConflict
   private let affinities: [Affinity]
   private let written: Row?
-  /// How the row was left by the last resolution; nil where there was none.
+  /// The row after the last resolution; nil for none.
   private let resolved: Row?
 
-  /// - Throws: `ReplicationError` when the table has another key today, or the row has none that tells it apart.
+  /// - Throws: `ReplicationError` if the table has another key now, or no key identifies the row.
   init(_ record: RecordedConflict, in table: TableDefinition) throws {
     self.record = record
     self.table = table
@@ -58,15 +58,14 @@ struct RowVersions {
     }
   }
 
-  // MARK: What is wanted
+  // MARK: Wanted versions
 
-  /// The row that an answer asks for; nil when none is to be there. Columns without a value keep the one they have, or get
-  /// their default.
+  /// The row that an answer asks for; nil for a deletion. Columns without a value keep theirs, or get the default.
   ///
   /// - Parameters:
   ///   - current: The row as it is now; nil when there is none.
-  ///   - isChanged: True if the row is as nobody has left it that the record knows of.
-  /// - Throws: `ReplicationError` for an answer that the conflict does not know.
+  ///   - isChanged: True if the row matches none of the recorded versions.
+  /// - Throws: `ReplicationError` for an answer that does not apply to the conflict.
   func wanted(by answer: ConflictAnswer, current: Row?, isChanged: Bool) throws -> Row? {
     switch answer {
     case .version(.local), .same: return local
@@ -78,7 +77,7 @@ struct RowVersions {
           "the record reports a row as it stands and has no incoming version; give values, delete it, or change the row that it refers to",
           table: table.name)
       }
-      // What others have changed since, and the author has not, stays.
+      // Later changes of columns that the author has not changed stay.
       return operation == .delete ? nil : incomingRow(over: isChanged ? current ?? local : local)
     case .deletion: return nil
     case .values(let values):
@@ -86,9 +85,9 @@ struct RowVersions {
     }
   }
 
-  /// The one of two rows with the same key that is not there now.
+  /// The missing one of two rows with the same key.
   ///
-  /// - Throws: `ReplicationError` where there are no two of them.
+  /// - Throws: `ReplicationError` if there are no two rows.
   func missing(besides current: Row?) throws -> Row {
     guard record.kind == .conflict, record.operation == .insert, let local, let incoming = incomingRow(over: nil),
       !isLike(local, incoming), isLike(current, local) || isLike(current, incoming)
@@ -100,7 +99,7 @@ struct RowVersions {
     return isLike(current, local) ? incoming : local
   }
 
-  /// The row as the author wants it; nil for a DELETE.
+  /// The author's row; nil for a DELETE.
   private func incomingRow(over other: Row?) -> Row? {
     guard let incoming else { return nil }
     let rest = other ?? base
@@ -134,16 +133,17 @@ struct RowVersions {
     return row
   }
 
-  // MARK: What is known
+  // MARK: Known versions
 
-  /// True if a row is as it was when the conflict was met, as that has left it, or as the last resolution has.
+  /// True if the row matches a recorded version: the one before the conflict, the one after it, or that of the last
+  /// resolution.
   func isKnown(_ current: Row?) -> Bool {
     if isLike(current, local) || record.resolution != nil && isLike(current, resolved) { return true }
     switch record.outcome {
     case .tookIncoming: return isLike(current, takenRow)
     case .resolved: return written != nil && isLike(current, written)
     case .merged:
-      // Each column has been taken or kept.
+      // Each column has the local or the incoming value.
       guard let current, let local, let taken = takenRow else { return false }
       return current.indices.allSatisfy { place in
         isLike(current[place], local[place], at: place) || isLike(current[place], taken[place], at: place)
@@ -152,7 +152,7 @@ struct RowVersions {
     }
   }
 
-  /// The row as it was last known: where the present one is another, it was changed since.
+  /// The last known version of the row. If the present row differs, it was changed since.
   func lastKnown(besides current: Row?) -> Row? {
     if record.resolution != nil { return resolved }
     switch record.outcome {
@@ -160,7 +160,8 @@ struct RowVersions {
     case .resolved: return written ?? local
     case .keptLocal, .omitted, .reported: return local
     case .merged:
-      // Which version a column has got is not recorded. If it has neither now, it was most likely merged like this.
+      // The record does not say which version a column got. If it has neither now, the two were most likely merged like
+      // this.
       guard let local, let taken = takenRow else { return local }
       return local.indices.map { place in
         if let current, isLike(current[place], taken[place], at: place) { return current[place] }
@@ -172,7 +173,7 @@ struct RowVersions {
 
   private var takenRow: Row? { record.operation == .delete ? nil : incomingRow(over: local) }
 
-  /// True if a row is like another, as far as that is known.
+  /// True if two rows are equal in all known columns.
   func isLike(_ current: Row?, _ other: Row?) -> Bool {
     guard let current, let other else { return current == nil && other == nil }
     return current.indices.allSatisfy { isLike(current[$0], other[$0], at: $0) }
@@ -183,12 +184,12 @@ struct RowVersions {
     return current?.holds(other, affinities[place]) == true
   }
 
-  /// True if a column with a value of a row holds another one.
+  /// True if storing a value in a column gives the other value.
   func holds(_ value: StoredValue?, _ other: StoredValue, at place: Int) -> Bool {
     value?.holds(other, affinities[place]) == true
   }
 
-  /// The columns outside of the key in which the incoming version is another than the local one: all of them where either is missing.
+  /// The columns outside the key in which the incoming and the local version differ; all columns if either is missing.
   var disputedPlaces: [Int] {
     table.changesetColumns.indices.filter { place in
       guard key[place] == nil else { return false }
@@ -197,7 +198,7 @@ struct RowVersions {
     }
   }
 
-  /// The columns in which a row is not like another.
+  /// The columns in which two rows differ.
   func differences(of current: Row?, from other: Row?) -> [Int] {
     table.changesetColumns.indices.filter { place in
       guard let other else { return current?[place] != nil }
@@ -208,7 +209,7 @@ struct RowVersions {
 
   // MARK: The question
 
-  /// What the conflict asks, where other conflicts can ask the same: two versions of one row are there to choose from.
+  /// The question of the conflict, for a rule; nil unless there are two versions of one row to choose from.
   var question: ConflictQuestion? {
     guard record.kind == .data || record.kind == .conflict, record.reason == nil, let operation = record.operation,
       let local
@@ -230,7 +231,7 @@ struct RowVersions {
 struct StoredValue: Equatable {
   let bytes: [UInt8]
 
-  /// Takes one whole value that has been read before.
+  /// Creates a value from its encoding, which must be whole.
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   init(_ value: ChangesetValue) {
@@ -247,7 +248,7 @@ struct StoredValue: Equatable {
 
   var isNull: Bool { bytes.first == ValueKind.null.rawValue }
 
-  /// True if a column with an affinity makes this value of another one (<https://sqlite.org/datatype3.html#type_affinity>).
+  /// True if a column with an affinity stores another value as this one
   ///
   /// Text that looks like a number counts as another value: a column of another type refuses it when it comes in.
   func holds(_ other: StoredValue, _ affinity: Affinity) -> Bool {
@@ -261,7 +262,7 @@ struct StoredValue: Equatable {
     }
   }
 
-  /// Takes a record apart, which has a value for each column.
+  /// Splits a record, which has a value for each column.
   static func row(_ record: [UInt8]) throws -> [StoredValue] {
     try RowCopy(record: record).values.map { StoredValue(Array(record[$0.encoded])) }
   }

@@ -4,21 +4,21 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Takes back what a diff did to the rows here.
+/// Undoes the effects of a diff on local rows.
 ///
-/// Its effects are inverted and applied like a diff: a column that has been changed since keeps its value, and a row that has been
-/// changed since is a conflict. So it has an entry of its own in the ledger, and can be taken back, too.
+/// The effects are inverted and applied like a diff: a column that was changed since keeps its value, and a row that
+/// was changed since is a conflict. The undo has an entry of its own in the ledger, and can be undone, too.
 package struct DiffUndo {
-  /// The diff that is taken back.
+  /// The diff to undo.
   package let diff: AppliedDiff
-  /// What it did, as one changeset.
+  /// The effects of the diff, as one changeset.
   private let effects: TemporaryBuffer
-  /// The tables of each part of it.
+  /// The tables of each part.
   private let parts: [[AppliedEffects.Table]]
 
-  /// Looks up what a diff did.
+  /// Reads the effects of a diff.
   ///
-  /// - Throws: `ReplicationError` with `alreadyUndone`, or with `notKept` when it is not known any more what the diff did;
+  /// - Throws: `ReplicationError` with `alreadyUndone`, or with `notKept` if the effects are no longer recorded;
   ///   `SQLiteError`, `LedgerError`.
   package init(of diff: AppliedDiff, on connection: borrowing SQLiteConnection) throws {
     self.diff = diff
@@ -42,16 +42,17 @@ package struct DiffUndo {
     }
   }
 
-  /// Takes the diff back.
+  /// Undoes the diff.
   ///
   /// - Parameters:
   ///   - id: The id of the undo.
-  ///   - digest: The digest by which the ledger knows it: of the changes that it makes.
-  ///   - settings: How to apply: what to do about rows that have been changed since.
-  ///   - session: That of the connection.
-  ///   - transaction: The transaction of the undo, in which nothing else has been done. It must be rolled back when this throws.
-  /// - Returns: What was done.
-  /// - Throws: `ReplicationError` when the schema has changed since so that the rows do not fit it, and as ``ApplyPlan``.
+  ///   - digest: The digest of the undo in the ledger: that of its changes.
+  ///   - settings: The settings for applying, with the policies for rows that were changed since.
+  ///   - session: The session of the connection.
+  ///   - transaction: The transaction of the undo, in which nothing else has been written. It must be rolled back when
+  ///     this throws.
+  /// - Returns: The result.
+  /// - Throws: `ReplicationError` if the rows no longer fit the schema, and as ``ApplyPlan``.
   package func run(
     as id: KSUID, digest: (TemporaryBuffer) throws -> [UInt8], settings: ApplySettings, session: ApplySession,
     in transaction: borrowing SQLiteTransaction
@@ -105,7 +106,7 @@ package struct DiffUndo {
 extension AppliedEffects.Table {
   /// The local table, with the columns that the changes have.
   ///
-  /// - Parameter diff: The name of the diff that has made them, for messages.
+  /// - Parameter diff: The name of the diff, for messages.
   /// - Throws: `ReplicationError` when the table has other columns now, or another key; `SQLiteError`.
   package func definition(in schema: SchemaReader, for diff: String) throws -> TableDefinition {
     guard let local = try schema.table(named: TableName(name)) else {
@@ -136,26 +137,26 @@ extension AppliedEffects.Table {
   }
 }
 
-/// Values of earlier diffs that have been taken back while a later diff had replaced them. Taking back the later diff must not bring
-/// them back: instead of such a value comes the one before it.
+/// Values of earlier diffs that were undone after a later diff had replaced them. Undoing the later diff must not
+/// restore them: the value before them comes back instead.
 struct UndoneValues {
-  /// A column of a row, by names and by the values of its key.
+  /// A column of a row, identified by names and the values of the key.
   private struct Cell: Hashable {
     let table: TableName
     let key: [UInt8]
     let column: String
   }
 
-  /// For each diff that has been taken back, the newest first: which values it gave, and what was there before.
+  /// For each undone diff, the newest first: the values that it set, and the values before.
   private var replaced: [[Cell: (new: [UInt8], old: [UInt8])]] = []
 
-  /// Looks for such values.
+  /// Collects such values.
   ///
   /// - Parameters:
-  ///   - undone: The ledger entries of diffs that have been taken back, the newest first.
-  ///   - changes: What takes back a later diff.
+  ///   - undone: The ledger entries of undone diffs, the newest first.
+  ///   - changes: The changes that undo a later diff.
   ///   - tables: The columns of its tables.
-  /// - Throws: `SQLiteError`; `LedgerError`, `ChangesetError` when what is kept is damaged.
+  /// - Throws: `SQLiteError`; `LedgerError`, `ChangesetError` if the recorded effects are damaged.
   init(
     of undone: [Int64], for changes: [UInt8], _ tables: [AppliedEffects.Table],
     on connection: borrowing SQLiteConnection
@@ -168,7 +169,7 @@ struct UndoneValues {
       for part in try effects.parts(of: entry, on: connection) {
         try Self.forEachCell(of: part.changes, part.tables) { cell, old, new in
           guard let old, let new, wanted.contains(cell) else { return }
-          // Of a column that was changed twice, what was there before the first counts.
+          // If a column was changed twice, the value before the first change counts.
           values[cell] = (new, values[cell]?.old ?? old)
         }
       }
@@ -176,7 +177,7 @@ struct UndoneValues {
     }
   }
 
-  /// The changes with what was there before instead of such values.
+  /// The changes with such values replaced by the values before them.
   func replaced(in changes: [UInt8], _ tables: [AppliedEffects.Table]) throws -> [UInt8] {
     var writer = ChangesetWriter()
     try Self.forEachChange(of: changes, tables) { change, reader, columns, bytes in
@@ -207,7 +208,7 @@ struct UndoneValues {
 
   // MARK: Reading
 
-  /// Gives the old and the new value of each column outside the key, where there is one.
+  /// Calls `body` with the old and the new value of each column outside the key that has them.
   private static func forEachCell(
     of changes: [UInt8], _ tables: [AppliedEffects.Table], _ body: (Cell, _ old: [UInt8]?, _ new: [UInt8]?) -> Void
   ) throws {
@@ -241,7 +242,7 @@ struct UndoneValues {
     }
   }
 
-  /// The values of the key, in the order of the names of its columns: not all changesets say in which order the key has them.
+  /// The values of the key, in the order of the column names, because not all changesets have the order of the key.
   private static func key(
     _ reader: ChangesetReader, _ columns: [String], of change: Change, _ bytes: RawSpan
   ) -> [UInt8] {

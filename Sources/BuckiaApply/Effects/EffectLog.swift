@@ -4,24 +4,24 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Gathers what applying one diff does to the rows here, as a changeset from which the one that takes it back is made.
+/// Collects the effects of one diff on local rows as a changeset, from which the undo is made.
 ///
-/// Most changes do exactly what they say: those are copied. Of all others the rows before and afterwards are looked up.
+/// Changes that apply exactly are copied. For all others, the rows before and afterwards are read.
 final class EffectLog {
-  /// How many bytes of changes are compressed together.
+  /// The bytes of changes that are compressed together.
   private static let pieceSize = 1 << 20
 
   private let entry: Int64
   private let isResumed: Bool
-  /// How many bytes are gathered.
+  /// The most bytes that are collected.
   let byteLimit: Int
   /// The changes that are not compressed yet, after those that are.
   private var writer = ChangesetWriter()
   private var compressor: EffectCompressor?
   private var compressedSize = 0
-  /// True if everything has been gathered: it was not too much, and could be told.
+  /// True if all effects have been collected.
   private(set) var isComplete = true
-  /// True if it was given up because there was no room for all of it.
+  /// True if collecting ended because there were too many bytes.
   private(set) var isTooLarge = false
   private(set) var tables: [AppliedEffects.Table] = []
   private var places: Set<TableName> = []
@@ -30,15 +30,15 @@ final class EffectLog {
 
   /// - Parameters:
   ///   - entry: The diff's ledger entry.
-  ///   - isResumed: True if it is a part of a diff that was held.
-  ///   - byteLimit: How many bytes are gathered. Beyond them nothing is.
+  ///   - isResumed: True for a held part of the diff.
+  ///   - byteLimit: The most bytes to collect. With more, nothing is kept.
   init(of entry: Int64, isResumed: Bool, byteLimit: Int) {
     self.entry = entry
     self.isResumed = isResumed
     self.byteLimit = byteLimit
   }
 
-  /// What was gathered: the changes, in the order in which they were made.
+  /// The collected changes, in the order in which they were made.
   func record() throws -> EffectRecord {
     var record = EffectRecord(entry: entry, isResumed: isResumed, tables: isComplete ? tables : nil)
     if isComplete {
@@ -48,20 +48,20 @@ final class EffectLog {
     return record
   }
 
-  /// Gives up: something was done that cannot be told as changes of rows.
+  /// Stops collecting, because an effect cannot be expressed as changes of rows.
   func abandon() {
     isComplete = false
     writer = ChangesetWriter()
     compressor = nil
   }
 
-  /// Gives up: there is no room for all of it.
+  /// Stops collecting, because there are too many bytes.
   func abandonAsTooLarge() {
     isTooLarge = isTooLarge || isComplete
     abandon()
   }
 
-  /// Has the changes so far compressed, when they are many.
+  /// Compresses the changes so far, if they are many.
   private func compressIfMany() {
     guard writer.count >= Self.pieceSize else { return }
     let compressor = compressor ?? EffectCompressor()
@@ -74,10 +74,10 @@ final class EffectLog {
 
   // MARK: Rolled-back savepoints
 
-  /// How much has been gathered.
+  /// The number of collected bytes.
   var mark: Int { compressedSize + writer.count }
 
-  /// Forgets what has been gathered since a mark.
+  /// Discards the effects since a mark.
   func rewind(to mark: Int) throws {
     guard isComplete else { return }
     if mark < compressedSize, let compressor {
@@ -93,20 +93,20 @@ final class EffectLog {
 
   // MARK: Writing
 
-  /// Writes what became of a row, as an observer is told of it.
+  /// Adds the effect on a row.
   func write(_ effect: RowEffect, of table: TableDefinition) throws {
     guard isComplete else { return }
-    // Tables that only triggers write are laid out as they are.
+    // Tables that only triggers write have the local layout.
     let layout = EffectTable(table, places: nil, keyFlags: table.keyFlags, in: self)
     try layout.write(before: effect.before, after: effect.after)
   }
 
-  /// How many bytes there is still room for.
+  /// The number of bytes that can still be added.
   var room: Int { byteLimit - mark }
 
   /// Writes a change of a table.
   ///
-  /// - Parameter size: About how many bytes it takes. If there is no room for it, it is never copied.
+  /// - Parameter size: About the size in bytes. A change without room is never copied.
   func write(_ table: EffectTable, size: Int, _ body: (inout ChangesetWriter) -> Void) {
     guard isComplete else { return }
     guard size <= room else { return abandonAsTooLarge() }
@@ -122,15 +122,15 @@ final class EffectLog {
   }
 }
 
-/// How the changes of one table are laid out in an ``EffectLog``: as those of the diff where these name all local columns, else as the
-/// local rows.
+/// The layout of one table's changes in an ``EffectLog``: that of the diff if it has all local columns, otherwise that
+/// of the local rows.
 final class EffectTable {
   let name: TableName
   let header: ChangesetTable
   let columns: [String]
-  /// True if a change of the diff says all there is to say of a row.
+  /// True if the layout is that of the diff, and its changes can be copied.
   let isOfDiff: Bool
-  /// For each column its place in the local layout.
+  /// The place of each column in the local layout.
   private let places: [Int]
   private let log: EffectLog
 
@@ -143,7 +143,7 @@ final class EffectTable {
       in: log)
   }
 
-  /// - Parameter places: For each column of the diff its place in the local layout; nil for the layout itself.
+  /// - Parameter places: The place in the local layout of each column of the diff; nil for the layout itself.
   fileprivate init(_ local: TableDefinition, places: [Int]?, keyFlags: [UInt8], in log: EffectLog) {
     self.log = log
     name = TableName(local.name)
@@ -155,19 +155,19 @@ final class EffectTable {
   }
 
   var isWanted: Bool { log.isComplete }
-  /// How many bytes of a row there is room for.
+  /// The number of bytes that can still be added.
   var room: Int { log.room }
-  /// Gives up: a row is too large.
+  /// Stops collecting, because a row is too large.
   func abandon() { log.abandonAsTooLarge() }
   var mark: Int { log.mark }
   func rewind(to mark: Int) throws { try log.rewind(to: mark) }
 
-  /// True if a change that does exactly what it says tells all of it.
+  /// True if a change that applies exactly describes its whole effect.
   func tells(_ change: DecodedChange) -> Bool {
     isOfDiff && (change.operation != .update || change.changed == change.compared)
   }
 
-  /// Writes a change that did exactly what it says.
+  /// Adds a change that was applied exactly.
   func write(_ change: DecodedChange, _ bytes: RawSpan) {
     var size = 0
     for column in columns.indices { size += change.old(column).count + change.new(column).count }
@@ -182,9 +182,9 @@ final class EffectTable {
     }
   }
 
-  /// Writes an INSERT of the diff that did exactly what it says.
+  /// Adds an INSERT of the diff that was applied exactly.
   ///
-  /// - Parameter start: Where it stands.
+  /// - Parameter start: The offset of the INSERT.
   func writeInsert(at start: Int, in bytes: RawSpan) {
     let values = start + 2
     var end = values
@@ -195,11 +195,11 @@ final class EffectTable {
     }
   }
 
-  /// Writes what became of a row.
+  /// Adds the effect on a row.
   ///
   /// - Parameters:
-  ///   - before: The local row before, as a record of the layout; nil where there was none.
-  ///   - after: The local row afterwards; nil where there is none any more.
+  ///   - before: The local row before, as a record of the layout; nil for none.
+  ///   - after: The local row afterwards; nil for none.
   func write(before: [UInt8]?, after: [UInt8]?) throws {
     let before = try before.map { try RowCopy(record: $0) }
     let after = try after.map { try RowCopy(record: $0) }
@@ -251,46 +251,46 @@ final class EffectTable {
   }
 }
 
-/// What one diff did to the rows here, or one part of a diff that was held.
+/// The effects of one diff, or of one held part of a diff.
 struct EffectRecord {
-  /// Its ledger entry.
+  /// The ledger entry.
   let entry: Int64
-  /// True if something of the same diff may be in the database already.
+  /// True if effects of the same diff may be recorded already.
   let isResumed: Bool
-  /// The tables; nil where it is not known what was done.
+  /// The tables; nil if the effects are unknown.
   let tables: [AppliedEffects.Table]?
-  /// The changes, as far as they are compressed.
+  /// The compressed changes.
   var blocks: [EffectBlock] = []
-  /// The others.
+  /// The other changes.
   var changes: [UInt8] = []
 
-  /// How many bytes of changes there are, before they are compressed.
+  /// The uncompressed size of all changes, in bytes.
   var size: Int { blocks.reduce(changes.count) { $0 + $1.size } }
 
-  /// The end of it, which has the tables.
+  /// The last piece, which has the tables.
   var lastPiece: EffectBlock.Piece {
     guard let tables else { return EffectBlock.Piece(entry: entry, .unknown, of: [], changes: []) }
     return EffectBlock.Piece(entry: entry, blocks.isEmpty ? beginning : .none, of: tables, changes: changes)
   }
 
-  /// What its first piece begins.
+  /// The beginning of the first piece.
   var beginning: EffectBlock.Piece.Beginning { isResumed ? .part : .diff }
 
-  /// Forgets what was done.
+  /// The record without effects.
   var forgotten: EffectRecord { EffectRecord(entry: entry, isResumed: isResumed, tables: nil) }
 }
 
-/// What the diffs of one transaction did to the rows here, until it is written at the end: of many diffs only the newest are kept, and
-/// the others need not be written.
+/// The effects of the diffs of one transaction, which are written at its end. Only those of the newest diffs are kept,
+/// and older ones need not be written.
 struct EffectQueue {
   private var records: [EffectRecord] = []
-  /// How many records are not kept: the oldest.
+  /// The number of dropped records: the oldest ones.
   private var dropped = 0
   private var byteCount = 0
 
-  /// Adds what a diff did.
+  /// Adds the effects of a diff.
   ///
-  /// - Parameter limit: How many bytes are kept of all diffs, before they are compressed.
+  /// - Parameter limit: The most uncompressed bytes that are kept of all diffs.
   mutating func add(_ record: EffectRecord, limit: Int) {
     records.append(record)
     byteCount += record.size
@@ -301,7 +301,7 @@ struct EffectQueue {
     }
   }
 
-  /// Writes what is kept, and is empty then.
+  /// Writes the kept records, and removes them.
   mutating func write(on connection: borrowing SQLiteConnection) throws {
     var pieces: [EffectBlock.Piece] = []
     var size = 0
@@ -311,7 +311,7 @@ struct EffectQueue {
       pieces = []
       size = 0
     }
-    // Of a diff all is kept, or nothing.
+    // All effects of a diff are kept, or none.
     for record in records where record.tables != nil || record.isResumed {
       if !record.blocks.isEmpty {
         try flush()
@@ -326,17 +326,17 @@ struct EffectQueue {
   }
 }
 
-/// Compresses what a large diff does, in a thread of its own, while its rows are being written.
+/// Compresses the effects of a large diff in another thread, while its rows are being written.
 final class EffectCompressor: @unchecked Sendable {
-  /// How many pieces may wait.
+  /// The most pieces that may wait.
   private static let capacity = 8
 
   private let queue = DispatchQueue(label: "buckia.effects")
   private let room = DispatchSemaphore(value: capacity)
-  // Touched on the queue only, which does one thing after the other.
+  // Accessed only on the queue, which is serial.
   private var blocks: [Result<EffectBlock, any Error>] = []
 
-  /// Takes the next piece. It waits when too many are there.
+  /// Adds the next piece. Blocks while too many wait.
   func add(_ piece: EffectBlock.Piece) {
     room.wait()
     queue.async {
@@ -345,10 +345,10 @@ final class EffectCompressor: @unchecked Sendable {
     }
   }
 
-  /// Takes back what was added last.
+  /// Removes the last changes.
   ///
-  /// - Parameter size: How many bytes of changes stay.
-  /// - Returns: Those bytes that belong to a block of which not all stays; that block is taken back whole.
+  /// - Parameter size: The number of bytes of changes that stay.
+  /// - Returns: The remaining bytes of a block that is removed in part. That block is removed as a whole.
   func rewind(to size: Int) throws -> [UInt8] {
     try queue.sync {
       var start = 0

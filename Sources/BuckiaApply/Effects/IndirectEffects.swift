@@ -2,20 +2,20 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Finds the rows that triggers write while changes are applied, for whoever wants to know.
+/// Finds the rows that triggers write while changes are applied, for an observer.
 ///
-/// Triggers can write to any table. So TEMP triggers note each row that is written, in TEMP tables that a rolled-back savepoint
-/// takes back with the rows. They fire whoever writes, so all rows are reported by ``report(to:)`` alone. A row that is written while changes of its own table are applied counts as
-/// written by a change.
+/// Triggers can write to any table. TEMP triggers therefore record each written row in TEMP tables, which are rolled
+/// back with the rows. They also fire for the rows of changes, which is why ``report(to:)`` alone reports all rows. A
+/// row that is written while changes of its own table are applied counts as written by a change.
 struct IndirectEffects {
-  /// A table whose rows are noted.
+  /// A table whose written rows are recorded.
   private struct Watched {
     let definition: TableDefinition
     var name: TableName { TableName(definition.name) }
-    /// The TEMP table that holds the notes.
+    /// The TEMP table with the records.
     let store: String
     let keyCount: Int
-    /// How many columns a whole row has; 0 where rows are not wanted or are too wide.
+    /// The number of columns of a whole row; 0 if rows are not wanted or too wide.
     let width: Int
   }
 
@@ -31,7 +31,7 @@ struct IndirectEffects {
   ///
   /// - Parameters:
   ///   - wantsRows: True if whole rows are wanted.
-  ///   - session: What is known of the schema.
+  ///   - session: The session.
   /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
   init(wantsRows: Bool, _ session: ApplySession) throws {
     self.session = session
@@ -45,19 +45,19 @@ struct IndirectEffects {
     )
   }
 
-  /// True if the rows of a table are noted here.
+  /// True if the written rows of a table are recorded.
   func watches(_ table: TableName) -> Bool { places[table] != nil }
 
-  /// Says of which table changes are applied from now on.
+  /// Sets the table whose changes are applied from now on.
   func begin(_ table: TableName) throws {
     guard !watched.isEmpty else { return }
     try session.connection.run(cached: "UPDATE \(Self.current) SET place = ?1", Int64(places[table] ?? -1))
   }
 
-  /// What takes the rows: each with its table.
+  /// Receives the rows, each with its table.
   typealias Report = (RowEffect, TableDefinition) throws -> Void
 
-  /// Reports the rows that were noted, and takes the triggers away.
+  /// Reports the recorded rows, and drops the triggers.
   func report(to observer: Report) throws {
     for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
     for table in watched {
@@ -68,7 +68,7 @@ struct IndirectEffects {
     }
   }
 
-  // MARK: Noting
+  // MARK: Recording
 
   private mutating func watch(_ table: TableDefinition, wantsRows: Bool) throws {
     let key = table.isKeyedByRowID && table.rowIDName == nil ? [] : table.keySQL

@@ -2,9 +2,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row that applying has written, as the local table has it.
+/// An effect of applying: a written row of a local table.
 package struct RowEffect: Sendable, Equatable {
-  /// What wrote the row.
+  /// The cause of an effect.
   package enum Cause: Sendable {
     /// A change of the diff.
     case change
@@ -16,31 +16,32 @@ package struct RowEffect: Sendable, Equatable {
 
   /// The table.
   package let table: TableName
-  /// What happened to the row.
+  /// The operation on the row.
   package let operation: ChangeOperation
-  /// What wrote it.
+  /// The cause.
   package let cause: Cause
-  /// The values of its key in the order of the key, as a record of the changeset format. Empty where only its content tells the
-  /// row apart.
+  /// The values of the key in its order, as a record of the changeset format; empty if only its content identifies the
+  /// row.
   package let key: [UInt8]
-  /// The row before, as a record with a value for each local column; nil for an INSERT, and where the observer wants no whole rows.
+  /// The row before, as a record with a value for each local column; nil for an INSERT, and if the observer wants no
+  /// whole rows.
   package let before: [UInt8]?
-  /// The row afterwards; nil for a DELETE, and where the observer wants no whole rows.
+  /// The row afterwards; nil for a DELETE, and if the observer wants no whole rows.
   package let after: [UInt8]?
 }
 
-/// Is told of every row that applying writes.
+/// Observes every row that applying writes.
 ///
-/// Effects are reported when the row is written, those of triggers when all changes of a diff are. A
-/// savepoint or a transaction may be rolled back afterwards: then the observer is rewound to where it was.
+/// Effects are reported when the row is written, those of triggers after all changes of a diff. If a savepoint or
+/// transaction is rolled back afterwards, the observer is rewound.
 package protocol RowEffectObserver: AnyObject {
-  /// True if whole rows are wanted, which costs two queries a row. Otherwise `before` and `after` are nil.
+  /// True if whole rows are wanted, which takes two queries for each row. Otherwise `before` and `after` are nil.
   var wantsRows: Bool { get }
-  /// A row was written. May throw to stop; everything is then rolled back.
+  /// Called after a row was written. May throw to stop; everything is then rolled back.
   func didWrite(_ effect: RowEffect) throws
-  /// How many effects have been reported.
+  /// The number of reported effects.
   var mark: Int { get }
-  /// Forgets the effects since a mark.
+  /// Discards the effects since a mark.
   func rewind(to mark: Int)
 }
 
@@ -53,18 +54,19 @@ public struct ChangedRows: Sendable, Equatable {
   public let keys: [[ChangesetValue]]?
 }
 
-/// Gathers the keys of changed rows, up to a limit.
+/// Collects the keys of changed rows, up to a limit.
 package final class ChangedRowRecorder: RowEffectObserver {
   package let wantsRows = false
 
   private let limit: Int
   private var rows: [(table: TableName, key: [UInt8])] = []
-  /// Tables with rows beyond the limit. One stays here when those are rolled back: it is then reported without keys.
+  /// Tables with rows beyond the limit. A table stays here if its rows are rolled back, and is then reported without
+  /// keys.
   private var unlisted: [TableName] = []
 
-  /// Begins with nothing.
+  /// Creates an empty recorder.
   ///
-  /// - Parameter limit: How many keys are listed at most.
+  /// - Parameter limit: The most keys to list.
   package init(limit: Int) { self.limit = limit }
 
   package func didWrite(_ effect: RowEffect) {
@@ -81,7 +83,7 @@ package final class ChangedRowRecorder: RowEffectObserver {
 
   /// The changed rows, by table in the order of the first change.
   ///
-  /// - Throws: `ChangesetError`; never for records that applying has made.
+  /// - Throws: `ChangesetError`, but never for records of the engine.
   package func changedRows() throws -> [ChangedRows] {
     var order: [TableName] = []
     var keys: [TableName: [[UInt8]]] = [:]

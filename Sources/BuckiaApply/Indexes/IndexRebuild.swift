@@ -10,7 +10,7 @@ import SQLiteSchemas
 /// same definitions, byte for byte, and the statistics of ANALYZE. Nothing but the time depends on it: unique indexes stay,
 /// and so do those that something needs meanwhile.
 final class IndexRebuild {
-  /// Fewer changes of a table are not worth a thought.
+  /// Indexes are kept for fewer changes of a table.
   private static let usualMinimum = 5_000
   /// How many UPDATEs are looked at for the columns that they change, and in how many bytes of changes.
   private static let sampledUpdates = 1_000.0
@@ -47,7 +47,7 @@ final class IndexRebuild {
 
   // MARK: Before the rows are written
 
-  /// Decides about the indexes of a table, when its first changes are there.
+  /// Decides about the indexes of a table when its first changes have arrived.
   ///
   /// - Parameters:
   ///   - table: What is known of the changes so far.
@@ -59,7 +59,7 @@ final class IndexRebuild {
     let name = TableName(table.table.name)
     guard seen.insert(name).inserted, match.local.module == nil else { return }
     var counts = ApplyCounts(expecting: table)
-    // What the author says can be wrong; then the file is refused, but not before it has been seen whole.
+    // The author's counts can be wrong. The file is then refused, but only after it has been read whole.
     if let claimed = expected?[name], claimed.written > counts.written { counts = claimed }
     guard counts.written >= minimumChanges else { return }
     let indexes = try SecondaryIndex.all(of: match.local, on: session.connection)

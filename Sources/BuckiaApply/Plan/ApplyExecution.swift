@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Applies the changes of one diff to a schema that fits them: holds what has no place, writes the rest, keeps indexes,
+/// Applies the changes of one diff to a schema that fits them: holds unknown parts, writes the rest, maintains indexes,
 /// checks foreign keys, and records the diff in the ledger.
 struct ApplyExecution {
   let admitted: AdmittedChanges

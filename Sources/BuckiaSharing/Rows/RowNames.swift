@@ -9,7 +9,7 @@ import SQLiteSchemas
 /// A row is named by a replica and its key there. A row that a replica's stream has sent has the same key there as here
 /// unless an entry says otherwise; only deviations have entries.
 final class RowNames {
-  /// What a replica calls a row.
+  /// A name of a row: a replica, and the row's key there.
   struct Name: Hashable {
     let replica: [UInt8]
     let key: Int64
@@ -198,7 +198,7 @@ final class RowNames {
 
 /// Iterates over the names of rows, change by change.
 struct NameRuns {
-  /// What a replica calls a row.
+  /// A name of a row in a diff.
   struct Name {
     let replica: [UInt8]
     /// The integer key there, if it differs from the one in the change.

@@ -69,7 +69,7 @@ package final class SentState {
         try resend(buckets, of: table, known, state, asides)
         sent.append(request)
       } else {
-        // All of it.
+        // The request covers the whole table.
         try shadow.forget(request.table)
         try states.removeValue(forKey: request.table)?.entry.remove(on: connection)
         for key in try asides.all(on: connection).keys { try asides.note(nil, key, on: connection) }
@@ -110,15 +110,15 @@ package final class SentState {
     try state.write(on: connection)
   }
 
-  /// Follows a difference that is sent, before the shadow does.
+  /// Follows a sent difference. Call it before the shadow moves.
   ///
   /// - Parameters:
-  ///   - difference: From the shadow to the rows that are shared now.
-  ///   - leftOut: Which neighbouring changes of it are not sent.
-  ///   - resent: Of which tables rows are sent again, whether there are any now or not.
-  ///   - baseline: The rows that it deletes because the recipients have brought them.
+  ///   - difference: The difference from the shadow to the rows that are shared now.
+  ///   - leftOut: Runs of its changes; true for those that are not sent.
+  ///   - resent: The tables of which rows are sent again, even if no such row exists now.
+  ///   - baseline: The rows of the recipients that it deletes.
   ///   - schema: The schema of the database.
-  /// - Returns: The sums of its tables afterwards, but for those of which they are not known.
+  /// - Returns: The sums of its tables afterwards, as far as they are known.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`, `LedgerError`.
   package func follow(
     _ difference: DatabaseDifference, leavingOut leftOut: [(count: Int64, isLeftOut: Bool)],
@@ -139,7 +139,7 @@ package final class SentState {
       if change.operation == .delete, let table = tables.table(of: header), table.hasKey(reader.old),
         baseline.gone[table.name]?.contains(table.key(reader.old, bytes)) == true
       {
-        // The shadow has such a row only so that it is deleted.
+        // Such a row is in the shadow only to be deleted.
         return try follower.forget(table.key(reader.old, bytes))
       }
       try follower.follow(change, reader, bytes, isSent: !isLeftOut)
@@ -159,8 +159,8 @@ package final class SentState {
     return claims
   }
 
-  /// The sums of a table, in the columns that it has now; nil if they are not known: its rows were sent before there were sums, or
-  /// with columns that are gone.
+  /// The sums of a table in its present columns; nil if they are unknown: its rows were sent before there were sums, or
+  /// with dropped columns.
   private func state(of table: KeyedTable, _ definition: TableDefinition) throws -> TableFollower? {
     let asides = AsideRows(of: share.number, table.name)
     guard let known = states[table.name] else {
@@ -207,7 +207,7 @@ extension SentState.Claim {
   }
 }
 
-/// Follows the changes of one table that are sent.
+/// Follows the sent changes of one table.
 private final class TableFollower {
   let state: TableState
   private let table: KeyedTable
@@ -239,7 +239,7 @@ private final class TableFollower {
       if aside != nil { try asides.note(nil, key, on: connection) }
     case .update:
       let known = try aside.map { $0.hash } ?? hash(row, bytes)
-      // A receiver does not take an UPDATE for a row that the stream has never brought.
+      // A receiver ignores an UPDATE of a row that the stream has never sent.
       guard let known else { return }
       let changed = known &+ table.contentChange(reader, bytes)
       state.replace(key, known, by: changed)
@@ -250,13 +250,13 @@ private final class TableFollower {
         state.replace(key, known, by: nil)
         if aside != nil { try asides.note(nil, key, on: connection) }
       } else {
-        // The shadow does not have it any more, the receivers do.
+        // The receivers still have the row, although the shadow does not.
         try asides.note(known.map { .present($0) }, key, on: connection)
       }
     }
   }
 
-  /// Takes a row out of the stream that stands aside; nothing where the stream does not have it.
+  /// Removes a row that was set aside from the stream, if the stream has it.
   func forget(_ key: [UInt8]) throws {
     guard let aside = try asides.row(key, on: connection) else { return }
     state.replace(key, aside.hash, by: nil)
@@ -269,12 +269,13 @@ private final class TableFollower {
 }
 
 extension StateEntry {
-  /// The states in which the receiver of a share is known to have other rows in a stream of their own, so that they can be asked for
-  /// them.
+  /// The states of received streams that are known to differ from their sender's rows. The sender is the recipient of a
+  /// share, and can be asked for the rows.
   ///
   /// - Parameters:
-  ///   - share: What goes to them. They have to have acknowledged it, so that it is known which streams are theirs.
-  ///   - repeats: True if it does not count that they have been asked before.
+  ///   - share: The share with the sender. The sender must have acknowledged it, because only then it is known which
+  ///     streams are theirs.
+  ///   - repeats: True to include rows that were requested before.
   /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
   package static func toAskFor(
     _ share: ShareEntry, repeating repeats: Bool, on connection: borrowing SQLiteConnection

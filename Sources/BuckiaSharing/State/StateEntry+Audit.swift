@@ -5,9 +5,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Checks the sums that follow changes against the rows that they are of.
+/// Checks the maintained sums against the rows.
 extension StateEntry {
-  /// The states whose sums are not those of their rows: something else has written to the tables of the ledger.
+  /// The states whose sums do not match their rows, because another program has written to the tables of the ledger.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` when sums are damaged.
   package static func altered(on connection: borrowing SQLiteConnection) throws -> [StateEntry] {

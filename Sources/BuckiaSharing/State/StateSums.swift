@@ -1,19 +1,20 @@
 import BuckiaBytes
 import SQLiteSchemas
 
-/// The rows of a table as 256 sums of keyed hashes, a sum for the keys whose hash begins with a byte: what tells whether two sides have
-/// the same rows, and where they have not. A sum follows a change of a row without the other rows.
+/// A digest of a table's rows: 256 sums of keyed hashes, one for each first byte of the hash of a key. Comparing the
+/// sums of two sides shows whether they have the same rows, and in which buckets they differ. A sum can follow the
+/// change of a row without the other rows.
 ///
 /// This is MSet-Add-Hash (<https://people.csail.mit.edu/devadas/pubs/mhashes.pdf>) with numbers of 128 bits. `Schemas/digests.md` specifies it.
 package struct StateSums: Equatable, Sendable {
-  /// How many sums there are.
+  /// The number of sums.
   package static let bucketCount = 256
 
   private var buckets = [Sum128](repeating: Sum128(), count: bucketCount)
-  /// How many rows there are.
+  /// The number of rows.
   package private(set) var rowCount: Int64 = 0
 
-  /// No rows.
+  /// Creates the sums of no rows.
   package init() {}
 
   /// Reads what ``encoded`` has written; nil for anything else.
@@ -28,12 +29,12 @@ package struct StateSums: Equatable, Sendable {
     }
   }
 
-  /// The sums that are not zero: a byte that says which, and 16 bytes.
+  /// The sums other than zero: the byte of the bucket, followed by 16 bytes, for each.
   package var encoded: [UInt8] {
     buckets.enumerated().flatMap { $1 == Sum128() ? [] : [UInt8($0)] + $1.bytes }
   }
 
-  /// The sum of all.
+  /// The sum of all buckets.
   package var digest: Sum128 {
     var sum = Sum128()
     for bucket in buckets { sum += bucket }
@@ -65,13 +66,13 @@ struct StateHasher {
   private let hash: SipHash
   private let prefix: [UInt8]
 
-  /// - Parameter key: What makes the hashes differ from those of others: the stream.
+  /// - Parameter key: The key of the hashes: the stream's id.
   init(key: [UInt8], table: String) {
     hash = SipHash(key: key)
     prefix = Self.domain + Array(ASCIIName.folded(table).utf8) + [0]
   }
 
-  /// Where the sum is that a row belongs to, and what of the row depends on its key alone.
+  /// The bucket of a row, and the hash of its key.
   func place(_ key: [UInt8]) -> (bucket: UInt8, key: Sum128) {
     let count = prefix.count + key.count
     let found = withUnsafeTemporaryAllocation(byteCount: count, alignment: 8) { bytes in
@@ -82,10 +83,10 @@ struct StateHasher {
     return (UInt8(truncatingIfNeeded: found.low), found)
   }
 
-  /// What a row adds to its sum.
+  /// The hash that a row adds to its bucket.
   ///
   /// - Parameters:
-  ///   - key: As ``place(_:)`` has it.
+  ///   - key: The hash of the key from ``place(_:)``.
   ///   - content: The ``StreamRowHash``.
   func row(_ key: Sum128, _ content: UInt64) -> Sum128 { hash.hash(key, content) }
 }
@@ -95,7 +96,7 @@ struct SipHash {
   private let k0: UInt64
   private let k1: UInt64
 
-  /// - Parameter key: 16 bytes; what is missing counts as zero.
+  /// - Parameter key: 16 bytes; missing ones count as zero.
   init(key: [UInt8]) {
     k0 = Self.word(key, at: 0)
     k1 = Self.word(key, at: 8)
@@ -117,7 +118,7 @@ struct SipHash {
   /// The hash of some bytes.
   func hash(_ bytes: [UInt8]) -> Sum128 { bytes.withUnsafeBytes { hash($0) } }
 
-  /// The hash of 24 bytes: those of a sum, and a number, the lowest first.
+  /// The hash of a sum's 16 bytes, followed by the 8 bytes of a number, little-endian.
   func hash(_ sum: Sum128, _ number: UInt64) -> Sum128 {
     var state = State(k0, k1)
     state.absorb(sum.low)
@@ -127,7 +128,7 @@ struct SipHash {
     return state.finish()
   }
 
-  /// Up to eight bytes as a number, the first byte lowest.
+  /// Up to eight bytes as a little-endian number.
   private static func word(_ bytes: [UInt8], at start: Int) -> UInt64 {
     var word: UInt64 = 0
     for place in start..<max(start, min(start + 8, bytes.count)) {
@@ -136,7 +137,7 @@ struct SipHash {
     return word
   }
 
-  /// The four words that the input goes into.
+  /// The internal state: four words.
   private struct State {
     private var v0: UInt64
     private var v1: UInt64
@@ -187,7 +188,7 @@ struct SipHash {
   }
 }
 
-/// A number of 128 bits that counts modulo 2^128.
+/// A number of 128 bits; arithmetic is modulo 2^128.
 package struct Sum128: Hashable, Sendable {
   private(set) var low: UInt64 = 0
   private(set) var high: UInt64 = 0
@@ -199,12 +200,12 @@ package struct Sum128: Hashable, Sendable {
     self.high = high
   }
 
-  /// 16 bytes, the lowest first.
+  /// The 16 bytes, little-endian.
   package var bytes: [UInt8] {
     [low, high].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
   }
 
-  /// Takes 16 bytes, the lowest first; nil for any other number.
+  /// Reads 16 bytes, little-endian; nil for another number of bytes.
   init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == 16 else { return nil }
     for (place, byte) in bytes.enumerated() {

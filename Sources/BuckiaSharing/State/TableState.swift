@@ -5,7 +5,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The sums of the rows that a stream has of one table, while they follow changes.
+/// The sums of a stream's rows of one table, while they follow changes.
 final class TableState {
   private(set) var entry: StateEntry
   private(set) var sums: StateSums
@@ -13,9 +13,9 @@ final class TableState {
   private let hasher: StateHasher
 
   /// - Parameters:
-  ///   - entry: What the ledger has.
+  ///   - entry: The ledger's entry.
   ///   - path: The database.
-  /// - Throws: `LedgerError` when the sums in the ledger are not as they are written.
+  /// - Throws: `LedgerError` when the sums in the ledger are malformed.
   init(_ entry: StateEntry, at path: String) throws(LedgerError) {
     self.entry = entry
     guard let sums = StateSums(rowCount: entry.rowCount, encoded: entry.sums) else {
@@ -25,29 +25,29 @@ final class TableState {
     hasher = StateHasher(key: entry.stream, table: entry.table.text)
   }
 
-  /// A state without rows.
+  /// Creates a state without rows.
   init(_ owner: StateEntry.Owner, stream: [UInt8], _ table: TableName, columns: [String]) {
     entry = StateEntry(of: owner, stream: stream, table: table, columns: JSONValue.strings(columns).text())
     sums = StateSums()
     hasher = StateHasher(key: stream, table: table.text)
   }
 
-  /// The columns that the stream has, as they were when the sums were written.
+  /// The columns of the stream when the sums were stored.
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
   var columns: [String] {
     get throws { try JSONValue.strings(in: entry.columns) }
   }
 
-  /// The buckets of the rows that have changed.
+  /// The buckets with changed rows.
   var touched: [UInt8] { (0...UInt8.max).filter { isTouched[Int($0)] } }
 
-  /// Puts a row in the place of another one with the same key.
+  /// Replaces a row by another one with the same key.
   ///
   /// - Parameters:
   ///   - key: The values of the key, in the format of changesets.
-  ///   - old: The ``StreamRowHash`` of the row that was there; nil for none.
-  ///   - new: That of the row that is there now; nil for none.
+  ///   - old: The ``StreamRowHash`` of the old row; nil for none.
+  ///   - new: The ``StreamRowHash`` of the new row; nil for none.
   func replace(_ key: [UInt8], _ old: UInt64?, by new: UInt64?) {
     let place = hasher.place(key)
     if let old { sums.remove(hasher.row(place.key, old), from: place.bucket) }
@@ -55,7 +55,7 @@ final class TableState {
     isTouched[Int(place.bucket)] = true
   }
 
-  /// Adds a row that was there before, when the sums are made again.
+  /// Adds an existing row, while the sums are computed again.
   func restore(_ key: [UInt8], _ hash: UInt64) {
     let place = hasher.place(key)
     sums.add(hasher.row(place.key, hash), to: place.bucket)
@@ -64,18 +64,18 @@ final class TableState {
   /// The bucket of a row.
   func bucket(_ key: [UInt8]) -> UInt8 { hasher.place(key).bucket }
 
-  /// Forgets all rows.
+  /// Removes all rows.
   func removeAll(columns: [String]) {
     sums = StateSums()
     entry.columns = JSONValue.strings(columns).text()
   }
 
-  /// Notes whether the sender has something else.
+  /// Records in which buckets the sender's rows differ; nil if they do not.
   func note(difference: [UInt8]?, replica: [UInt8]?) {
     let known = entry.difference ?? []
     entry.difference = difference
     entry.replica = replica
-    // What has been asked for is not what differs now: nothing does, other buckets do, or it is not known any more which.
+    // The requested rows are not those that differ now: nothing does, other buckets do, or it is unknown which do.
     let isWhatWasAskedFor = difference.map { $0.isEmpty == known.isEmpty && $0.allSatisfy { known.contains($0) } }
     if isWhatWasAskedFor != true { entry.isRequested = false }
   }
@@ -87,20 +87,20 @@ final class TableState {
   }
 }
 
-/// What becomes of the hashes of rows when a stream has other columns of their table than before.
+/// The effect on the hashes of rows when a stream's table gets or loses columns.
 enum ColumnChange: Equatable {
   /// Nothing.
   case none
-  /// Columns were added: to each hash this is added, for the values that rows get which were there before.
+  /// Columns were added. This number is added to each hash, for the values of existing rows in these columns.
   case added(UInt64)
-  /// Columns are gone, and nobody knows any more what they held.
+  /// Columns were dropped, and their values are unknown.
   case removed
 
   /// Compares the columns.
   ///
   /// - Parameters:
-  ///   - known: Those that the hashes are of.
-  ///   - definition: The table as it travels now.
+  ///   - known: The columns that the hashes cover.
+  ///   - definition: The definition in the diff.
   /// - Throws: `SQLiteError`.
   init(from known: [String], to definition: TableDefinition) throws {
     let names = definition.changesetColumns
@@ -125,12 +125,12 @@ enum ColumnChange: Equatable {
     self = .added(hash.value)
   }
 
-  /// What is added to each hash.
+  /// The number that is added to each hash.
   var shift: UInt64 { if case .added(let shift) = self { shift } else { 0 } }
 }
 
 extension ColumnDefinition {
-  /// The value that rows get which do not say it, in the format of changesets: as those get it that were there before the column was added.
+  /// The value of existing rows in an added column, in the format of changesets.
   ///
   /// - Parameter isStrict: True if the table is strict.
   /// - Throws: `SQLiteError`.
@@ -147,7 +147,7 @@ extension KeyedTable {
   /// The hash of a row of a changeset.
   func contentHash(_ row: [ValueSlice], _ bytes: RawSpan) -> UInt64 { StreamRowHash(row, bytes, seeds).value }
 
-  /// What an UPDATE adds to the hash of its row.
+  /// The difference between the hashes of a row after and before an UPDATE.
   func contentChange(_ reader: ChangesetReader, _ bytes: RawSpan) -> UInt64 {
     var difference = StreamRowHash()
     for (place, seed) in seeds.enumerated() where reader.new[place].isDefined {
@@ -158,11 +158,12 @@ extension KeyedTable {
   }
 }
 
-/// Which rows a diff holds again, in the place of all that its stream has had of them: all for a snapshot, else those of some buckets.
+/// The rows that a diff sends again, in the place of all earlier ones of its stream: all rows for a snapshot, otherwise
+/// those of some buckets.
 struct ResentRows {
   private let isSnapshot: Bool
   private var hashers: [TableName: StateHasher] = [:]
-  /// The buckets of each table; nil for all.
+  /// The buckets of each table; nil for all buckets.
   private var buckets: [TableName: Set<UInt8>?] = [:]
 
   init(_ claims: [StreamClaims.Rows], of stream: [UInt8], isSnapshot: Bool) {
@@ -174,23 +175,23 @@ struct ResentRows {
     }
   }
 
-  /// True if they are those of some tables or buckets alone.
+  /// True if the diff sends only some tables or buckets again.
   var isPartial: Bool { !isSnapshot && !buckets.isEmpty }
-  /// True if there are none.
+  /// True if the diff sends nothing again.
   var isEmpty: Bool { !isSnapshot && buckets.isEmpty }
-  /// The tables, but for a snapshot, which may have any.
+  /// The tables; empty for a snapshot, which may have any.
   var tables: [TableName] { buckets.keys.sorted { $0.text < $1.text } }
 
-  /// True if rows of a table may be among them.
+  /// True if rows of a table may be sent again.
   func concern(_ table: TableName) -> Bool { isSnapshot || buckets[table] != nil }
 
-  /// True if all rows of a table are among them.
+  /// True if all rows of a table are sent again.
   func coverAll(of table: TableName) -> Bool {
     guard !isSnapshot, let known = buckets[table] else { return isSnapshot }
     return known == nil
   }
 
-  /// True if the row with a key is among them.
+  /// True if the row with a key is sent again.
   func cover(_ key: [UInt8], of table: TableName) -> Bool {
     guard !isSnapshot, let known = buckets[table] else { return isSnapshot }
     guard let wanted = known, let hasher = hashers[table] else { return true }
