@@ -277,3 +277,15 @@ package func runBlocking<Result: Sendable>(_ work: @escaping @Sendable () throws
     DispatchQueue.global().async { continuation.resume(with: Swift.Result { try work() }) }
   }
 }
+
+/// Runs an actor that waits for the disk on a queue of its own, and not on threads of the cooperative pool.
+package final class BlockingExecutor: SerialExecutor {
+  private let queue = DispatchQueue(label: "buckia.actor")
+
+  package init() {}
+
+  package func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+  }
+}

@@ -257,19 +257,25 @@ extension StorageProvider {
     let download = try await get(path, GetRequest())
     // A file of this process's own, which is gone with it.
     let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    let temporary: TemporaryFile
-    do { temporary = try TemporaryFile(in: folder, shownAs: folder, isPrivate: true) } catch {
-      throw StorageError(error)
+    let made = try await runBlocking {
+      do throws(ByteStreamError) {
+        return HandedOver(try TemporaryFile(in: folder, shownAs: folder, isPrivate: true))
+      } catch { throw StorageError(error) }
     }
+    // One thread after the other uses it.
+    nonisolated(unsafe) let temporary = made.value
     var received: Int64 = 0
     for try await chunk in download.chunks {
-      do { try temporary.file.write(chunk) } catch { throw StorageError(error) }
+      try await runBlocking {
+        do throws(ByteStreamError) { try temporary.file.write(chunk) } catch { throw StorageError(error) }
+      }
       received += Int64(chunk.count)
     }
     guard received == download.object.byteCount else {
       throw StorageError(.truncated, "\(received) of \(download.object.byteCount) bytes came", path: path)
     }
-    try await putChecked(StorageContents(file: temporary.path), to: newPath, isReplacing ? .none : .ifAbsent)
+    let file = temporary.path
+    try await putChecked(runBlocking { try StorageContents(file: file) }, to: newPath, isReplacing ? .none : .ifAbsent)
     try await delete(path)
   }
 
@@ -349,7 +355,7 @@ extension StorageProvider {
   public func upload(
     file: String, to path: RemotePath, _ condition: PutCondition = .none
   ) async throws -> StoredObject {
-    try await putChecked(StorageContents(file: file), to: path, condition)
+    try await putChecked(runBlocking { try StorageContents(file: file) }, to: path, condition)
   }
 
   /// Reads an object into a file, which appears complete and safely on disk, or not at all.

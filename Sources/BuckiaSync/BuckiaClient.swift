@@ -65,7 +65,10 @@ public final class BuckiaClient: Sendable {
   ///
   /// - Throws: `StorageError`.
   public func folders() async throws -> LocalFolders {
-    try await LocalFolders(configuration.folders, userID: configuration.userID, preferring: preferredPlace())
+    let (configuration, place) = (configuration, try await preferredPlace())
+    return try await runBlocking {
+      try LocalFolders(configuration.folders, userID: configuration.userID, preferring: place)
+    }
   }
 
   private func preferredPlace() async throws -> FolderStructureConfiguration.Place? {
@@ -74,8 +77,10 @@ public final class BuckiaClient: Sendable {
 
   /// The person's folder as it is: what only looks makes none.
   private func foundFolders() async throws -> LocalFolders {
-    try await LocalFolders(
-      finding: configuration.folders, userID: configuration.userID, preferring: preferredPlace())
+    let (configuration, place) = (configuration, try await preferredPlace())
+    return try await runBlocking {
+      try LocalFolders(finding: configuration.folders, userID: configuration.userID, preferring: place)
+    }
   }
 
   /// Moves the person's folder on this device to its other place, which is remembered in the person's home.
@@ -83,10 +88,14 @@ public final class BuckiaClient: Sendable {
   /// - Throws: `StorageError`, as ``LocalFolders/move(to:)``.
   @discardableResult
   public func moveFolders(to place: FolderStructureConfiguration.Place) async throws -> LocalFolders {
-    var folders = try await folders()
-    try folders.move(to: place)
+    let folders = try await folders()
+    let moved = try await CancellationFlag.onThreadOfItsOwn { _ in
+      var folders = folders
+      try folders.move(to: place)
+      return folders
+    }
     try await index.set("place", to: place.rawValue)
-    return folders
+    return moved
   }
 
   /// One round: downloads what is new in the inbound folder, applies it, backs up, drops what was applied, uploads media, and delivers diffs.
@@ -125,7 +134,7 @@ public final class BuckiaClient: Sendable {
   private func round(
     _ options: SyncOptions, _ report: @escaping @Sendable (SyncProgress) -> Void
   ) async throws -> SyncResult {
-    let lock = try roundLock()
+    let lock = try await runBlocking { HandedOver(try self.roundLock()) }
     defer { withExtendedLifetime(lock) {} }
     let observers = observers
     @Sendable func tell(_ progress: SyncProgress) {

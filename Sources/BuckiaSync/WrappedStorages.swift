@@ -23,8 +23,8 @@ struct MarkedFolder: StorageProvider {
   private var marker: String { "\(path)/\(Self.markerName)" }
 
   /// What the file says; nil where there is none.
-  private func found() -> String? {
-    FileManager.default.contents(atPath: marker).map { String(decoding: $0, as: UTF8.self) }
+  private func found() async throws -> String? {
+    try await runBlocking { FileManager.default.contents(atPath: marker).map { String(decoding: $0, as: UTF8.self) } }
   }
 
   /// Makes sure that the folder is what it was.
@@ -32,7 +32,7 @@ struct MarkedFolder: StorageProvider {
   /// - Parameter isWritten: True if something is about to be put into the folder, which makes the marker of a new folder.
   private func require(toWrite isWritten: Bool = false) async throws {
     let known = try await index.setting(setting)
-    let found = found()
+    let found = try await found()
     if found != nil, found == known { return }
     guard let known else {
       if let found { return try await index.set(setting, to: found) }
@@ -47,7 +47,13 @@ struct MarkedFolder: StorageProvider {
 
   /// Takes the folder in its present state.
   func adopt() async throws {
-    if let found = found() { return try await index.set(setting, to: found) }
+    if let found = try await found() { return try await index.set(setting, to: found) }
+    try await runBlocking { try make() }
+    try await index.set(setting, to: found())
+  }
+
+  /// Makes the folder and its marker.
+  private func make() throws {
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     guard FileManager.default.fileExists(atPath: parent) else {
@@ -62,7 +68,6 @@ struct MarkedFolder: StorageProvider {
     } catch let error as ByteStreamError where error.code == .alreadyExists {
       // Another process was faster.
     } catch { throw StorageError(.unwritable, "\(path) cannot be made: \(error)", cause: error) }
-    try await index.set(setting, to: found())
   }
 
   // MARK: As a storage

@@ -55,8 +55,8 @@ struct BackupPlace: Sendable {
   func restore(
     from storage: any StorageProvider, in temporary: String
   ) async throws -> (file: String, digest: [UInt8], deltaCount: Int) {
-    try Self.clear(temporary)
-    try LocalFolders.makeFolder(temporary)
+    try await Self.clear(temporary)
+    try await runBlocking { try LocalFolders.makeFolder(temporary) }
     let database = "\(temporary)/database"
     try await storage.download(whole, to: database, isPrivate: true)
     var deltas: [String] = []
@@ -88,8 +88,10 @@ struct BackupPlace: Sendable {
   }
 
   /// Removes a folder of this device.
-  static func clear(_ folder: String) throws {
-    if FileManager.default.fileExists(atPath: folder) { try FileManager.default.removeItem(atPath: folder) }
+  static func clear(_ folder: String) async throws {
+    try await runBlocking {
+      if FileManager.default.fileExists(atPath: folder) { try FileManager.default.removeItem(atPath: folder) }
+    }
   }
 }
 
@@ -175,7 +177,7 @@ extension BuckiaClient {
   ///   to be.
   @discardableResult
   public func restoreBackup(to path: String, named name: String? = nil) async throws -> RestoredBackup {
-    guard !FileManager.default.fileExists(atPath: path) else {
+    guard try await !runBlocking({ FileManager.default.fileExists(atPath: path) }) else {
       throw StorageError(
         .alreadyExists, "\(path) is there already, and is not replaced; move it away, or name another file")
     }
@@ -201,16 +203,17 @@ extension BuckiaClient {
       }
       let (file, count) = (restored.file, restored.deltaCount)
       try await BackupCopies.require(file, restoringTo: path)
-      try await LocalStep.take {
-        try await runBlocking { try FileManager.default.moveItem(atPath: file, toPath: path) }
+      let bytes = try await LocalStep.take {
+        try await runBlocking {
+          try FileManager.default.moveItem(atPath: file, toPath: path)
+          return try PosixFile(reading: path).initialByteCount
+        }
       }
-      try BackupPlace.clear(temporary)
-      return RestoredBackup(
-        path: path, byteCount: try PosixFile(reading: path).initialByteCount, source: try place.whole, deltaCount: count
-      )
+      try await BackupPlace.clear(temporary)
+      return RestoredBackup(path: path, byteCount: bytes, source: try place.whole, deltaCount: count)
     } catch {
       let cause = (error as? ByteStreamError).map { StorageError($0) } ?? error
-      do { try BackupPlace.clear(temporary) } catch let other {
+      do { try await BackupPlace.clear(temporary) } catch let other {
         throw StorageError(
           (cause as? StorageError)?.code ?? .unwritable, "\(cause); and \(temporary) is left behind: \(other)",
           cause: cause)

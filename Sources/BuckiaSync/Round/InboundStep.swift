@@ -38,7 +38,8 @@ struct InboundStep {
     let objects = listing.objects.filter { $0.path.folder == inbound && DiffFileName.id($0.path.name) != nil }
     self.objects = objects
     otherCount = listing.objects.count - objects.count + listing.unusableNames
-    let made = objects.isEmpty ? [] : try round.configuration.database.outgoingIDs()
+    let database = round.configuration.database
+    let made = objects.isEmpty ? [] : try await runBlocking { try database.outgoingIDs() }
     own = Set(objects.map(\.path).filter { path in DiffFileName.id(path.name).map { made.contains($0) } ?? false })
     marks =
       if round.configuration.hasSeveralDevices, !round.options.isDryRun {
@@ -49,9 +50,12 @@ struct InboundStep {
     }
   }
 
-  private func isHere(_ object: StoredObject) throws -> Bool {
-    do { return try FileIdentity.current(at: "\(folder)/\(object.path.name)") != nil } catch {
-      throw StorageError(error)
+  private func isHere(_ object: StoredObject) async throws -> Bool {
+    let file = "\(folder)/\(object.path.name)"
+    return try await runBlocking {
+      do throws(ByteStreamError) { return try FileIdentity.current(at: file) != nil } catch {
+        throw StorageError(error)
+      }
     }
   }
 
@@ -78,7 +82,7 @@ struct InboundStep {
       let digests = try await round.index.download(of: object, from: storage.name) ?? []
       if !digests.isEmpty { noted.append((object, digests)) }
     }
-    let known = try digests(of: noted.map(\.object.path.name))
+    let known = try await digests(of: noted.map(\.object.path.name))
     let settled = noted.filter { object, digests in
       digests == Self.taken || digests.isSubset(of: known[object.path.name] ?? [])
     }
@@ -88,9 +92,10 @@ struct InboundStep {
   }
 
   /// By which digests the ledger knows files that are in the database, by their names.
-  private func digests(of names: [String]) throws -> [String: Set<String>] {
+  private func digests(of names: [String]) async throws -> [String: Set<String>] {
     let ids = names.compactMap { name in DiffFileName.id(name).map { (name, $0) } }
-    let known = try round.configuration.database.settledDigests(of: ids.map(\.1))
+    let database = round.configuration.database
+    let known = try await runBlocking { try database.settledDigests(of: ids.map(\.1)) }
     return Dictionary(ids.compactMap { name, id in known[id].map { (name, $0) } }) { first, _ in first }
   }
 
@@ -103,7 +108,7 @@ struct InboundStep {
     let bytesHere = try await localBytes()
     var bytes = bytesHere
     for object in objects where !settled.contains(object.path) && !own.contains(object.path) {
-      if try await round.index.download(of: object, from: storage.name) != nil, try isHere(object) { continue }
+      if try await round.index.download(of: object, from: storage.name) != nil, try await isHere(object) { continue }
       guard let id = DiffFileName.id(object.path.name), !round.options.allowed.contains(id) else {
         wanted.append(object)
         continue
@@ -166,13 +171,24 @@ struct InboundStep {
 
   /// How many bytes the diffs have that lie in the local folder.
   private func localBytes() async throws -> Int64 {
+    let (names, folder) = (try await localNames(), folder)
+    return try await runBlocking {
+      do throws(ByteStreamError) {
+        var count: Int64 = 0
+        for name in names { count += try FileIdentity.current(at: "\(folder)/\(name)")?.byteCount ?? 0 }
+        return count
+      } catch { throw StorageError(error) }
+    }
+  }
+
+  /// The names of the diffs in the local folder.
+  private func localNames() async throws -> [String] {
     let folder = folder
     return try await runBlocking {
       // A dry run makes no folder.
-      guard FileManager.default.fileExists(atPath: folder) else { return 0 }
+      guard FileManager.default.fileExists(atPath: folder) else { return [] }
       do {
         return try FileManager.default.contentsOfDirectory(atPath: folder).filter { DiffFileName.id($0) != nil }
-          .reduce(Int64(0)) { try $0 + (FileIdentity.current(at: "\(folder)/\($1)")?.byteCount ?? 0) }
       } catch { throw StorageError(.unreadable, "the folder \(folder) cannot be read: \(error)", cause: error) }
     }
   }
@@ -181,16 +197,12 @@ struct InboundStep {
 
   /// Applies everything in the local folder: what has just come, and what waits there from before.
   func apply(_ result: inout SyncResult) async throws {
-    let names: [String]
-    do { names = try FileManager.default.contentsOfDirectory(atPath: folder) } catch {
-      throw StorageError(.unreadable, "the folder \(folder) cannot be read: \(error)", cause: error)
-    }
-    guard names.contains(where: { DiffFileName.id($0) != nil }) else { return }
+    if try await localNames().isEmpty { return }
     var report: ApplyReport?
     if result.downloaded.isEmpty {
       // What was refused or waited is tried, and nothing is written where that is so still.
       let rehearsal = try await apply(isDryRun: true)
-      if try isKnown(rehearsal) { report = rehearsal }
+      if try await isKnown(rehearsal) { report = rehearsal }
     }
     if report == nil {
       let applied = try await LocalStep.take { try await apply(isDryRun: false) }
@@ -221,15 +233,16 @@ struct InboundStep {
   }
 
   /// True if all files are refused or wait, and the ledger says so already.
-  private func isKnown(_ report: ApplyReport) throws -> Bool {
+  private func isKnown(_ report: ApplyReport) async throws -> Bool {
     let files =
       report.diffs.map { (path: $0.path, state: $0.state, reason: $0.reason) }
       + report.answers.filter { $0.state != .notOurs }.map { answer in
         (path: answer.path, state: answer.state == .refused ? .rejected : .applied, reason: answer.reason)
       }
     let names = files.map { String($0.path.split(separator: "/").last ?? "") }
-    let entries = try round.configuration.database.lastLogEntries(
-      ofFiles: names.compactMap { name in DiffFileName.id(name).map { (name, $0) } })
+    let named = names.compactMap { name in DiffFileName.id(name).map { (name: name, id: $0) } }
+    let database = round.configuration.database
+    let entries = try await runBlocking { try database.lastLogEntries(ofFiles: named) }
     return zip(files, names).allSatisfy { file, name in
       guard let entry = entries[name] else { return false }
       return ![.applied, .alreadyApplied, .held].contains(file.state) && entry.state == file.state
@@ -242,7 +255,7 @@ struct InboundStep {
     let inbound = try round.remote.appending(round.folders.structure.inbound)
     let names = report.diffs.filter { [.applied, .alreadyApplied, .held].contains($0.state) }
       .map { String($0.path.split(separator: "/").last ?? "") }
-    let known = try digests(of: names)
+    let known = try await digests(of: names)
     for name in names where DiffFileName.id(name) != nil {
       try await round.index.note(known[name] ?? Self.taken, of: inbound.appending(name), from: storage.name)
     }

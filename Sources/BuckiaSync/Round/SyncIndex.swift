@@ -2,7 +2,6 @@ import Buckia
 import BuckiaBytes
 import BuckiaFormat
 import BuckiaStorage
-import Dispatch
 import Foundation
 import SQLiteConnections
 
@@ -28,17 +27,7 @@ enum LocalStep {
 /// where the storage does not tell their digest. So what a transfer notes does not wait for the disk: should the power fail, the last of it may have to be
 /// done again.
 actor SyncIndex {
-  /// Waits for the disk in the place of a thread of the cooperative pool.
-  private final class Executor: SerialExecutor {
-    private let queue = DispatchQueue(label: "buckia.index")
-
-    func enqueue(_ job: consuming ExecutorJob) {
-      let job = UnownedJob(job)
-      queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
-    }
-  }
-
-  private let executor = Executor()
+  private let executor = BlockingExecutor()
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let connection: SQLiteConnection

@@ -104,20 +104,21 @@ extension SyncRound {
   /// True if the backup in a storage leads to the newest state; it is restored to find out.
   private mutating func isWhole(_ state: BackupState, in storage: any StorageProvider) async throws -> Bool {
     let temporary = "\(folders.path)/.buckia-check"
-    defer { cleanUp(temporary) }
+    var isNewest = false
+    var failure: (any Error)?
     do {
       let place = BackupPlace(folder: remote, name: state.path.name)
       let found = try await HexText.lowercase(place.restore(from: storage, in: temporary).digest)
-      if found == state.newest { return true }
-      result.notes.append("the backup in \(storage.name) did not lead to its newest state, and is made again")
+      isNewest = found == state.newest
+      if !isNewest {
+        result.notes.append("the backup in \(storage.name) did not lead to its newest state, and is made again")
+      }
     } catch let error as StorageError where [.damaged, .truncated, .notFound, .changed].contains(error.code) {
       result.notes.append("the backup in \(storage.name) was damaged, and is made again: \(error)")
-    }
-    return false
-  }
-
-  private mutating func cleanUp(_ folder: String) {
-    do { try BackupPlace.clear(folder) } catch { note(error, in: .backingUp, about: folder) }
+    } catch { failure = error }
+    do { try await BackupPlace.clear(temporary) } catch { note(error, in: .backingUp, about: temporary) }
+    if let failure { throw failure }
+    return isNewest
   }
 
   /// Uploads the pages that have changed, if the last copy is here and the difference is small enough.
@@ -129,7 +130,8 @@ extension SyncRound {
     else { return nil }
     let place = BackupPlace(folder: remote, name: known.path.name)
     let now = Int64(Date().timeIntervalSince1970)
-    let id = try configuration.database.home.newIDs(after: [], unixSeconds: now).ids[0]
+    let home = configuration.database.home
+    let id = try await runBlocking { try home.newIDs(after: [], unixSeconds: now).ids[0] }
     let path = try place.history.appending("\(id).pages")
     try await put(copy.delta, to: path, .ifAbsent, in: storage)
     var next = known
@@ -214,7 +216,7 @@ extension SyncRound {
     _ file: String, _ sha256: String? = nil, to path: RemotePath, _ condition: PutCondition,
     in storage: any StorageProvider
   ) async throws -> StoredObject {
-    var contents = try StorageContents(file: file)
+    var contents = try await runBlocking { try StorageContents(file: file) }
     contents.sha256 = sha256
     contents.sha256 = try await contents.knownSHA256()
     let object = try await storage.putConfirmed(contents, to: path, condition)
@@ -314,10 +316,8 @@ struct BackupCopies: Sendable {
       }
     }
     try LocalStep.pass()
-    try await runBlocking {
-      do { try BackupPlace.clear(delta) } catch {
-        throw StorageError(.unwritable, "\(delta) cannot be removed: \(error)", cause: error)
-      }
+    do { try await BackupPlace.clear(delta) } catch {
+      throw StorageError(.unwritable, "\(delta) cannot be removed: \(error)", cause: error)
     }
   }
 }

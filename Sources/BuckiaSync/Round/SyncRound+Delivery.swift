@@ -16,7 +16,7 @@ extension SyncRound {
       let target = try RemotePath(delivery.userID).appending(folders.structure.inbound)
       let files: [StoredObject]
       do {
-        guard FileManager.default.fileExists(atPath: delivery.folder) else {
+        guard try await runBlocking({ FileManager.default.fileExists(atPath: delivery.folder) }) else {
           throw StorageError(
             .notFound, "there is no such folder to deliver from; correct the setting, or make the folder")
         }

@@ -193,7 +193,7 @@ extension SyncRound {
   private static func upload(
     _ file: MediaFile, _ known: SyncIndex.Upload?, to storage: any StorageProvider, isDryRun: Bool
   ) async throws -> Outcome {
-    var contents = try StorageContents(file: file.file)
+    var contents = try await runBlocking { try StorageContents(file: file.file) }
     let mayBeUnchanged = known?.byteCount == contents.byteCount
     if mayBeUnchanged || !isDryRun && storage.capabilities.checksums.contains(.sha256) {
       contents.sha256 = try await contents.digest(SHA256.self)

@@ -71,9 +71,14 @@ struct SyncRound {
 
   /// Makes a snapshot where there is none, before anything arrives: what is edited from then on is not taken for known to others.
   private mutating func makeFirstSnapshot() async throws {
-    guard let path = options.apply.snapshot, !FileManager.default.fileExists(atPath: path) else { return }
+    guard let path = options.apply.snapshot else { return }
     let database = configuration.database
-    _ = try await CancellationFlag.onThreadOfItsOwn { _ in try database.snapshot(to: path) }
+    let isMade = try await CancellationFlag.onThreadOfItsOwn { _ in
+      if FileManager.default.fileExists(atPath: path) { return false }
+      _ = try database.snapshot(to: path)
+      return true
+    }
+    guard isMade else { return }
     result.notes.append(
       "the snapshot \(path) was not there and has been made: all that is in the database now counts as known to others. What they do not have yet, send once with `buckia diff`, from a copy that they have"
     )

@@ -36,6 +36,9 @@ public actor FileTokenStore: RenewalLocking {
   public nonisolated let path: String
 
   private let file: PrivateDocument
+  private let executor = BlockingExecutor()
+  /// A queue of its own, since it waits for the disk and for other programs.
+  public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   /// How large the file may be, in bytes.
   private static let byteLimit = 8 << 20

@@ -1,0 +1,92 @@
+import Foundation
+import NIOConcurrencyHelpers
+import TestSupport
+import Testing
+
+@testable import BuckiaSync
+
+/// The statements that run on threads of the cooperative pool, on the databases below folders named `pool-watch`. Only such a thread has a current task.
+private enum PoolWatch {
+  static let statements = NIOLockedValueBox<(onPool: [String], elsewhere: Int)>(([], 0))
+
+  private typealias Trace =
+    @convention(c) (UInt32, UnsafeMutableRawPointer?, OpaquePointer?, UnsafePointer<CChar>?) -> Int32
+  private typealias SetTrace = @convention(c) (OpaquePointer, UInt32, Trace?, UnsafeMutableRawPointer?) -> Int32
+  private typealias FileName = @convention(c) (OpaquePointer, UnsafePointer<CChar>) -> UnsafePointer<CChar>?
+  private typealias Entry =
+    @convention(c) (OpaquePointer, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Int32
+  private typealias Register = @convention(c) (Entry) -> Int32
+
+  private static let functions = Result {
+    let library = try LoadedSQLite.linked.get()
+    return (
+      trace: try library.function("sqlite3_trace_v2", as: SetTrace.self),
+      name: try library.function("sqlite3_db_filename", as: FileName.self)
+    )
+  }
+
+  /// Watches the connections that are opened from now on.
+  static let isWatching = Result {
+    let register = try LoadedSQLite.linked.get().function("sqlite3_auto_extension", as: Register.self)
+    _ = try functions.get()
+    return register { connection, _, _ in
+      guard case .success(let functions) = functions,
+        let path = functions.name(connection, "main").map({ String(cString: $0) }),
+        // The index has threads of its own, and tasks on them.
+        path.contains("/pool-watch/"), !path.contains("/home/sync/")
+      else { return 0 }
+      // SQLITE_TRACE_STMT
+      return functions.trace(
+        connection, 1,
+        { _, _, _, sql in
+          let isOnPool = withUnsafeCurrentTask { $0 != nil }
+          PoolWatch.statements.withLockedValue { found in
+            if isOnPool { found.onPool.append(sql.map { String(cString: $0) } ?? "") } else { found.elsewhere += 1 }
+          }
+          return 0
+        }, nil)
+    } == 0
+  }
+}
+
+@Suite("Threads of the cooperative pool do not wait for the disk")
+struct CooperativePoolTests {
+  @Test("A round reads and writes the database on other threads, whatever it does")
+  func database() async throws {
+    #expect(try PoolWatch.isWatching.get())
+    let bench = try SyncBench()
+    let devices = try ["pool-watch", "laptop"].map {
+      try SyncPerson.device($0, of: "ben", in: bench.folder, bench.watched)
+    }
+    var ben = devices[0]
+    let anna = try bench.person("anna")
+    ben.options.apply.snapshot = bench.folder.file("pool-watch/known.sqlite")
+    ben.options.fetches = ["**"]
+    for device in devices { try await device.sync() }
+    let bad = "ben/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"
+    try await bench.local.put(StorageContents(Array("no diff".utf8)), to: RemotePath(bad), .none)
+    for number in 1...2 {
+      try anna.run("INSERT INTO note VALUES (\(number),hex(randomblob(3000)))")
+      try anna.write()
+      try await anna.sync(to: ["ben"])
+    }
+    try await devices[1].sync()
+    try ben.run("INSERT INTO note VALUES (100,'x')")
+    // What the test itself does on this thread is seen.
+    #expect(PoolWatch.statements.withLockedValue { !$0.onPool.isEmpty })
+    PoolWatch.statements.withLockedValue { $0 = ([], 0) }
+    let first = try await ben.sync()
+    #expect(first.applied?.applied.count == 2 && first.applied?.rejected.count == 1)
+    #expect(first.dropped.count == 2)
+    // The refused file is looked at again.
+    #expect(try await ben.sync().applied?.rejected.count == 1)
+    ben.options.looksThroughStorage = true
+    try await ben.sync()
+    ben.options.isDryRun = true
+    try await ben.sync()
+    try await BuckiaClient(ben.configuration()).restoreBackup(to: bench.folder.file("pool-watch/restored.sqlite"))
+    let (onPool, elsewhere) = PoolWatch.statements.withLockedValue { $0 }
+    #expect(onPool == [])
+    #expect(elsewhere > 100)
+  }
+}
