@@ -18,6 +18,8 @@ private struct RoundHistory {
     var media: [String] = []
     /// Whether it has not synced since the storage was emptied or put back: the others need not know of it.
     var isUnseen = false
+    /// True if an older copy took the place of its database since its last round: the others may still believe its marks.
+    var isRestored = false
   }
 
   /// A diff, which is one row.
@@ -176,7 +178,9 @@ private struct RoundHistory {
     do {
       let result = try await LocalStep.$end.withValue(end) { try await BuckiaClient(settings).sync(options) }
       let failed = result.failures.map { "\($0.step.rawValue): \($0.error)" }
-      if accident == nil && step == nil || !result.downloaded.isEmpty { devices[number].isUnseen = false }
+      if accident == nil && step == nil || !result.downloaded.isEmpty {
+        (devices[number].isUnseen, devices[number].isRestored) = (false, false)
+      }
       script.append(
         "\(person.name): round\(what) -> \(result.downloaded.count) down, \(result.applied?.applied.count ?? 0) applied, \(result.dropped.count) dropped, \(result.delivered.count) delivered \(failed.joined(separator: "; "))"
       )
@@ -214,6 +218,13 @@ private struct RoundHistory {
       try? FileManager.default.removeItem(atPath: device.person.database + suffix)
     }
     try FileManager.default.copyItem(atPath: copy, toPath: device.person.database)
+    devices[number].isRestored = true
+    try await excuseForgotten(number)
+  }
+
+  /// What a restored database has forgotten is on its way, or in a backup.
+  private mutating func excuseForgotten(_ number: Int) async throws {
+    let device = devices[number]
     let has = try rows(device.person.database)
     var backups: Set<Int>?
     for diff in made where diff.recipient == device.user && !has.contains(diff.number) {
@@ -299,7 +310,8 @@ private struct RoundHistory {
     if !holds { throw Violation(description: promise() + "\n" + script.joined(separator: "\n")) }
   }
 
-  mutating func check() throws {
+  mutating func check() async throws {
+    for number in devices.indices where devices[number].isRestored { try await excuseForgotten(number) }
     for diff in made where !isOnItsWay(diff) {
       for number in devices.indices where devices[number].user == diff.recipient && devices[number].isUnseen {
         devices[number].excused.insert(diff.number)
@@ -318,7 +330,7 @@ private struct RoundHistory {
     for turn in 0..<3 {
       for number in devices.indices {
         await round(number, nil, checks: turn == 1)
-        try check()
+        try await check()
       }
     }
     for diff in made {
@@ -361,7 +373,7 @@ struct RoundHistoryTests {
         var history = try RoundHistory(seed: seed)
         for _ in 0..<(8 + Int(seed % 20)) {
           try await history.step()
-          try history.check()
+          try await history.check()
         }
         try await history.finish()
       } catch { Issue.record("\(Seeds.replay(seed, "roundHistories")): \(error)") }

@@ -101,6 +101,31 @@ struct RoundLossTests {
     #expect(try await bench.objects("ben/inbound").isEmpty)
   }
 
+  @Test("What another device drops before a restored database is synced stays in the backup of its earlier life")
+  func markBehindRestore() async throws {
+    let (phone, laptop) = (try device("phone"), try device("laptop"))
+    try await phone.sync()
+    try await laptop.sync()
+    let older = try bench.folder.copy(phone.database, to: "older.sqlite")
+    try await send(1)
+    try await phone.sync()
+    try remove(phone.database)
+    try FileManager.default.copyItem(atPath: older, toPath: phone.database)
+    // The laptop believes the phone's mark.
+    #expect(try await laptop.sync().dropped.count == 1)
+    for number in 0..<3 {
+      try phone.run("INSERT INTO note VALUES (\(100 + number),'x')")
+      try await phone.sync()
+    }
+    #expect(try phone.notes().count == 3)
+    let restored = bench.folder.file("restored.sqlite")
+    try await BuckiaClient(phone.configuration()).restoreBackup(to: restored, named: "backup.sqlite")
+    #expect(try TestDatabases.texts("SELECT text FROM note", on: restored) == ["from Anna"])
+    let newest = bench.folder.file("newest.sqlite")
+    try await BuckiaClient(phone.configuration()).restoreBackup(to: newest)
+    #expect(try TestDatabases.rows("SELECT count(*) FROM note", on: newest) == ["3"])
+  }
+
   @Test("A mark that the ledger does not back is withdrawn before another device can believe it")
   func markOfTheFuture() async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
