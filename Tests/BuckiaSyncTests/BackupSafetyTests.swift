@@ -1,7 +1,9 @@
-import BuckiaSync
 import Foundation
+import NIOConcurrencyHelpers
 import TestSupport
 import Testing
+
+@testable import BuckiaSync
 
 @Suite("Backups and storages that accidents happen to")
 struct BackupSafetyTests {
@@ -212,5 +214,45 @@ struct BackupSafetyTests {
     for name in try folder.names(in: "ben/home/sync") where name.hasSuffix(".sqlite") {
       #expect(try !isOpen(folder.file("ben/home/sync/\(name)")), "\(name)")
     }
+  }
+
+  @Test("A round that is killed at any step leaves no file that others can read", arguments: [0, 1])
+  func permissionsBehindKills(part: Int) async throws {
+    var anna = anna
+    let mirror = folder.file("mirror")
+    anna.change = { $0.mirrors = [StorageAccount(.localFolder(mirror))] }
+    anna.options.apply.snapshot = folder.file("anna/known.sqlite")
+    anna.options.fetches = ["**"]
+    try anna.addMedia([1], "originals/a.jpg")
+    try anna.run("INSERT INTO note VALUES (0, hex(randomblob(30000)))")
+    let diff = try #require(try anna.write().path)
+    // What is there now is as open as it was made, but for these.
+    for file in [anna.database, diff, "\(anna.place)/originals/a.jpg"] {
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+    }
+    let known = try Set(FileManager.default.subpathsOfDirectory(atPath: folder.path))
+    for step in 0..<40 {
+      if step % 8 == 7 { try anna.run("INSERT INTO note(text) VALUES ('x')") }
+      let passed = NIOLockedValueBox(0)
+      let end: @Sendable () throws -> Void = {
+        let count = passed.withLockedValue { count -> Int in
+          count += 1
+          return count
+        }
+        if count > step * 2 + part { throw CancellationError() }
+      }
+      do { _ = try await LocalStep.$end.withValue(end) { try await anna.sync(to: ["ben"]) } } catch is CancellationError
+      {}
+      for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where !known.contains(path) {
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder.file(path))
+        // Locks and markers hold nothing of the person's.
+        if attributes[.type] as? FileAttributeType == .typeDirectory || path.hasSuffix("lock") { continue }
+        if path.hasSuffix("/.buckia-storage") { continue }
+        #expect(try !isOpen(folder.file(path)), "\(path), killed at step \(step * 2 + part)")
+      }
+    }
+    try await anna.sync(to: ["ben"])
+    #expect(try await names().contains { $0.hasPrefix("ben/inbound/") })
+    #expect(folder.has("mirror/anna/originals/a.jpg") && folder.has("anna/known.sqlite"))
   }
 }
