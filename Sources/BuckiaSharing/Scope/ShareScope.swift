@@ -15,7 +15,7 @@ import SQLiteSchemas
 /// ```
 ///
 /// `Schemas/scope.md` describes the JSON document.
-public struct ShareScope: Equatable, Sendable {
+public struct ShareScope: Hashable, Codable, Sendable {
   /// The name for people; nil for a scope that only its content identifies.
   ///
   /// If a named scope changes, rows that were sent before are added and withdrawn to fit it. A changed scope without a
@@ -67,7 +67,7 @@ public enum SharedTableList {
 /// Which rows and columns of a table are shared.
 ///
 /// All of them by default.
-public struct SharedTable: Equatable, Sendable {
+public struct SharedTable: Hashable, Codable, Sendable {
   /// The table.
   public var name: TableName
   /// An SQL expression over the columns of the table that chooses rows; nil for all of them, or for none if there are `parents`.
@@ -156,7 +156,7 @@ public struct SharedTable: Equatable, Sendable {
 }
 
 /// A reference that no foreign key declares.
-public struct SharedReference: Equatable, Sendable {
+public struct SharedReference: Hashable, Codable, Sendable {
   /// The table whose rows refer to others, the child.
   public var table: TableName
   /// The columns that hold the key.
