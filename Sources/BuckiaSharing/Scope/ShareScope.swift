@@ -93,6 +93,10 @@ public struct SharedTable: Hashable, Codable, Sendable {
   /// Columns for which recipients get this value instead of the local one.
   public var rewrittenColumns: [String: ChangesetValue]
 
+  /// The columns by which a row that a recipient has added is the same as one here that was added under another number; empty where only rows
+  /// that are equal are the same.
+  public var match: [String] = []
+
   /// Shares all rows and columns of a table.
   public init(_ name: TableName) {
     self.name = name
@@ -144,6 +148,13 @@ public struct SharedTable: Hashable, Codable, Sendable {
   public func omitting(_ columns: String...) -> SharedTable {
     var table = self
     table.omittedColumns += columns
+    return table
+  }
+
+  /// Takes rows of recipients for the same as rows here if they have equal values in these columns, whatever their numbers are.
+  public func matching(_ columns: String...) -> SharedTable {
+    var table = self
+    table.match = columns
     return table
   }
 
@@ -230,6 +241,7 @@ extension SharedTable {
     omittedColumns = try fields.texts("omit")
     columns = try fields.optionalTexts("columns")
     rewrittenColumns = try fields.values("rewrite")
+    match = try fields.texts("match")
     try fields.finish()
   }
 
@@ -244,6 +256,7 @@ extension SharedTable {
     if !omittedColumns.isEmpty { object.append("omit", .strings(omittedColumns)) }
     if let columns { object.append("columns", .strings(columns)) }
     if !rewrittenColumns.isEmpty { object.append("rewrite", Self.json(rewrittenColumns)) }
+    if !match.isEmpty { object.append("match", .strings(match)) }
     return .object(object)
   }
 
