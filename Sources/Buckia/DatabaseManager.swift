@@ -93,7 +93,9 @@ public struct DatabaseManager: Sendable {
       if case .borrowed(let handle) = source { return try handle.with(body) }
       if !makesFile { try requireFile() }
       let access = makesFile ? SQLiteConnection.Access.create : .readWrite
-      return try body(try SQLiteConnection(opening: path, as: access, busyTimeout: busyTimeout))
+      let connection = try SQLiteConnection(opening: path, as: access, busyTimeout: busyTimeout)
+      try connection.requireWholePages()
+      return try body(connection)
     }
   }
 
@@ -140,7 +142,7 @@ public struct DatabaseManager: Sendable {
 
 extension DatabaseManager {
   /// What ``initialize(trust:)`` did.
-  public struct InitReport: Sendable {
+  public struct InitReport: Hashable, Codable, Sendable {
     /// True if the ledger tables were made just now.
     public let created: Bool
     /// True if the database itself was made just now.

@@ -88,3 +88,20 @@ extension DatabaseManager {
     }
   }
 }
+
+extension Dataset: Codable {
+  /// Reads the id.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    guard let dataset = Dataset(try container.decode(String.self)) else {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "it is no id of a dataset")
+    }
+    self = dataset
+  }
+
+  /// Writes the id.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}

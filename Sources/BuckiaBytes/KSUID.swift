@@ -42,6 +42,11 @@ public struct KSUID: Hashable, Sendable {
   public var unixSeconds: Int64 { Self.epoch + Int64(timestamp) }
 }
 
+extension KSUID: Identifiable {
+  /// Itself.
+  public var id: KSUID { self }
+}
+
 extension KSUID: Comparable {
   /// True if an id sorts before another: by timestamp, then by payload.
   public static func < (one: KSUID, other: KSUID) -> Bool {

@@ -140,6 +140,9 @@ struct CompletionsVerb: ParsableCommand {
     transform: Self.shell(named:))
   var shell: CompletionShell?
 
+  // Nothing of it is used here, but every command takes it.
+  @OptionGroup var home: HomeOptions
+
   func run() throws {
     guard let shell = shell ?? CompletionShell.autodetected() else {
       throw ValidationError("$SHELL names none of bash, zsh and fish. Name one: buckia completions bash")

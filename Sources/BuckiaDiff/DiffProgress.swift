@@ -1,7 +1,7 @@
 import SQLiteSchemas
 
 /// How the difference of two tables is found. All methods find the same one.
-public enum DiffMethod: String, Sendable, CaseIterable {
+public enum DiffMethod: String, Codable, Sendable, CaseIterable {
   /// Reads both files once, and looks only at rows on pages that differ. Tables that it cannot compare take `rows`.
   case pages
   /// A merge join of two ordered scans. Works for every table.

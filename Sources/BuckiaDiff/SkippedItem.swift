@@ -1,7 +1,7 @@
 import SQLiteSchemas
 
 /// Something that does not travel, or was not compared as asked for, and why. Nothing is left out without one of these.
-public struct SkippedItem: Equatable, Sendable {
+public struct SkippedItem: Hashable, Codable, Sendable {
   /// The table, or `table.column`, or another object.
   public let name: String
   /// Why.
@@ -23,7 +23,7 @@ public struct SkippedItem: Equatable, Sendable {
 }
 
 /// Why something does not travel, or was not compared as asked for.
-public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
+public struct SkipReason: Hashable, Codable, Sendable, CustomStringConvertible {
   /// What kind of reason.
   public let code: Code
   /// What it is about: names, types, limits.
@@ -50,7 +50,7 @@ public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
   public var description: String { code.sentence.filled(with: arguments) }
 
   /// The kinds of reasons that are told apart. More may come.
-  public enum Code: String, Sendable, CaseIterable {
+  public enum Code: String, Codable, Sendable, CaseIterable {
     // Tables.
     case notReplicated, unlikeOlderTable, unreadable, tableDropped, keyDiffers, tooManyNewTables, notCreatable,
       sizeLimit

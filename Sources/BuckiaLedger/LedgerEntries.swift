@@ -323,9 +323,18 @@ package enum RefusedFiles {
       sender, LedgerEntries.unknownSender)
   }
 
-  /// Deletes the record of a file that has been applied now.
-  package static func remove(digest: [UInt8], on connection: borrowing SQLiteConnection) throws {
-    try connection.run(cached: "DELETE FROM main.buckia_refused WHERE digest = ?1", digest)
+  /// Deletes the record of a file that has been applied now, and those of the same diff that were rejected before: such as the part of it that was
+  /// there while it was being copied.
+  ///
+  /// - Parameter key: The identity of the diff; nil where it has none.
+  package static func remove(
+    digest: [UInt8], of key: LedgerKey? = nil, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: """
+        DELETE FROM main.buckia_refused WHERE digest = ?1
+          OR diff = ?2 AND sender IN (?3, '\(LedgerEntries.unknownSender)') AND state = 'rejected'
+        """, digest, key?.id?.description, key?.sender)
   }
 }
 

@@ -2,9 +2,9 @@ import BuckiaBytes
 import SQLiteConnections
 
 /// One line of the ledger.
-public struct LedgerEntry: Hashable, Codable, Sendable {
+public struct LedgerEntry: Hashable, Codable, Identifiable, Sendable {
   /// The diff file's id; nil for a raw changeset without one.
-  public let id: KSUID?
+  public let diff: KSUID?
   /// The sender, for people: a contact's name, "you", "unsigned", "unknown" for a file that could not be read that far, or "key …" with the verified key in hex.
   public let sender: String
   /// The verified key of the sender in hex; nil where no signature says whose it is.
@@ -29,6 +29,12 @@ public struct LedgerEntry: Hashable, Codable, Sendable {
   public let file: String
   /// SHA-256 that identifies it, in hex: of the manifest, of a raw changeset, or of a refused file's bytes.
   public let digest: String
+
+  /// What tells the entry from all others of the ledger.
+  public var id: String {
+    let isRefused = state == .rejected || state == .quarantined
+    return [isRefused ? "refused" : "", diff?.description ?? "", senderKey ?? sender, digest].joined(separator: " ")
+  }
 
   /// The diff that it takes back: its id, or the digest of a raw changeset; nil for an entry that is no undo. That diff's entry has the
   /// id of the undo in its reason.
@@ -144,7 +150,7 @@ extension LedgerEntries {
     guard try row.step() else { return }
     try body(
       LedgerEntry(
-        id: row.text(at: 0).flatMap { KSUID($0) }, sender: senders.shown(row.text(at: 1) ?? ""),
+        diff: row.text(at: 0).flatMap { KSUID($0) }, sender: senders.shown(row.text(at: 1) ?? ""),
         senderKey: verifiedKey(of: row.text(at: 1) ?? ""),
         state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
         inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
@@ -154,7 +160,7 @@ extension LedgerEntries {
 }
 
 /// How many diff files a ledger knows of each state.
-public struct LedgerCounts: Equatable, Sendable {
+public struct LedgerCounts: Hashable, Codable, Sendable {
   /// Their changes are in the database.
   public let applied: Int
   /// Parts of them wait for the application's own upgrade.

@@ -281,7 +281,7 @@ extension SQLiteConnection {
     do throws(SQLiteError) {
       return try reading(path, as: .readOnly, busyTimeout: busyTimeout)
     } catch {
-      let hasLog = access("\(path)-wal", F_OK) == 0 || access("\(path)-journal", F_OK) == 0
+      let hasLog = fileSize("\(path)-wal") > 0 || fileSize("\(path)-journal") > 0
       guard error.isCannotOpen || error.isReadOnly, access(path, R_OK) == 0, !hasLog else { throw error }
       return try reading(path, as: .immutable, busyTimeout: busyTimeout)
     }
@@ -291,9 +291,30 @@ extension SQLiteConnection {
     _ path: String, as access: Access, busyTimeout: Int32
   ) throws(SQLiteError) -> SQLiteConnection {
     let connection = try SQLiteConnection(opening: path, as: access, busyTimeout: busyTimeout)
-    _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
+    try connection.requireWholePages()
     try connection.distrustSchema()
     return connection
+  }
+
+  /// Makes sure that the file is a database, and ends with a whole page. SQLite refuses files without their last pages, but reads what is missing of a
+  /// page as zeros.
+  ///
+  /// - Throws: `SQLiteError` for a database that has been cut off, and as any statement.
+  package func requireWholePages() throws(SQLiteError) {
+    func isWhole() throws(SQLiteError) -> Bool {
+      _ = try integer("SELECT count(*) FROM main.sqlite_schema")
+      let pageSize = try integer("PRAGMA main.page_size") ?? 0
+      return path.isEmpty || pageSize == 0 || fileSize(path) % pageSize == 0 || fileSize("\(path)-wal") > 0
+    }
+    if try isWhole() { return }
+    // Another connection may have been writing its last page.
+    if !isInTransaction {
+      try execute("BEGIN")
+      let isWhole = try isWhole()
+      try execute("COMMIT")
+      if isWhole { return }
+    }
+    throw SQLiteError(code: SQLITE_CORRUPT, message: "the file has been cut off within a page", path: path)
   }
 
   /// Copies a consistent state of the database into a new file, also while others have it open.
@@ -322,4 +343,10 @@ extension SQLiteConnection {
     guard code == SQLITE_DONE else { throw target.handle.error(code) }
     try target.handle.check(finished)
   }
+}
+
+/// How many bytes a file has; 0 where there is none.
+private func fileSize(_ path: String) -> Int64 {
+  var status = stat()
+  return stat(path, &status) == 0 ? Int64(status.st_size) : 0
 }

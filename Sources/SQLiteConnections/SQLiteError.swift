@@ -1,3 +1,4 @@
+import BuckiaBytes
 import CBuckiaSQLite
 
 /// An error that SQLite reported, with its message, the database and, for programs, the statement.
@@ -75,6 +76,11 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     }
     if isReadOnly {
       return "\(place)the database cannot be written (\(message)); check the permissions of the file and its folder"
+    }
+    if isCannotOpen, code != SQLITE_CANTOPEN | (2 << 8), let path, access(path, R_OK) == 0 {
+      return
+        "\(place)the database is in WAL mode, and the index of its write-ahead log (-shm) cannot be made beside it; where "
+        + "nothing can be written, copy it, with its -wal if there is one, to another folder and use it there"
     }
     if isCannotOpen {
       return "\(place)the database cannot be opened (\(message)); check that it exists and may be read"

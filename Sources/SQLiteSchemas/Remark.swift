@@ -3,7 +3,7 @@
 /// ```swift
 /// for remark in try database.examine().warnings where remark.code == .noPrimaryKey { print(remark.arguments[0]) }
 /// ```
-public struct Remark: Equatable, Sendable, CustomStringConvertible {
+public struct Remark: Hashable, Codable, Sendable, CustomStringConvertible {
   /// What kind of remark.
   public let code: Code
   /// What it is about, in the order of the sentence: tables, columns, counts, reasons.
@@ -29,7 +29,7 @@ public struct Remark: Equatable, Sendable, CustomStringConvertible {
   }
 
   /// The kinds of remarks that are told apart. More may come.
-  public enum Code: String, Sendable, CaseIterable {
+  public enum Code: String, Codable, Sendable, CaseIterable {
     // Databases.
     case noPrimaryKey, notCreatable, fullTextSettings, checkConstraints, conflictClauses, expressionDefault,
       unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, integerKeys, triggers,

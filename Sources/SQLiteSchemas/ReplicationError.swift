@@ -48,7 +48,7 @@ package struct ReplicationError: Error, Sendable, CustomStringConvertible {
 }
 
 /// What kind of error. Each code is a word that stays, as `--json` prints it. More may come.
-public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
+public struct BuckiaErrorCode: Hashable, Codable, RawRepresentable, Sendable {
   /// The word.
   public let rawValue: String
   /// Makes a code.

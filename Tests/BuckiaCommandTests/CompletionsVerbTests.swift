@@ -35,7 +35,7 @@ struct CompletionsVerbTests {
   @Test("Each shell has a script; others are refused", arguments: ["bash", "zsh", "fish"])
   func shells(name: String) throws {
     let bench = try Workbench()
-    let outcome = try bench.buckia(["completions", name])
+    let outcome = try bench.buckia(["completions", "--home", bench.folder.path, name])
     #expect(outcome.status == 0)
     #expect(outcome.output.contains("buckia"))
     let refused = try bench.buckia(["completions", "tcsh"])

@@ -74,6 +74,21 @@ import Testing
     #expect((json["conflictSummary"] as? [[String: Any]])?.first?["outcome"] as? String == "kept-local")
   }
 
+  @Test("What became of a conflict of a merge names OURS and THEIRS, everywhere")
+  func sides() throws {
+    let bench = try Self.bench()
+    try bench.sql("ours.db", "UPDATE notes SET title = 'x'")
+    try bench.sql("theirs.db", "UPDATE notes SET title = 'y' WHERE id = 1")
+    let merged = try bench.buckia(["merge", "base.db", "ours.db", "theirs.db", "-o", "out.db"])
+    #expect(merged.output.contains("the row of OURS was kept"), "\(merged.output)")
+    let shown = try bench.buckia(["conflicts", "out.db"]).output
+    #expect(shown.contains("OURS and THEIRS have changed the row; the row of OURS was kept."), "\(shown)")
+    #expect(try bench.buckia(["resolve", "out.db", "1", "--take", "theirs"]).status == 0)
+    let decided = try bench.buckia(["conflicts", "out.db"]).output
+    #expect(decided.contains(": the row of THEIRS."), "\(decided)")
+    #expect(!(shown + decided).contains("incoming"))
+  }
+
   @Test("A base that is missing is refused, and an empty file stands for none")
   func missingBase() throws {
     let bench = try ServedDatabases.apart()

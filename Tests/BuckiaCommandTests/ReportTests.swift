@@ -75,10 +75,10 @@ struct ReportTests {
       changedRows: [])
     let skipped = [SkippedItem(name: evil, reason: evil)]
     let conflict = ConflictRecord(
-      id: 1, entry: 1, diff: evil, table: evil, key: [(evil, .text(evil))], kind: .data, outcome: .keptLocal,
-      base: [(evil, .text(evil))], local: [(evil, .text("x"))], incoming: [(evil, nil)], reason: evil)
+      id: 1, entry: 1, diff: evil, table: evil, key: [.init(evil, .text(evil))], kind: .data, outcome: .keptLocal,
+      base: [.init(evil, .text(evil))], local: [.init(evil, .text("x"))], incoming: [.init(evil, nil)], reason: evil)
     let entry = LedgerEntry(
-      id: nil, sender: evil, senderKey: nil, state: .rejected, recordedAt: 0, inserted: 0, updated: 0, deleted: 0,
+      diff: nil, sender: evil, senderKey: nil, state: .rejected, recordedAt: 0, inserted: 0, updated: 0, deleted: 0,
       conflicts: 0,
       omitted: 0, reason: evil, file: evil, digest: "00")
     let file = VerifyReport.File(
@@ -100,10 +100,10 @@ struct ReportTests {
   @Test("A conflict shows the columns that differ, and a row that stands alone as a whole")
   func conflictColumns() {
     let changed = ConflictRecord(
-      id: 7, entry: 1, diff: "d", table: "things", key: [("id", .integer(17))], kind: .data, outcome: .keptLocal,
-      base: [("id", .integer(17)), ("name", .text("radio")), ("note", nil)],
-      local: [("id", .integer(17)), ("name", .text("bell")), ("note", .text("mine"))],
-      incoming: [("id", nil), ("name", .text("ship")), ("note", nil)], reason: nil)
+      id: 7, entry: 1, diff: "d", table: "things", key: [.init("id", .integer(17))], kind: .data, outcome: .keptLocal,
+      base: [.init("id", .integer(17)), .init("name", .text("radio")), .init("note", nil)],
+      local: [.init("id", .integer(17)), .init("name", .text("bell")), .init("note", .text("mine"))],
+      incoming: [.init("id", nil), .init("name", .text("ship")), .init("note", nil)], reason: nil)
     #expect(
       changed.lines(style: plain) == [
         "#7  things, id = 17 (bell)",
@@ -112,8 +112,10 @@ struct ReportTests {
         "  name    'radio'  'bell'  'ship'",
       ])
     let alone = ConflictRecord(
-      id: 8, entry: 1, diff: "d", table: "things", key: [("id", .integer(1))], kind: .constraint, outcome: .omitted,
-      base: nil, local: nil, incoming: [("id", .integer(1)), ("name", .null)], reason: "NOT NULL constraint failed")
+      id: 8, entry: 1, diff: "d", table: "things", key: [.init("id", .integer(1))], kind: .constraint,
+      outcome: .omitted,
+      base: nil, local: nil, incoming: [.init("id", .integer(1)), .init("name", .null)],
+      reason: "NOT NULL constraint failed")
     #expect(
       alone.lines(style: plain) == [
         "#8  things, id = 1",

@@ -32,7 +32,7 @@
     func diffs() throws {
       let diff = try #require(try read { try LoggedDiff.fetchOne($0) })
       let entry = try #require(try read { try $0.buckia.log().first })
-      #expect(diff.diff == entry.id && diff.diff != nil)
+      #expect(diff.diff == entry.diff && diff.diff != nil)
       #expect(diff.state == .applied && diff.conflicts == 2 && diff.sender.isEmpty && !diff.isRaw)
       #expect(Int64((diff.recordedAt.timeIntervalSince1970 * 1_000).rounded()) == entry.recordedAt)
       #expect(try read { try LoggedDiff.filter { $0.state == DiffState.held }.fetchCount($0) } == 0)

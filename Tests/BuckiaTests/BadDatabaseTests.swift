@@ -47,6 +47,50 @@ private let notes = """
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
+  @Test("A database that was cut off is refused, also within its last page, and also as the base of a merge", arguments: [5, 300, 4_096, 9_000])
+  func cut(_ bytes: Int) throws {
+    let exchange = try Exchange(notes)
+    let (theirs, out) = (
+      try exchange.folder.copy("mine.sqlite", to: "theirs.sqlite"), exchange.folder.file("out.sqlite")
+    )
+    try TestDatabases.run("DELETE FROM notes WHERE id = 7", on: theirs)
+    let part = try exchange.folder.write(Array(fileBytes(exchange.mine).dropLast(bytes)), to: "part.sqlite")
+    let tries: [() throws -> Void] = [
+      { try DatabaseManager(part).createDatabaseDiff(since: exchange.base, output: .folder(exchange.inbound)) },
+      { try DatabaseManager(theirs).createDatabaseDiff(since: part, output: .folder(exchange.inbound)) },
+      { try DatabaseManager(exchange.mine).merge(theirs, since: part, into: out) },
+      { try DatabaseManager(exchange.mine).merge(part, since: exchange.base, into: out) },
+      { try DatabaseManager(part).merge(theirs, since: exchange.base, into: out) },
+      { try DatabaseManager(part).merge(theirs, since: exchange.base) },
+      { try DatabaseManager(part).snapshot(to: out) },
+    ]
+    for (place, attempt) in tries.enumerated() {
+      let error = #expect(throws: BuckiaError.self, "\(place)") { try attempt() }
+      #expect((error?.cause as? SQLiteError)?.isCorrupt == true, "\(place): \(String(describing: error))")
+    }
+    #expect(try exchange.folder.names(in: "inbound").isEmpty)
+    #expect(!FileManager.default.fileExists(atPath: out))
+  }
+
+  @Test("A database in WAL mode whose index cannot be made says that, and can be read where its log is empty")
+  func noIndex() throws {
+    let exchange = try Exchange(notes)
+    do {
+      let writer = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+      try writer.execute("PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; DELETE FROM notes WHERE id = 7")
+      for name in ["mine.sqlite", "mine.sqlite-wal"] {
+        try exchange.folder.write(
+          fileBytes(exchange.folder.file(name)), to: name.replacingOccurrences(of: "mine", with: "other"))
+      }
+    }
+    // What SQLite meets on a medium that cannot be written: nobody can make the file.
+    try exchange.folder.makeFolder("other.sqlite-shm")
+    let error = #expect(throws: BuckiaError.self) { try DatabaseManager(exchange.folder.file("other.sqlite")).examine() }
+    #expect(error?.description.contains("index of its write-ahead log (-shm) cannot be made") == true)
+    try exchange.folder.write([], to: "other.sqlite-wal")
+    #expect(throws: Never.self) { try DatabaseManager(exchange.folder.file("other.sqlite")).examine() }
+  }
+
   @Test("Files that need a damaged table are refused and named, files for other tables are applied")
   func damagedTable() throws {
     let exchange = try Exchange(

@@ -32,9 +32,10 @@ import Testing
     }
 
     @discardableResult
-    func receive() throws -> ApplyReport {
+    func receive(_ options: ApplyOptions = ApplyOptions()) throws -> ApplyReport {
       try folder.makeFolder("for \(name)")
-      let report = try DatabaseManager(path, home: home).processInboundChanges([folder.file("for \(name)")])
+      let report = try DatabaseManager(path, home: home).processInboundChanges(
+        [folder.file("for \(name)")], options: options)
       #expect(report.diffs.allSatisfy { $0.state == .applied }, "\(report.diffs.map { $0.reason ?? "" })")
       let conflicts = try DatabaseManager(path).conflicts()
       #expect(report.diffs.allSatisfy { $0.conflicts == 0 }, "\(name): \(conflicts)")
@@ -79,6 +80,47 @@ import Testing
     INSERT INTO photo VALUES (1,'beach of \(name)'),(2,'sea of \(name)');
     INSERT INTO comment VALUES (1,1,'nice \(name)'),(2,2,'blue \(name)'),(3,2,'deep \(name)');
     """
+  }
+
+  private static let contacts = """
+    CREATE TABLE contact(id INTEGER PRIMARY KEY, mail TEXT COLLATE NOCASE, name TEXT);
+    CREATE TABLE note(id INTEGER PRIMARY KEY, contact INTEGER REFERENCES contact(id), text TEXT);
+    """
+
+  @Test(arguments: [true, false])
+  func `a contact that both have added is one, by the columns that tell it, and the notes of both follow`(
+    isInScope: Bool
+  ) throws {
+    let people = try people(
+      Self.contacts,
+      "INSERT INTO contact VALUES (1, 'eve@x', 'Eve'), (2, 'al@x', 'Al'); INSERT INTO note VALUES (1, 1, 'by anna')",
+      "INSERT INTO contact VALUES (1, 'joe@x', 'Joe'), (7, 'eve@x', 'Eve'); INSERT INTO note VALUES (1, 7, 'by ben')")
+    let (anna, ben) = (people[0], people[1])
+    let contact = isInScope ? SharedTable("contact").matching("mail") : SharedTable("contact")
+    let scope = ShareScope(name: "contacts") {
+      contact
+      SharedTable("note")
+    }
+    var options = ApplyOptions()
+    if !isInScope { options.matches = ["contact": ["mail"]] }
+    try anna.share(scope, with: ben)
+    try ben.share(scope, with: anna)
+    let report = try ben.receive(options)
+    #expect(report.diffs[0].warnings.filter { $0.code == .matchedRows }.map(\.arguments) == [["contact", "1"]])
+    try anna.receive(options)
+    let wanted = ["al@x|Al|", "eve@x|Eve|by anna,by ben", "joe@x|Joe|"]
+    let query = """
+      SELECT mail, name, coalesce((SELECT group_concat(text, ',') FROM
+        (SELECT text FROM note WHERE contact = c.id ORDER BY text)), '') FROM contact AS c ORDER BY 1
+      """
+    #expect(try anna.rows(query) == wanted)
+    #expect(try ben.rows(query) == wanted)
+    try anna.run("UPDATE contact SET name = 'Eva' WHERE mail = 'eve@x'; INSERT INTO note VALUES (20, 1, 'more')")
+    try anna.share(scope, with: ben)
+    try ben.receive(options)
+    #expect(try ben.rows(query)[1] == "eve@x|Eva|by anna,by ben,more")
+    options.matches = ["contact": ["typo"]]
+    #expect(throws: BuckiaError.self) { try ben.receive(options) }
   }
 
   private static let both = [

@@ -48,6 +48,29 @@ private let notes = """
     #expect(policy == .takeIncoming || decided.map { $0.resolution?.answer } == [.equal])
   }
 
+  @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .abort])
+  func `a column that is ignored stays as it is in rows that are here, and is never a conflict`(
+    policy: ConflictPolicy
+  ) throws {
+    let exchange = try Exchange(notes)
+    var options = ApplyOptions(conflicts: ConflictPolicies(policy))
+    options.ignoredColumns = ["NOTES": ["Stars"]]
+    try TestDatabases.run(
+      "UPDATE notes SET stars = 10; INSERT INTO notes VALUES (8, 'eight', 10, 'h')", on: exchange.mine)
+    try exchange.send(
+      """
+      UPDATE notes SET stars = 21; UPDATE notes SET text = 'new' WHERE id = 1; DELETE FROM notes WHERE id = 2;
+      INSERT INTO notes VALUES (8, 'eight', 21, 'h'), (9, 'nine', 21, 'i')
+      """)
+    let report = try exchange.apply(options)
+    #expect(report.diffs.map(\.state) == [.applied])
+    #expect(try exchange.database.conflicts().isEmpty)
+    #expect(try exchange.rows("SELECT count(*) FROM notes WHERE id IN (1, 2) AND text = 'new'") == ["1"])
+    #expect(try exchange.rows("SELECT id, stars FROM notes WHERE stars <> 10 OR id IN (2, 8)") == ["8|10", "9|21"])
+    options.ignoredColumns = ["notes": ["typo"]]
+    #expect(throws: BuckiaError.self) { try exchange.apply(options) }
+  }
+
   @Test func `to decide one of two conflicts about a row closes the other where they say the same`() throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run("UPDATE notes SET stars = 10 WHERE id = 1", on: exchange.mine)

@@ -159,7 +159,7 @@ import Testing
         try app.connection.execute("INSERT INTO photo VALUES ('k\(round)', 'e\(round)', 'f\(round)', 'Of mine')")
       }
       try call("undo") { database in
-        guard let newest = try database.log().last(where: { $0.state == .applied })?.id else { return }
+        guard let newest = try database.log().last(where: { $0.state == .applied })?.diff else { return }
         try database.undo([.diff("\(newest)")])
       }
       try call("share", share)

@@ -320,7 +320,7 @@ import Testing
     try bench.apply()
     let replica = try bench.replica()
     let copy = DatabaseManager(try bench.folder.copy(bench.path, to: "copy.sqlite"), home: bench.home)
-    let applied = try #require(try copy.log().first?.id)
+    let applied = try #require(try copy.log().first?.diff)
     var options = UndoOptions()
     options.isDryRun = true
     #expect(try copy.undo([.diff("\(applied)")], options: options).warnings == [])

@@ -70,7 +70,7 @@ private let edits = """
     #expect(try exchange.everythingButOurs() == before)
     try undo(first.id, in: exchange)
     #expect(
-      try exchange.database.log().map(\.reason) == [nil, "undone by \(try exchange.database.log()[2].id!)", nil])
+      try exchange.database.log().map(\.reason) == [nil, "undone by \(try exchange.database.log()[2].diff!)", nil])
   }
 
   @Test(

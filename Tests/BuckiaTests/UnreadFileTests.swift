@@ -13,6 +13,23 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
 
 /// Every file is applied or named, and what cannot be read for now is not passed by.
 @Suite struct UnreadFileTests {
+  @Test("A file of which only a part was there is not counted any more when the whole has been applied")
+  func partFirst() throws {
+    let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT)")
+    let report = try exchange.send("INSERT INTO t VALUES (1, 'a')")
+    let path = try #require(report.path)
+    let whole = try fileBytes(path)
+    for count in [700, 20] {
+      try Data(whole.prefix(count)).write(to: URL(fileURLWithPath: path))
+      #expect(try exchange.apply().diffs.map(\.state) == [.rejected])
+    }
+    #expect(try exchange.database.status().ledger?.rejected == 2)
+    try Data(whole).write(to: URL(fileURLWithPath: path))
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.database.status().ledger?.rejected == 0)
+    #expect(try exchange.database.log().map(\.state) == [.applied])
+  }
+
   @Test("A file that cannot even be looked at is refused by name: only what does not exist is gone")
   func unsearchable() throws {
     let exchange = try Exchange(notes)

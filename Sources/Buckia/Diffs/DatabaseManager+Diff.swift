@@ -233,7 +233,7 @@ package struct IncompleteChangeset: Error, CustomStringConvertible {
 
 extension SQLiteConnection {
   /// Makes sure that there is a database in the file: an empty one is what a failed copy leaves, and to take it for a database without
-  /// tables would drop all of them. SQLite itself refuses a file that was cut.
+  /// tables would drop all of them. A file that was cut cannot be opened.
   ///
   /// - Throws: `BuckiaError` with `notADatabase`; `SQLiteError` when the file cannot be read.
   func requireContent() throws {

@@ -254,9 +254,9 @@ package enum RewritingProgress {
 }
 
 /// What ``RewrittenChanges`` wrote.
-public struct ChangesetReport: Sendable {
+public struct ChangesetReport: Hashable, Codable, Sendable {
   /// A table and how many changes it has.
-  public struct Table: Sendable {
+  public struct Table: Hashable, Codable, Sendable {
     /// The table's name.
     public let name: String
     /// How many rows are inserted.

@@ -172,7 +172,7 @@ final class MissingParents {
   private func parent(of record: ConflictRecord, by reference: Reference) throws -> MissingParent? {
     guard let row = Self.referringRow(of: record) else { return nil }
     let values = reference.childColumns.compactMap { Self.value(of: $0, in: row) }
-    let key = zip(reference.parentColumns, values).map { (column: $0, value: Optional($1)) }
+    let key = zip(reference.parentColumns, values).map { ConflictRecord.Cell($0, $1) }
     let cause = try conflicts(of: record.entry, leavingOut: reference)[values.hashValue]
     return MissingParent(table: reference.parent, key: key, conflict: cause)
   }
@@ -181,7 +181,7 @@ final class MissingParents {
   private static func referringRow(of record: ConflictRecord) -> [ConflictRecord.Cell]? {
     guard record.outcome != .reported, let incoming = record.incoming else { return record.local }
     return incoming.enumerated().map { place, cell in
-      (cell.column, cell.value ?? record.local.flatMap { $0.indices.contains(place) ? $0[place].value : nil })
+      .init(cell.column, cell.value ?? record.local.flatMap { $0.indices.contains(place) ? $0[place].value : nil })
     }
   }
 

@@ -146,9 +146,9 @@ extension DatabaseManager {
 }
 
 /// Where a row comes from: which diffs have set its columns last.
-public struct RowOrigin: Sendable {
+public struct RowOrigin: Hashable, Codable, Sendable {
   /// A diff that has changed a row.
-  public struct Source: Sendable, Equatable {
+  public struct Source: Hashable, Codable, Sendable {
     /// The diff's id. It stays the same however often the change is passed on.
     public let diff: KSUID
     /// The sender, for people: a contact's name, "unsigned", "key …" with the verified key, or "this database" where the diff
@@ -162,7 +162,7 @@ public struct RowOrigin: Sendable {
   }
 
   /// A column, and where its value comes from.
-  public struct Column: Sendable, Equatable {
+  public struct Column: Hashable, Codable, Sendable {
     /// The name of the column.
     public let name: String
     /// Its value; nil where the row is not there.

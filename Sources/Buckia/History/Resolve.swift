@@ -234,7 +234,7 @@ public struct ResolveOptions: Sendable {
 }
 
 /// What ``DatabaseManager/resolve(_:taking:options:)`` did.
-public struct ResolveReport: Sendable {
+public struct ResolveReport: Hashable, Codable, Sendable {
   /// Each conflict, in the order given. Of conflicts that a filter has chosen, the first 1,000 that were resolved, and the first 1,000
   /// that were not, in the order of their numbers.
   public let conflicts: [ResolvedConflict]

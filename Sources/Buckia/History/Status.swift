@@ -68,11 +68,11 @@ extension StatusReport.Replica {
 }
 
 /// Where a database stands: what has arrived, what is open, and which replica it is.
-public struct StatusReport: Sendable {
+public struct StatusReport: Hashable, Codable, Sendable {
   /// Which replica the database is.
-  public struct Replica: Sendable {
+  public struct Replica: Hashable, Codable, Sendable {
     /// What the ids are worth, from what home knows.
-    public enum Standing: String, Sendable {
+    public enum Standing: String, Codable, Sendable {
       /// The database is what it says.
       case present
       /// It is an earlier state of the database, as if a backup had been restored.
@@ -92,7 +92,7 @@ public struct StatusReport: Sendable {
   }
 
   /// Rows of a table that a share leaves out until they are mended.
-  public struct LeftOut: Equatable, Sendable {
+  public struct LeftOut: Hashable, Codable, Sendable {
     /// With whom it is shared, for people.
     public let people: String
     /// The table.
@@ -130,9 +130,9 @@ public struct StatusReport: Sendable {
 }
 
 /// What this database shares with some people: one scope, and how far they have it.
-public struct ShareState: Equatable, Sendable {
+public struct ShareState: Hashable, Codable, Sendable {
   /// How far a recipient has applied a share, as their diffs say.
-  public struct Acknowledgement: Equatable, Sendable {
+  public struct Acknowledgement: Hashable, Codable, Sendable {
     /// The recipient, for people.
     public let sender: String
     /// The number up to which they have applied all diffs.
@@ -175,7 +175,7 @@ extension ShareState {
 }
 
 /// A diff that was shared from this database.
-public struct SentDiff: Equatable, Sendable, Identifiable {
+public struct SentDiff: Hashable, Codable, Sendable, Identifiable {
   /// Its id.
   public let id: KSUID
   /// The names of the recipients.
@@ -210,7 +210,7 @@ extension DatabaseManager {
 
 /// The rows that are shared with somebody, as they are now, in six words. Who has the same rows has the same words, so two people who read
 /// them to each other know.
-public struct ComparedWords: Equatable, Sendable {
+public struct ComparedWords: Hashable, Codable, Sendable {
   /// With whom, for people: those that something is shared with, or the sender of what has come.
   public let people: String
   /// The streams between the two: 32 digits each.

@@ -221,9 +221,9 @@ extension UndoSubject {
 }
 
 /// What ``DatabaseManager/undo(_:options:)`` did.
-public struct UndoReport: Sendable {
+public struct UndoReport: Hashable, Codable, Sendable {
   /// One diff that was taken back.
-  public struct Undone: Sendable {
+  public struct Undone: Hashable, Codable, Sendable {
     /// What was taken back: its id, or its digest.
     public let diff: String
     /// The id of the undo, by which that can be taken back.
@@ -245,7 +245,7 @@ public struct UndoReport: Sendable {
   }
 
   /// A diff that could not be taken back.
-  public struct Skipped: Sendable {
+  public struct Skipped: Hashable, Codable, Sendable {
     /// The diff: its id, or its digest.
     public let diff: String
     /// What kind of reason.

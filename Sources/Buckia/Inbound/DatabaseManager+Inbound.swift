@@ -139,7 +139,11 @@ extension DatabaseManager {
     settings.unsent = edits
     settings.snapshot = snapshot
     settings.senders = try home.knownSenders()
-    settings.sharing = InboundShares(on: connection, senders: settings.senders, options.conflicts, options.copies)
+    try SchemaReader(connection).requireColumns(of: options)
+    let shares = InboundShares(on: connection, senders: settings.senders, options.conflicts, options.copies)
+    shares.matches = options.matches
+    shares.ignoresColumns = !options.ignoredColumns.isEmpty
+    settings.sharing = shares
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }
@@ -184,6 +188,19 @@ extension DatabaseManager {
   }
 }
 
+extension SchemaReader {
+  /// Makes sure that there are the columns which options name, as far as their tables are here.
+  fileprivate func requireColumns(of options: ApplyOptions) throws {
+    for (table, columns) in Array(options.ignoredColumns) + Array(options.matches) {
+      guard let entry = entry(named: table) else { continue }
+      let definition = try definition(of: entry)
+      if let unknown = columns.first(where: { definition.column(named: $0) == nil }) {
+        throw BuckiaError(.columnsDiffer, "there is no column \"\(table).\(unknown)\"; check its name")
+      }
+    }
+  }
+}
+
 extension ApplySettings {
   /// What options say of how to apply.
   ///
@@ -196,6 +213,7 @@ extension ApplySettings {
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
       memoryLimit: options.memoryLimit, time: time)
     adoptsDataset = options.adoptsDataset
+    ignoredColumns = options.ignoredColumns
     senderBytes = options.limits.senderBytes
   }
 }
@@ -268,6 +286,11 @@ public struct ApplyOptions: Sendable {
   public var adoptsDataset = true
   /// What is done about the first diff of somebody whose database seems to be a copy of this one, or this one of theirs.
   public var copies = CopyPolicy.ask
+  /// Columns in which nothing is taken but with new rows, and nothing is a conflict.
+  public var ignoredColumns: [TableName: [String]] = [:]
+  /// By which columns rows of shares are the same that both sides have added under different numbers, besides those of the scopes that are shared
+  /// with the sender. What else differs is a conflict of the one row.
+  public var matches: [TableName: [String]] = [:]
   /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
   /// Where a copy of the database goes when all files are done, from which the next difference is made; nil for none.

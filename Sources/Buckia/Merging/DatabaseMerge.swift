@@ -42,7 +42,7 @@ struct DatabaseMerge: ~Copyable {
   ///
   /// - Throws: `ReplicationError`, `SQLiteError`, what the resolver and the progress closure throw. Nothing has been changed then.
   consuming func run() throws -> MergeReport {
-    if incoming.difference.isEmpty, try sequencesBehind().isEmpty { return report }
+    if incoming.difference.isEmpty, incoming.unpaired.isEmpty, try sequencesBehind().isEmpty { return report }
     // Most merges meet no conflict, and then no ledger has to be made and removed again.
     var keepsLedger = try Ledger.exists(on: connection)
     while try !apply(keepingLedger: keepsLedger) { keepsLedger = true }
@@ -116,7 +116,9 @@ struct DatabaseMerge: ~Copyable {
       throw BuckiaError(refusal)
     }
     let result = try plan.apply(in: transaction)
-    guard settings.keepsLedger || result.counts.conflicts == 0 else { return false }
+    let unpaired = try UnpairedRows(of: incoming, settings.policies)
+    guard try settings.keepsLedger || result.counts.conflicts == 0 && unpaired.isEmpty() else { return false }
+    if settings.keepsLedger { try unpaired.record(as: key, on: connection) }
     note(result, fitted)
     for sequence in try sequencesBehind() {
       try AutoIncrement.raise(sequence.table, to: sequence.number, on: connection)

@@ -15,6 +15,8 @@ struct IncomingDatabase {
   let difference: DatabaseDifference
   /// The tables whose rows are told apart by a key that is not the other side's.
   let rekeyed: Set<TableName>
+  /// The tables whose rows no key tells apart that the base has, too.
+  let unpaired: [TableName]
   /// True if there is a base.
   let hasBase: Bool
   /// The statements of the base.
@@ -103,6 +105,7 @@ struct IncomingDatabase {
     }
     difference = found
     rekeyed = Set(compared.keys.keys)
+    unpaired = found.skipped.filter { $0.reason.code == .keyDiffers }.map { TableName($0.name) }
     let derived = Set(theirs.entries.filter(\.kind.isDerived).map(\.name))
     skipped = difference.skipped.filter { !derived.contains(TableName($0.name)) }
   }

@@ -124,7 +124,7 @@ public enum MergeProgress: Sendable {
 }
 
 /// What merging two databases did: see <doc:Merging>.
-public struct MergeReport: Sendable {
+public struct MergeReport: Hashable, Codable, Sendable {
   /// The merged database.
   public internal(set) var path: String
   /// True if there was a base. Without one, only rows that are equal on both sides are one row.

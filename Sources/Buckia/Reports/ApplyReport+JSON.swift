@@ -104,7 +104,7 @@ extension LedgerEntry {
   /// The entry as `--json` has it.
   package var json: JSONValue {
     [
-      "id": .text(id?.description),
+      "id": .text(diff?.description),
       "sender": .string(sender),
       "senderKey": .text(senderKey),
       "state": .string(state.rawValue),

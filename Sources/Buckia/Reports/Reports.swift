@@ -5,9 +5,9 @@ import BuckiaLedger
 import SQLiteSchemas
 
 /// What `createDatabaseDiff` did.
-public struct DiffReport: Sendable {
+public struct DiffReport: Hashable, Codable, Sendable {
   /// One table that changed.
-  public struct Table: Sendable {
+  public struct Table: Hashable, Codable, Sendable {
     /// The table's name.
     public let name: String
     /// Rows in the newer database only.
@@ -53,7 +53,7 @@ public struct DiffReport: Sendable {
 }
 
 /// What `processInboundChanges` did.
-public struct ApplyReport: Sendable {
+public struct ApplyReport: Hashable, Codable, Sendable {
   /// The trust mode that was in force.
   public let trust: TrustMode
   /// Each diff file, in the order of applying.
@@ -99,7 +99,7 @@ public struct ApplyReport: Sendable {
 }
 
 /// What ``DatabaseManager/snapshot(to:)`` made.
-public struct SnapshotReport: Sendable, Equatable {
+public struct SnapshotReport: Hashable, Codable, Sendable {
   /// The file.
   public let path: String
   /// Its size in bytes.
@@ -125,9 +125,9 @@ public struct ApplyInterruption: Error, CustomStringConvertible {
 }
 
 /// What would replicate, what would not and why.
-public struct DoctorReport: Sendable {
+public struct DoctorReport: Hashable, Codable, Sendable {
   /// A table that replicates.
-  public struct Table: Sendable {
+  public struct Table: Hashable, Codable, Sendable {
     /// The table's name.
     public let name: String
     /// How its rows are told apart: the key's columns, or `rowid`.
@@ -143,9 +143,9 @@ public struct DoctorReport: Sendable {
 }
 
 /// What a file holds and whether it is good.
-public struct VerifyReport: Sendable {
+public struct VerifyReport: Hashable, Codable, Sendable {
   /// What is known of a signature.
-  public enum Signature: String, Sendable {
+  public enum Signature: String, Codable, Sendable {
     /// There is none.
     case none
     /// It is the sender's.
@@ -157,7 +157,7 @@ public struct VerifyReport: Sendable {
   }
 
   /// One file.
-  public struct File: Sendable {
+  public struct File: Hashable, Codable, Sendable {
     /// The file.
     public let path: String
     /// Its id, if it has one.

@@ -108,7 +108,7 @@ extension Invitation {
 }
 
 /// What ``DatabaseManager/accept(_:named:answer:as:)`` did.
-public struct AcceptanceReport: Sendable {
+public struct AcceptanceReport: Hashable, Codable, Sendable {
   /// Who has invited: a trusted contact now. Nil where the invitation was accepted before.
   public internal(set) var inviter: Contact?
   /// When it was accepted, in milliseconds since 1970.

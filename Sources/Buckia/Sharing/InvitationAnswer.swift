@@ -6,9 +6,9 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// What became of the answer to an invitation that has arrived.
-public struct InvitationAnswer: Sendable {
+public struct InvitationAnswer: Hashable, Codable, Sendable {
   /// What became of it.
-  public enum State: String, Sendable {
+  public enum State: String, Codable, Sendable {
     /// Whoever has answered is a trusted contact now, and the invitation is used.
     case accepted
     /// It was taken before, from the same person.

@@ -8,9 +8,9 @@ import SQLiteChangesets
 import SQLiteSchemas
 
 /// What ``DatabaseManager/share(_:to:output:options:signedBy:progress:)`` did.
-public struct ShareReport: Sendable {
+public struct ShareReport: Hashable, Codable, Sendable {
   /// What is sent of one table.
-  public struct Table: Sendable, Equatable {
+  public struct Table: Hashable, Codable, Sendable {
     /// The table's name.
     public let name: String
     /// The columns that others get.
@@ -30,7 +30,7 @@ public struct ShareReport: Sendable {
   }
 
   /// A row that a dry run would send.
-  public struct Change: Sendable, Equatable {
+  public struct Change: Hashable, Codable, Sendable {
     /// What happens to it at the receivers.
     public let operation: ChangeOperation
     /// The values of its key; the whole row where it has none.
@@ -38,7 +38,7 @@ public struct ShareReport: Sendable {
   }
 
   /// A file that was written to where it goes.
-  public struct Delivery: Sendable, Equatable {
+  public struct Delivery: Hashable, Codable, Sendable {
     /// The diff's id.
     public let id: KSUID
     /// Where it is; nil for a stream.

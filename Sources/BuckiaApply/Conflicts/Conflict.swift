@@ -49,7 +49,7 @@ public struct Conflict: ~Copyable {
   /// The columns of the primary key with their values.
   public var key: [ConflictRecord.Cell] {
     layout.key.map { place in
-      (layout.columns[place], (operation == .insert ? incoming[place] : base[place]) ?? local[place])
+      .init(layout.columns[place], (operation == .insert ? incoming[place] : base[place]) ?? local[place])
     }
   }
 

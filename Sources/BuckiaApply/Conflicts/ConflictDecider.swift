@@ -220,6 +220,40 @@ final class ConflictDecider {
     try log.record(kind, outcome, layout, base: row(base), local: row(local), incoming: row(incoming), reason: reason)
   }
 
+  /// Records all changes of a table as conflicts, since its rows have another key here.
+  ///
+  /// - Parameters:
+  ///   - table: The table as the changes have it.
+  ///   - sections: The changes of all tables.
+  ///   - reason: Why nothing of it is written.
+  /// - Returns: How many changes there are.
+  /// - Throws: `ReplicationError` with `conflict` under the policy `abort`.
+  func recordAll(of table: TableDefinition, in sections: TableSections, because reason: Remark) throws -> Int {
+    let name = TableName(table.name)
+    let layout = RecordedRowLayout(table: name, columns: table.changesetColumns, key: table.keyIndexes)
+    var count = 0
+    try sections.forEachChange(of: name) { change, bytes in
+      guard policies.policy(for: name) != .abort else {
+        throw ReplicationError(
+          .conflict, "\(reason); under the policy \"abort\" nothing of this file is applied", table: table.name)
+      }
+      func row(isNew: Bool) -> [UInt8]? {
+        guard change.operation != (isNew ? .delete : .insert) else { return nil }
+        var writer = ChangesetWriter()
+        for column in layout.columns.indices {
+          let value = isNew && change.new(column).isDefined ? change.new(column) : change.old(column)
+          if value.isDefined { writer.append(value, of: bytes) } else { writer.appendUndefined() }
+        }
+        return writer.bytes
+      }
+      try record(
+        .constraint, .omitted, layout, base: row(isNew: false), local: nil, incoming: row(isNew: true),
+        because: Array(reason.description.utf8))
+      count += 1
+    }
+    return count
+  }
+
   /// Records the values of a left-out change in columns that are unknown here.
   ///
   /// - Parameters:

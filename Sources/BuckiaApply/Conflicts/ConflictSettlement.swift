@@ -338,7 +338,7 @@ package struct ConflictSettlement {
   }
 
   private static func cells(_ row: RowVersions.Row?, _ columns: [String]) -> [ConflictRecord.Cell]? {
-    row.map { zip(columns, $0).map { ($0, $1?.value) } }
+    row.map { zip(columns, $0).map { .init($0, $1?.value) } }
   }
 
   private static func record(_ row: RowVersions.Row?) -> [UInt8]? {

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteSchemas
 
 /// The counts of a resolution.
-public struct ResolveCounts: Equatable, Sendable {
+public struct ResolveCounts: Hashable, Codable, Sendable {
   /// The number of resolved conflicts.
   public package(set) var resolved = 0
   /// The number of resolved conflicts whose row was written.
@@ -41,9 +41,9 @@ public struct ResolveCounts: Equatable, Sendable {
 }
 
 /// The result for one conflict.
-public struct ResolvedConflict: Identifiable, Sendable {
+public struct ResolvedConflict: Hashable, Codable, Identifiable, Sendable {
   /// A column in which the row differs from its last known version.
-  public struct Difference: Equatable, Sendable {
+  public struct Difference: Hashable, Codable, Sendable {
     /// The column.
     public let column: String
     /// The last known value; nil if there was no row, or the value is not recorded.
@@ -53,7 +53,7 @@ public struct ResolvedConflict: Identifiable, Sendable {
   }
 
   /// The reason that a conflict was not resolved. Nothing was written for it.
-  public struct Refusal: Sendable {
+  public struct Refusal: Hashable, Codable, Sendable {
     /// The code of the refusal: `row-changed`, `row-refused`, `broken-reference`, `no-such-conflict`, …
     public let code: BuckiaErrorCode
     /// A sentence for people.
@@ -85,6 +85,6 @@ public struct ResolvedConflict: Identifiable, Sendable {
   public var hasChanged: Bool {
     guard refusal == nil else { return false }
     guard let before, let after else { return (before == nil) != (after == nil) }
-    return !before.elementsEqual(after) { $0 == $1 }
+    return before != after
   }
 }

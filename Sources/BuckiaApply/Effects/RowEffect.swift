@@ -46,7 +46,7 @@ package protocol RowEffectObserver: AnyObject {
 }
 
 /// The rows of one table that applying has changed, for an application that shows them.
-public struct ChangedRows: Sendable, Equatable {
+public struct ChangedRows: Hashable, Codable, Sendable {
   /// The table.
   public let table: String
   /// The keys of the changed rows, each once and in the order of the first change: the values of the primary key's columns, or

@@ -83,8 +83,8 @@ struct ApplyExecution {
       reportingTo: settings.observer, gatheringInto: effects, clocks: clocks(beside: seesTriggers),
       progress: settings.progress)
     let known = holding.known.changes
-    try refused.references.beginRun(
-      TableSections(known.feed.summary(), of: known.changeset), schema.matches, in: session)
+    let sections = TableSections(try known.feed.summary(), of: known.changeset)
+    try refused.references.beginRun(sections, schema.matches, in: session)
     let parked = ParkedChildren(of: entry, keeping: indexes, in: session)
     try parked.returnRows(beside: Set(schema.matches.keys), refused.references)
     let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
@@ -109,6 +109,15 @@ struct ApplyExecution {
       }
     }
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
+    var counts = applier.counts
+    for table in applier.passedOver {
+      guard let remark = schema.passedOver[table], remark.code == .keyChanged,
+        let definition = incoming.definition(of: table)
+      else { continue }
+      let count = try decider.recordAll(of: definition, in: sections, because: remark)
+      counts.conflicts += count
+      counts.omitted += count
+    }
     if let remark = try incoming.remarkOnOldValues() { warnings.append(remark) }
     if let indexes {
       warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables, rowCount: applier.counts.written)
@@ -118,12 +127,12 @@ struct ApplyExecution {
     let held = try holding.finish(after: decider)
     try decider.finish()
     if resumed != nil {
-      try LedgerEntries.add(applier.counts, to: entry, on: session.connection)
+      try LedgerEntries.add(counts, to: entry, on: session.connection)
     } else if session.keepsLedger {
       try LedgerEntries.record(
         incoming.key, placed: incoming.place, state: held.isEmpty ? .applied : .held, number: entry,
         file: incoming.file,
-        counts: applier.counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
+        counts: counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
         on: session.connection)
     }
     if let effects {
@@ -131,7 +140,7 @@ struct ApplyExecution {
       if !effects.isComplete, effects.isTooLarge { warnings.append(.undoNotKept(limit: effects.byteLimit)) }
     }
     var result = ApplyResult(
-      counts: applier.counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],
+      counts: counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],
       warnings: warnings)
     result.held = held
     return .applied(result)

@@ -34,6 +34,8 @@ package final class ApplySession {
   var indexPolicy: IndexPolicy
   /// How rows that only their content identifies are found.
   var contentPolicy = ContentPolicy.indexWhereFaster
+  /// Columns of rows that are here already in which nothing is taken, and nothing is a conflict.
+  var ignoredColumns: [TableName: [String]] = [:]
   /// True if there is a ledger, or is to be one. It is set before anything is applied.
   var keepsLedger = true
   /// The page cache in KiB: as the application has it, and as it is now.

@@ -24,6 +24,8 @@ package struct ApplySettings {
   package var keepsLedger = true
   /// True if rows that have a UNIQUE value of an incoming one are deleted, instead of keeping it out.
   package var makesRoom = false
+  /// Columns of rows that are here already in which nothing is taken, and nothing is a conflict.
+  package var ignoredColumns: [TableName: [String]] = [:]
   /// How many bytes the page cache and the sorting of indexes may take up together.
   package var memoryLimit: Int
   /// What becomes of the indexes of a table while its rows are written.
@@ -74,6 +76,7 @@ package struct ApplySettings {
     let session = ApplySession(
       on: connection, firesTriggers: firesTriggers, memoryLimit: memoryLimit, indexPolicy: indexPolicy)
     session.contentPolicy = contentPolicy
+    session.ignoredColumns = ignoredColumns
     session.keepsLedger = keepsLedger
     return session
   }

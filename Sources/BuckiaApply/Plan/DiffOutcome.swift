@@ -4,7 +4,7 @@ import SQLiteChangesets
 import SQLiteSchemas
 
 /// What became of one file.
-public struct DiffOutcome: Sendable {
+public struct DiffOutcome: Hashable, Codable, Sendable {
   /// The diff file's id; nil when it has none or could not be read.
   public var id: KSUID?
   /// The file.

@@ -122,7 +122,7 @@ struct InboundFileProcessor {
       return .done(outcome)
     case .contained(let snapshot):
       note(.contained(in: snapshot))
-      try RefusedFiles.remove(digest: file.digest(), on: session.connection)
+      try RefusedFiles.remove(digest: file.digest(), of: changes.key, on: session.connection)
       try LedgerEntries.record(
         changes.key, placed: changes.place, state: .applied, file: changes.file, reason: outcome.reason,
         at: settings.time, on: session.connection)
@@ -203,7 +203,7 @@ struct InboundFileProcessor {
   }
 
   private mutating func finish(_ result: ApplyResult) throws -> DiffOutcome {
-    try RefusedFiles.remove(digest: file.digest(), on: session.connection)
+    try RefusedFiles.remove(digest: file.digest(), of: file.changes?.key, on: session.connection)
     if let sender = file.changes?.key.sender, isLimited(sender) {
       try LedgerSettings.addReceived(Int64(file.byteCount), from: sender, at: settings.time, on: session.connection)
     }

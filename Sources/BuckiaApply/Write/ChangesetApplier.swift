@@ -209,7 +209,8 @@ struct ChangesetApplier {
         gatheringInto: gathered, watchedBy: session.watcher),
       match, header: table, of: changeset, decider: decider, collisions, known,
       staying: collisions?.refused.references.staying(in: statements.name), waiting: waiting, clock: clock,
-      exposing: exposed[statements.name], canBatch: canBatch,
+      exposing: exposed[statements.name],
+      ignoring: session.ignoredColumns[statements.name] ?? [], canBatch: canBatch,
       storesUTF16: session.storesUTF16)
     if applier.exposed != nil { coverers[statements.name] = applier }
     return applier

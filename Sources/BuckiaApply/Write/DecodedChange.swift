@@ -130,7 +130,7 @@ final class DecodedChange {
     }
   }
 
-  /// Makes an UPDATE leave some columns as they are.
+  /// Makes the change leave some columns as they are, and compare none of them.
   func leaveOut(_ columns: ColumnMask) {
     for column in 0..<columnCount where columns.contains(column) && !isKey[column] {
       values[column] = .undefined

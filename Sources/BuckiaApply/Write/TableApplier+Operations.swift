@@ -43,6 +43,7 @@ extension TableApplier {
     case .keepLocal: try record(incident, .keptLocal, bytes)
     case .merge(let policy): return try merge(incident, by: policy, bytes)
     case .write(let values): return try write(values, incident, bytes)
+    case .takeIncoming where !ignored.isEmpty: return try merge(incident, by: .takeIncoming, bytes)
     case .takeIncoming:
       if let refused = try replace(local, bytes) { return refused }
       try writer.noteReplacement(bytes)

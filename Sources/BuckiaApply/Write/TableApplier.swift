@@ -41,6 +41,8 @@ final class TableApplier {
   private let waitingInserts: Set<RowIdentity>
   /// Which values the table stores as they are; nil where SQLite itself refuses all others.
   private let storageRules: LosslessStorageRules?
+  /// The columns in which rows that are here already stay as they are.
+  let ignored: ColumnMask
   /// Rows whose INSERT the rules refuse: a DELETE of one is refused with it.
   private let unstorableRows: Set<RowIdentity>
   /// What conflicts of the table need to know of it.
@@ -78,6 +80,7 @@ final class TableApplier {
   /// - Parameters:
   ///   - match: How the columns of the changes meet those of the table.
   ///   - changeset: Where the changes come from; copies of deferred ones are kept alike.
+  ///   - ignored: The names of the columns in which rows that are here already stay as they are.
   ///   - canBatch: True if several rows may go in with one statement: nothing of ours or of the application's may see the
   ///     difference.
   ///   - collisions: Takes what is found out of colliding keys.
@@ -90,8 +93,14 @@ final class TableApplier {
     _ writer: RowWriter, _ match: TableMatch, header: ChangesetTable, of changeset: TemporaryBuffer,
     decider: ConflictDecider, _ collisions: KeyCollisions?, _ known: KnownCollisions?,
     staying: StayingRows? = nil, waiting waitingInserts: Set<RowIdentity>, clock: TableClock? = nil,
-    exposing exposed: ExposedRows? = nil, canBatch: Bool, storesUTF16: Bool
+    exposing exposed: ExposedRows? = nil, ignoring ignored: [String] = [], canBatch: Bool, storesUTF16: Bool
   ) {
+    var mask = ColumnMask()
+    for (column, name) in match.columnNames.enumerated() where ignored.contains(where: { ASCIIName.matches($0, name) })
+    {
+      mask.insert(column)
+    }
+    self.ignored = mask
     self.clock = clock
     self.exposed = exposed
     followsClock = clock != nil && decider.usesLatest(for: writer.statements.name)
@@ -258,6 +267,7 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
+    if !ignored.isEmpty, try !isInsert || isHere(bytes) { change.leaveOut(ignored) }
     if let staying, try !keepReferences(staying, bytes) { return nil }
     if let exposed, !exposed.isAskedLate, let key = clock?.key(of: change, bytes) {
       if let displaced = try displaced.get() { try exposed.exposeAll(touching: displaced.places) }

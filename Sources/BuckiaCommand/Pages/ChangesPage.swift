@@ -135,7 +135,7 @@ final class ChangesPage {
   private func key(of change: InspectedFile.ShownChange) -> String {
     let limit = min(limits.characters, 100)
     let cells = (change.new ?? []) + (change.old ?? [])
-    let label = RowLabel.text(of: cells.map { ($0.column, $0.value) })
+    let label = RowLabel.text(of: cells.map { ConflictRecord.Cell($0.column, $0.value) })
     let key = change.key.compactMap { cell in
       cell.value.map { "\(cell.column) \($0.shown(limit: limit, partOf: cell.whole))" }
     }.joined(separator: ", ")

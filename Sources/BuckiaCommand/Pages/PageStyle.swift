@@ -45,7 +45,8 @@ enum PageStyle {
     .contents { width: auto; }
     .contents thead th { overflow-wrap: normal; text-align: end; }
     .contents thead th:first-child { text-align: start; }
-    .contents td { text-align: end; font-variant-numeric: tabular-nums; }
+    .contents tbody th { min-width: 9rem; }
+    .contents td { text-align: end; white-space: nowrap; font-variant-numeric: tabular-nums; }
     .entries { table-layout: fixed; }
     .entries thead th { position: sticky; top: 3.25rem; background: var(--back); box-shadow: inset 0 -1px var(--line); }
     .tools[hidden] ~ main .entries thead th { top: 0; }
@@ -185,8 +186,9 @@ extension PageStyle {
       .files > tbody > tr > td[data-name]::before { content: attr(data-name) ": "; color: var(--faint); }
       button, select { max-width: 100%; }
       form table { table-layout: fixed; }
-      form thead th:nth-child(2) { width: 32%; }
-      form thead th:last-child { width: 43%; }
+      form thead th { overflow-wrap: normal; }
+      form thead th:nth-child(2) { width: 30%; }
+      form thead th:last-child { width: 40%; }
     }
     @media print { .site, .news, form, .choices { display: none; } }
     /*]]>*/

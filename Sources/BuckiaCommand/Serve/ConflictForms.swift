@@ -47,8 +47,8 @@ struct ConflictForms {
     return """
       <form method="post" action="\(address(of: record))">
       <input type="hidden" name="seen" value="\(record.seen)" />
-      <button type="submit" name="take" value="local">\(record.mergedFile == nil ? "Keep what was here" : "Keep OURS")\(place)</button>
-      <button type="submit" name="take" value="incoming">\(record.mergedFile == nil ? "Take what came" : "Take THEIRS")\(place)</button>
+      <button type="submit" name="take" value="local">\(record.isOfMerge ? "Keep OURS" : "Keep what was here")\(place)</button>
+      <button type="submit" name="take" value="incoming">\(record.isOfMerge ? "Take THEIRS" : "Take what came")\(place)</button>
       \(others(record, place))\(remembering)\(isForcing ? Self.forcing : "")</form>
       """
   }

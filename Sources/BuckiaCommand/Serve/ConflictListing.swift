@@ -117,20 +117,22 @@ extension ServedDatabase {
     let listing = ConflictsPage(of: manager, name: name, filter: filter, found: found, limits: limits, on: page)
     let forms = ConflictForms(database: self, query: ConflictQuery())
     listing.service = ConflictsPage.Service(
-      site: site, actions: { isReadOnly ? nil : forms.whole($0) }, introduction: "", end: try history(of: number))
+      site: site, actions: { isReadOnly ? nil : forms.whole($0) }, introduction: "",
+      end: try history(of: number, filter))
     _ = try listing.write()
   }
 
   /// How it was decided before, each time.
-  private func history(of number: Int64) throws -> Markup {
+  private func history(of number: Int64, _ filter: ConflictFilter) throws -> Markup {
     let resolutions = try manager.resolutions(of: number)
     guard !resolutions.isEmpty else { return "" }
+    let isOfMerge = try manager.conflicts(matching: filter).contains(where: \.isOfMerge)
     var markup: Markup = "<section aria-labelledby=\"history\">\n<h2 id=\"history\">How it was decided</h2>\n"
     for resolution in resolutions {
       let unnamed = resolution.answer == .equal ? "By itself" : "Somebody"
       let who = resolution.decidedBy.isEmpty ? unnamed : resolution.decidedBy
       let when = "\(Moment(unixMilliseconds: resolution.decidedAt))"
-      markup += "<p>\(who), \(when): \(resolution.answer.explanation).</p>\n"
+      markup += "<p>\(who), \(when): \(resolution.answer.explanation(ofMerge: isOfMerge)).</p>\n"
     }
     markup += "</section>\n"
     return markup

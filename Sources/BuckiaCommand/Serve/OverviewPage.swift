@@ -146,11 +146,11 @@ struct OverviewPage {
   }
 
   private func line(of entry: LedgerEntry, _ files: [KSUID: String]) -> FileList.Line {
-    let name = entry.id?.description ?? entry.file
+    let name = entry.diff?.description ?? entry.file
     var conflicts: Markup = "–"
     if entry.conflicts > 0 {
       let address = database.address(
-        "conflicts", [("diff", entry.id?.description ?? entry.digest), ("state", "all")])
+        "conflicts", [("diff", entry.diff?.description ?? entry.digest), ("state", "all")])
       conflicts = "<a href=\"\(address)\">\(entry.conflicts.counted("conflict"))</a>"
     }
     func number(_ count: Int) -> Markup { count == 0 ? "–" : "\(count.grouped)" }
@@ -161,12 +161,12 @@ struct OverviewPage {
         number(entry.inserted), number(entry.updated), number(entry.deleted), conflicts,
       ], notes: (entry.reason ?? entry.undoes.map { "undoes \($0)" }).map { [$0] } ?? [])
     var actions: Markup = ""
-    if let address = entry.id.flatMap({ files[$0] }) {
+    if let address = entry.diff.flatMap({ files[$0] }) {
       actions += "<p><a href=\"\(address)\">Look at its changes<span class=\"unseen\">: \(name)</span></a></p>\n"
     }
     if !database.isReadOnly, entry.state == .applied, entry.reason == nil {
       actions += """
-        <form method="post" action="\(database.address("undo", [("diff", entry.id?.description ?? entry.digest)]))">
+        <form method="post" action="\(database.address("undo", [("diff", entry.diff?.description ?? entry.digest)]))">
         <button type="submit">Undo it<span class="unseen"> \(name)</span></button>
         </form>
 

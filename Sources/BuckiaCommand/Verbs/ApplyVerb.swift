@@ -82,6 +82,8 @@ struct ApplyVerb: Verb {
   @Flag(help: "Exit with 2 when there were conflicts.")
   var failOnConflict = false
 
+  @OptionGroup var rows: RowOptions
+
   @OptionGroup var decryption: DecryptionOptions
 
   @OptionGroup var output: OutputOptions
@@ -100,6 +102,8 @@ struct ApplyVerb: Verb {
     options.decryption = try decryption.decryption(in: home)
     options.snapshot = snapshot
     options.copies = copies
+    options.ignoredColumns = rows.ignoredColumns
+    options.matches = rows.matches
     options.memoryLimit = memory.bytes
     options.limits.senderBytes = Int64(senderLimit.bytes)
     var failure: ErrorReport?

@@ -21,7 +21,8 @@ extension ConflictRecord {
     let when = "\(Moment(unixMilliseconds: resolution.decidedAt))"
     let what = resolution.answer == .equal ? "Closed" : "Resolved"
     return style.wrapped(
-      "\(style(what, .good))\(who), \(when): \(resolution.answer.explanation).", indent: 2, hanging: 4)
+      "\(style(what, .good))\(who), \(when): \(resolution.answer.explanation(ofMerge: isOfMerge)).", indent: 2,
+      hanging: 4)
   }
 
   /// The row that is not there.
@@ -36,7 +37,7 @@ extension ConflictRecord {
   var notes: [String] {
     let style = Style(isColored: false, width: .max)
     let lines = constraintLines(style: style) + parentLines(style: style) + resolutionLines(style: style)
-    return ["\(kind.explanation); \(outcome.explanation)."] + (reason.map { [$0.escaped] } ?? [])
+    return [sentence] + (reason.map { [$0.escaped] } ?? [])
       + lines.map { String($0.drop { $0 == " " }) } + [origin]
   }
 
@@ -46,9 +47,17 @@ extension ConflictRecord {
     return key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ") + name
   }
 
+  /// True if it was met in a merge, which has OURS and THEIRS.
+  var isOfMerge: Bool { mergedFile != nil }
+
+  /// What happened.
+  private var sentence: String {
+    "\(kind.explanation(ofMerge: isOfMerge)); \(outcome.explanation(ofMerge: isOfMerge))."
+  }
+
   /// What its three versions are called: the row before both sides changed it, as it was here, and as the other side has it.
   private var versionNames: [String] {
-    mergedFile == nil ? ["before", "here", "incoming"] : ["BASE", "OURS", "THEIRS"]
+    !isOfMerge ? ["before", "here", "incoming"] : ["BASE", "OURS", "THEIRS"]
   }
 
   /// Where it comes from: the other side of a merge, or the diff with its sender.
@@ -64,7 +73,6 @@ extension ConflictRecord {
       "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key, label: label))"
     var lines = style.wrapped(heading, hanging: 4)
     let origin = style(origin, .faint)
-    let sentence = "\(kind.explanation); \(outcome.explanation)."
     let isOneLine = "\(sentence) \(origin)".visibleWidth + 2 <= style.width
     lines += isOneLine ? ["  \(sentence) \(origin)"] : style.wrapped(sentence, indent: 2) + ["  \(origin)"]
     if let reason { lines += style.wrapped(style(reason.escaped, .notable), indent: 2) }
@@ -137,11 +145,11 @@ extension [ConflictRecord] {
 }
 
 extension ConflictKind {
-  fileprivate var explanation: String {
+  fileprivate func explanation(ofMerge isOfMerge: Bool) -> String {
     switch self {
-    case .data: "The row was changed here, too"
-    case .notFound: "The row is not here, or not any more"
-    case .conflict: "Another row with this key is here already"
+    case .data: isOfMerge ? "OURS and THEIRS have changed the row" : "The row was changed here, too"
+    case .notFound: "The row is not \(isOfMerge ? "in OURS" : "here"), or not any more"
+    case .conflict: "Another row with this key is \(isOfMerge ? "in OURS" : "here already")"
     case .constraint: "A constraint of the table refuses the row"
     case .foreignKey: "The row refers to a row that is missing here, or that is another one here"
     }
@@ -149,14 +157,14 @@ extension ConflictKind {
 }
 
 extension ConflictAnswer.Kind {
-  var explanation: String {
+  func explanation(ofMerge isOfMerge: Bool) -> String {
     switch self {
-    case .local: "the row as it was here"
-    case .incoming: "the incoming version"
+    case .local: isOfMerge ? "the row of OURS" : "the row as it was here"
+    case .incoming: isOfMerge ? "the row of THEIRS" : "the incoming version"
     case .values: "values that were typed"
     case .deletion: "no row"
     case .both: "both rows, one of them with a new key"
-    case .same: "the local row with the same UNIQUE value"
+    case .same: "the \(isOfMerge ? "row of OURS" : "local row") with the same UNIQUE value"
     case .equal: "both sides have the same values now"
     }
   }
@@ -173,13 +181,14 @@ extension ViolatedConstraint {
 }
 
 extension ConflictOutcome {
-  var explanation: String {
+  func explanation(ofMerge isOfMerge: Bool = false) -> String {
     switch self {
-    case .keptLocal: "the local row was kept"
-    case .tookIncoming: "the incoming version was taken"
-    case .merged: "columns changed on both sides kept the local values, the others were taken"
+    case .keptLocal: isOfMerge ? "the row of OURS was kept" : "the local row was kept"
+    case .tookIncoming: isOfMerge ? "the row of THEIRS was taken" : "the incoming version was taken"
+    case .merged:
+      "columns changed on both sides kept the \(isOfMerge ? "values of OURS" : "local values"), the others were taken"
     case .resolved: "the app's resolver wrote the row"
-    case .omitted: "the change was not applied"
+    case .omitted: "the change\(isOfMerge ? " of THEIRS" : "") was not applied"
     case .reported: "the row was kept as it is"
     }
   }
@@ -190,13 +199,15 @@ extension [ConflictCount] {
   var total: Int { reduce(0) { $0 + $1.count } }
 
   /// A table of the numbers.
-  func lines(style: Style) -> [String] {
+  ///
+  /// - Parameter isOfMerge: True if all of them were met in a merge.
+  func lines(ofMerge isOfMerge: Bool = false, style: Style) -> [String] {
     TextTable.lines(
       [.text("table"), "kind", .number("conflicts"), .prose("")], of: self, "line", style: style
     ) { entry in
       [
         .init(entry.table.escaped(limit: 60)), .init(entry.kind.rawValue), .count(entry.count, .notable),
-        .init(entry.outcome.explanation, .faint),
+        .init(entry.outcome.explanation(ofMerge: isOfMerge), .faint),
       ]
     }
   }

@@ -105,7 +105,10 @@ struct ConflictsVerb: Verb {
       try console.say(filter == ConflictFilter() ? "There are no conflicts." : "There are no such conflicts.")
     }
     var isFirst = true
-    try target.manager(home: home.folder).forEachConflict(matching: filter, newest: shown) { record in
+    var isOfMerge = true
+    try target.manager(home: home.folder).forEachConflict(matching: filter, newest: max(shown, 1)) { record in
+      isOfMerge = isOfMerge && record.isOfMerge
+      if shown == 0 { return }
       if !isFirst { try console.say() }
       try console.say(record.lines(style: console.style))
       isFirst = false
@@ -113,7 +116,7 @@ struct ConflictsVerb: Verb {
     guard shown < found.total else { return }
     if shown > 0 { try console.say() }
     try console.say("\(found.total.counted("conflict")) in all:")
-    try console.say(found.lines(style: console.style))
+    try console.say(found.lines(ofMerge: isOfMerge, style: console.style))
     guard !summary else { return }
     let left = (found.total - shown).counted("older conflict")
     try console.say("\n\(left) not shown (--last COUNT or --full shows more).")

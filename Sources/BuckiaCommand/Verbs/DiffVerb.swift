@@ -262,7 +262,7 @@ struct SnapshotVerb: Verb {
       Example:
         buckia snapshot notes.sqlite -o shared.sqlite
 
-      All that is in DB counts as sent: make the snapshot while you and your recipients have the same rows, before you change anything. \
+      The snapshot is what your recipients have: make it while you and they have the same rows, before you change anything. \
       If you have changed rows since, make it of a copy from before. It is the OLD of `diff`, and \
       `apply --snapshot` keeps it up to date.
       """)

@@ -93,7 +93,7 @@ extension [LedgerEntry] {
 
 extension LedgerEntry {
   /// What people call it: its id, else the file it came in.
-  fileprivate var name: String { id?.description ?? file.escaped(limit: 40) }
+  fileprivate var name: String { diff?.description ?? file.escaped(limit: 40) }
 }
 
 extension SentDiff {

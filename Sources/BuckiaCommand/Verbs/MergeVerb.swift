@@ -93,19 +93,9 @@ struct MergingOptions: ParsableArguments {
     help: ArgumentHelp(
       "What to do where both have changed a row; for one table or column with its name in front. May be given several times.",
       valueName: "[table[.column]=]policy"))
-  var onConflict: [PolicyChoice] = []
+  var onConflict: [MergePolicyChoice] = []
 
-  @Option(
-    help: ArgumentHelp(
-      "A column that is never a conflict and stays as in OURS, but in new rows. May be given several times.",
-      valueName: "table.column"))
-  var ignore: [ColumnChoice] = []
-
-  @Option(
-    help: ArgumentHelp(
-      "Columns by which rows are the same that both have added under different numbers. May be given several times.",
-      valueName: "table(columns)"))
-  var match: [MatchChoice] = []
+  @OptionGroup var rows: RowOptions
 
   @Flag(
     inversion: .prefixedNo,
@@ -121,7 +111,7 @@ struct MergingOptions: ParsableArguments {
   var rename: [ColumnRename] = []
 
   func validate() throws {
-    guard !onConflict.contains(where: { $0.policy == .latest }) else {
+    guard !onConflict.contains(where: { $0.choice.policy == .latest }) else {
       throw ValidationError(
         "Which of two changes is the later one is told by the ids of diffs, and database files have none.")
     }
@@ -129,19 +119,19 @@ struct MergingOptions: ParsableArguments {
 
   /// The options for the façade.
   var options: MergeOptions {
-    var options = MergeOptions(conflicts: ConflictPolicies(onConflict))
+    var options = MergeOptions(conflicts: ConflictPolicies(onConflict.map(\.choice)))
     options.renames = rename
     options.remapsKeys = remap
-    for choice in ignore { options.ignoredColumns[choice.table, default: []].append(choice.column) }
-    for choice in match { options.matches[choice.table] = choice.columns }
+    options.ignoredColumns = rows.ignoredColumns
+    options.matches = rows.matches
     return options
   }
 
   /// The same as arguments.
   var arguments: [String] {
-    var arguments = onConflict.flatMap { ["--on-conflict", $0.argument] }
-    for choice in ignore { arguments += ["--ignore", "\(choice.table).\(choice.column)"] }
-    for choice in match {
+    var arguments = onConflict.flatMap { ["--on-conflict", $0.choice.argument] }
+    for choice in rows.ignore { arguments += ["--ignore", "\(choice.table).\(choice.column)"] }
+    for choice in rows.match {
       let columns = choice.columns.joined(separator: ",")
       arguments += ["--match", "\(choice.table)(\(columns))"]
     }
@@ -149,6 +139,27 @@ struct MergingOptions: ParsableArguments {
     for choice in rename { arguments += ["--rename", "\(choice.table).\(choice.oldName)=\(choice.newName)"] }
     return arguments
   }
+}
+
+/// What `apply`, `merge` and `git` do about columns and rows that differ on both sides without being in conflict.
+struct RowOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A column that is never a conflict, and that stays as in OURS, or as it is here, but in new rows. May be given several times.",
+      valueName: "table.column"))
+  var ignore: [ColumnChoice] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Columns by which rows are the same that both sides have added under different numbers. May be given several times.",
+      valueName: "table(columns)"))
+  var match: [MatchChoice] = []
+
+  var ignoredColumns: [TableName: [String]] {
+    ignore.reduce(into: [:]) { $0[$1.table, default: []].append($1.column) }
+  }
+
+  var matches: [TableName: [String]] { match.reduce(into: [:]) { $0[$1.table] = $1.columns } }
 }
 
 /// A policy for everything, for a table, or for a column: `POLICY`, `TABLE=POLICY`, `TABLE.COLUMN=POLICY`.
@@ -175,6 +186,19 @@ struct PolicyChoice: ExpressibleByArgument {
   }
 
   static var allValueStrings: [String] { ConflictPolicy.allCases.map(\.rawValue) }
+  static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
+}
+
+/// A choice for changes that have no id of a diff, which `latest` would compare: that is understood, to say why, and not offered.
+struct MergePolicyChoice: ExpressibleByArgument {
+  let choice: PolicyChoice
+
+  init?(argument: String) {
+    guard let choice = PolicyChoice(argument: argument) else { return nil }
+    self.choice = choice
+  }
+
+  static var allValueStrings: [String] { PolicyWithoutIDs.allValueStrings }
   static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
 }
 
@@ -239,7 +263,9 @@ extension MergeReport {
       }
     }
     guard conflicts > 0 else { return lines }
-    lines += ["", style("\(conflicts.counted("conflict")) of rows:", .notable)] + conflictCounts.lines(style: style)
+    lines +=
+      ["", style("\(conflicts.counted("conflict")) of rows:", .notable)]
+      + conflictCounts.lines(ofMerge: true, style: style)
     if isDryRun {
       let shown = Array(dryRunConflicts.prefix(style.conflictLimit))
       lines += [""] + shown.lines(style: style)

@@ -330,12 +330,12 @@ extension Contacts {
 ///
 /// Being kept means nothing yet: whose card it is tells only the fingerprint, compared with its owner. A contact is trusted once
 /// somebody has said so.
-public struct Contact: Hashable, Identifiable, Sendable {
+public struct Contact: Hashable, Codable, Identifiable, Sendable {
   /// The key that signs what they send, in hex.
   public var id: String { card.key }
 
   /// True if a contact's diffs are applied where only known senders are trusted.
-  public enum State: String, Sendable {
+  public enum State: String, Codable, Sendable {
     /// Their card was seen.
     case seen
     /// Their fingerprint was confirmed.
@@ -343,7 +343,7 @@ public struct Contact: Hashable, Identifiable, Sendable {
   }
 
   /// Why a contact is trusted.
-  public enum Grounds: String, Sendable {
+  public enum Grounds: String, Codable, Sendable {
     /// Somebody has compared the fingerprint with its owner.
     case fingerprint
     /// They had the secret of an invitation, which was made for one person and has admitted one.
@@ -351,7 +351,7 @@ public struct Contact: Hashable, Identifiable, Sendable {
   }
 
   /// New keys that somebody who has the old ones proposes.
-  public struct Proposal: Hashable, Sendable {
+  public struct Proposal: Hashable, Codable, Sendable {
     /// What was proposed.
     public let rotation: KeyRotation
     /// When it was seen first, in milliseconds since 1970.

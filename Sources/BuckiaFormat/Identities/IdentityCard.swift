@@ -167,3 +167,29 @@ enum PersonName {
     !name.isEmpty && name.utf8.count <= byteLimit && name.count <= characterLimit
   }
 }
+
+extension IdentityCard: Codable {
+  /// Reads and verifies the line of text.
+  public init(from decoder: any Decoder) throws {
+    try self.init(verifying: decoder.singleValueContainer().decode(String.self))
+  }
+
+  /// Writes the line of text.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}
+
+extension KeyRotation: Codable {
+  /// Reads and verifies the line of text.
+  public init(from decoder: any Decoder) throws {
+    try self.init(verifying: decoder.singleValueContainer().decode(String.self))
+  }
+
+  /// Writes the line of text.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}

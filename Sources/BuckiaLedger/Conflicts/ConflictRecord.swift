@@ -4,9 +4,20 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// A conflict as the database keeps it.
-public struct ConflictRecord: Identifiable, Sendable {
+public struct ConflictRecord: Hashable, Codable, Identifiable, Sendable {
   /// A column of a row and its value there; nil where the record holds none.
-  public typealias Cell = (column: String, value: ChangesetValue?)
+  public struct Cell: Hashable, Codable, Sendable {
+    /// The column.
+    public let column: String
+    /// The value.
+    public let value: ChangesetValue?
+
+    /// Makes one.
+    package init(_ column: String, _ value: ChangesetValue?) {
+      self.column = column
+      self.value = value
+    }
+  }
 
   /// The record's number in this database.
   public let id: Int64
@@ -69,7 +80,7 @@ package enum RowLabel {
   private static let limit = 60
 
   /// The label of a row: a text of one line, shortened.
-  package static func text(of cells: [(column: String, value: ChangesetValue?)]) -> String? {
+  package static func text(of cells: [ConflictRecord.Cell]) -> String? {
     var found: (place: Int, text: String)?
     for cell in cells {
       guard case .text(let text)? = cell.value, !text.isEmpty,
@@ -86,7 +97,7 @@ package enum RowLabel {
 }
 
 /// A row that another one refers to, and that is not there.
-public struct MissingParent: Sendable {
+public struct MissingParent: Hashable, Codable, Sendable {
   /// Its table.
   public let table: String
   /// The columns that are referred to, and their values.
@@ -319,7 +330,7 @@ extension ConflictRecord {
       )
       let whole = versions.local ?? versions.incoming ?? versions.base ?? []
       let known = whole.enumerated().map { index, cell in
-        (cell.column, cell.value ?? value(index, of: versions.incoming) ?? value(index, of: versions.base))
+        Cell(cell.column, cell.value ?? value(index, of: versions.incoming) ?? value(index, of: versions.base))
       }
       let key = zip(columns, known).filter { $0.0.isKey }.map { $0.1 }
       var record = ConflictRecord(
@@ -354,9 +365,9 @@ extension ConflictRecord {
 }
 
 /// The constraint that refuses a row, as far as SQLite's message and the schema tell.
-public struct ViolatedConstraint: Hashable, Sendable {
+public struct ViolatedConstraint: Hashable, Codable, Sendable {
   /// The kinds of constraints.
-  public enum Kind: String, Sendable {
+  public enum Kind: String, Codable, Sendable {
     /// A UNIQUE constraint or index, or the primary key.
     case unique
     /// A CHECK constraint.
@@ -474,7 +485,7 @@ enum ConflictDetails {
     let values = try ChangesetValue.record(record)
     guard !columns.isEmpty else { return [] }
     return stride(from: 0, to: values.count - columns.count + 1, by: columns.count).map { start in
-      columns.enumerated().map { ($1, values[start + $0]) }
+      columns.enumerated().map { .init($1, values[start + $0]) }
     }
   }
 }

@@ -8,7 +8,7 @@ import SQLiteSchemas
 /// The question of a conflict is which of two versions of a row counts. It is the same where the table is the same, the kind,
 /// what the change does, and the columns in dispute: those in which the local row has neither the value that the author saw nor the one
 /// that came in.
-public struct ConflictQuestion: Hashable, Sendable {
+public struct ConflictQuestion: Hashable, Codable, Sendable {
   /// The table, whatever the case of its name.
   public let table: TableName
   /// Why the changes do not fit: `data` or `conflict`.
@@ -32,7 +32,7 @@ public struct ConflictQuestion: Hashable, Sendable {
 /// An answer that is kept for all conflicts with the same question.
 ///
 /// It decides between the app's resolver and the policies.
-public struct ConflictRule: Identifiable, Sendable {
+public struct ConflictRule: Hashable, Codable, Identifiable, Sendable {
   /// Its number in this database.
   public let id: Int64
   /// The question that it answers.

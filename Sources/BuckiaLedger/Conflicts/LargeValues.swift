@@ -162,7 +162,7 @@ enum LargeValues {
       _ row: borrowing SQLiteStatement, at column: Int, _ columns: [(name: String, isKey: Bool)]
     ) throws -> [ConflictRecord.Cell]? {
       guard !row.isNull(at: column) else { return nil }
-      return zip(columns, try values(of: row.blob(at: column))).map { ($0.0.name, $0.1) }
+      return zip(columns, try values(of: row.blob(at: column))).map { .init($0.0.name, $0.1) }
     }
 
     /// The encoded value of a number; empty where there is none.

@@ -3,9 +3,9 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// How a conflict was resolved after it was recorded. A conflict can be resolved any number of times; each is kept.
-public struct ResolutionRecord: Identifiable, Sendable {
+public struct ResolutionRecord: Hashable, Codable, Identifiable, Sendable {
   /// A column of a row and its value there; nil where the record holds none.
-  public typealias Cell = (column: String, value: ChangesetValue?)
+  public typealias Cell = ConflictRecord.Cell
 
   /// Its number in this database.
   public let id: Int64
@@ -22,7 +22,7 @@ public struct ResolutionRecord: Identifiable, Sendable {
 }
 
 /// One of the two versions of a row that a conflict is about.
-public enum ConflictVersion: String, Sendable, CaseIterable {
+public enum ConflictVersion: String, Codable, Sendable, CaseIterable {
   /// The row as it was here.
   case local
   /// The row as the author of the change wants it.
@@ -68,7 +68,7 @@ public enum ConflictAnswer: Equatable, Sendable {
   }
 
   /// The kinds of answers.
-  public enum Kind: String, Sendable {
+  public enum Kind: String, Codable, Sendable {
     /// The local version.
     case local
     /// The incoming version.

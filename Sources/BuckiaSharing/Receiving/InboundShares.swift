@@ -13,6 +13,10 @@ package final class InboundShares: SharingParticipant {
   let senders: KnownSenders
   private let policies: ConflictPolicies
   private let copies: CopyPolicy
+  /// The columns by which rows of tables are the same that both sides have added under different keys, besides those of the scopes.
+  package var matches: [TableName: [String]] = [:]
+  /// True if some columns of rows that are here are left as they are.
+  package var ignoresColumns = false
   /// The keys of the rows that the present changes insert and that were here before.
   private(set) var own: [TableName: KeySet] = [:]
   /// True if the present changes insert a row that the sender has sent before.
@@ -130,7 +134,9 @@ package final class InboundShares: SharingParticipant {
     isFromBackup = try comesFromBackup(changes)
     guard let place = place(of: changes) else { return changes }
     let tables = try KeyedTables(definitions, schema)
-    if let keys = try KeyTranslation(changes, schema, names, vouchers, copies, on: connection) {
+    if let keys = try KeyTranslation(
+      changes, schema, names, vouchers, copies, matching: matches(for: changes), on: connection)
+    {
       translation = (keys, try keys.translated())
     }
     let runs = try changes.origins()
@@ -168,6 +174,15 @@ package final class InboundShares: SharingParticipant {
     contested = try outOfScope(matched.contested, tables, changes)
     result.knownOrigins = origins
     return result
+  }
+
+  /// The columns by which rows are the same: those that were asked for, else those of the scopes shared with the author of changes.
+  private func matches(for changes: IncomingChanges) throws -> [TableName: [String]] {
+    try changes.sharesWithAuthor(senders, on: connection).reduce(into: matches) { matches, share in
+      for table in try ShareScope(json: share.scope).tables where !table.match.isEmpty {
+        matches[table.name] = matches[table.name] ?? table.match
+      }
+    }
   }
 
   /// Finds the inserted rows that already exist here.
@@ -228,7 +243,7 @@ package final class InboundShares: SharingParticipant {
   package func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark] {
     hasFinished = true
     hasUntaken = nil
-    let mayBeUntaken = counts.conflicts > 0
+    let mayBeUntaken = counts.conflicts > 0 || ignoresColumns
     try noteRestored(by: changes)
     try noteAcknowledgements(of: changes)
     try noteProgress(of: changes)
@@ -239,6 +254,7 @@ package final class InboundShares: SharingParticipant {
       try translated.isEmpty ? nil : ChangesetCursor(changes.changeset, knowing: changes.feed.summary())
     let changes = translation?.changes ?? changes
     try translation?.keys.finish()
+    let matched = translation?.keys.matched ?? [:]
     translation = nil
     if let place = changes.place, let replica = changes.claims.replica {
       try RowNameEntry.note(author: replica, of: place.stream, from: changes.key.sender, on: connection)
@@ -352,7 +368,9 @@ package final class InboundShares: SharingParticipant {
     try vouchers.flush()
     own = [:]
     author = nil
-    return try remarks(onSenderOf: changes) + (state?.finish(changes.claims.states) ?? [])
+    return try remarks(onSenderOf: changes)
+      + matched.sorted { $0.key.text < $1.key.text }.map { Remark(.matchedRows, $0.key.text, "\($0.value.count)") }
+      + (state?.finish(changes.claims.states) ?? [])
   }
 
   /// The warning for a diff that claims another sender's replica.

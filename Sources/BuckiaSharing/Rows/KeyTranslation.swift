@@ -42,6 +42,10 @@ final class KeyTranslation {
   /// How to treat the first diff of a copy; nil for other diffs.
   private let copies: CopyPolicy?
   private var met = (equal: 0, different: 0)
+  /// The columns by which rows are the same that both sides have added under different keys.
+  private let matches: [TableName: [String]]
+  /// The rows that were found so, by their keys at the sender.
+  private(set) var matched: [TableName: Set<Int64>] = [:]
   /// Tables with incoming rows that were identified with local rows because they are equal.
   private var equal: Set<TableName> = []
 
@@ -49,7 +53,7 @@ final class KeyTranslation {
   /// - Throws: `SQLiteError`, and the errors of a damaged diff.
   init?(
     _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames, _ vouchers: Vouchers,
-    _ copies: CopyPolicy, on connection: borrowing SQLiteConnection
+    _ copies: CopyPolicy, matching matches: [TableName: [String]] = [:], on connection: borrowing SQLiteConnection
   ) throws {
     guard let sender = changes.claims.replica, let place = changes.place else { return nil }
     brought = try VouchEntry.numbers(of: place.stream, from: changes.key.sender, on: connection)
@@ -62,6 +66,7 @@ final class KeyTranslation {
     let isFirst = try place.isSnapshot && !RowNameEntry.hasStream(of: sender, on: connection)
     self.copies = isFirst ? copies : nil
     self.known = known
+    self.matches = matches
     self.names = names
     self.vouchers = vouchers
     self.changes = changes
@@ -247,6 +252,11 @@ final class KeyTranslation {
       return
     }
     guard let (values, bytes) = row else { return }
+    if let same = try match(values, bytes, table) {
+      taken[table.name, default: []].insert(same)
+      if same != key { matched[table.name, default: []].insert(key) }
+      return try note(key, is: same, in: table.name)
+    }
     var candidates = others.map(\.key)
     if !candidates.contains(key) { candidates.append(key) }
     var chosen: Int64?
@@ -266,6 +276,35 @@ final class KeyTranslation {
         RowNameEntry(
           table: table.name, replica: name.replica, key: name.key, local: local, claimant: changes.key.sender))
     }
+  }
+
+  /// The key here of the one row that has the values of an incoming one in the columns by which rows are the same, and that the sender does
+  /// not call otherwise; nil where there is none.
+  private func match(_ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> Int64? {
+    guard let columns = matches[table.name] else { return nil }
+    let places = columns.compactMap { name in table.columns.firstIndex { ASCIIName.matches($0, name) } }
+    guard places.count == columns.count, places.allSatisfy({ row[$0].kind != .null && !table.keyPlaces.contains($0) })
+    else { return nil }
+    let condition = columns.enumerated().map { "\(SQLText.identifier($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
+    let prepared = try connection.cached(
+      "SELECT \(table.local.keySQL[0]) FROM \(table.sql) WHERE \(condition) LIMIT 2")
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    for (index, place) in places.enumerated() {
+      if row[place].kind == .integer, let target = layouts[table.name]?[place] {
+        try prepared.statement.bind(translated(row[place].integer(in: bytes), target), at: index)
+      } else {
+        try prepared.statement.bind(row[place], in: bytes, at: index)
+      }
+    }
+    guard try prepared.statement.step() else { return nil }
+    let local = prepared.statement.integer(at: 0)
+    guard try !prepared.statement.step(), taken[table.name]?.contains(local) != true,
+      try !names.has(local, of: table, at: sender)
+    else { return nil }
+    return local
   }
 
   /// True if the local row can be the one that a name means.

@@ -68,6 +68,11 @@ final class RowNames {
     return try names(of: name.key, in: table.name).contains { $0.replica == name.replica } ? nil : name.key
   }
 
+  /// True if a replica is known to call a row of this database something.
+  func has(_ local: Int64, of table: KeyedTable, at replica: [UInt8]) throws -> Bool {
+    try names(of: local, in: table.name).contains { $0.replica == replica } || isBrought(local, in: table, by: replica)
+  }
+
   private func isBrought(_ key: Int64, in table: KeyedTable, by replica: [UInt8]) throws -> Bool {
     try vouchers.entries(withKey: key, of: table).contains {
       try author(of: $0) == replica && isImplied(key, by: $0)

@@ -224,9 +224,9 @@ extension ScopeRows {
 }
 
 /// Rows of a table that are left out of a share, mostly because they refer to rows that the receivers would not have.
-public struct LeftOutRows: Equatable, Sendable {
+public struct LeftOutRows: Hashable, Codable, Sendable {
   /// Why the receivers would not have the rows that are referred to.
-  public enum Reason: String, Sendable {
+  public enum Reason: String, Codable, Sendable {
     /// They do not exist.
     case noParent
     /// Their table is not shared: it is excluded, virtual or missing.
@@ -240,7 +240,7 @@ public struct LeftOutRows: Equatable, Sendable {
   }
 
   /// One of the rows.
-  public struct Row: Equatable, Sendable {
+  public struct Row: Hashable, Codable, Sendable {
     /// The values of its key; the rowid where it has none.
     public let key: [ChangesetValue]
     /// The values of the columns.

@@ -15,7 +15,7 @@ import SQLiteSchemas
 /// ```
 ///
 /// `Schemas/scope.md` describes the JSON document.
-public struct ShareScope: Equatable, Sendable {
+public struct ShareScope: Hashable, Codable, Sendable {
   /// The name for people; nil for a scope that only its content identifies.
   ///
   /// If a named scope changes, rows that were sent before are added and withdrawn to fit it. A changed scope without a
@@ -67,7 +67,7 @@ public enum SharedTableList {
 /// Which rows and columns of a table are shared.
 ///
 /// All of them by default.
-public struct SharedTable: Equatable, Sendable {
+public struct SharedTable: Hashable, Codable, Sendable {
   /// The table.
   public var name: TableName
   /// An SQL expression over the columns of the table that chooses rows; nil for all of them, or for none if there are `parents`.
@@ -92,6 +92,10 @@ public struct SharedTable: Equatable, Sendable {
   public var columns: [String]?
   /// Columns for which recipients get this value instead of the local one.
   public var rewrittenColumns: [String: ChangesetValue]
+
+  /// The columns by which a row that a recipient has added is the same as one here that was added under another number; empty where only rows
+  /// that are equal are the same.
+  public var match: [String] = []
 
   /// Shares all rows and columns of a table.
   public init(_ name: TableName) {
@@ -147,6 +151,13 @@ public struct SharedTable: Equatable, Sendable {
     return table
   }
 
+  /// Takes rows of recipients for the same as rows here if they have equal values in these columns, whatever their numbers are.
+  public func matching(_ columns: String...) -> SharedTable {
+    var table = self
+    table.match = columns
+    return table
+  }
+
   /// Gives recipients the same value of a column in each row, such as an owner's id.
   public func rewriting(_ column: String, to value: ChangesetValue) -> SharedTable {
     var table = self
@@ -156,7 +167,7 @@ public struct SharedTable: Equatable, Sendable {
 }
 
 /// A reference that no foreign key declares.
-public struct SharedReference: Equatable, Sendable {
+public struct SharedReference: Hashable, Codable, Sendable {
   /// The table whose rows refer to others, the child.
   public var table: TableName
   /// The columns that hold the key.
@@ -230,6 +241,7 @@ extension SharedTable {
     omittedColumns = try fields.texts("omit")
     columns = try fields.optionalTexts("columns")
     rewrittenColumns = try fields.values("rewrite")
+    match = try fields.texts("match")
     try fields.finish()
   }
 
@@ -244,6 +256,7 @@ extension SharedTable {
     if !omittedColumns.isEmpty { object.append("omit", .strings(omittedColumns)) }
     if let columns { object.append("columns", .strings(columns)) }
     if !rewrittenColumns.isEmpty { object.append("rewrite", Self.json(rewrittenColumns)) }
+    if !match.isEmpty { object.append("match", .strings(match)) }
     return .object(object)
   }
 

@@ -11,7 +11,7 @@ public enum ChangesetFormat: UInt8, Sendable {
 }
 
 /// What a change does to its row. The raw value is SQLite's own action code, as written in the bytes.
-public enum ChangeOperation: UInt8, Sendable, CaseIterable {
+public enum ChangeOperation: UInt8, Codable, Sendable, CaseIterable {
   /// `SQLITE_DELETE`.
   case delete = 9
   /// `SQLITE_INSERT`.

@@ -108,3 +108,54 @@ extension ChangesetValue {
     }
   }
 }
+
+/// Integers and text are what they are; NULL, reals and blobs stand under their kind, so that each stays what it is.
+extension ChangesetValue: Codable {
+  private enum Key: String, CodingKey {
+    case null, real, blob
+  }
+
+  /// Reads what ``encode(to:)`` has written.
+  public init(from decoder: any Decoder) throws {
+    if let container = try? decoder.container(keyedBy: Key.self) {
+      if container.contains(.null) {
+        self = .null
+      } else if let text = try container.decodeIfPresent(String.self, forKey: .real), let number = Double(text) {
+        self = .real(number)
+      } else if let bytes = HexText.bytes(try container.decode(String.self, forKey: .blob)) {
+        self = .blob(bytes)
+      } else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .blob, in: container, debugDescription: "it is no hexadecimal text")
+      }
+      return
+    }
+    let container = try decoder.singleValueContainer()
+    if let number = try? container.decode(Int64.self) {
+      self = .integer(number)
+    } else {
+      self = .text(try container.decode(String.self))
+    }
+  }
+
+  /// Writes the value.
+  public func encode(to encoder: any Encoder) throws {
+    switch self {
+    case .real(let number):
+      var container = encoder.container(keyedBy: Key.self)
+      try container.encode("\(number)", forKey: .real)
+    case .blob(let bytes):
+      var container = encoder.container(keyedBy: Key.self)
+      try container.encode(HexText.lowercase(bytes), forKey: .blob)
+    case .null:
+      var container = encoder.container(keyedBy: Key.self)
+      try container.encode(true, forKey: .null)
+    case .integer(let number):
+      var container = encoder.singleValueContainer()
+      try container.encode(number)
+    case .text(let text):
+      var container = encoder.singleValueContainer()
+      try container.encode(text)
+    }
+  }
+}

@@ -125,9 +125,9 @@ package struct SchemaMerge: Sendable {
 /// Something in the schemas of two databases that both have changed since their common base, each in another way.
 ///
 /// What the receiving side has stays as it is.
-public struct SchemaConflict: Equatable, Sendable, CustomStringConvertible {
+public struct SchemaConflict: Hashable, Codable, Sendable, CustomStringConvertible {
   /// What the two sides have done.
-  public enum Kind: String, Sendable, CaseIterable {
+  public enum Kind: String, Codable, Sendable, CaseIterable {
     /// Both have changed it, or both have made it, differently.
     case bothChanged = "both-changed"
     /// It was dropped here, and changed on the other side. A table or column is there again, with the values of the other side.

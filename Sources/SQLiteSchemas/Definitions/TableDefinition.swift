@@ -353,3 +353,14 @@ package struct ColumnLookup: Sendable {
     return indexes[name.utf8.map(ASCIIName.folded)]
   }
 }
+
+extension TableName: Codable {
+  /// Reads the name as written.
+  public init(from decoder: any Decoder) throws { self.init(try decoder.singleValueContainer().decode(String.self)) }
+
+  /// Writes the name as written.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}

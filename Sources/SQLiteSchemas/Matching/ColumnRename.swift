@@ -1,7 +1,7 @@
 import BuckiaBytes
 
 /// A column that was renamed, as declared by the author: two schemas cannot tell it from one dropped and one added column.
-public struct ColumnRename: Hashable, Sendable {
+public struct ColumnRename: Hashable, Codable, Sendable {
   /// The table.
   public let table: TableName
   /// The former name of the column.

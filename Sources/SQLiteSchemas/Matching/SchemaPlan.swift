@@ -230,9 +230,9 @@ public enum SchemaMode: String, Sendable, CaseIterable, Codable {
 
 /// One line of a plan: what becomes of an incoming table or column here, and why. A table or column that is the same on both
 /// sides has none.
-public struct SchemaNote: Equatable, Sendable, CustomStringConvertible {
+public struct SchemaNote: Hashable, Codable, Sendable, CustomStringConvertible {
   /// What is done.
-  public enum Action: String, Sendable, CaseIterable {
+  public enum Action: String, Codable, Sendable, CaseIterable {
     /// A table is created.
     case create
     /// A column is added.

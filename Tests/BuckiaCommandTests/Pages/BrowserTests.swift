@@ -152,6 +152,8 @@ struct BrowserTests {
     // The name of a column stands above its values, which have the width of the screen for themselves.
     let cells = "Array.from(document.querySelectorAll('.entries td'), (cell) => cell.getBoundingClientRect())"
     #expect(try browser.text("\(cells).slice(0, 2).every(({ width }) => width > 120)") == "true")
+    let names = "Array.from(document.querySelectorAll('.contents tbody th'), (name) => name.getBoundingClientRect())"
+    #expect(try browser.text("\(names).every(({ width }) => width > 120)") == "true")
   }
 
   @Test("Which version stands where is in sight, wherever in a table", arguments: [PageScreen.light, .narrow])
