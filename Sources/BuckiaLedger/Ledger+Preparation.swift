@@ -15,7 +15,7 @@ extension Ledger {
     RowNameEntry.definition, TranslatedRows.definition, DeletionNotices.definition, ForgottenDeletions.definition,
     RecipientKey.definition, UntoldRows.definition, UntakenRows.definition,
     ParkedRows.definition, KeptRows.definition, CountedTable.definition,
-    WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
+    WideningChanges.definition, Tombstones.definition, DecidedRows.definition, SentColumns.definition,
   ].joined(separator: "\n")
 
   /// Drops all tables and views whose names are reserved.

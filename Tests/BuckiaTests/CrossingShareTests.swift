@@ -1,4 +1,6 @@
 import Buckia
+import BuckiaBytes
+import Foundation
 import TestSupport
 import Testing
 
@@ -65,6 +67,32 @@ import Testing
     let annas = try anna.rows("SELECT id, text, more FROM note ORDER BY id")
     #expect(try ben.rows("SELECT id, text, more FROM note ORDER BY id") == annas)
     #expect(annas.last == "b|of anna, edited by anna|of ben")
+  }
+
+  @Test(
+    arguments: [ConflictPolicies.latest, .takeIncoming],
+    ["INSERT INTO note(id) VALUES ('b')", "UPDATE note SET more = 'of anna'"])
+  func `the diff that has sent a value decides, not a later one of the same share`(
+    _ policies: ConflictPolicies, edit: String
+  ) throws {
+    var second = UInt32(Int64(Date().timeIntervalSince1970) - KSUID.epoch) + 20
+    func share(from person: HostileContact, with other: HostileContact) throws {
+      second += 1
+      try Data("\(KSUID(timestamp: second, payloadHigh: 0, payloadLow: 0))\n".utf8)
+        .write(to: URL(fileURLWithPath: "\(person.home.path)/clock"))
+      try person.share(Self.notes, with: other)
+    }
+    try share(from: anna, with: ben)
+    try share(from: ben, with: anna)
+    try anna.run(edit)
+    try share(from: anna, with: ben)
+    for _ in 0..<4 { try exchange(policies) }
+    let annas = try anna.rows("SELECT id, text, more FROM note ORDER BY id")
+    #expect(
+      annas.first?.hasPrefix("a|of ben|") == true && annas.joined().contains("of anna") == edit.contains("of anna"))
+    #expect(try ben.rows("SELECT id, text, more FROM note ORDER BY id") == annas)
+    let kept = try [anna, ben].flatMap { try DatabaseManager($0.path).conflicts() }
+    #expect(kept.contains { "\($0.local) \($0.incoming)".contains("of anna") })
   }
 
   @Test func `people who keep their own values of a row both have an open conflict`() throws {

@@ -372,8 +372,8 @@ struct ShareRun {
     report.id = id
     if let remark = DatabaseManager.stamp(difference, by: id, origins, in: source) { report.warnings.append(remark) }
     try DeletionNotices.noteTold(
-      in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, share, schema,
-      on: source.connection)
+      in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, share,
+      isSnapshot: kind == .snapshot, schema, on: source.connection)
   }
 
   /// How far the streams of others have been applied here: the newest ones, as many as a manifest may have.

@@ -101,6 +101,17 @@ package struct OutboxEntry: Equatable, Sendable {
     } ?? nil
   }
 
+  /// The diff with a number in the stream of a share; nil where there is none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func diff(
+    _ sequence: Int64, of share: Int64, on connection: borrowing SQLiteConnection
+  ) throws -> KSUID? {
+    // A stream that begins again has the same numbers.
+    let query = "SELECT max(diff) FROM main.buckia_outbox WHERE share = ?1 AND sequence = ?2"
+    return try connection.first(ofCached: query, share, sequence) { KSUID($0.text(at: 0) ?? "") } ?? nil
+  }
+
   /// The number of the share that a diff is of; nil where it was not shared from here.
   ///
   /// - Throws: `SQLiteError`.

@@ -5,34 +5,42 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The deletions that a diff of a share sends to its recipients.
+/// The deletions and values that a diff of a share sends to its recipients.
 extension DeletionNotices {
-  /// Records the deletions once the clocks have the diff, for the recipients and as tombstones.
+  /// Records the deletions once the clocks have the diff, for the recipients and as tombstones, and the values that it
+  /// sends of tables without a clock.
   ///
   /// - Parameters:
   ///   - changeset: The changes that are sent.
   ///   - definitions: Their tables.
   ///   - withdrawals: The changes that withdraw rows instead of deleting them, in their order.
   ///   - share: The share, with the number of the diff.
+  ///   - isSnapshot: True if the diff has all rows of the share.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   package static func noteTold(
     in changeset: TemporaryBuffer, of definitions: [TableDefinition],
-    withdrawals: [(count: Int64, isWithdrawal: Bool)], _ share: ShareEntry, _ schema: SchemaReader,
+    withdrawals: [(count: Int64, isWithdrawal: Bool)], _ share: ShareEntry, isSnapshot: Bool, _ schema: SchemaReader,
     on connection: borrowing SQLiteConnection
   ) throws {
+    if isSnapshot { try SentColumns.noteSnapshot(share.sequence, of: share.number, on: connection) }
     let connection = SQLiteConnection(sharing: connection)
     let tables = try KeyedTables(definitions, schema)
     var clocks: [TableName: Int64?] = [:]
     var runs = WithdrawalRuns(withdrawals)
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       let isWithdrawal = runs.next()
-      guard change.operation == .delete, !isWithdrawal, let table = reader.table.flatMap({ tables.table(of: $0) }),
-        table.hasKey(reader.old)
+      let row = change.operation == .insert ? reader.new : reader.old
+      guard change.operation == .delete || !isSnapshot, let table = reader.table.flatMap({ tables.table(of: $0) }),
+        table.hasKey(row)
       else { return }
       let known = try clocks[table.name] ?? RowClocks.number(of: table.local, on: connection)
       clocks[table.name] = .some(known)
-      let key = table.key(reader.old, bytes)
+      let key = table.key(row, bytes)
+      if known == nil, !isSnapshot {
+        try SentColumns.note(change, reader, ofRow: key, in: table, share, on: connection)
+      }
+      guard change.operation == .delete, !isWithdrawal else { return }
       guard let clock = known else {
         if table.isWhole(reader.old) {
           try Tombstones.note(key, of: table.name, table.contentHash(reader.old, bytes), on: connection)
@@ -53,6 +61,23 @@ extension DeletionNotices {
   ) throws {
     if isOtherStream { return try restart(share.number, on: connection) }
     try forgetTold(to: share.number, beyond: share.throughAll(on: connection), on: connection)
+  }
+}
+
+extension SentColumns {
+  /// Records which columns of a row a diff sends.
+  fileprivate static func note(
+    _ change: Change, _ reader: ChangesetReader, ofRow key: [UInt8], in table: KeyedTable, _ share: ShareEntry,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    if change.operation != .update { try remove(key, of: table.name, in: share.number, on: connection) }
+    let columns: [String] =
+      switch change.operation {
+      case .insert: [allColumns]
+      case .update: table.columns.indices.filter { reader.new[$0].isDefined }.map { table.columns[$0] }
+      case .delete: []
+      }
+    try note(columns, ofRow: key, in: table.name, by: share.sequence, of: share.number, on: connection)
   }
 }
 
@@ -92,6 +117,7 @@ extension InboundShares {
       guard now > known else { continue }
       try DeletionNotices.noteAcknowledgement(
         now, of: share.number, in: place.stream, from: changes.key.sender, on: connection)
+      try SentColumns.forget(through: share.throughAll(on: connection), of: share.number, on: connection)
       settling.noteProgress(known + 1...now, of: share.number)
     }
   }

@@ -155,7 +155,9 @@ final class OutdatedChanges {
 /// Without a clock, each side would accept the other's value. The value in the later of the two diffs counts, which
 /// both sides know.
 final class CrossingShares {
-  private let shadows: [PeerShadow]
+  /// The shares with the author, the numbers up to which the author had applied them, and their shadows.
+  private let shares: [(number: Int64, through: Int64, shadow: PeerShadow)]
+  private let id: KSUID
   private let connection: SQLiteConnection
   private var found: [TableName: [[UInt8]: Set<Int>]] = [:]
 
@@ -170,7 +172,8 @@ final class CrossingShares {
       share.last.map { $0.id > id && changes.claims.acknowledged(share) < share.sequence } ?? false
     }
     guard !later.isEmpty else { return nil }
-    shadows = try later.map { try PeerShadow(of: $0, on: connection) }
+    shares = try later.map { ($0.number, changes.claims.acknowledged($0), try PeerShadow(of: $0, on: connection)) }
+    self.id = id
     self.connection = SQLiteConnection(sharing: connection)
   }
 
@@ -202,16 +205,34 @@ final class CrossingShares {
   /// The places of the columns whose local values were sent to the author.
   private func places(toldOf row: LocalRow, of table: KeyedTable) throws -> Set<Int> {
     var places: Set<Int> = []
-    for shadow in shadows {
+    for (share, through, shadow) in shares {
+      let later = try row.values.withRawSpan { bytes in
+        try placesSentLater(ofRow: table.key(row.slices, bytes), of: table, in: share, beyond: through)
+      }
       if let said = try row.values.withRawSpan({ try shadow.aside(row.slices, $0, of: table) }) {
         // The shadow has followed the author's version.
-        if said.hash == row.hash { places.formUnion(row.slices.indices) }
+        if said.hash == row.hash { places.formUnion(later) }
         continue
       }
       let told = try row.values.withRawSpan { try shadow.values(row.slices, $0, of: table) } ?? []
-      for (place, value) in told.enumerated() where value == row.encoded(place) { places.insert(place) }
+      places.formUnion(later.filter { told.indices.contains($0) && told[$0] == row.encoded($0) })
     }
     return places
+  }
+
+  /// The places of the columns that a share has sent last by a later diff than the author's, which the author had not
+  /// applied.
+  private func placesSentLater(
+    ofRow key: [UInt8], of table: KeyedTable, in share: Int64, beyond through: Int64
+  ) throws -> [Int] {
+    let sequences = try SentColumns.sequences(ofRow: key, in: table.name, of: share, on: connection)
+    return try table.columns.indices.filter { place in
+      guard
+        let sequence = sequences[ASCIIName.folded(table.columns[place])] ?? sequences[SentColumns.allColumns],
+        sequence > through, let diff = try OutboxEntry.diff(sequence, of: share, on: connection)
+      else { return false }
+      return diff > id
+    }
   }
 }
 
