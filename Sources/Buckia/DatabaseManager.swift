@@ -307,7 +307,7 @@ extension DatabaseManager {
     var made: [String] = []
     for entry in schema.entries where entry.kind == .table {
       guard names?.contains(entry.name) ?? (entry.name.refusal == nil) else { continue }
-      if try RowClocks.require(for: schema.definition(of: entry), on: connection) { made.append(entry.name.text) }
+      if try RowClocks.begin(for: schema.definition(of: entry), on: connection) { made.append(entry.name.text) }
     }
     try transaction.commit()
     return made

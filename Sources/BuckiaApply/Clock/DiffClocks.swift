@@ -62,7 +62,7 @@ extension ApplySession {
           "under the policy \"latest\" the ids of diffs decide, and these changes have none; name the file <KSUID>.changeset, "
             + "or apply it under another policy", table: name.text)
       }
-      try RowClocks.require(for: match.local, on: connection)
+      try RowClocks.begin(for: match.local, on: connection)
     }
   }
 }

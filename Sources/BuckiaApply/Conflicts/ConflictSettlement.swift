@@ -222,6 +222,7 @@ package struct ConflictSettlement {
       noteWritten(name)
       let key = rows.table.keyIndexes.flatMap { versions.key[$0]?.bytes ?? [] }
       try DecidedRows.note(key, of: name, at: request.time, on: session.connection)
+      if after != nil { try Tombstones.remove(key, of: name, on: session.connection) }
     }
     try log.recordResolution(
       of: record.id, request.answer.kind, by: request.decidedBy, at: request.time,

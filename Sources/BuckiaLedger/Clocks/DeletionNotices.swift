@@ -341,6 +341,7 @@ package enum Tombstones {
       table_name TEXT NOT NULL COLLATE NOCASE,
       key BLOB NOT NULL,
       hash INTEGER NOT NULL,
+      diff TEXT NOT NULL,
       PRIMARY KEY (table_name, key)
     ) WITHOUT ROWID;
     """
@@ -350,13 +351,27 @@ package enum Tombstones {
   /// - Parameters:
   ///   - key: The values of its key, in the format of changesets.
   ///   - hash: The hash of the row, as streams have it.
+  ///   - diff: The diff that tells of it; the first one counts.
   /// - Throws: `SQLiteError`.
   package static func note(
-    _ key: [UInt8], of table: TableName, _ hash: UInt64, on connection: borrowing SQLiteConnection
+    _ key: [UInt8], of table: TableName, _ hash: UInt64, by diff: KSUID, on connection: borrowing SQLiteConnection
   ) throws {
     try connection.run(
-      cached: "INSERT OR REPLACE INTO main.buckia_tombstone VALUES (?1, ?2, ?3)", table.text, key,
-      Int64(bitPattern: hash))
+      cached: """
+        INSERT INTO main.buckia_tombstone VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT DO UPDATE SET hash = excluded.hash, diff = excluded.diff WHERE hash <> excluded.hash
+        """, table.text, key, Int64(bitPattern: hash), diff.description)
+  }
+
+  /// The keys of the deleted rows of a table, and the diffs that have told of them.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func all(
+    of table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> [(key: [UInt8], diff: KSUID)] {
+    try connection.rows(of: "SELECT key, diff FROM main.buckia_tombstone WHERE table_name = ?1", table.text) {
+      ($0.blob(at: 0), KSUID($0.text(at: 1) ?? "") ?? .minimum)
+    }
   }
 
   /// True if deleted rows of a table are known.
@@ -372,9 +387,18 @@ package enum Tombstones {
   package static func hash(
     of key: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> UInt64? {
+    try row(key, of: table, on: connection)?.hash
+  }
+
+  /// The hash of a deleted row, and the first diff that has told of the deletion; nil where none is known by the key.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func row(
+    _ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> (hash: UInt64, diff: KSUID)? {
     try connection.first(
-      ofCached: "SELECT hash FROM main.buckia_tombstone WHERE table_name = ?1 AND key = ?2", table.text, key
-    ) { UInt64(bitPattern: $0.integer(at: 0)) }
+      ofCached: "SELECT hash, diff FROM main.buckia_tombstone WHERE table_name = ?1 AND key = ?2", table.text, key
+    ) { (UInt64(bitPattern: $0.integer(at: 0)), KSUID($0.text(at: 1) ?? "") ?? .minimum) }
   }
 
   /// Forgets a row that is here again.

@@ -26,6 +26,8 @@ extension DeletionNotices {
     if isSnapshot { try SentColumns.noteSnapshot(share.sequence, of: share.number, on: connection) }
     let connection = SQLiteConnection(sharing: connection)
     let tables = try KeyedTables(definitions, schema)
+    let vouchers = Vouchers(on: connection)
+    let versions = TakenVersions(on: connection)
     var clocks: [TableName: Int64?] = [:]
     var runs = WithdrawalRuns(withdrawals)
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
@@ -42,8 +44,15 @@ extension DeletionNotices {
       }
       guard change.operation == .delete, !isWithdrawal else { return }
       guard let clock = known else {
-        if table.isWhole(reader.old) {
-          try Tombstones.note(key, of: table.name, table.contentHash(reader.old, bytes), on: connection)
+        let hash: UInt64? =
+          if table.isWhole(reader.old) {
+            table.contentHash(reader.old, bytes)
+          } else {
+            // The shadow has the key alone of a row that the recipients have brought.
+            try vouchers.found(reader.old, bytes, of: table).first.map { try versions.taken(from: $0, $1, key) }
+          }
+        if let hash, let diff = share.last?.id {
+          try Tombstones.note(key, of: table.name, hash, by: diff, on: connection)
         }
         return
       }
@@ -131,7 +140,7 @@ extension InboundShares {
     guard let clock = try RowClocks.number(of: table.local, on: connection) else {
       guard try table.isWhole(row) && !table.finds(table.lookup, row, bytes, on: connection) else { return }
       return try Tombstones.note(
-        table.key(row, bytes), of: table.name, table.contentHash(row, bytes), on: connection)
+        table.key(row, bytes), of: table.name, table.contentHash(row, bytes), by: diff, on: connection)
     }
     let key = table.key(row, bytes)
     try DeletionNotices.noteHeard(key, in: clock, deletedBy: diff, from: sender, place.stream, on: connection)

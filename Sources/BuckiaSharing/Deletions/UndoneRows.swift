@@ -75,6 +75,7 @@ package final class UndoneRows: RowEffectObserver {
     try forEachRow { name, key, isThere in
       guard let table = keyed[name] else { return }
       guard !isThere else {
+        try Tombstones.remove(key, of: name, on: connection)
         return try TakenBackRows.remove(key, of: name, for: TakenBackRows.laterShares, on: connection)
       }
       let isBrought = try key.withRawSpan { try !vouchers.found(table.row(withKey: $0), $0, of: table).isEmpty }
