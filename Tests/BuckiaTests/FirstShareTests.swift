@@ -259,6 +259,46 @@ import Testing
     #expect(try anna.database.conflicts().isEmpty && ben.database.conflicts().isEmpty)
   }
 
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `a row of a dataset that was deleted before the first share stays deleted`(key: String, policy: ConflictPolicy)
+    throws
+  {
+    let people = try people(["anna", "ben", "cara"], key: key, policy)
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    try anna.run(Self.notes)
+    try anna.database.beginDataset()
+    for other in [ben, cara] {
+      try FileManager.default.removeItem(atPath: other.path)
+      try FileManager.default.copyItem(atPath: anna.path, toPath: other.path)
+    }
+    try anna.run("DELETE FROM note WHERE title = 'two'")
+    for _ in 0..<3 {
+      try anna.share(with: ben, cara)
+      try ben.share(with: anna, cara)
+      try cara.share(with: anna, ben)
+      for person in people { try person.receive() }
+    }
+    for person in people { #expect(try person.notes == ["one|x", "three|x"], "\(person.name)") }
+  }
+
+  @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `a key that its author spells otherwise is followed by those who share the row back`(_ policy: ConflictPolicy)
+    throws
+  {
+    let people = try people(key: "TEXT COLLATE NOCASE", policy)
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO note VALUES ('a', 'one', 'x')")
+    try ben.share(with: anna)
+    try anna.share(with: ben)
+    try anna.run("UPDATE note SET id = 'A'")
+    try anna.share(with: ben)
+    try ben.receive()
+    try ben.run("UPDATE note SET body = 'of ben'")
+    try ben.share(with: anna)
+    #expect(try anna.receive().flatMap(\.warnings).isEmpty)
+    #expect(try anna.notes == ["one|of ben"])
+  }
+
   @Test(arguments: [CopyPolicy.same, .apart])
   func `a person says whether rows of what seems to be a copy are the same rows`(_ answer: CopyPolicy) throws {
     let people = try people()

@@ -97,7 +97,8 @@ final class PeerShadow {
       }
     case .update: try update(reader.old, reader, bytes, of: table, in: shadow, beside: edited)
     case .delete:
-      guard try isKept || !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
+      // The row may be here with its key spelled otherwise: that is an INSERT of its own.
+      guard try isKept || !table.finds(table.exactLookup, reader.old, bytes, on: connection) else { return }
       try connection.run(
         cached: "DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", table.keyValues(reader.old), bytes)
     }
