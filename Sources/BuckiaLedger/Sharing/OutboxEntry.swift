@@ -112,6 +112,17 @@ package struct OutboxEntry: Equatable, Sendable {
     return try connection.first(ofCached: query, share, sequence) { KSUID($0.text(at: 0) ?? "") } ?? nil
   }
 
+  /// The last diff of a share up to a number; nil for none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func last(
+    of share: Int64, through number: Int64, on connection: borrowing SQLiteConnection
+  ) throws -> KSUID? {
+    try connection.first(
+      ofCached: "SELECT max(diff) FROM main.buckia_outbox WHERE share = ?1 AND sequence <= ?2", share, number
+    ) { KSUID($0.text(at: 0) ?? "") } ?? nil
+  }
+
   /// The number of the share that a diff is of; nil where it was not shared from here.
   ///
   /// - Throws: `SQLiteError`.

@@ -12,6 +12,7 @@ package struct RowNameEntry: Hashable, Sendable {
       key INTEGER NOT NULL,
       local INTEGER NOT NULL,
       claimant TEXT,
+      version INTEGER,
       PRIMARY KEY (table_name, replica, key)
     ) WITHOUT ROWID;
     CREATE INDEX main.buckia_row_name_local ON buckia_row_name(table_name, local);
@@ -35,17 +36,22 @@ package struct RowNameEntry: Hashable, Sendable {
   /// The key of the sender who says so, in hex, where that is not the replica itself; ``deleted`` where the row has been deleted since, here or
   /// by the replica. In both cases the replica's key may be that of another row.
   package let claimant: String?
+  /// The hash of the version of the row that the claimant has taken from the replica; nil where the replica itself says so.
+  package let version: UInt64?
 
   /// Stands for the replica itself, where the row has been deleted.
   package static let deleted = "deleted"
 
   /// Says what a replica calls a row.
-  package init(table: TableName, replica: [UInt8], key: Int64, local: Int64, claimant: String? = nil) {
+  package init(
+    table: TableName, replica: [UInt8], key: Int64, local: Int64, claimant: String? = nil, version: UInt64? = nil
+  ) {
     self.table = table
     self.replica = replica
     self.key = key
     self.local = local
     self.claimant = claimant
+    self.version = version
   }
 
   // MARK: Looking
@@ -74,10 +80,13 @@ package struct RowNameEntry: Hashable, Sendable {
     _ key: Int64, at replica: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> RowNameEntry? {
     try connection.first(
-      ofCached: "SELECT local, claimant FROM main.buckia_row_name WHERE table_name = ?1 AND replica = ?2 AND key = ?3",
-      table.text, replica, key
+      ofCached: """
+        SELECT local, claimant, version FROM main.buckia_row_name WHERE table_name = ?1 AND replica = ?2 AND key = ?3
+        """, table.text, replica, key
     ) { row in
-      RowNameEntry(table: table, replica: replica, key: key, local: row.integer(at: 0), claimant: row.text(at: 1))
+      RowNameEntry(
+        table: table, replica: replica, key: key, local: row.integer(at: 0), claimant: row.text(at: 1),
+        version: row.storageClass(at: 2) == .null ? nil : UInt64(bitPattern: row.integer(at: 2)))
     }
   }
 
@@ -89,11 +98,13 @@ package struct RowNameEntry: Hashable, Sendable {
   ) throws -> [RowNameEntry] {
     try connection.rows(
       ofCached: """
-        SELECT replica, key FROM main.buckia_row_name
+        SELECT replica, key, claimant, version FROM main.buckia_row_name
         WHERE table_name = ?1 AND local = ?2 AND claimant IS NOT '\(deleted)' ORDER BY replica, key
         """, table.text, local
     ) { row in
-      RowNameEntry(table: table, replica: row.blob(at: 0), key: row.integer(at: 1), local: local)
+      RowNameEntry(
+        table: table, replica: row.blob(at: 0), key: row.integer(at: 1), local: local, claimant: row.text(at: 2),
+        version: row.storageClass(at: 3) == .null ? nil : UInt64(bitPattern: row.integer(at: 3)))
     }
   }
 
@@ -115,8 +126,8 @@ package struct RowNameEntry: Hashable, Sendable {
   /// - Throws: `SQLiteError`.
   package func write(on connection: borrowing SQLiteConnection) throws {
     try connection.run(
-      cached: "INSERT OR REPLACE INTO main.buckia_row_name VALUES (?1, ?2, ?3, ?4, ?5)", table.text, replica, key,
-      local, claimant)
+      cached: "INSERT OR REPLACE INTO main.buckia_row_name VALUES (?1, ?2, ?3, ?4, ?5, ?6)", table.text, replica, key,
+      local, claimant, version.map { Int64(bitPattern: $0) })
   }
 
   /// Notes that a row is gone here: others who have not heard of that may pass it on, and its replica may give its key to another one.

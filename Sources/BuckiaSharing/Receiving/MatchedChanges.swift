@@ -78,8 +78,9 @@ struct MatchedChanges: ~Copyable {
     for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
     brought = brought.filter { resent.concern($0) }
     let isAsItIs =
-      brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil && outdated == nil
-      && crossing == nil && rowsHere.isEmpty && !repeatsRows
+      try brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil
+      && outdated == nil && crossing == nil && rowsHere.isEmpty && !repeatsRows
+      && (author.map { try RowNameEntry.tables(of: $0, on: connection).isEmpty } ?? true)
     if isAsItIs { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: KeySet] = [:]
@@ -158,6 +159,8 @@ struct MatchedChanges: ~Copyable {
     /// The local row with its key, the name that proves that both are the same row, and the hash of the sender's last
     /// version; nil for none.
     case local(LocalRow?, NameRuns.Name?, said: UInt64?)
+    /// The incoming row is a version that the local row was made from.
+    case outdated
     /// The row is unknown here.
     case unknown
   }
@@ -176,6 +179,13 @@ struct MatchedChanges: ~Copyable {
     }
     let isInTheWay = try rowsHere[table.name].map { try $0.contains(table.key(row, bytes)) } ?? false
     let said = repeatsRows ? try said(row, bytes, of: table) : nil
+    let taken = try takenVersions(of: row, bytes, table).filter { taken in
+      taken.replica == author || called.contains { $0.replica == taken.replica && $0.version == nil }
+    }
+    if !taken.isEmpty, try table.finds(table.lookup, row, bytes, on: connection) {
+      let hash = table.contentHash(row, bytes)
+      if taken.contains(where: { $0.version == hash }) { return .outdated }
+    }
     guard !called.isEmpty || isInTheWay || said != nil || identified.contains(table.name) else { return .unknown }
     let here = try LocalRow(row, bytes, of: table, on: connection)
     if here == nil, try table.finds(table.lookup, row, bytes, on: connection) {
@@ -204,7 +214,7 @@ struct MatchedChanges: ~Copyable {
         version, of: row.map { bytes.array($0.encoded) }, table, beside: here, try sentRow(row, bytes, of: table))
       guard let base else { return Set(row.indices) }
       return Set(base.changedPlaces(row, bytes, header).filter { base.values[$0] != here.encoded($0) })
-    case .brought, .local: return []
+    case .brought, .local, .outdated: return []
     }
   }
 
@@ -220,6 +230,7 @@ struct MatchedChanges: ~Copyable {
   ) throws -> Bool {
     switch met {
     case .unknown: return false
+    case .outdated: return true
     case .brought(let known): return try writeAnew(row, bytes, of: table, header, since: known, into: &writer)
     case .local(let here, let name?, let said):
       return try write(
@@ -281,11 +292,26 @@ struct MatchedChanges: ~Copyable {
     guard !called.isEmpty else { return nil }
     let brought = try vouchers.found(row, bytes, of: table).filter { $0.entry.stream != place.stream }
     for name in called where name.replica != own {
-      guard let found = try brought.first(where: { try names.author(of: $0.entry) == name.replica }) else { continue }
+      guard let found = try brought.first(where: { try names.author(of: $0.entry) == name.replica }) else {
+        // Another stream has sent the version that the sender has taken from the replica, or a change of it.
+        if isHere, let version = name.version,
+          try brought.contains(where: { $0.row.hash == version })
+            || takenVersions(of: row, bytes, table).contains(where: { $0.version == version })
+        {
+          return name
+        }
+        continue
+      }
       // A row that a conflict has kept out may arrive by another stream.
       if try isHere || wasTaken(row, bytes, of: table, found.entry) { return name }
     }
     return nil
+  }
+
+  /// The names of a row that other senders have told, with the version that they have taken from the named replica.
+  private func takenVersions(of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> [RowNameEntry] {
+    guard let key = table.integerKey(of: row, bytes) else { return [] }
+    return try names.names(of: key, in: table.name).filter { $0.version != nil }
   }
 
   /// The hash of the sender's last version of a row, in this stream or another one of the same replica; nil for none.

@@ -226,8 +226,7 @@ final class KeyTranslation {
         try !naming.runs.isEmpty || self.known.contains(table.name) || key > AutoIncrement.greatestIncomingID
           || mayMeetOthers(in: table)
       else { return }
-      let known = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
-      try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)
+      try decide(key, called, change.operation == .insert ? (row, bytes) : nil, table)
     }
   }
 
@@ -235,18 +234,30 @@ final class KeyTranslation {
   ///
   /// - Parameters:
   ///   - key: Its key at the sender.
-  ///   - others: The row's keys at other replicas, if the sender names them.
+  ///   - called: The row's keys at other replicas, if the sender names them.
   ///   - row: The whole row, for an INSERT.
   private func decide(
-    _ key: Int64, _ others: [RowNames.Name], _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+    _ key: Int64, _ called: [NameRuns.Name], _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
   ) throws {
     if let local = found[table.name]?[key] {
       taken[table.name, default: []].insert(local)
       return
     }
     // Replicas whose rows the sender relays may be unknown here, while the sender's own name is known.
-    for name in others + [RowNames.Name(replica: sender, key: key)] {
-      guard let local = try local(name, table), try isSame(name, local, row, table) else { continue }
+    let others = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
+    var hash: UInt64?
+    if let (values, bytes) = row { hash = table.contentHash(values, bytes) }
+    let versions = called.map { $0.version ?? hash } + [hash]
+    for (name, version) in zip(others + [RowNames.Name(replica: sender, key: key)], versions) {
+      guard let local = try local(name, table) else { continue }
+      if let deleted = try hasGivenAway(local, of: version, table) {
+        // The row stays gone, under a key that no row gets.
+        let gone = try newKeys.scattered { try taken[table.name]?.contains($0) == true || !isUnused($0, in: table) }
+        try Tombstones.note(
+          RowNames.encoded(gone), of: table.name, version ?? deleted.hash, by: deleted.diff, on: connection)
+        return try note(key, is: gone, in: table.name)
+      }
+      guard try isSame(name, version, local, row, table) else { continue }
       if !naming.runs.isEmpty { taken[table.name, default: []].insert(local) }
       try note(key, is: local, in: table.name)
       return
@@ -271,10 +282,12 @@ final class KeyTranslation {
     let local = try chosen ?? newKey(in: table)
     if !naming.runs.isEmpty || local != key { taken[table.name, default: []].insert(local) }
     try note(key, is: local, in: table.name)
-    for name in others.prefix(RowNames.limit) where name.replica != sender && name.replica != own {
+    for (name, version) in zip(others, versions).prefix(RowNames.limit)
+    where name.replica != sender && name.replica != own {
       entries.insert(
         RowNameEntry(
-          table: table.name, replica: name.replica, key: name.key, local: local, claimant: changes.key.sender))
+          table: table.name, replica: name.replica, key: name.key, local: local, claimant: changes.key.sender,
+          version: version))
     }
   }
 
@@ -307,14 +320,35 @@ final class KeyTranslation {
     return local
   }
 
+  /// The deleted row that a change means, if another row has its key now: the change is of the deleted version, or its
+  /// author has not applied a diff that tells of the deletion.
+  private func hasGivenAway(
+    _ key: Int64, of version: UInt64?, _ table: KeyedTable
+  ) throws -> (hash: UInt64, diff: KSUID)? {
+    guard let deleted = try Tombstones.row(RowNames.encoded(key), of: table.name, on: connection),
+      let here = try table.withRow(forKey: key, { try LocalRow($0, $1, of: table, on: connection) }),
+      here.hash != deleted.hash
+    else { return nil }
+    let isUnaware = try lastApplied.get().map { $0 < deleted.diff } ?? false
+    return version == deleted.hash || isUnaware ? deleted : nil
+  }
+
+  /// The last diff of this database that the author claims to have applied.
+  private lazy var lastApplied = Result<KSUID?, any Error> {
+    try ShareEntry.all(on: connection).compactMap { share in
+      let through = changes.claims.acknowledged(share)
+      return through > 0 ? try OutboxEntry.last(of: share.number, through: through, on: connection) : nil
+    }.max()
+  }
+
   /// True if the local row can be the one that a name means.
   ///
   /// The key may belong to another row meanwhile: if another replica has told the name, if the row's replica has
   /// deleted the row since, or if another stream has sent the row that has a key of this database now. An inserted row
-  /// then has to share a value with the local row that two rows hardly share by chance, unless the sender states that
-  /// it shares with those who told the name.
+  /// then has to be of the version that those who told the name have taken, or to share a value with the local row that
+  /// two rows hardly share by chance, unless the sender states that it shares with those who told the name.
   private func isSame(
-    _ name: RowNames.Name, _ local: Int64, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+    _ name: RowNames.Name, _ version: UInt64?, _ local: Int64, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
   ) throws -> Bool {
     guard let (values, bytes) = row else { return true }
     if name.replica == own {
@@ -322,9 +356,11 @@ final class KeyTranslation {
         .filter { $0.entry.stream != place.stream }
       guard !brought.isEmpty, !brought.contains(where: { $0.row.isOwn }) else { return true }
     } else {
-      guard let claimant = try names.entry(of: name, in: table.name)?.claimant,
+      guard let entry = try names.entry(of: name, in: table.name), let claimant = entry.claimant,
         name.replica != sender || !changes.claims.isSharedWith(claimant)
       else { return true }
+      // Both have taken the same version from the replica.
+      if entry.version == version { return true }
     }
     let here = try table.withRow(forKey: local) { try LocalRow($0, $1, of: table, on: connection) }
     guard let here else {
@@ -359,7 +395,7 @@ final class KeyTranslation {
     guard here.isHere else {
       guard key <= AutoIncrement.greatestIncomingID else { return false }
       return try isMeant
-        || !told.contain(key, of: table) && !wasDeleted(key, of: table)
+        || !told.contain(key, of: table) && !names.wasDeleted(key, of: table)
           && vouchers.entries(withKey: key, of: table).isEmpty
     }
     guard let local = here.row else { return false }
@@ -391,15 +427,6 @@ final class KeyTranslation {
     }
   }
 
-  /// True if the deletion of the row with a key is recorded. Changes of that row must not meet another one.
-  private func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
-    let bytes = RowNames.encoded(key)
-    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
-      return try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil
-    }
-    return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
-  }
-
   /// A key that is unused here and in the diff.
   private func newKey(in table: KeyedTable) throws -> Int64 {
     try newKeys.next(
@@ -414,7 +441,7 @@ final class KeyTranslation {
   /// True if no row is known to have, or have had, a key.
   private func isUnused(_ key: Int64, in table: KeyedTable) throws -> Bool {
     let isHere = try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
-    return try !isHere && !told.contain(key, of: table) && !wasDeleted(key, of: table)
+    return try !isHere && !told.contain(key, of: table) && !names.wasDeleted(key, of: table)
       && vouchers.entries(withKey: key, of: table).isEmpty
   }
 

@@ -43,6 +43,14 @@ final class NewKeys {
       self.last[table.name] = last + 1
       return last + 1
     }
+    return try scattered(unless: isTaken)
+  }
+
+  /// A key that is not counted up, so that the application hardly gives it to a row.
+  ///
+  /// - Parameter isTaken: True for a key that a row has.
+  /// - Throws: What the closure throws.
+  func scattered(unless isTaken: (Int64) throws -> Bool) rethrows -> Int64 {
     while true {
       attempts += 1
       let key = hash.hash(Sum128(), attempts).low % UInt64(Self.scattered)

@@ -106,7 +106,8 @@ final class RowNames {
     return row.local == bytes && row.hash != nil
   }
 
-  private func names(of local: Int64, in table: TableName) throws -> [RowNameEntry] {
+  /// What replicas call a row, as far as there are entries.
+  func names(of local: Int64, in table: TableName) throws -> [RowNameEntry] {
     guard try hasEntries(of: table) else { return [] }
     return try RowNameEntry.all(of: local, in: table, on: connection)
   }
@@ -124,6 +125,15 @@ final class RowNames {
     guard try hasEntries(of: table.name) else { return }
     guard try !table.finds(table.lookup, row, bytes, on: connection) else { return }
     try markDeleted(row, bytes, of: table)
+  }
+
+  /// True if the deletion of the row with a key is recorded. Changes of that row must not meet another one.
+  func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
+    let bytes = Self.encoded(key)
+    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
+      return try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil
+    }
+    return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
   }
 
   /// Records that a row stays here although a replica has deleted it. Replicas that relay it do not know of the
@@ -174,7 +184,9 @@ final class RowNames {
       let version = try version(entry, brought)
       if let place = found.firstIndex(where: { $0.name.replica == author }) {
         found[place].version = version
-      } else if try key.map({ try isImplied($0, by: entry) }) ?? true {
+      } else if try key.map({ key in
+        try isImplied(key, by: entry) && self.entry(of: Name(replica: author, key: key), in: table.name) == nil
+      }) ?? true {
         found.append(Sent(name: Name(replica: author, key: key ?? 0), version: version))
       }
     }

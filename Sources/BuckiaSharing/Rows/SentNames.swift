@@ -67,12 +67,20 @@ package struct SentNames {
       guard named.contains(name), let table = tables.table(of: header), table.hasKey(row) else { return ([], nil) }
       let key = keyed.contains(name) ? table.integerKey(of: row, bytes) : nil
       let isUnknown = change.operation == .delete && baseline.gone[name]?.contains(table.key(row, bytes)) == true
-      let found = try names.names(of: row, bytes, key: key, in: table, for: readers) { entry, brought in
+      var found = try names.names(of: row, bytes, key: key, in: table, for: readers) { entry, brought in
         switch change.operation {
         case .insert: try versions.changed(since: entry, brought, row, bytes, of: table)
         case .delete: try isUnknown ? versions.taken(from: entry, brought, table.key(row, bytes)) : nil
         case .update: nil
         }
+      }
+      if change.operation == .insert, let key, !found.isEmpty, found.allSatisfy({ $0.version != nil }),
+        try names.wasDeleted(key, of: table),
+        try !KeptRows.contain(table.key(row, bytes), of: name, on: connection)
+      {
+        // A share has told of the deletion, and the app has given the key to another row since.
+        for called in found { try names.keep(called.name, of: key, in: name) }
+        found = []
       }
       if change.operation == .delete, key != nil {
         // The key of a deleted row may be reused.
