@@ -3,10 +3,6 @@ import Testing
 
 /// Random histories of people who share from the first step on.
 @Suite struct ShareHistoryTests {
-  /// The faults that the engine still has, by kind and schema; a kind alone stands for all schemas. They are not looked for; the aim is
-  /// an empty list.
-  private static let kindsStillFailing: Set<String> = ["doubled cascading"]
-
   @Test(arguments: Seeds.shards)
   func shareHistories(shard: Int) throws {
     try Seeds.tryEach(120, shard: shard) { seed in
@@ -23,10 +19,7 @@ import Testing
 
   private func faults(of history: ShareHistory) throws -> (faults: [ShareHistoryRun.Fault], script: [String]) {
     let run = try ShareHistoryRun(history)
-    let found = try run.faults().filter {
-      Self.kindsStillFailing.isDisjoint(with: ["\($0.kind)", "\($0.kind) \(history.schema)"])
-    }
-    return (found, run.script)
+    return (try run.faults(), run.script)
   }
 
   private struct Failure: Error, CustomStringConvertible {
