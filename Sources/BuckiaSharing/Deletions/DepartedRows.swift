@@ -53,7 +53,7 @@ package struct DepartedRows {
       {
         let key = table.key(reader.old, bytes)
         if try table.finds(table.exactLookup, reader.old, bytes, on: connection)
-          || !propagates && TakenBackRows.contains(key, of: table.name, for: share.number, on: connection)
+          || !propagates && RowNotes(.takenBack, of: table.name, for: share.number).contain(key, on: connection)
         {
           let isTheirs = try vouchers.brought(reader.old, bytes, of: table, by: receivers)
           fate = isTheirs ? .theirs : .departed

@@ -35,7 +35,8 @@ extension DeletionNotices {
       let key = table.key(reader.old, bytes)
       guard let clock = known else {
         if table.isWhole(reader.old) {
-          try Tombstones.note(key, of: table.name, table.contentHash(reader.old, bytes), on: connection)
+          try RowNotes(.tombstone, of: table.name).note(
+            .present(table.contentHash(reader.old, bytes)), of: key, on: connection)
         }
         return
       }
@@ -104,8 +105,8 @@ extension InboundShares {
   ) throws {
     guard let clock = try RowClocks.number(of: table.local, on: connection) else {
       guard try table.isWhole(row) && !table.finds(table.lookup, row, bytes, on: connection) else { return }
-      return try Tombstones.note(
-        table.key(row, bytes), of: table.name, table.contentHash(row, bytes), on: connection)
+      return try RowNotes(.tombstone, of: table.name).note(
+        .present(table.contentHash(row, bytes)), of: table.key(row, bytes), on: connection)
     }
     let key = table.key(row, bytes)
     try DeletionNotices.noteHeard(key, in: clock, deletedBy: diff, from: sender, place.stream, on: connection)

@@ -149,7 +149,8 @@ final class KeyTranslation {
   /// here.
   private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
     try vouchers.isHere(table) || vouchers.haveBrought(table) || told.exist(of: table)
-      || RowClocks.number(of: table.local, on: connection) != nil || Tombstones.exist(of: table.name, on: connection)
+      || RowClocks.number(of: table.local, on: connection) != nil
+      || RowNotes(.tombstone, of: table.name).exist(on: connection)
   }
 
   /// Collects the local keys by which the diff names rows.
@@ -293,7 +294,7 @@ final class KeyTranslation {
       // with references depends on the keys that the referenced rows have here.
       let refers = layouts[table.name]?.enumerated().contains { $1 != nil && !table.keyPlaces.contains($0) } ?? false
       guard name.replica == sender, !refers else { return true }
-      let deleted = try Tombstones.hash(of: RowNames.encoded(local), in: table.name, on: connection)
+      let deleted = try RowNotes(.tombstone, of: table.name).state(of: RowNames.encoded(local), on: connection)?.hash
       return deleted.map { $0 == table.contentHash(values, bytes) } ?? true
     }
     let equal = try equalPlaces(values, bytes, table, here)
@@ -356,7 +357,7 @@ final class KeyTranslation {
   private func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
     let bytes = RowNames.encoded(key)
     guard let clock = try RowClocks.number(of: table.local, on: connection) else {
-      return try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil
+      return try RowNotes(.tombstone, of: table.name).contain(bytes, on: connection)
     }
     return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
   }

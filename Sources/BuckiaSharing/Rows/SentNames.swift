@@ -219,7 +219,7 @@ final class TakenVersions {
     }
     let found = Stream(
       columns: try state.map { Set(try TableState($0, at: connection.path).columns.map { ASCIIName.folded($0) }) },
-      hasUntaken: try UntakenRows(of: entry.number).exist(on: connection),
+      hasUntaken: try RowNotes(untakenFrom: entry.number).exist(on: connection),
       hasTranslated: try TranslatedRows(of: entry.number).exist(on: connection))
     streams[entry] = found
     return found
@@ -235,7 +235,7 @@ final class TakenVersions {
     let stream = try stream(entry)
     let translated =
       try stream.hasTranslated ? TranslatedRows(of: entry.number).hash(ofLocal: key, on: connection) : nil
-    switch try stream.hasUntaken ? UntakenRows(of: entry.number).version(of: key, on: connection) : nil {
+    switch try stream.hasUntaken ? RowNotes(untakenFrom: entry.number).state(of: key, on: connection) : nil {
     case nil: return translated ?? brought.hash
     case RowState.absent?: return Self.none
     // The recorded hash is that of the local row, which differs from the sent one if keys are mapped.
@@ -260,7 +260,7 @@ final class TakenVersions {
     }
     if !stream.hasUntaken, hash.value == brought.hash { return nil }
     let key = table.key(row, bytes)
-    let isTaken = try !stream.hasUntaken || UntakenRows(of: entry.number).version(of: key, on: connection) == nil
+    let isTaken = try !stream.hasUntaken || RowNotes(untakenFrom: entry.number).state(of: key, on: connection) == nil
     return try isTaken && hash.value == brought.hash ? nil : taken(from: entry, brought, key)
   }
 }
