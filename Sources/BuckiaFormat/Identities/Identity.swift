@@ -107,7 +107,7 @@ extension Identity {
     let signing = try fields.secret("signing")
     let encryption = try fields.secret("encryption")
     var former: [Former] = []
-    for value in try fields.list("former", limit: Self.formerLimit) {
+    for value in try fields.values("former", limit: Self.formerLimit) {
       var keys = try DocumentFields(value, of: "the identity file", .invalidFile)
       former.append(
         Former(
