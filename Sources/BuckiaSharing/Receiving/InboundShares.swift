@@ -328,7 +328,7 @@ package final class InboundShares: SharingParticipant {
         if let replica = changes.claims.replica, changes.claims.ownKeys.contains(table.name),
           let local = table.integerKey(of: reader.old, bytes)
         {
-          let name = RowNames.Name(replica: replica, key: (sent ?? nil).flatMap { RowNames.decoded($0.key) } ?? local)
+          let name = RowNames.Name(replica: replica, key: (sent ?? nil).flatMap { IntegerKey.decoded($0.key) } ?? local)
           try names.keep(name, of: local, in: table.name)
         }
         return

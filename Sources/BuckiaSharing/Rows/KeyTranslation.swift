@@ -294,7 +294,7 @@ final class KeyTranslation {
       // with references depends on the keys that the referenced rows have here.
       let refers = layouts[table.name]?.enumerated().contains { $1 != nil && !table.keyPlaces.contains($0) } ?? false
       guard name.replica == sender, !refers else { return true }
-      let deleted = try RowNotes(.tombstone, of: table.name).state(of: RowNames.encoded(local), on: connection)?.hash
+      let deleted = try RowNotes(.tombstone, of: table.name).state(of: IntegerKey.encoded(local), on: connection)?.hash
       return deleted.map { $0 == table.contentHash(values, bytes) } ?? true
     }
     let equal = try equalPlaces(values, bytes, table, here)
@@ -349,13 +349,13 @@ final class KeyTranslation {
       guard row[place].kind == .integer, place < targets.count, let target = targets[place] else {
         return local.encoded(place) == bytes.array(row[place].encoded)
       }
-      return try local.encoded(place) == RowNames.encoded(translated(row[place].integer(in: bytes), target))
+      return try local.encoded(place) == IntegerKey.encoded(translated(row[place].integer(in: bytes), target))
     }
   }
 
   /// True if the deletion of the row with a key is recorded. Changes of that row must not meet another one.
   private func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
-    let bytes = RowNames.encoded(key)
+    let bytes = IntegerKey.encoded(key)
     guard let clock = try RowClocks.number(of: table.local, on: connection) else {
       return try RowNotes(.tombstone, of: table.name).contain(bytes, on: connection)
     }
@@ -414,8 +414,8 @@ final class KeyTranslation {
   /// that later changes of it do not meet another row.
   private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
     if let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return entry.local }
-    guard let row = try brought[table]?.row(RowNames.encoded(key), on: connection), row.hash != nil else { return key }
-    return RowNames.decoded(row.local) ?? key
+    guard let row = try brought[table]?.row(IntegerKey.encoded(key), on: connection), row.hash != nil else { return key }
+    return IntegerKey.decoded(row.local) ?? key
   }
 
   /// The changes with local keys.
