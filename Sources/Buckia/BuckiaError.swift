@@ -89,7 +89,6 @@ extension BuckiaError {
       return make(error.code.rawValue, error.description, Context(table: error.table, offset: error.offset))
     case let error as IdentityError:
       return make(error.code.rawValue, error.description, Context(path: error.path))
-    case let error as AgeError: return make(error.code.rawValue, error.description)
     case let error as KSUIDError: return make(error.code.rawValue, error.description)
     default: return error
     }

@@ -169,10 +169,8 @@
     static var openness: SQL {
       """
       (\(Columns.outcome) <> 'resolved'
-        AND NOT EXISTS (SELECT 1 FROM (SELECT conflict AS id FROM buckia_resolution) WHERE id = \(Columns.id))
-        AND NOT EXISTS (
-          SELECT 1 FROM (SELECT conflict AS id FROM buckia_conflict_detail WHERE rule IS NOT NULL)
-          WHERE id = \(Columns.id)))
+        AND \(Column("rule")) IS NULL
+        AND NOT EXISTS (SELECT 1 FROM (SELECT conflict AS id FROM buckia_resolution) WHERE id = \(Columns.id)))
       """
     }
 

@@ -71,7 +71,7 @@
 
     /// The tables that have to do with conflicts.
     private static let ofConflicts: Set = [
-      "buckia_conflict", "buckia_conflict_detail", "buckia_layout", "buckia_layout_column", "buckia_resolution",
+      "buckia_conflict", "buckia_layout", "buckia_layout_column", "buckia_resolution",
       "buckia_rule", "buckia_value",
     ]
 

@@ -6,16 +6,15 @@ extension Ledger {
   private static let definition = [
     LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
     LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
-    StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
-    ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
-    OutboxEntry.definition, OutboxPart.definition, AcknowledgementEntry.definition, TakenBackRows.definition,
+    StreamEntries.definition, AppliedEffects.definition, ResolutionRecord.definition,
+    ConflictRule.definition, RowClocks.definition, RowNotes.definition, ShareEntry.definition, ShadowEntry.definition,
+    OutboxEntry.definition, OutboxPart.definition, AcknowledgementEntry.definition,
     VouchEntry.definition,
     InvitationEntry.definition, AcceptedEntry.definition,
-    StateEntry.definition, AsideRows.definition, ResendRequest.definition,
+    StateEntry.definition, ResendRequest.definition,
     RowNameEntry.definition, TranslatedRows.definition, DeletionNotices.definition, ForgottenDeletions.definition,
-    RecipientKey.definition, UntoldRows.definition, UntakenRows.definition,
-    ParkedRows.definition, KeptRows.definition, CountedTable.definition,
-    WideningChanges.definition, Tombstones.definition, DecidedRows.definition, SentColumns.definition,
+    RecipientKey.definition, ParkedRows.definition, CountedTable.definition, Tombstones.definition,
+    DecidedRows.definition, SentColumns.definition,
   ].joined(separator: "\n")
 
   /// Drops all tables and views whose names are reserved.

@@ -90,32 +90,3 @@ package enum ParkedRows {
     try connection.run(cached: "DELETE FROM main.buckia_parked WHERE table_name = ?1 AND key = ?2", table.text, key)
   }
 }
-
-/// The table `buckia_kept`: rows that a diff was to delete and that stayed because rows here refer to them. They count as inserted
-/// by this database since.
-package enum KeptRows {
-  static let definition = """
-    CREATE TABLE main.buckia_kept(
-      table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
-      PRIMARY KEY (table_name, key)
-    ) WITHOUT ROWID;
-    """
-
-  /// Notes a row.
-  ///
-  /// - Parameter key: The values of its key, in the format of changesets.
-  /// - Throws: `SQLiteError`.
-  package static func note(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws {
-    try connection.run(cached: "INSERT OR IGNORE INTO main.buckia_kept VALUES (?1, ?2)", table.text, key)
-  }
-
-  /// True if a row was kept.
-  ///
-  /// - Throws: `SQLiteError`.
-  package static func contain(
-    _ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection
-  ) throws -> Bool {
-    try connection.hasRow(cached: "SELECT 1 FROM main.buckia_kept WHERE table_name = ?1 AND key = ?2", table.text, key)
-  }
-}

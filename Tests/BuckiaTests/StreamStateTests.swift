@@ -101,7 +101,7 @@ import Testing
     try ben.run("DELETE FROM photo WHERE id = 'b'")
     try ben.share(Self.album, with: anna)
     #expect(try anna.receive().differences == [])
-    #expect(try anna.rows("SELECT count(*) FROM buckia_aside") == ["4"])
+    #expect(try anna.rows("SELECT count(*) FROM buckia_note WHERE kind = 'aside'") == ["4"])
     try expectAgreement()
     // The stream has said less than the shadow has: what is said now counts from there.
     try anna.run("UPDATE photo SET title = 'anna' WHERE id IN ('a','d'); DELETE FROM photo WHERE id = 'e'")

@@ -42,8 +42,8 @@ extension AgeIdentity {
     }
   }
 
-  private static func parse(_ bytes: [UInt8], path: String) throws(AgeError) -> [AgeIdentity] {
-    do { return try AgeIdentity.all(inFile: bytes) } catch { throw AgeError(error.code, "\(path): \(error)") }
+  private static func parse(_ bytes: [UInt8], path: String) throws(IdentityError) -> [AgeIdentity] {
+    do { return try AgeIdentity.all(inFile: bytes) } catch { throw IdentityError(error.code, "\(path): \(error)") }
   }
 }
 

@@ -191,8 +191,8 @@ struct ShareRun {
       }
     }
     try ResendRequest.clear(for: share.number, on: connection)
-    try TakenBackRows.clear(for: share.number, on: connection)
-    try UntoldRows.clear(for: share.number, on: connection)
+    try RowNotes.removeAll(.takenBack, for: share.number, on: connection)
+    try RowNotes.removeAll(.untold, for: share.number, on: connection)
     if isSnapshot {
       try shadow.clear()
       try shadow.removeFormer()

@@ -16,7 +16,7 @@ struct ShareSealing {
   /// What people should know about the recipients.
   let remarks: [Remark]
 
-  /// - Throws: `BuckiaError` with `cannotEncrypt` or `noIdentity` when it cannot be done as it is asked for; `AgeError` for keys that
+  /// - Throws: `BuckiaError` with `cannotEncrypt` or `noIdentity` when it cannot be done as it is asked for; `IdentityError` for keys that
   ///   do not go together.
   init(of options: ShareOptions, for recipients: [ShareRecipient], signedBy identity: Identity?) throws {
     signer = try identity.map { try ManifestSigner($0) }
@@ -71,7 +71,7 @@ struct ShareSealing {
   ///
   /// - Parameter body: Takes each file, in the order of the groups, before the next one is made.
   /// - Returns: What was written, the same in all of them.
-  /// - Throws: `DiffFileError`, `AgeError`, `ByteStreamError`; what `body` throws.
+  /// - Throws: `DiffFileError`, `IdentityError`, `ByteStreamError`; what `body` throws.
   func write(
     _ draft: DiffFileDraft, changeset: TemporaryBuffer, _ body: (ShareGroup, TemporaryBuffer) throws -> Void
   ) throws -> WrittenDiffFile {
@@ -111,7 +111,7 @@ struct ShareGroup {
   /// Divides recipients, who all have keys, by what a file can be encrypted for at most. The same people are always divided in the same
   /// way, so that each gets all files of a share in the same folder.
   ///
-  /// - Throws: `AgeError` with code `noRecipients` or `mixedRecipients`.
+  /// - Throws: `IdentityError` with code `noRecipients` or `mixedRecipients`.
   static func groups(of recipients: [ShareRecipient]) throws -> [ShareGroup] {
     let sorted = recipients.sorted { $0.name < $1.name }
     // Several files would have the same contents, as weakly encrypted as the weakest.

@@ -7,7 +7,7 @@ import SQLiteSchemas
 /// Decides conflicts by the resolver and the policies, and records them.
 final class ConflictDecider {
   private let policies: ConflictPolicies
-  private let resolver: ApplySettings.Resolver?
+  private let resolver: ((borrowing Conflict) throws -> ConflictDecision)?
   /// The rules; nil if rules are ignored.
   private let rules: ConflictRules?
   /// The rule that has decided the present conflict; nil for none.
@@ -43,7 +43,8 @@ final class ConflictDecider {
   ///   - watched: The tables whose omissions are collected, with their keys.
   ///   - makesRoom: True to delete rows that block an incoming one by a UNIQUE value.
   init(
-    policies: ConflictPolicies, resolver: ApplySettings.Resolver?, rules: ConflictRules? = nil, log: ConflictLog?,
+    policies: ConflictPolicies, resolver: ((borrowing Conflict) throws -> ConflictDecision)?,
+    rules: ConflictRules? = nil, log: ConflictLog?,
     contested: ContestedKeys? = nil, open: OpenConflicts? = nil, from sender: String = "",
     watching watched: [TableName: RowKey] = [:], makesRoom: Bool = false
   ) {

@@ -103,7 +103,7 @@ struct ApplyExecution {
     if session.keepsLedger {
       for (table, rows) in refused.references.kept {
         for row in rows {
-          try KeptRows.note(row.local, of: table, on: session.connection)
+          try RowNotes(.kept, of: table).note(row.local, on: session.connection)
           settings.sharing?.didKeep(row.incoming, of: table)
         }
       }

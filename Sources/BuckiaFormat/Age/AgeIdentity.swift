@@ -27,27 +27,28 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
 
   /// Reads an identity.
   ///
-  /// - Throws: `AgeError` with code `invalidIdentity`.
-  package init(parsing text: String) throws(AgeError) {
+  /// - Throws: `IdentityError` with code `invalidIdentity`.
+  package init(parsing text: String) throws(IdentityError) {
     guard let (prefix, isUppercase, bytes) = Bech32.decode(text), isUppercase else {
-      throw AgeError(.invalidIdentity, "it is no identity: those begin with AGE-SECRET-KEY-1 or AGE-SECRET-KEY-PQ-1")
+      throw IdentityError(
+        .invalidIdentity, "it is no identity: those begin with AGE-SECRET-KEY-1 or AGE-SECRET-KEY-PQ-1")
     }
     if prefix == X25519Identity.prefix, let key = X25519Identity(bytes) {
       kind = key
     } else if prefix == HybridIdentity.prefix, let key = HybridIdentity(bytes) {
       kind = key
     } else {
-      throw AgeError(.invalidIdentity, "it is an identity of a kind that is not known here")
+      throw IdentityError(.invalidIdentity, "it is an identity of a kind that is not known here")
     }
   }
 
   /// Who can encrypt for it.
   ///
-  /// - Throws: `AgeError` with code `unsupportedKey` for a quantum-safe one on a system that has no such keys.
-  package func makeRecipient() throws(AgeError) -> AgeRecipient {
+  /// - Throws: `IdentityError` with code `unsupportedKey` for a quantum-safe one on a system that has no such keys.
+  package func makeRecipient() throws(IdentityError) -> AgeRecipient {
     if let key = kind as? HybridIdentity { return AgeRecipient(try key.recipient()) }
     if let key = kind as? X25519Identity { return AgeRecipient(key.recipient) }
-    throw AgeError(.invalidIdentity, "a passphrase has no recipient")
+    throw IdentityError(.invalidIdentity, "a passphrase has no recipient")
   }
 
   /// The secret as text, for the file that keeps it. Whoever sees it can read everything that is encrypted for it.
@@ -74,10 +75,10 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
 
   /// Reads a recipient.
   ///
-  /// - Throws: `AgeError` with code `invalidRecipient`.
-  package init(parsing text: String) throws(AgeError) {
+  /// - Throws: `IdentityError` with code `invalidRecipient`.
+  package init(parsing text: String) throws(IdentityError) {
     guard let (prefix, isUppercase, bytes) = Bech32.decode(text) else {
-      throw AgeError(
+      throw IdentityError(
         .invalidRecipient, "\(Self.shortened(text)) is no recipient: it is mistyped, or not as age writes them")
     }
     switch (prefix, bytes.count, isUppercase) {
@@ -85,9 +86,10 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
     case (HybridRecipient.prefix, HybridRecipient.byteCount, false): self.init(HybridRecipient(bytes: bytes))
     case (X25519Identity.prefix, _, _), (HybridIdentity.prefix, _, _):
       // Not shown: it may be somebody's.
-      throw AgeError(.invalidRecipient, "this is a secret identity and no recipient: use the age1… that belongs to it")
+      throw IdentityError(
+        .invalidRecipient, "this is a secret identity and no recipient: use the age1… that belongs to it")
     default:
-      throw AgeError(.invalidRecipient, "\(Self.shortened(text)) is a recipient of a kind that is not known here")
+      throw IdentityError(.invalidRecipient, "\(Self.shortened(text)) is a recipient of a kind that is not known here")
     }
   }
 
@@ -134,51 +136,17 @@ extension AgeIdentity {
 
   /// Reads all identities of a file.
   ///
-  /// - Throws: `AgeError` that names the line and does not show it.
-  package static func all(inFile bytes: [UInt8]) throws(AgeError) -> [AgeIdentity] {
+  /// - Throws: `IdentityError` that names the line and does not show it.
+  package static func all(inFile bytes: [UInt8]) throws(IdentityError) -> [AgeIdentity] {
     var identities: [AgeIdentity] = []
     for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
       let text = String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
       if text.isEmpty || text.utf8.first == UInt8(ascii: "#") { continue }
       do { identities.append(try AgeIdentity(parsing: text)) } catch {
-        throw AgeError(error.code, "line \(index + 1): \(error)")
+        throw IdentityError(error.code, "line \(index + 1): \(error)")
       }
     }
-    guard !identities.isEmpty else { throw AgeError(.invalidIdentity, "there is no identity in it") }
+    guard !identities.isEmpty else { throw IdentityError(.invalidIdentity, "there is no identity in it") }
     return identities
-  }
-}
-
-/// Why a key cannot be used, or a file not be encrypted to the recipients that were given.
-///
-/// What is wrong with an encrypted file is a `ByteStreamError`, with the codes of this module.
-package struct AgeError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What went wrong.
-  package enum Code: String, Sendable {
-    /// It is no recipient, or one of a kind that is not known here.
-    case invalidRecipient
-    /// It is no identity, or one of a kind that is not known here.
-    case invalidIdentity
-    /// Nobody could read the file.
-    case noRecipients
-    /// More recipients than a file may have.
-    case tooManyRecipients
-    /// Recipients that may not share a file.
-    case mixedRecipients
-    /// A passphrase without a character.
-    case emptyPassphrase
-    /// The system's cryptography lacks what this kind of key needs.
-    case unsupportedKey
-    /// The cryptographic library failed where it should not.
-    case encryptionFailed
-  }
-
-  package let code: Code
-  /// A sentence for people.
-  package let description: String
-
-  package init(_ code: Code, _ description: String) {
-    self.code = code
-    self.description = description
   }
 }

@@ -57,8 +57,8 @@ extension IdentityKind {
 protocol RecipientKind: Sendable {
   /// Wraps the key of a file.
   ///
-  /// - Throws: `AgeError`.
-  func wrap(_ key: FileKey) throws(AgeError) -> Stanza
+  /// - Throws: `IdentityError`.
+  func wrap(_ key: FileKey) throws(IdentityError) -> Stanza
 }
 
 /// A private key on Curve25519.
@@ -105,18 +105,18 @@ struct X25519Recipient: RecipientKind, Equatable {
 
   let bytes: [UInt8]
 
-  func wrap(_ key: FileKey) throws(AgeError) -> Stanza {
+  func wrap(_ key: FileKey) throws(IdentityError) -> Stanza {
     let ephemeral = Curve25519.KeyAgreement.PrivateKey()
     let share = Array(ephemeral.publicKey.rawRepresentation)
     guard let wrappingKey = Self.wrappingKey(of: ephemeral, with: bytes, share: share, recipient: bytes) else {
-      throw AgeError(
+      throw IdentityError(
         .invalidRecipient, "\(Bech32.encode(bytes, prefix: Self.prefix)) is a key that hides nothing: ask for another")
     }
     do {
       let body = try key.wrapped(with: wrappingKey)
       return Stanza(
         kind: X25519Identity.stanzaKind, arguments: [String(decoding: Base64.encode(share), as: UTF8.self)], body: body)
-    } catch { throw AgeError(.encryptionFailed, "the file's key cannot be wrapped: \(error)") }
+    } catch { throw IdentityError(.encryptionFailed, "the file's key cannot be wrapped: \(error)") }
   }
 
   /// The key that wraps a file's key.
@@ -166,13 +166,14 @@ struct HybridIdentity: IdentityKind {
 
   /// The public key.
   ///
-  /// - Throws: `AgeError` with code `unsupportedKey`.
-  func recipient() throws(AgeError) -> HybridRecipient {
+  /// - Throws: `IdentityError` with code `unsupportedKey`.
+  func recipient() throws(IdentityError) -> HybridRecipient {
     guard #available(macOS 26, iOS 26, *) else {
-      throw AgeError(.unsupportedKey, "identities that begin with AGE-SECRET-KEY-PQ-1 need macOS 26 or iOS 26")
+      throw IdentityError(.unsupportedKey, "identities that begin with AGE-SECRET-KEY-PQ-1 need macOS 26 or iOS 26")
     }
     do { return HybridRecipient(bytes: Array(try privateKey().publicKey.rawRepresentation)) } catch {
-      throw AgeError(.invalidIdentity, "an identity that begins with AGE-SECRET-KEY-PQ-1 has no valid key: \(error)")
+      throw IdentityError(
+        .invalidIdentity, "an identity that begins with AGE-SECRET-KEY-PQ-1 has no valid key: \(error)")
     }
   }
 
@@ -218,9 +219,9 @@ struct HybridRecipient: RecipientKind, Equatable {
   @available(macOS 26, iOS 26, *)
   static var suite: HPKE.Ciphersuite { .init(kem: .XWingMLKEM768X25519, kdf: .HKDF_SHA256, aead: .chaChaPoly) }
 
-  func wrap(_ key: FileKey) throws(AgeError) -> Stanza {
+  func wrap(_ key: FileKey) throws(IdentityError) -> Stanza {
     guard #available(macOS 26, iOS 26, *) else {
-      throw AgeError(.unsupportedKey, "recipients that begin with age1pq1 need macOS 26 or iOS 26")
+      throw IdentityError(.unsupportedKey, "recipients that begin with age1pq1 need macOS 26 or iOS 26")
     }
     do {
       let recipient = try XWingMLKEM768X25519.PublicKey(rawRepresentation: bytes)
@@ -229,7 +230,7 @@ struct HybridRecipient: RecipientKind, Equatable {
       let share = String(decoding: Base64.encode(sender.encapsulatedKey), as: UTF8.self)
       return Stanza(kind: HybridIdentity.stanzaKind, arguments: [share], body: Array(body))
     } catch {
-      throw AgeError(.invalidRecipient, "a recipient that begins with age1pq1 has no valid key: \(error)")
+      throw IdentityError(.invalidRecipient, "a recipient that begins with age1pq1 has no valid key: \(error)")
     }
   }
 }
@@ -248,20 +249,20 @@ struct Passphrase: RecipientKind, IdentityKind {
   /// The logarithm to base 2 of what wrapping a key costs.
   private let workFactor: Int
 
-  /// - Throws: `AgeError` with code `emptyPassphrase`.
-  init(_ bytes: [UInt8], workFactor: Int = defaultWorkFactor) throws(AgeError) {
-    guard !bytes.isEmpty else { throw AgeError(.emptyPassphrase, "the passphrase is empty") }
+  /// - Throws: `IdentityError` with code `emptyPassphrase`.
+  init(_ bytes: [UInt8], workFactor: Int = defaultWorkFactor) throws(IdentityError) {
+    guard !bytes.isEmpty else { throw IdentityError(.emptyPassphrase, "the passphrase is empty") }
     secret = SymmetricKey(data: bytes)
     self.workFactor = workFactor
   }
 
-  func wrap(_ key: FileKey) throws(AgeError) -> Stanza {
+  func wrap(_ key: FileKey) throws(IdentityError) -> Stanza {
     do {
       let salt = SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
       let body = try key.wrapped(with: wrappingKey(salt: salt, workFactor: workFactor))
       let saltText = String(decoding: Base64.encode(salt), as: UTF8.self)
       return Stanza(kind: Self.stanzaKind, arguments: [saltText, "\(workFactor)"], body: body)
-    } catch { throw AgeError(.encryptionFailed, "no key can be made of the passphrase: \(error)") }
+    } catch { throw IdentityError(.encryptionFailed, "no key can be made of the passphrase: \(error)") }
   }
 
   static func check(_ stanza: Stanza) throws(ByteStreamError) {

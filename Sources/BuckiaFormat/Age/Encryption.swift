@@ -16,20 +16,20 @@ package struct Encryption: Sendable {
 
   /// For some recipients; naming one twice is naming it once.
   ///
-  /// - Throws: `AgeError` with code `noRecipients`, `tooManyRecipients` or `mixedRecipients`.
-  package init(to recipients: [AgeRecipient]) throws(AgeError) {
+  /// - Throws: `IdentityError` with code `noRecipients`, `tooManyRecipients` or `mixedRecipients`.
+  package init(to recipients: [AgeRecipient]) throws(IdentityError) {
     var seen: Set<AgeRecipient> = []
     let recipients = recipients.filter { seen.insert($0).inserted }
-    guard !recipients.isEmpty else { throw AgeError(.noRecipients, "no recipient is given") }
+    guard !recipients.isEmpty else { throw IdentityError(.noRecipients, "no recipient is given") }
     let safe = recipients.count { $0.isQuantumSafe }
     guard safe == 0 || safe == recipients.count else {
-      throw AgeError(
+      throw IdentityError(
         .mixedRecipients,
         "recipients that are safe from quantum computers (age1pq1…) cannot share a file with others: it would be as weak "
           + "as the weakest; encrypt it twice")
     }
     guard recipients.count <= Self.recipientLimit else {
-      throw AgeError(
+      throw IdentityError(
         .tooManyRecipients,
         "a file can have up to \(Self.recipientLimit) recipients, and there are \(recipients.count)")
     }
@@ -41,14 +41,14 @@ package struct Encryption: Sendable {
   /// - Parameters:
   ///   - passphrase: The passphrase, byte by byte as it was typed.
   ///   - workFactor: The logarithm to base 2 of what each try of a passphrase costs, from 1 to 20.
-  /// - Throws: `AgeError` with code `emptyPassphrase`.
-  package init(passphrase: [UInt8], workFactor: Int? = nil) throws(AgeError) {
+  /// - Throws: `IdentityError` with code `emptyPassphrase`.
+  package init(passphrase: [UInt8], workFactor: Int? = nil) throws(IdentityError) {
     let factor = min(max(workFactor ?? Passphrase.defaultWorkFactor, 1), Passphrase.maximumWorkFactor)
     kinds = [try Passphrase(passphrase, workFactor: factor)]
   }
 
   /// The header for a file's key.
-  func header(for key: FileKey) throws(AgeError) -> AgeHeader {
+  func header(for key: FileKey) throws(IdentityError) -> AgeHeader {
     var stanzas: [Stanza] = []
     for kind in kinds { stanzas.append(try kind.wrap(key)) }
     return AgeHeader(stanzas, of: key)
@@ -72,7 +72,7 @@ package final class EncryptingOutput: ByteOutput {
   /// - Parameters:
   ///   - output: Where the encrypted bytes go.
   ///   - encryption: For whom.
-  /// - Throws: `AgeError`, or what the output throws.
+  /// - Throws: `IdentityError`, or what the output throws.
   package init(_ output: any ByteOutput, for encryption: Encryption) throws {
     self.output = output
     let fileKey = FileKey()
@@ -151,8 +151,8 @@ package struct Decryption: Sendable {
   /// - Parameters:
   ///   - identities: Private keys.
   ///   - passphrase: A passphrase, byte by byte as it was typed.
-  /// - Throws: `AgeError` with code `emptyPassphrase`.
-  package init(identities: [AgeIdentity], passphrase: [UInt8]? = nil) throws(AgeError) {
+  /// - Throws: `IdentityError` with code `emptyPassphrase`.
+  package init(identities: [AgeIdentity], passphrase: [UInt8]? = nil) throws(IdentityError) {
     var kinds = identities.map(\.kind)
     if let passphrase { kinds.append(try Passphrase(passphrase)) }
     self.kinds = kinds

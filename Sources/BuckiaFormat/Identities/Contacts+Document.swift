@@ -36,9 +36,9 @@ extension Contacts {
     var fields = try DocumentFields(parsing: document, of: "the list of contacts", .invalidFile)
     try fields.requireFormat(Self.format)
     var all: [Contact] = []
-    for value in try fields.list("contacts", limit: Self.limit) { all.append(try Contact(value)) }
+    for value in try fields.values("contacts", limit: Self.limit) { all.append(try Contact(value)) }
     var ended: [EndedKey] = []
-    for value in try fields.list("ended", limit: Self.limit) { ended.append(try EndedKey(value)) }
+    for value in try fields.values("ended", limit: Self.limit) { ended.append(try EndedKey(value)) }
     try fields.finish()
     let keys = all.map(\.card.signingKey) + ended.map(\.signingKey)
     let names = all.flatMap { Set([$0.name.lowercased(), $0.shareName.lowercased()]) }
@@ -93,7 +93,7 @@ extension EndedKey {
       throw fields.invalid("reason", "is unknown")
     }
     self.init(
-      name: try fields.string("name"), signingKey: try fields.key("key", as: SigningKey.self),
+      name: try fields.string("name"), signingKey: try fields.bytes("key", as: SigningKey.self),
       fingerprint: fingerprint, reason: reason, endedAt: try fields.time("endedAt"))
     try fields.finish()
   }

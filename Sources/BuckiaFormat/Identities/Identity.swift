@@ -107,7 +107,7 @@ extension Identity {
     let signing = try fields.secret("signing")
     let encryption = try fields.secret("encryption")
     var former: [Former] = []
-    for value in try fields.list("former", limit: Self.formerLimit) {
+    for value in try fields.values("former", limit: Self.formerLimit) {
       var keys = try DocumentFields(value, of: "the identity file", .invalidFile)
       former.append(
         Former(
@@ -224,4 +224,23 @@ extension IdentityError.Code {
   package static let tooMany = Self(rawValue: "too-many")
   /// The contacts cannot be locked against other programs.
   package static let notLocked = Self(rawValue: "not-locked")
+
+  // MARK: Keys in age's format
+
+  /// It is no recipient, or one of a kind that is not known here.
+  package static let invalidRecipient = Self(rawValue: "invalidRecipient")
+  /// It is no identity, or one of a kind that is not known here.
+  package static let invalidIdentity = Self(rawValue: "invalidIdentity")
+  /// A file without recipients could never be read.
+  package static let noRecipients = Self(rawValue: "noRecipients")
+  /// There are more recipients than a file may have.
+  package static let tooManyRecipients = Self(rawValue: "tooManyRecipients")
+  /// The recipients may not share a file.
+  package static let mixedRecipients = Self(rawValue: "mixedRecipients")
+  /// A passphrase without a character.
+  package static let emptyPassphrase = Self(rawValue: "emptyPassphrase")
+  /// The system's cryptography lacks what this kind of key needs.
+  package static let unsupportedKey = Self(rawValue: "unsupportedKey")
+  /// The cryptographic library has failed.
+  package static let encryptionFailed = Self(rawValue: "encryptionFailed")
 }

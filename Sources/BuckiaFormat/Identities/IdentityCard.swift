@@ -61,8 +61,8 @@ public struct IdentityCard: Hashable, Sendable, CustomStringConvertible {
     var fields = try DocumentFields(parsing: signed.document, of: "the card", .invalidCard)
     name = try fields.string("name")
     madeAt = try fields.time("made")
-    signingKey = try fields.key("signing", as: SigningKey.self)
-    encryptionKey = try fields.key("encryption", as: EncryptionKey.self)
+    signingKey = try fields.bytes("signing", as: SigningKey.self)
+    encryptionKey = try fields.bytes("encryption", as: EncryptionKey.self)
     try fields.finish()
     guard PersonName.isBounded(name) else { throw fields.invalid("name", "is empty or too long") }
     try signed.requireSignature(0, by: signingKey)
@@ -103,7 +103,7 @@ public struct KeyRotation: Hashable, Sendable, CustomStringConvertible {
   init(_ signed: SignedText) throws(IdentityError) {
     guard signed.kind == .rotation else { throw IdentityError(.invalidCard, "it is a card and no rotation of keys") }
     var fields = try DocumentFields(parsing: signed.document, of: "the rotation", .invalidCard)
-    endedKey = try fields.key("ends", as: SigningKey.self)
+    endedKey = try fields.bytes("ends", as: SigningKey.self)
     card = try IdentityCard(verifying: fields.string("card"))
     try fields.finish()
     guard card.signingKey != endedKey else { throw fields.invalid("ends", "is the new key, too") }

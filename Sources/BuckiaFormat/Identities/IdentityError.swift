@@ -1,6 +1,8 @@
 import BuckiaBytes
 
-/// Why something about identities or contacts cannot be done.
+/// Why something about identities, contacts or keys cannot be done.
+///
+/// What is wrong with an encrypted file is a `ByteStreamError`, with the codes of this module.
 package struct IdentityError: Error, Equatable, Sendable, CustomStringConvertible {
   /// What went wrong: a word that stays.
   package struct Code: RawRepresentable, Hashable, Sendable {

@@ -97,7 +97,7 @@ public struct Invitation: Equatable, Sendable {
 
   private init(_ signed: SignedText) throws(IdentityError) {
     var fields = try DocumentFields(parsing: signed.document, of: "the invitation", .invalidInvitation)
-    id = try fields.id("id")
+    id = try fields.bytes("id", as: InvitationID.self)
     card = try IdentityCard(verifying: fields.string("card"))
     recipient = try fields.optionalString("to")
     guard let scope = fields.take("scope") else { throw fields.invalid("scope", "is missing") }
@@ -105,7 +105,9 @@ public struct Invitation: Equatable, Sendable {
     folder = try fields.optionalString("folder")
     madeAt = try fields.time("made")
     expiresAt = try fields.time("expires")
-    stream = InvitedStream(stream: try fields.id("stream"), incarnation: try fields.id("incarnation"))
+    stream = InvitedStream(
+      stream: try fields.bytes("stream", as: StreamID.self),
+      incarnation: try fields.bytes("incarnation", as: IncarnationID.self))
     guard let secret = PrivateKey(hex: try fields.string("secret")) else {
       throw fields.invalid("secret", "is none")
     }
@@ -241,7 +243,7 @@ public struct InvitedScope: Equatable, Sendable {
     var fields = try DocumentFields(value, of: "the scope", .invalidInvitation)
     name = try fields.optionalString("name")
     var tables: [Table] = []
-    for value in try fields.list("tables", limit: Self.countLimit) {
+    for value in try fields.values("tables", limit: Self.countLimit) {
       var table = try DocumentFields(value, of: "the scope", .invalidInvitation)
       tables.append(
         Table(
@@ -266,41 +268,6 @@ package struct InvitedStream: Equatable, Sendable {
   package init(stream: StreamID, incarnation: IncarnationID) {
     self.stream = stream
     self.incarnation = incarnation
-  }
-}
-
-extension DocumentFields {
-  /// An id in hex.
-  mutating func id<ID: FixedBytes>(_ name: String) throws(IdentityError) -> ID {
-    try id(name, try string(name))
-  }
-
-  /// The same where there need not be one.
-  mutating func optionalID<ID: FixedBytes>(_ name: String) throws(IdentityError) -> ID? {
-    guard let text = try optionalString(name) else { return nil }
-    return try id(name, text)
-  }
-
-  private func id<ID: FixedBytes>(_ name: String, _ text: String) throws(IdentityError) -> ID {
-    guard let id = ID(hex: text) else { throw invalid(name, "is not \(2 * ID.byteCount) hexadecimal digits") }
-    return id
-  }
-
-  mutating func optionalString(_ name: String) throws(IdentityError) -> String? {
-    switch take(name) {
-    case nil: return nil
-    case .string(let text)?: return text
-    default: throw invalid(name, "is no text")
-    }
-  }
-
-  mutating func strings(_ name: String, limit: Int) throws(IdentityError) -> [String] {
-    var texts: [String] = []
-    for value in try list(name, limit: limit) {
-      guard case .string(let text) = value else { throw invalid(name, "has something other than texts") }
-      texts.append(text)
-    }
-    return texts
   }
 }
 
@@ -353,18 +320,20 @@ package struct Acceptance: Equatable, Sendable {
   private init(_ signed: SignedText) throws(IdentityError) {
     let subject = "the answer"
     var fields = try DocumentFields(parsing: signed.document, of: subject, .invalidInvitation)
-    invitation = try fields.id("invitation")
+    invitation = try fields.bytes("invitation", as: InvitationID.self)
     card = try IdentityCard(verifying: fields.string("card"))
     guard let proof = HexText.bytes(try fields.string("proof")), proof.count == 32 else {
       throw fields.invalid("proof", "is not 64 hexadecimal digits")
     }
     self.proof = proof
     madeAt = try fields.time("made")
-    replica = try fields.optionalID("replica")
-    let acks = try fields.list("acks", limit: 1)
+    replica = try fields.optionalBytes("replica", as: ReplicaID.self)
+    let acks = try fields.values("acks", limit: 1)
     guard let first = acks.first else { throw fields.invalid("acks", "is empty") }
     var ack = try DocumentFields(first, of: subject, .invalidInvitation)
-    stream = InvitedStream(stream: try ack.id("stream"), incarnation: try ack.id("incarnation"))
+    stream = InvitedStream(
+      stream: try ack.bytes("stream", as: StreamID.self),
+      incarnation: try ack.bytes("incarnation", as: IncarnationID.self))
     guard ack.take("through") == .integer(0) else { throw ack.invalid("through", "is not 0") }
     try ack.finish()
     try fields.finish()

@@ -33,7 +33,10 @@ package final class ConflictLog {
       base BLOB,
       local BLOB,
       incoming BLOB,
-      reason TEXT
+      reason TEXT,
+      written BLOB,
+      rule INTEGER,
+      others BLOB
     );
     """
 
@@ -80,10 +83,12 @@ package final class ConflictLog {
   /// number of large rows.
   package static let copiedByteLimit = 64 << 20
 
+  private static let columns = "entry, layout, kind, outcome, base, local, incoming, reason"
   /// How many parameters each record takes.
   private static let parameters = 8
-  private static let insertOne = insertion(of: 1)
-  private static let insertBatch = insertion(of: batchSize)
+  private static let insertOne = insertion(of: 1, columns)
+  private static let insertBatch = insertion(of: batchSize, columns)
+  private static let insertDetailed = insertion(of: 1, "\(columns), written, rule, others")
 
   private let entry: Int64
   let connection: SQLiteConnection
@@ -101,12 +106,11 @@ package final class ConflictLog {
     self.connection = SQLiteConnection(sharing: connection)
   }
 
-  private static func insertion(of count: Int) -> String {
-    let row = "(" + [String](repeating: "?", count: parameters).joined(separator: ", ") + ")"
+  private static func insertion(of count: Int, _ columns: String) -> String {
+    let row = "(" + columns.split(separator: ",").map { _ in "?" }.joined(separator: ", ") + ")"
     let rows = [String](repeating: row, count: count).joined(separator: ", ")
     // OR FAIL spares the statement journal that several rows would otherwise need; whatever fails here fails the whole.
-    return
-      "INSERT OR FAIL INTO main.buckia_conflict(entry, layout, kind, outcome, base, local, incoming, reason) VALUES \(rows)"
+    return "INSERT OR FAIL INTO main.buckia_conflict(\(columns)) VALUES \(rows)"
   }
 
   // MARK: Recording
@@ -170,30 +174,28 @@ package final class ConflictLog {
       if buffer.count > Self.keptCapacity { buffer = ChangesetWriter() } else { buffer.removeAll() }
     }
     guard !pending.isEmpty else { return }
-    // Details belong to the record that was inserted last.
     let isBatch = pending.count == Self.batchSize && pending.allSatisfy { $0.details == nil }
-    let insert = try connection.cached(isBatch ? Self.insertBatch : Self.insertOne)
+    let batch = try isBatch ? connection.cached(Self.insertBatch) : nil
     // The rows are bound where they lie in the buffer, which stays as it is until all are written.
     try buffer.bytes.withUnsafeBytes { bytes in
-      for index in pending.indices {
-        try bind(pending[index], to: insert.statement, from: isBatch ? index * Self.parameters : 0, in: bytes)
-        guard !isBatch else { continue }
+      for (index, record) in pending.enumerated() {
+        if let batch {
+          try bind(record, to: batch.statement, from: index * Self.parameters, in: bytes)
+          continue
+        }
+        let insert = try connection.cached(record.details == nil ? Self.insertOne : Self.insertDetailed)
+        defer { insert.statement.clearBindings() }
+        try bind(record, to: insert.statement, from: 0, in: bytes)
+        if let details = record.details {
+          try Self.bind(details.written, to: insert.statement, at: Self.parameters, in: bytes)
+          try insert.statement.bind(details.rule, at: Self.parameters + 1)
+          try Self.bind(details.others, to: insert.statement, at: Self.parameters + 2, in: bytes)
+        }
         try insert.statement.run()
-        if let details = pending[index].details { try write(details, from: bytes) }
       }
-      if isBatch { try insert.statement.run() }
+      try batch?.statement.run()
+      batch?.statement.clearBindings()
     }
-    insert.statement.clearBindings()
-  }
-
-  /// Writes the details of the record that was inserted last.
-  private func write(_ details: Details, from bytes: UnsafeRawBufferPointer) throws {
-    let insert = try connection.cached(ConflictDetails.insertion)
-    try Self.bind(details.written, to: insert.statement, at: 0, in: bytes)
-    try insert.statement.bind(details.rule, at: 1)
-    try Self.bind(details.others, to: insert.statement, at: 2, in: bytes)
-    try insert.statement.run()
-    insert.statement.clearBindings()
   }
 
   /// Forgets what has been recorded since the last ``flush()``, because a savepoint has been rolled back.

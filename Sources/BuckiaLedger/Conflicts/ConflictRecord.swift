@@ -203,8 +203,7 @@ package struct ConflictSelection {
 
   private static let isOpen = """
      AND outcome <> 'resolved' AND NOT EXISTS (SELECT 1 FROM main.buckia_resolution AS r WHERE r.conflict = c.conflict)
-      AND NOT EXISTS (
-        SELECT 1 FROM main.buckia_conflict_detail AS d WHERE d.conflict = c.conflict AND d.rule IS NOT NULL)
+      AND c.rule IS NULL
     """
 
   /// Prepares a query of the selected records; `c` is the record, `l` its entry of the ledger, and `t` its table. The records
@@ -318,7 +317,7 @@ extension ConflictRecord {
     let row = try selection.query(
       """
       conflict, entry, coalesce(l.diff, lower(hex(l.digest))), layout, table_name, kind, outcome, base, local, incoming, c.reason,
-      l.sender, iif(l.sender = '\(LedgerKey.mergeSender)', l.file, NULL)
+      l.sender, iif(l.sender = '\(LedgerKey.mergeSender)', l.file, NULL), c.rule, c.others
       """, "ORDER BY conflict LIMIT \(limit ?? -1)", on: connection)
     while try row.step() {
       let layout = row.integer(at: 3)
@@ -342,8 +341,19 @@ extension ConflictRecord {
         record.sender = senders.shown(row.text(at: 11) ?? "")
         record.senderKey = LedgerEntries.verifiedKey(of: row.text(at: 11) ?? "")
       }
-      try ConflictDetails.add(to: &record, on: connection)
+      record.rule = row.isNull(at: 13) ? nil : row.integer(at: 13)
+      record.others = try keys(row.blob(at: 14), record.key.map(\.column))
+      record.resolution = try ResolutionRecord.last(of: record.id, on: connection)
       try body(record)
+    }
+  }
+
+  /// Takes keys apart that stand one after the other.
+  private static func keys(_ record: [UInt8], _ columns: [String]) throws -> [[Cell]] {
+    let values = try ChangesetValue.record(record)
+    guard !columns.isEmpty else { return [] }
+    return stride(from: 0, to: values.count - columns.count + 1, by: columns.count).map { start in
+      columns.enumerated().map { .init($1, values[start + $0]) }
     }
   }
 
@@ -451,41 +461,5 @@ public struct ViolatedConstraint: Hashable, Codable, Sendable {
       }
     }
     return columns + [String(decoding: column, as: UTF8.self)]
-  }
-}
-
-/// The table `buckia_conflict_detail`: what is known of a few conflicts beyond their record.
-///
-/// Most conflicts have none of it, and can come by the million: so it stands in a table of its own.
-enum ConflictDetails {
-  static let definition = """
-    CREATE TABLE main.buckia_conflict_detail(
-      conflict INTEGER PRIMARY KEY,
-      written BLOB,
-      rule INTEGER,
-      others BLOB
-    );
-    """
-
-  /// Adds the details of the record that was inserted last.
-  static let insertion = "INSERT INTO main.buckia_conflict_detail VALUES (last_insert_rowid(), ?1, ?2, ?3)"
-
-  /// Adds what is kept of a conflict beside its record: the rule that decided it, the rows in its way, its last resolution.
-  static func add(to record: inout ConflictRecord, on connection: borrowing SQLiteConnection) throws {
-    let query = "SELECT rule, others FROM main.buckia_conflict_detail WHERE conflict = ?1"
-    try connection.forEachRow(ofCached: query, binding: [record.id]) { row in
-      record.rule = row.isNull(at: 0) ? nil : row.integer(at: 0)
-      record.others = try keys(row.blob(at: 1), record.key.map(\.column))
-    }
-    record.resolution = try ResolutionRecord.last(of: record.id, on: connection)
-  }
-
-  /// Takes keys apart that stand one after the other.
-  private static func keys(_ record: [UInt8], _ columns: [String]) throws -> [[ConflictRecord.Cell]] {
-    let values = try ChangesetValue.record(record)
-    guard !columns.isEmpty else { return [] }
-    return stride(from: 0, to: values.count - columns.count + 1, by: columns.count).map { start in
-      columns.enumerated().map { .init($1, values[start + $0]) }
-    }
   }
 }

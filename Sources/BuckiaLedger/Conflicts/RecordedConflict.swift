@@ -64,7 +64,6 @@ package struct RecordedConflict {
       ofCached: """
         SELECT layout, table_name, kind, outcome, base, local, incoming, reason, written
         FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout)
-          LEFT JOIN main.buckia_conflict_detail USING (conflict)
         WHERE conflict = ?1
         """, id
     ) { row in

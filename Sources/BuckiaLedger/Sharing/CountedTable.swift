@@ -284,6 +284,6 @@ package final class CountedTable {
     try connection.run(
       cached: "UPDATE main.buckia_counted_row SET counted = ?1 WHERE counted = ?2", number, other.number)
     try connection.run(cached: "DELETE FROM main.buckia_counted_table WHERE counted = ?1", other.number)
-    try UntoldRows.changeContents(of: name, changed, on: connection)
+    try RowNotes.changeUntoldContents(of: name, changed, on: connection)
   }
 }

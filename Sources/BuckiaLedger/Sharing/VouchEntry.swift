@@ -220,7 +220,7 @@ package struct VouchEntry: Hashable, Sendable {
   private static func remove(_ number: Int64, in store: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_vouch WHERE vouch = ?1", number)
     try TranslatedRows(of: number).removeAll(on: connection)
-    try UntakenRows(of: number).removeAll(on: connection)
+    try RowNotes.removeAll(.untaken, for: number, on: connection)
     let isShared = "SELECT 1 FROM main.buckia_vouch WHERE store = \(store) LIMIT 1"
     guard try connection.integer(isShared) == nil else {
       return try connection.execute("DELETE FROM \(name(ofStore: store)) WHERE vouch = \(number)")

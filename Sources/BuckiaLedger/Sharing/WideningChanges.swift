@@ -1,60 +1,8 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The table `buckia_widening`: changes of others by which rows may come into a share.
-///
-/// A change by somebody who does not have a row sends it to no one: such rows are held back until a person says yes.
+/// Permission for the recipients of a share to bring rows into it by their own changes.
 package enum WideningChanges {
-  static let definition = """
-    CREATE TABLE main.buckia_widening(
-      sender TEXT NOT NULL,
-      table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
-      kind TEXT NOT NULL,
-      PRIMARY KEY (table_name, kind, key, sender)
-    ) WITHOUT ROWID;
-    """
-
-  /// What a change has done.
-  package enum Kind: String, Sendable {
-    /// It has changed a row that its sender was not known to have.
-    case row
-    /// It has set what a row refers to, which its sender has.
-    case reference
-  }
-
-  /// Notes a change.
-  ///
-  /// - Parameters:
-  ///   - key: The values of the row's key, in the format of changesets.
-  ///   - sender: The key that has signed the change.
-  /// - Throws: `SQLiteError`.
-  package static func note(
-    _ kind: Kind, _ key: [UInt8], of table: TableName, by sender: String, on connection: borrowing SQLiteConnection
-  ) throws {
-    try connection.run(
-      cached: "INSERT OR IGNORE INTO main.buckia_widening VALUES (?1, ?2, ?3, ?4)", sender, table.text, key,
-      kind.rawValue)
-  }
-
-  /// The keys of the rows of a table that were changed so, and who has changed them.
-  ///
-  /// - Throws: `SQLiteError`.
-  package static func senders(
-    _ kind: Kind, of table: TableName, on connection: borrowing SQLiteConnection
-  ) throws -> [[UInt8]: Set<String>] {
-    var found: [[UInt8]: Set<String>] = [:]
-    try connection.forEachRow(
-      ofCached: "SELECT key, sender FROM main.buckia_widening WHERE table_name = ?1 AND kind = ?2",
-      binding: [table.text, kind.rawValue]
-    ) { row in
-      found[row.blob(at: 0), default: []].insert(row.text(at: 1) ?? "")
-    }
-    return found
-  }
-
-  // MARK: Saying yes
-
   private static func setting(_ share: Int64) -> String { "widens-\(share)" }
 
   /// True if the recipients of a share may always give themselves rows by their own changes.

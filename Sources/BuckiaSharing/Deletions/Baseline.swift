@@ -39,7 +39,7 @@ package struct Baseline {
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
     let vouchers = Vouchers(on: connection)
-    let untold = try isSnapshot ? [:] : UntoldRows.all(for: share.number, on: connection)
+    let untold = try isSnapshot ? [:] : RowNotes.untold(by: share.number, on: connection)
     let selections = rows.selections
     for name in rows.tables where isSnapshot || untold[name] != nil {
       guard let local = try schema.table(named: name) else { continue }
@@ -52,7 +52,7 @@ package struct Baseline {
         let held =
           try isSnapshot
           ? table.deleted(heldBy: common.union([SentContents.holder(of: share.number)]))
-          : UntoldRows.contents(of: name, for: share.number, on: connection)
+          : untold[name]?.counts ?? [:]
         if !held.isEmpty {
           counted.insert(name)
           try shadow.set(held, of: table, sent)
@@ -68,11 +68,11 @@ package struct Baseline {
         }
         // A row that was never accepted was not here, and a row that an undo has removed was not deleted.
         guard !isHere, !parked.contains(key),
-          try ![share.number, TakenBackRows.laterShares].contains(where: {
-            try TakenBackRows.contains(key, of: name, for: $0, on: connection)
+          try ![share.number, RowNotes.laterShares].contains(where: {
+            try RowNotes(.takenBack, of: name, for: $0).contain(key, on: connection)
           }),
           try brought.contains(where: {
-            try UntakenRows(of: $0.number).version(of: key, on: connection) != RowState.absent
+            try RowNotes(untakenFrom: $0.number).state(of: key, on: connection) != RowState.absent
           })
         else { return }
         found.insert(key)
@@ -80,7 +80,7 @@ package struct Baseline {
       if isSnapshot {
         try vouchers.forEach(of: table, from: common) { try look($0, [$1]) }
       } else {
-        for key in untold[name] ?? [] {
+        for key in untold[name]?.keys ?? [] {
           let brought = try key.withRawSpan { try vouchers.found(table.row(withKey: $0), $0, of: table) }
           try look(key, brought.map(\.entry).filter { senders.contains($0.sender) })
         }

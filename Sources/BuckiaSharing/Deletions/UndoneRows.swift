@@ -76,10 +76,10 @@ package final class UndoneRows: RowEffectObserver {
       guard let table = keyed[name] else { return }
       guard !isThere else {
         try Tombstones.remove(key, of: name, on: connection)
-        return try TakenBackRows.remove(key, of: name, for: TakenBackRows.laterShares, on: connection)
+        return try RowNotes(.takenBack, of: name, for: RowNotes.laterShares).remove(key, on: connection)
       }
       let isBrought = try key.withRawSpan { try !vouchers.found(table.row(withKey: $0), $0, of: table).isEmpty }
-      if isBrought { try TakenBackRows.note(key, of: name, for: TakenBackRows.laterShares, on: connection) }
+      if isBrought { try RowNotes(.takenBack, of: name, for: RowNotes.laterShares).note(key, on: connection) }
     }
     for share in try ShareEntry.all(on: connection) {
       let shadows = try ShadowEntry.all(of: share.number, on: connection)
@@ -89,9 +89,9 @@ package final class UndoneRows: RowEffectObserver {
         let isShared = try key.withRawSpan { try table.finds(sql, table.row(withKey: $0), $0, on: connection) }
         guard isShared else { return }
         if isThere {
-          try TakenBackRows.remove(key, of: name, for: share.number, on: connection)
+          try RowNotes(.takenBack, of: name, for: share.number).remove(key, on: connection)
         } else {
-          try TakenBackRows.note(key, of: name, for: share.number, on: connection)
+          try RowNotes(.takenBack, of: name, for: share.number).note(key, on: connection)
         }
       }
     }

@@ -28,7 +28,7 @@ extension InboundShares {
     }
     try state?.follow(change, reader, bytes, of: table, after: place.isSnapshot ? nil : known, as: sent)
     // In most cases, the last change of each row was accepted.
-    let followsTaken = try mayBeUntaken || hasUntaken ?? UntakenRows.exist(on: connection)
+    let followsTaken = try mayBeUntaken || hasUntaken ?? RowNotes.exist(.untaken, on: connection)
     hasUntaken = followsTaken
     guard followsTaken, isFollowed else { return }
     if let number = try vouchers.number(of: table, stream: place.stream, from: sender) {
@@ -45,13 +45,13 @@ extension InboundShares {
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ stream: Int64,
     before known: UInt64?, _ mayBeUntaken: Bool
   ) throws {
-    let untaken = UntakenRows(of: stream)
+    let untaken = RowNotes(untakenFrom: stream)
     guard try mayBeUntaken || untaken.exist(on: connection) else { return }
     let row = change.operation == .insert ? reader.new : reader.old
     let key = table.key(row, bytes)
     guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
     let here = try LocalRow(row, bytes, of: table, on: connection)
-    let before = try untaken.version(of: key, on: connection) ?? RowState(known)
+    let before = try untaken.state(of: key, on: connection) ?? RowState(known)
     let places = row.indices.filter { reader.new[$0].isDefined && !table.keyPlaces.contains($0) }
     let taken = places.filter { here?.encoded($0) == bytes.array(reader.new[$0].encoded) }
     if here != nil, taken.count == places.count, change.operation == .insert || before == known.map({ .present($0) }) {

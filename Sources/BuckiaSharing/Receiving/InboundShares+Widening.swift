@@ -67,7 +67,7 @@ extension InboundShares {
       return
     }
     let isTheirs = try author.holders.has(author.sender, key, of: table)
-    try WideningChanges.note(isTheirs ? .reference : .row, key, of: table.name, by: author.sender, on: connection)
+    try RowNotes.note(isTheirs ? .wideningReference : .widening, key, of: table.name, by: author.sender, on: connection)
   }
 
   /// Records a change that may bring rows into a share.
@@ -78,23 +78,23 @@ extension InboundShares {
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard let author, change.operation != .delete, table.hasKey(row) else { return }
-    func note(_ kind: WideningChanges.Kind) throws {
+    func note(_ kind: RowNotes.Kind) throws {
       // The key as the local row spells it.
       let here = try LocalRow(row, bytes, of: table, on: connection)
       let key = here.map { row in table.keyPlaces.flatMap { row.encoded($0) } } ?? table.key(row, bytes)
-      try WideningChanges.note(kind, key, of: table.name, by: author.sender, on: connection)
+      try RowNotes.note(kind, key, of: table.name, by: author.sender, on: connection)
     }
     guard change.operation == .update else {
-      if let keys = contested[table.name], keys.contains(table.key(row, bytes)) { try note(.row) }
+      if let keys = contested[table.name], keys.contains(table.key(row, bytes)) { try note(.widening) }
       return
     }
-    if try !author.holders.has(author.sender, table.key(row, bytes), of: table) { return try note(.row) }
+    if try !author.holders.has(author.sender, table.key(row, bytes), of: table) { return try note(.widening) }
     let refers = reader.new.indices.contains { place in
       reader.new[place].isDefined
         && (table.referringPlaces.contains(place)
           || shadows.contains { $0.declaresReference(by: table.columns[place], of: table.name) })
     }
-    if refers { try note(.reference) }
+    if refers { try note(.wideningReference) }
   }
 
   /// Records which rows the changes of a transaction have brought into scopes whose conditions read other rows.
@@ -103,7 +103,7 @@ extension InboundShares {
     let holders = try RowHolders(vouchers, on: connection)
     try dependentScopes.end { key, table in
       for sender in movers.sorted() where try !holders.has(sender, key, of: table) {
-        try WideningChanges.note(.row, key, of: table.name, by: sender, on: connection)
+        try RowNotes.note(.widening, key, of: table.name, by: sender, on: connection)
       }
     }
     self.dependentScopes = nil

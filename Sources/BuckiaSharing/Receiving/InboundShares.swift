@@ -280,8 +280,7 @@ package final class InboundShares: SharingParticipant {
       try ReceivedContents(definitions, from: changes.key.sender, schema, on: connection)
     }
     let hasTombstones = try connection.hasRow(cached: "SELECT 1 FROM main.buckia_tombstone LIMIT 1")
-    let hasWithdrawn = try connection.hasRow(
-      cached: "SELECT 1 FROM main.buckia_taken_back WHERE share = \(TakenBackRows.withdrawn) LIMIT 1")
+    let hasWithdrawn = try RowNotes.exist(.withdrawn, on: connection)
     let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
     let sentIn = untold.map(\.shadow)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
@@ -322,11 +321,10 @@ package final class InboundShares: SharingParticipant {
           try Tombstones.remove(table.key(reader.new, bytes), of: table.name, on: connection)
         }
         if hasWithdrawn {
-          try TakenBackRows.remove(
-            table.key(reader.new, bytes), of: table.name, for: TakenBackRows.withdrawn, on: connection)
+          try RowNotes(.withdrawn, of: table.name).remove(table.key(reader.new, bytes), on: connection)
         }
         for (share, shadow) in untold where try !shadow.has(reader.new, bytes, of: table) {
-          try UntoldRows.note(table.key(reader.new, bytes), of: table.name, for: share, on: connection)
+          try RowNotes(.untold, of: table.name, for: share).note(table.key(reader.new, bytes), on: connection)
         }
       }
       try noteWidening(change, reader, bytes, of: table, sentIn: sentIn)
@@ -346,17 +344,16 @@ package final class InboundShares: SharingParticipant {
         if let replica = changes.claims.replica, changes.claims.ownKeys.contains(table.name),
           let local = table.integerKey(of: reader.old, bytes)
         {
-          let name = RowNames.Name(replica: replica, key: (sent ?? nil).flatMap { RowNames.decoded($0.key) } ?? local)
+          let name = RowNames.Name(replica: replica, key: (sent ?? nil).flatMap { IntegerKey.decoded($0.key) } ?? local)
           try names.keep(name, of: local, in: table.name)
         }
         return
       }
       try names.markDeleted(reader.old, bytes, of: table)
       guard isWithdrawal else { return }
-      try TakenBackRows.note(
-        table.key(reader.old, bytes), of: table.name, for: TakenBackRows.withdrawn, on: connection)
+      try RowNotes(.withdrawn, of: table.name).note(table.key(reader.old, bytes), on: connection)
       for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
-        try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
+        try RowNotes(.takenBack, of: table.name, for: share).note(table.key(reader.old, bytes), on: connection)
       }
     }
     for (_, shadow) in untold { try shadow.finish() }

@@ -284,8 +284,7 @@ struct MatchedChanges: ~Copyable {
     if let own, let name = called.first(where: { $0.replica == own }) {
       // A withdrawn row was not deleted here, and may come back.
       func isDeleted() throws -> Bool {
-        try !TakenBackRows.contains(
-          table.key(row, bytes), of: table.name, for: TakenBackRows.withdrawn, on: connection)
+        try !RowNotes(.withdrawn, of: table.name).contain(table.key(row, bytes), on: connection)
       }
       if try sent.contains(where: { try $0.has(row, bytes, of: table) }) || !isHere && isDeleted() { return name }
     }
@@ -332,7 +331,7 @@ struct MatchedChanges: ~Copyable {
   private func wasTaken(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ entry: VouchEntry
   ) throws -> Bool {
-    try UntakenRows(of: entry.number).version(of: table.key(row, bytes), on: connection) != RowState.absent
+    try RowNotes(untakenFrom: entry.number).state(of: table.key(row, bytes), on: connection) != RowState.absent
   }
 
   /// Writes the difference between a row and a known version of it.

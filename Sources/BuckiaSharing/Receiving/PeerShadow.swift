@@ -74,10 +74,10 @@ final class PeerShadow {
     let after = try rows.hash(row, bytes, of: table)
     guard before != after else { return }
     // The stream has another version.
-    let asides = AsideRows(of: share, table.name)
+    let asides = RowNotes(.aside, of: table.name, for: share)
     let key = table.key(row, bytes)
-    let said = try asides.row(key, on: connection) ?? RowState(before)
-    try asides.note(said == RowState(after) ? nil : said, key, on: connection)
+    let said = try asides.state(of: key, on: connection) ?? RowState(before)
+    try asides.note(said == RowState(after) ? nil : said, of: key, on: connection)
   }
 
   private func move(
@@ -135,7 +135,7 @@ final class PeerShadow {
 
   /// The stream's version of a row; nil if it is that of the shadow.
   func aside(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> RowState? {
-    try AsideRows(of: share, table.name).row(table.key(row, bytes), on: connection)
+    try RowNotes(.aside, of: table.name, for: share).state(of: table.key(row, bytes), on: connection)
   }
 
   /// The sent version of a row.

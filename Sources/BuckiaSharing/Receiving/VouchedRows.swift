@@ -93,7 +93,7 @@ final class VouchedIntegers: VouchedRows {
       let (number, block) = (query.integer(at: 0), VouchedBlock(query.blobBytes(at: 1)))
       for place in 0..<VouchEntry.blockWidth {
         guard let row = block[place] else { continue }
-        try body(RowNames.encoded(number << VouchEntry.blockBits | Int64(place)), row)
+        try body(IntegerKey.encoded(number << VouchEntry.blockBits | Int64(place)), row)
       }
     }
   }

@@ -162,7 +162,7 @@ final class ReceivedContents {
     guard !isWithdrawal else { return true }
     for share in shares where share.isForOne || told.present != merged.counts.present {
       let rows = min(told.present, merged.counts.present + Self.insertLimit)
-      try UntoldRows.note(rows, with: content, of: table.name, for: share.number, on: connection)
+      try RowNotes(.untold, of: table.name, for: share.number).note(content, rows, on: connection)
     }
     return true
   }

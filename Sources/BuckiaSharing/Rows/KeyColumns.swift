@@ -1,5 +1,6 @@
 import BuckiaApply
 import BuckiaBytes
+import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -111,6 +112,25 @@ extension ShareScope {
       let key = ForeignKey(
         columns: reference.columns, parent: reference.parent.text, parentColumns: reference.parentColumns)
       return (reference.table, key)
+    }
+  }
+}
+
+/// Integer keys as records.
+enum IntegerKey {
+  /// An integer key in the format of changesets.
+  static func encoded(_ key: Int64) -> [UInt8] {
+    var writer = ChangesetWriter()
+    writer.append(integer: key)
+    return writer.bytes
+  }
+
+  /// The integer key that ``encoded(_:)`` has written; nil for any other key.
+  static func decoded(_ key: [UInt8]) -> Int64? {
+    key.withRawSpan { bytes in
+      var position = 0
+      let value = ValueSlice(verified: bytes, at: &position)
+      return value.kind == .integer && position == bytes.byteCount ? value.integer(in: bytes) : nil
     }
   }
 }

@@ -154,7 +154,8 @@ final class KeyTranslation {
   /// here.
   private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
     try vouchers.isHere(table) || vouchers.haveBrought(table) || told.exist(of: table)
-      || RowClocks.number(of: table.local, on: connection) != nil || Tombstones.exist(of: table.name, on: connection)
+      || RowClocks.number(of: table.local, on: connection) != nil
+      || Tombstones.exist(of: table.name, on: connection)
   }
 
   /// Collects the local keys by which the diff names rows.
@@ -254,7 +255,7 @@ final class KeyTranslation {
         // The row stays gone, under a key that no row gets.
         let gone = try newKeys.scattered { try taken[table.name]?.contains($0) == true || !isUnused($0, in: table) }
         try Tombstones.note(
-          RowNames.encoded(gone), of: table.name, version ?? deleted.hash, by: deleted.diff, on: connection)
+          IntegerKey.encoded(gone), of: table.name, version ?? deleted.hash, by: deleted.diff, on: connection)
         return try note(key, is: gone, in: table.name)
       }
       guard try isSame(name, version, local, row, table) else { continue }
@@ -325,7 +326,7 @@ final class KeyTranslation {
   private func hasGivenAway(
     _ key: Int64, of version: UInt64?, _ table: KeyedTable
   ) throws -> (hash: UInt64, diff: KSUID)? {
-    guard let deleted = try Tombstones.row(RowNames.encoded(key), of: table.name, on: connection),
+    guard let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection),
       let here = try table.withRow(forKey: key, { try LocalRow($0, $1, of: table, on: connection) }),
       here.hash != deleted.hash
     else { return nil }
@@ -368,7 +369,7 @@ final class KeyTranslation {
       // with references depends on the keys that the referenced rows have here.
       let refers = layouts[table.name]?.enumerated().contains { $1 != nil && !table.keyPlaces.contains($0) } ?? false
       guard name.replica == sender, !refers else { return true }
-      let deleted = try Tombstones.hash(of: RowNames.encoded(local), in: table.name, on: connection)
+      let deleted = try Tombstones.hash(of: IntegerKey.encoded(local), in: table.name, on: connection)
       return deleted.map { $0 == table.contentHash(values, bytes) } ?? true
     }
     let equal = try equalPlaces(values, bytes, table, here)
@@ -423,7 +424,7 @@ final class KeyTranslation {
       guard row[place].kind == .integer, place < targets.count, let target = targets[place] else {
         return local.encoded(place) == bytes.array(row[place].encoded)
       }
-      return try local.encoded(place) == RowNames.encoded(translated(row[place].integer(in: bytes), target))
+      return try local.encoded(place) == IntegerKey.encoded(translated(row[place].integer(in: bytes), target))
     }
   }
 
@@ -479,8 +480,8 @@ final class KeyTranslation {
   /// that later changes of it do not meet another row.
   private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
     if let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return entry.local }
-    guard let row = try brought[table]?.row(RowNames.encoded(key), on: connection), row.hash != nil else { return key }
-    return RowNames.decoded(row.local) ?? key
+    guard let row = try brought[table]?.row(IntegerKey.encoded(key), on: connection), row.hash != nil else { return key }
+    return IntegerKey.decoded(row.local) ?? key
   }
 
   /// The changes with local keys.

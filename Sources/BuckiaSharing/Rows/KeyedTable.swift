@@ -80,7 +80,7 @@ final class KeyedTable {
 
   /// Calls `body` with a row of which only the integer key is known.
   func withRow<Result>(forKey key: Int64, _ body: ([ValueSlice], RawSpan) throws -> Result) rethrows -> Result {
-    try RowNames.encoded(key).withRawSpan { try body(row(withKey: $0), $0) }
+    try IntegerKey.encoded(key).withRawSpan { try body(row(withKey: $0), $0) }
   }
 
   /// A normalized key: keys that SQLite takes for the same are equal. Nil if the key has a collating sequence other

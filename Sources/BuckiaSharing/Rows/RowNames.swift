@@ -79,28 +79,12 @@ final class RowNames {
     }
   }
 
-  /// An integer key in the format of changesets.
-  static func encoded(_ key: Int64) -> [UInt8] {
-    var writer = ChangesetWriter()
-    writer.append(integer: key)
-    return writer.bytes
-  }
-
-  /// The integer key that ``encoded(_:)`` has written; nil for any other key.
-  static func decoded(_ key: [UInt8]) -> Int64? {
-    key.withRawSpan { bytes in
-      var position = 0
-      let value = ValueSlice(verified: bytes, at: &position)
-      return value.kind == .integer && position == bytes.byteCount ? value.integer(in: bytes) : nil
-    }
-  }
-
   /// True if a stream's row has the same key at its author as here. The key may have belonged to another row of the
   /// stream, which no replica names any more.
   private func isImplied(_ key: Int64, by entry: VouchEntry) throws -> Bool {
     let rows = TranslatedRows(of: entry.number)
     guard try rows.exist(on: connection) else { return true }
-    let bytes = Self.encoded(key)
+    let bytes = IntegerKey.encoded(key)
     if try rows.haveRow(withLocal: bytes, otherThan: bytes, on: connection) { return false }
     guard let row = try rows.row(bytes, on: connection) else { return true }
     return row.local == bytes && row.hash != nil

@@ -76,7 +76,7 @@ package struct SentNames {
       }
       if change.operation == .insert, let key, !found.isEmpty, found.allSatisfy({ $0.version != nil }),
         try names.wasDeleted(key, of: table),
-        try !KeptRows.contain(table.key(row, bytes), of: name, on: connection)
+        try !RowNotes(.kept, of: name).contain(table.key(row, bytes), on: connection)
       {
         // A share has told of the deletion, and the app has given the key to another row since.
         for called in found { try names.keep(called.name, of: key, in: name) }
@@ -227,7 +227,7 @@ final class TakenVersions {
     }
     let found = Stream(
       columns: try state.map { Set(try TableState($0, at: connection.path).columns.map { ASCIIName.folded($0) }) },
-      hasUntaken: try UntakenRows(of: entry.number).exist(on: connection),
+      hasUntaken: try RowNotes(untakenFrom: entry.number).exist(on: connection),
       hasTranslated: try TranslatedRows(of: entry.number).exist(on: connection))
     streams[entry] = found
     return found
@@ -243,7 +243,7 @@ final class TakenVersions {
     let stream = try stream(entry)
     let translated =
       try stream.hasTranslated ? TranslatedRows(of: entry.number).hash(ofLocal: key, on: connection) : nil
-    switch try stream.hasUntaken ? UntakenRows(of: entry.number).version(of: key, on: connection) : nil {
+    switch try stream.hasUntaken ? RowNotes(untakenFrom: entry.number).state(of: key, on: connection) : nil {
     case nil: return translated ?? brought.hash
     case RowState.absent?: return Self.none
     // The recorded hash is that of the local row, which differs from the sent one if keys are mapped.
@@ -268,7 +268,7 @@ final class TakenVersions {
     }
     if !stream.hasUntaken, hash.value == brought.hash { return nil }
     let key = table.key(row, bytes)
-    let isTaken = try !stream.hasUntaken || UntakenRows(of: entry.number).version(of: key, on: connection) == nil
+    let isTaken = try !stream.hasUntaken || RowNotes(untakenFrom: entry.number).state(of: key, on: connection) == nil
     return try isTaken && hash.value == brought.hash ? nil : taken(from: entry, brought, key)
   }
 }

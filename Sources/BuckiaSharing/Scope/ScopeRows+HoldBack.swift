@@ -83,7 +83,7 @@ extension ScopeRows {
   ) throws -> Bool {
     let table = schema.tables[place]
     guard let keyed = KeyedTable(table.definition, table.definition) else { return false }
-    let changed = try parents == nil ? holders.changed(.row, in: table.name) : [:]
+    let changed = try parents == nil ? holders.changed(.widening, in: table.name) : [:]
     if table.rows == .condition, changed.isEmpty { return false }
     let keys = table.definition.keySQL.map { "c.\($0)" }
     let identity =
@@ -270,17 +270,19 @@ final class RowHolders {
   /// True if others have sent rows of the tables, or changed any.
   func mayWiden(_ schema: ScopeSchema) throws -> Bool {
     try schema.tables.contains { table in
-      if try !changed(.row, in: table.name).isEmpty || !changed(.reference, in: table.name).isEmpty { return true }
+      if try !changed(.widening, in: table.name).isEmpty || !changed(.wideningReference, in: table.name).isEmpty {
+        return true
+      }
       if let keyed = KeyedTable(table.definition, table.definition), try vouchers.haveBrought(keyed) { return true }
       return try CountedTable(table.name, on: connection) != nil
     }
   }
 
   /// The rows of a table that other senders have changed, with these senders.
-  func changed(_ kind: WideningChanges.Kind, in table: TableName) throws -> [[UInt8]: Set<String>] {
+  func changed(_ kind: RowNotes.Kind, in table: TableName) throws -> [[UInt8]: Set<String>] {
     let name = "\(kind.rawValue) \(ASCIIName.folded(table.text))"
     if let known = changes[name] { return known }
-    let found = try WideningChanges.senders(kind, of: table, on: connection)
+    let found = try RowNotes.senders(kind, of: table, on: connection)
     changes[name] = found
     return found
   }
@@ -318,7 +320,9 @@ final class RowHolders {
   ///
   /// - Parameter key: The values of its key, in the format of changesets.
   func senders(ofReferences key: [UInt8], in table: KeyedTable) throws -> Set<String> {
-    let changed = try [WideningChanges.Kind.row, .reference].compactMap { try self.changed($0, in: table.name)[key] }
+    let changed = try [RowNotes.Kind.widening, .wideningReference].compactMap {
+      try self.changed($0, in: table.name)[key]
+    }
     let brought = try key.withRawSpan { bytes in
       try vouchers.found(table.row(withKey: bytes), bytes, of: table).filter { !$0.row.isOwn }.map(\.entry.sender)
     }

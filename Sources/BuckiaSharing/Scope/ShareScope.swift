@@ -200,19 +200,15 @@ extension ShareScope {
     } catch {
       throw ReplicationError.invalidScope("the scope is no JSON document: \(error)")
     }
-    var fields = try ScopeFields(document, at: "the scope")
+    var fields = try JSONFields(document, of: ScopeDocument())
     guard try fields.required("format") == .integer(Self.format) else {
       throw ReplicationError.invalidScope(
         "the scope has another format than \(Self.format); a newer Buckia may know it")
     }
     self.init(
-      name: try fields.optionalText("name"),
-      tables: try fields.list("tables").enumerated().map { place, value in
-        try SharedTable(ScopeFields(value, at: "tables[\(place)]"))
-      },
-      references: try fields.list("references").enumerated().map { place, value in
-        try SharedReference(ScopeFields(value, at: "references[\(place)]"))
-      },
+      name: try fields.stringIfNamed("name"),
+      tables: try fields.objectsIfNamed("tables", limit: .max, SharedTable.init(reading:)),
+      references: try fields.objectsIfNamed("references", limit: .max, SharedReference.init(reading:)),
       excludedTables: try fields.texts("exclude").map { TableName($0) })
     try fields.finish()
   }
@@ -230,19 +226,17 @@ extension ShareScope {
 }
 
 extension SharedTable {
-  fileprivate init(_ object: ScopeFields) throws {
-    var fields = object
-    self.init(TableName(try fields.text("table")))
-    condition = try fields.optionalText("where")
+  fileprivate init(reading fields: inout JSONFields<ScopeDocument>) throws(ReplicationError) {
+    self.init(TableName(try fields.string("table")))
+    condition = try fields.stringIfNamed("where")
     parents = try fields.texts("childrenOf").map { TableName($0) }
-    childCondition = try fields.optionalText("childrenWhere")
-    depth = try fields.optionalCount("depth")
-    parameters = try fields.values("parameters")
+    childCondition = try fields.stringIfNamed("childrenWhere")
+    depth = fields.remaining["depth"] == nil ? nil : try Int(clamping: fields.integer("depth", in: 1 ... .max))
+    parameters = try fields.columnValues("parameters")
     omittedColumns = try fields.texts("omit")
-    columns = try fields.optionalTexts("columns")
-    rewrittenColumns = try fields.values("rewrite")
+    columns = fields.remaining["columns"] == nil ? nil : try fields.strings("columns")
+    rewrittenColumns = try fields.columnValues("rewrite")
     match = try fields.texts("match")
-    try fields.finish()
   }
 
   fileprivate var json: JSONValue {
@@ -266,12 +260,10 @@ extension SharedTable {
 }
 
 extension SharedReference {
-  fileprivate init(_ object: ScopeFields) throws {
-    var fields = object
+  fileprivate init(reading fields: inout JSONFields<ScopeDocument>) throws(ReplicationError) {
     self.init(
-      TableName(try fields.text("table")), try fields.texts("columns"), to: TableName(try fields.text("parent")),
+      TableName(try fields.string("table")), try fields.texts("columns"), to: TableName(try fields.string("parent")),
       try fields.texts("parentColumns"))
-    try fields.finish()
   }
 
   fileprivate var json: JSONValue {
@@ -284,73 +276,24 @@ extension SharedReference {
   }
 }
 
-/// The members of an object in a scope's document. Each must be read, because an unknown name could be a misspelled
-/// one, and share more than intended.
-struct ScopeFields {
-  private let path: String
-  private var members: [JSONObject.Member]
+/// The document of a scope. Each member must be read, because an unknown name could be a misspelled one, and share more than intended.
+private struct ScopeDocument: JSONDocument {
+  func invalid(_ field: String, _ problem: String) -> ReplicationError {
+    .invalidScope("\(field.isEmpty ? "" : "\"\(field)\" of ")the scope \(problem)")
+  }
+}
 
-  init(_ value: JSONValue, at path: String) throws {
-    self.path = path
-    guard case .object(let object) = value else {
-      throw ReplicationError.invalidScope("\(path) is \(value.kind), not an object")
-    }
-    members = object.members
+extension JSONFields<ScopeDocument> {
+  /// A list of texts; empty where there is none.
+  fileprivate mutating func texts(_ name: String) throws(ReplicationError) -> [String] {
+    remaining[name] == nil ? [] : try strings(name)
   }
 
-  private func invalid(_ name: String, _ problem: String) -> ReplicationError {
-    .invalidScope("\"\(name)\" of \(path) \(problem)")
-  }
-
-  private mutating func take(_ name: String) -> JSONValue? {
-    guard let place = members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return nil }
-    return members.remove(at: place).value
-  }
-
-  mutating func required(_ name: String) throws -> JSONValue {
-    guard let value = take(name) else { throw invalid(name, "is missing") }
-    return value
-  }
-
-  mutating func optionalText(_ name: String) throws -> String? {
-    guard let value = take(name) else { return nil }
-    guard case .string(let text) = value else { throw invalid(name, "is \(value.kind), not text") }
-    return text
-  }
-
-  mutating func text(_ name: String) throws -> String {
-    guard let text = try optionalText(name) else { throw invalid(name, "is missing") }
-    return text
-  }
-
-  mutating func optionalCount(_ name: String) throws -> Int? {
-    guard let value = take(name) else { return nil }
-    guard case .integer(let number) = value, number >= 1 else { throw invalid(name, "is no number from 1 on") }
-    return Int(clamping: number)
-  }
-
-  /// The list with a name; empty if it is missing.
-  mutating func list(_ name: String) throws -> [JSONValue] {
-    guard let value = take(name) else { return [] }
-    guard case .array(let values) = value else { throw invalid(name, "is \(value.kind), not a list") }
-    return values
-  }
-
-  mutating func texts(_ name: String) throws -> [String] {
-    try list(name).map { value in
-      guard case .string(let text) = value else { throw invalid(name, "has \(value.kind) in it, not text") }
-      return text
-    }
-  }
-
-  mutating func optionalTexts(_ name: String) throws -> [String]? {
-    members.contains { $0.name == name } ? try texts(name) : nil
-  }
-
-  /// Values of columns or parameters, by name.
-  mutating func values(_ name: String) throws -> [String: ChangesetValue] {
-    guard let value = take(name) else { return [:] }
-    guard case .object(let object) = value else { throw invalid(name, "is \(value.kind), not an object") }
+  /// Values of columns or parameters, by name; empty where there are none.
+  fileprivate mutating func columnValues(_ name: String) throws(ReplicationError) -> [String: ChangesetValue] {
+    guard remaining[name] != nil else { return [:] }
+    let found = try required(name)
+    guard case .object(let object) = found else { throw invalid(name, "is \(found.kind), not an object") }
     var values: [String: ChangesetValue] = [:]
     for member in object.members {
       guard let value = ChangesetValue(json: member.value) else {
@@ -359,10 +302,6 @@ struct ScopeFields {
       values[member.name] = value
     }
     return values
-  }
-
-  func finish() throws {
-    if let member = members.first { throw invalid(member.name, "is not known here") }
   }
 }
 

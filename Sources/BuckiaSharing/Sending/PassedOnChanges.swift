@@ -91,7 +91,7 @@ package struct PassedOnChanges {
     on connection: borrowing SQLiteConnection
   ) throws -> Bool {
     guard change.operation == .insert, table.hasKey(reader.new) else { return false }
-    return try KeptRows.contain(table.key(reader.new, bytes), of: table.name, on: connection)
+    return try RowNotes(.kept, of: table.name).contain(table.key(reader.new, bytes), on: connection)
   }
 
   /// A table and the recorded origins of its rows.

@@ -47,7 +47,7 @@ package final class SentState {
   /// - Throws: `SQLiteError`.
   package func clear() throws {
     try StateEntry.removeAll(of: share.number, on: connection)
-    try AsideRows.removeAll(of: share.number, on: connection)
+    try RowNotes.removeAll(.aside, for: share.number, on: connection)
     states = [:]
     shadows = [:]
   }
@@ -64,7 +64,7 @@ package final class SentState {
       guard let known = shadows[request.table], let definition = try schema.table(named: request.table),
         let table = KeyedTable(definition, definition)
       else { continue }
-      let asides = AsideRows(of: share.number, request.table)
+      let asides = RowNotes(.aside, of: request.table, for: share.number)
       if let buckets = request.buckets, let state = states[request.table] {
         try resend(buckets, of: table, known, state, asides)
         sent.append(request)
@@ -72,7 +72,7 @@ package final class SentState {
         // The request covers the whole table.
         try shadow.forget(request.table)
         try states.removeValue(forKey: request.table)?.entry.remove(on: connection)
-        for key in try asides.all(on: connection).keys { try asides.note(nil, key, on: connection) }
+        for key in try asides.states(on: connection).keys { try asides.note(nil, of: key, on: connection) }
         shadows[request.table] = nil
         sent.append(ResendRequest(request.table, nil))
       }
@@ -81,14 +81,14 @@ package final class SentState {
   }
 
   private func resend(
-    _ buckets: Set<UInt8>, of table: KeyedTable, _ shadow: ShadowEntry, _ state: TableState, _ asides: AsideRows
+    _ buckets: Set<UInt8>, of table: KeyedTable, _ shadow: ShadowEntry, _ state: TableState, _ asides: RowNotes
   ) throws {
     let columns = try state.columns
     state.removeAll(columns: columns)
-    var others = try asides.all(on: connection)
+    var others = try asides.states(on: connection)
     for (key, row) in others {
       if buckets.contains(state.bucket(key)) {
-        try asides.note(nil, key, on: connection)
+        try asides.note(nil, of: key, on: connection)
       } else if let hash = row.hash {
         state.restore(key, hash)
       }
@@ -162,7 +162,7 @@ package final class SentState {
   /// The sums of a table in its present columns; nil if they are unknown: its rows were sent before there were sums, or
   /// with dropped columns.
   private func state(of table: KeyedTable, _ definition: TableDefinition) throws -> TableFollower? {
-    let asides = AsideRows(of: share.number, table.name)
+    let asides = RowNotes(.aside, of: table.name, for: share.number)
     guard let known = states[table.name] else {
       guard shadows[table.name] == nil else { return nil }
       let state = TableState(
@@ -179,10 +179,10 @@ package final class SentState {
       return nil
     case .added(let shift):
       known.removeAll(columns: definition.changesetColumns)
-      var others = try asides.all(on: connection)
+      var others = try asides.states(on: connection)
       for (key, row) in others {
         guard let hash = row.hash else { continue }
-        try asides.note(.present(hash &+ shift), key, on: connection)
+        try asides.note(.present(hash &+ shift), of: key, on: connection)
         known.restore(key, hash &+ shift)
       }
       try rows?.forEach(of: table) { key, hash in
@@ -213,11 +213,11 @@ private final class TableFollower {
   private let table: KeyedTable
   private let rows: ShadowRows?
   private let shift: UInt64
-  private let asides: AsideRows
+  private let asides: RowNotes
   private let connection: SQLiteConnection
 
   init(
-    _ state: TableState, _ table: KeyedTable, _ rows: ShadowRows?, shift: UInt64, _ asides: AsideRows,
+    _ state: TableState, _ table: KeyedTable, _ rows: ShadowRows?, shift: UInt64, _ asides: RowNotes,
     on connection: borrowing SQLiteConnection
   ) {
     self.state = state
@@ -232,35 +232,35 @@ private final class TableFollower {
     let row = change.operation == .insert ? reader.new : reader.old
     guard table.hasKey(row) else { return }
     let key = table.key(row, bytes)
-    let aside = try asides.row(key, on: connection)
+    let aside = try asides.state(of: key, on: connection)
     switch change.operation {
     case .insert:
       state.replace(key, aside?.hash, by: table.contentHash(row, bytes))
-      if aside != nil { try asides.note(nil, key, on: connection) }
+      if aside != nil { try asides.note(nil, of: key, on: connection) }
     case .update:
       let known = try aside.map { $0.hash } ?? hash(row, bytes)
       // A receiver ignores an UPDATE of a row that the stream has never sent.
       guard let known else { return }
       let changed = known &+ table.contentChange(reader, bytes)
       state.replace(key, known, by: changed)
-      if aside != nil { try asides.note(.present(changed), key, on: connection) }
+      if aside != nil { try asides.note(.present(changed), of: key, on: connection) }
     case .delete:
       let known = try aside.map { $0.hash } ?? hash(row, bytes)
       if isSent {
         state.replace(key, known, by: nil)
-        if aside != nil { try asides.note(nil, key, on: connection) }
+        if aside != nil { try asides.note(nil, of: key, on: connection) }
       } else {
         // The receivers still have the row, although the shadow does not.
-        try asides.note(known.map { .present($0) }, key, on: connection)
+        try asides.note(known.map { .present($0) }, of: key, on: connection)
       }
     }
   }
 
   /// Removes a row that was set aside from the stream, if the stream has it.
   func forget(_ key: [UInt8]) throws {
-    guard let aside = try asides.row(key, on: connection) else { return }
+    guard let aside = try asides.state(of: key, on: connection) else { return }
     state.replace(key, aside.hash, by: nil)
-    try asides.note(nil, key, on: connection)
+    try asides.note(nil, of: key, on: connection)
   }
 
   private func hash(_ row: [ValueSlice], _ bytes: RawSpan) throws -> UInt64? {

@@ -50,7 +50,7 @@ extension StateEntry {
     guard let shadow = try ShadowEntry.all(of: share, on: connection).first(where: { $0.table == table.name }) else {
       return false
     }
-    var asides = try AsideRows(of: share, table.name).all(on: connection)
+    var asides = try RowNotes(.aside, of: table.name, for: share).states(on: connection)
     try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
       let said = asides.removeValue(forKey: key).map { $0.hash } ?? hash
       if let said { state.replace(key, nil, by: said) }

@@ -45,66 +45,32 @@ extension History {
   ///
   /// - Throws: `BuckiaError` when it is none that a failure has written.
   init(_ document: JSONValue) throws {
-    let fields = try HistoryFields(document)
+    var fields = try HistoryFields(document, of: HistoryDocument())
     guard try fields.integer("format") == Self.format else {
-      throw HistoryFields.refusal("it has another format than \(Self.format)")
+      throw HistoryDocument.refusal("it has another format than \(Self.format)")
     }
-    guard let seed = UInt64(try fields.text("seed")) else { throw HistoryFields.refusal("its seed is no number") }
+    guard let seed = UInt64(try fields.string("seed")) else { throw HistoryDocument.refusal("its seed is no number") }
     self.seed = seed
-    schema = try fields.text("schema")
-    upgrade = fields.has("upgrade") ? try fields.texts("upgrade") : []
+    schema = try fields.string("schema")
+    upgrade = fields.has("upgrade") ? try fields.strings("upgrade") : []
     replicas = try fields.number("replicas")
-    steps = try fields.list("steps").map { try Step(HistoryFields($0)) }
+    steps = try fields.objects("steps", limit: .max, Step.init(reading:))
   }
 }
 
-/// The members of an object in a history's document.
-private struct HistoryFields {
-  private let object: JSONObject
-
-  init(_ value: JSONValue) throws {
-    guard case .object(let object) = value else {
-      throw Self.refusal("\(value.kind) stands where an object was expected")
-    }
-    self.object = object
-  }
-
+/// The document of a history.
+private struct HistoryDocument: JSONDocument {
   static func refusal(_ reason: String) -> BuckiaError {
     BuckiaError(.unsupported, "this is no history of a simulation: \(reason)")
   }
 
-  func has(_ name: String) -> Bool { object[name] != nil }
+  func invalid(_ field: String, _ problem: String) -> BuckiaError { Self.refusal("\"\(field)\" \(problem)") }
+}
 
-  func member(_ name: String) throws -> JSONValue {
-    guard let value = object[name] else { throw Self.refusal("\"\(name)\" is missing") }
-    return value
-  }
+private typealias HistoryFields = JSONFields<HistoryDocument>
 
-  func text(_ name: String) throws -> String {
-    guard case .string(let text) = try member(name) else { throw Self.refusal("\"\(name)\" is no text") }
-    return text
-  }
-
-  func integer(_ name: String) throws -> Int64 {
-    guard case .integer(let number) = try member(name) else { throw Self.refusal("\"\(name)\" is no integer") }
-    return number
-  }
-
-  func number(_ name: String) throws -> Int { Int(clamping: try integer(name)) }
-
-  func list(_ name: String) throws -> [JSONValue] {
-    guard case .array(let values) = try member(name) else { throw Self.refusal("\"\(name)\" is no list") }
-    return values
-  }
-
-  func texts(_ name: String) throws -> [String] {
-    try list(name).map { value in
-      guard case .string(let text) = value else { throw Self.refusal("\"\(name)\" has something that is no text") }
-      return text
-    }
-  }
-
-  func object(_ name: String) throws -> HistoryFields { try HistoryFields(member(name)) }
+extension HistoryFields {
+  fileprivate mutating func number(_ name: String) throws(BuckiaError) -> Int { Int(clamping: try integer(name)) }
 }
 
 extension Step {
@@ -123,20 +89,23 @@ extension Step {
     }
   }
 
-  fileprivate init(_ fields: HistoryFields) throws {
-    switch try fields.text("do") {
+  fileprivate init(reading fields: inout HistoryFields) throws(BuckiaError) {
+    switch try fields.string("do") {
     case "edit":
-      let statements = try fields.list("statements").map { try Statement(HistoryFields($0)) }
-      self = .edit(replica: try fields.number("replica"), name: try fields.text("name"), statements)
+      let statements = try fields.objects("statements", limit: .max, Statement.init(reading:))
+      self = .edit(replica: try fields.number("replica"), name: try fields.string("name"), statements)
     case "send": self = .send(replica: try fields.number("replica"), diff: try fields.number("diff"))
     case "deliver": self = .deliver(diff: try fields.number("diff"), replica: try fields.number("replica"))
     case "receive":
-      self = .receive(replica: try fields.number("replica"), try Reception(fields.object("reception")))
+      guard let reception = try fields.object("reception", Reception.init(reading:)) else {
+        throw fields.invalid("reception", "is missing")
+      }
+      self = .receive(replica: try fields.number("replica"), reception)
     case "wait": self = .wait(seconds: try fields.number("seconds"))
     case "set clock": self = .setClock(replica: try fields.number("replica"), ahead: try fields.number("ahead"))
     case "upgrade": self = .upgrade(replica: try fields.number("replica"))
     case "trust": self = .trust(replica: try fields.number("replica"), other: try fields.number("other"))
-    case let other: throw HistoryFields.refusal("\"\(other)\" is no step")
+    case let other: throw HistoryDocument.refusal("\"\(other)\" is no step")
     }
   }
 }
@@ -154,13 +123,13 @@ extension Reception {
     return .object(object)
   }
 
-  fileprivate init(_ fields: HistoryFields) throws {
-    guard let order = Order(rawValue: try fields.text("order")) else {
-      throw HistoryFields.refusal("\"order\" is unknown")
+  fileprivate init(reading fields: inout HistoryFields) throws(BuckiaError) {
+    guard let order = Order(rawValue: try fields.string("order")) else {
+      throw HistoryDocument.refusal("\"order\" is unknown")
     }
     self.order = order
-    groups = try fields.list("groups").map { value in
-      guard case .integer(let number) = value, number > 0 else { throw HistoryFields.refusal("a group has no files") }
+    groups = try fields.list("groups", limit: .max) { (value, _) throws(BuckiaError) in
+      guard case .integer(let number) = value, number > 0 else { throw HistoryDocument.refusal("a group has no files") }
       return Int(clamping: number)
     }
     if fields.has("stopBeforeFile") { interruption = .stop(beforeFile: try fields.number("stopBeforeFile")) }
@@ -171,9 +140,10 @@ extension Reception {
 extension Statement {
   fileprivate var json: JSONValue { ["sql": .string(sql), "values": .array(values.map(\.json))] }
 
-  fileprivate init(_ fields: HistoryFields) throws {
-    sql = try fields.text("sql")
-    values = try fields.list("values").map { try ChangesetValue(json: $0) }
+  fileprivate init(reading fields: inout HistoryFields) throws(BuckiaError) {
+    sql = try fields.string("sql")
+    values = try fields.list("values", limit: .max) { (value, _) throws(BuckiaError) in try ChangesetValue(json: value)
+    }
   }
 }
 
@@ -190,7 +160,7 @@ extension ChangesetValue {
     }
   }
 
-  fileprivate init(json value: JSONValue) throws {
+  fileprivate init(json value: JSONValue) throws(BuckiaError) {
     switch value {
     case .null: self = .null
     case .integer(let number): self = .integer(number)
@@ -201,9 +171,9 @@ extension ChangesetValue {
       } else if case .string(let text)? = object["blob"], let bytes = HexText.bytes(text) {
         self = .blob(bytes)
       } else {
-        throw HistoryFields.refusal("a value is of no known kind")
+        throw HistoryDocument.refusal("a value is of no known kind")
       }
-    default: throw HistoryFields.refusal("\(value.kind) is no value")
+    default: throw HistoryDocument.refusal("\(value.kind) is no value")
     }
   }
 }

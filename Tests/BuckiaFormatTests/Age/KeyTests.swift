@@ -37,19 +37,19 @@ struct KeyTests {
       "ssh-ed25519 AAAA",
     ])
   func noRecipients(text: String) {
-    let error = #expect(throws: AgeError.self) { try AgeRecipient(parsing: text) }
+    let error = #expect(throws: IdentityError.self) { try AgeRecipient(parsing: text) }
     #expect(error?.code == .invalidRecipient)
   }
 
   @Test("what is no identity is refused", arguments: ["", identity.lowercased(), recipient, identity + "Q"])
   func noIdentities(text: String) {
-    let error = #expect(throws: AgeError.self) { try AgeIdentity(parsing: text) }
+    let error = #expect(throws: IdentityError.self) { try AgeIdentity(parsing: text) }
     #expect(error?.code == .invalidIdentity)
   }
 
   @Test("an identity that is given as a recipient is not shown")
   func secretAsRecipient() {
-    let error = #expect(throws: AgeError.self) { try AgeRecipient(parsing: Self.identity) }
+    let error = #expect(throws: IdentityError.self) { try AgeRecipient(parsing: Self.identity) }
     #expect(error?.description == "this is a secret identity and no recipient: use the age1… that belongs to it")
   }
 
@@ -61,11 +61,11 @@ struct KeyTests {
 
   @Test("a line that is no identity is named and not shown")
   func wrongLine() {
-    let error = #expect(throws: AgeError.self) { try AgeIdentity.all(inFile: Array("# one\nsecret\n".utf8)) }
+    let error = #expect(throws: IdentityError.self) { try AgeIdentity.all(inFile: Array("# one\nsecret\n".utf8)) }
     #expect(
       error?.description
         == "line 2: it is no identity: those begin with AGE-SECRET-KEY-1 or AGE-SECRET-KEY-PQ-1")
-    let empty = #expect(throws: AgeError.self) { try AgeIdentity.all(inFile: Array("# one\n".utf8)) }
+    let empty = #expect(throws: IdentityError.self) { try AgeIdentity.all(inFile: Array("# one\n".utf8)) }
     #expect(empty?.description == "there is no identity in it")
   }
 
@@ -73,11 +73,11 @@ struct KeyTests {
   func combinations() throws {
     let classical = try AgeIdentity().makeRecipient()
     let safe = try AgeIdentity(quantumSafe: true).makeRecipient()
-    #expect(#expect(throws: AgeError.self) { try Encryption(to: []) }?.code == .noRecipients)
-    #expect(#expect(throws: AgeError.self) { try Encryption(to: [classical, safe]) }?.code == .mixedRecipients)
+    #expect(#expect(throws: IdentityError.self) { try Encryption(to: []) }?.code == .noRecipients)
+    #expect(#expect(throws: IdentityError.self) { try Encryption(to: [classical, safe]) }?.code == .mixedRecipients)
     let many = try (0..<65).map { _ in try AgeIdentity().makeRecipient() }
-    #expect(#expect(throws: AgeError.self) { try Encryption(to: many) }?.code == .tooManyRecipients)
-    #expect(#expect(throws: AgeError.self) { try Encryption(passphrase: []) }?.code == .emptyPassphrase)
+    #expect(#expect(throws: IdentityError.self) { try Encryption(to: many) }?.code == .tooManyRecipients)
+    #expect(#expect(throws: IdentityError.self) { try Encryption(passphrase: []) }?.code == .emptyPassphrase)
     _ = try Encryption(to: [AgeRecipient](repeating: classical, count: 65))
   }
 }

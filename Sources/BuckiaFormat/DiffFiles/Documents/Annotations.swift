@@ -94,7 +94,7 @@ package struct Annotations: Equatable, Sendable {
         .tooLarge, "they have \(bytes.count) bytes; the limit is \(DiffFileLimits.annotationsBytes)",
         member: document.name)
     }
-    var fields = try JSONFields(document.parse(bytes), at: "", of: document)
+    var fields = try MemberFields(document.parse(bytes), at: "", of: document)
     let format = try fields.integer("format", in: Int64.min...Int64.max)
     guard format == Self.format else {
       throw DiffFileError(
@@ -127,13 +127,13 @@ package struct Annotations: Equatable, Sendable {
 
 extension Annotations.Run {
   fileprivate init(_ value: JSONValue, at path: String, lastOrigin: Int64) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: path, of: .annotations)
+    var fields = try MemberFields(value, at: path, of: .annotations)
     self.init(
       count: try fields.integer("count", in: 1...DiffFileLimits.number),
       origin: Int(try fields.integer("origin", in: 0...lastOrigin)))
     if fields.remaining["kind"] != nil { kind = try fields.choice("kind", of: Annotations.Kind.self) }
     columns = try fields.objectsIfNamed("columns", limit: DiffFileLimits.columns + 1) {
-      (fields: inout JSONFields) throws(DiffFileError) in
+      (fields: inout MemberFields) throws(DiffFileError) in
       Annotations.ColumnOrigin(
         column: Int(try fields.integer("column", in: 0...Int64(DiffFileLimits.columns))),
         origin: Int(try fields.integer("origin", in: 0...lastOrigin)))

@@ -164,7 +164,7 @@ extension RowKeys {
   }
 
   /// Reads the object.
-  init(reading fields: inout JSONFields) throws(DiffFileError) {
+  init(reading fields: inout MemberFields) throws(DiffFileError) {
     let replicas = try fields.list("replicas", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
       guard case .string(let text) = value, let replica = ReplicaID(hex: text) else {
         throw JSONMember.annotations.invalid(path, "is no replica")
@@ -174,18 +174,18 @@ extension RowKeys {
     guard Set(replicas).count == replicas.count else { throw fields.invalid("replicas", "holds a replica twice") }
     self.init(replicas: replicas)
     let last = Int64(replicas.count) - 1
-    runs = try fields.objectsIfNamed("runs", limit: Int.max) { (fields: inout JSONFields) throws(DiffFileError) in
+    runs = try fields.objectsIfNamed("runs", limit: Int.max) { (fields: inout MemberFields) throws(DiffFileError) in
       try Run(reading: &fields, lastReplica: last)
     }
     references = try fields.objectsIfNamed("references", limit: Int.max) {
-      (fields: inout JSONFields) throws(DiffFileError) in
+      (fields: inout MemberFields) throws(DiffFileError) in
       guard last >= 0 else { throw JSONMember.annotations.invalid(fields.path, "names a replica that is not listed") }
       return Reference(
         table: TableName(try fields.string("table")), key: try fields.key("key"),
         replica: Int(try fields.integer("replica", in: 0...last)), name: try fields.key("name"))
     }
     links = try fields.objectsIfNamed("links", limit: DiffFileLimits.columns) {
-      (fields: inout JSONFields) throws(DiffFileError) in
+      (fields: inout MemberFields) throws(DiffFileError) in
       Link(
         table: TableName(try fields.string("table")),
         columns: try fields.strings("columns", limit: DiffFileLimits.columns),
@@ -233,11 +233,11 @@ extension RowKeys {
 }
 
 extension RowKeys.Run {
-  fileprivate init(reading fields: inout JSONFields, lastReplica: Int64) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields, lastReplica: Int64) throws(DiffFileError) {
     self.init(count: try fields.integer("count", in: 1...DiffFileLimits.number))
     let count = count
     names = try fields.objectsIfNamed("names", limit: Int(lastReplica + 1)) {
-      (fields: inout JSONFields) throws(DiffFileError) in
+      (fields: inout MemberFields) throws(DiffFileError) in
       try RowKeys.Names(reading: &fields, lastReplica: lastReplica, count: count)
     }
     guard Set(names.map(\.replica)).count == names.count else {
@@ -247,7 +247,7 @@ extension RowKeys.Run {
 }
 
 extension RowKeys.Names {
-  fileprivate init(reading fields: inout JSONFields, lastReplica: Int64, count: Int64) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields, lastReplica: Int64, count: Int64) throws(DiffFileError) {
     self.init(replica: Int(try fields.integer("replica", in: 0...lastReplica)))
     if fields.remaining["keys"] != nil {
       keys = try fields.list("keys", limit: Int.max) { (value, path) throws(DiffFileError) in
@@ -274,7 +274,7 @@ extension RowKeys.Names {
   }
 }
 
-extension JSONFields {
+extension MemberFields {
   fileprivate mutating func key(_ name: String) throws(DiffFileError) -> Int64 {
     guard let key = RowKeys.key(try required(name)) else { throw invalid(name, "is no integer key") }
     return key

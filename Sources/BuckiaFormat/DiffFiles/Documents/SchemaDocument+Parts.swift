@@ -23,11 +23,11 @@ extension AuthorSchema {
   }
 
   /// Takes them out of the document's fields; nil where they are not there.
-  init?(reading fields: inout JSONFields) throws(DiffFileError) {
+  init?(reading fields: inout MemberFields) throws(DiffFileError) {
     guard fields.remaining["statements"] != nil else { return nil }
     let limit = Self.statementLimit
     let statements = try fields.objects("statements", limit: limit, SchemaStatement.init(reading:))
-    let replaced = try fields.objects("replaced", limit: limit) { (fields: inout JSONFields) throws(DiffFileError) in
+    let replaced = try fields.objects("replaced", limit: limit) { (fields: inout MemberFields) throws(DiffFileError) in
       let statement = try SchemaStatement(reading: &fields)
       var content: TableContent?
       if fields.remaining["rows"] != nil {
@@ -63,7 +63,7 @@ extension SchemaStatement {
     return fields
   }
 
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(
       try fields.choice("kind", of: Kind.self), name: try fields.string("name"), table: try fields.string("table"),
       sql: try fields.string("sql"))
@@ -89,7 +89,7 @@ extension VirtualModule {
   /// Reads the field. `SchemaDocument` checks that the rest of the definition fits.
   ///
   /// - Parameter columns: How many columns the table has.
-  init(reading fields: inout JSONFields, columns: Int) throws(DiffFileError) {
+  init(reading fields: inout MemberFields, columns: Int) throws(DiffFileError) {
     let name = try fields.string("name")
     if let kind = SpatialIndex.Kind(rawValue: name) {
       self = .spatial(
@@ -117,7 +117,7 @@ extension FullTextOptions {
     ]
   }
 
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init()
     guard fields.remaining["tokenizer"] != nil else { throw fields.invalid("tokenizer", "is missing") }
     if let tokenizer = try fields.object("tokenizer", FullTextTokenizer.init(reading:)) { self.tokenizer = tokenizer }
@@ -141,10 +141,10 @@ extension FullTextTokenizer {
     ]
   }
 
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(try fields.choice("name", of: Kind.self), stems: try fields.bool("stems"))
     options = try fields.objects("options", limit: Self.optionLimit) {
-      (fields: inout JSONFields) throws(DiffFileError) in
+      (fields: inout MemberFields) throws(DiffFileError) in
       Option(try fields.choice("name", of: OptionName.self), try fields.string("value"))
     }
   }

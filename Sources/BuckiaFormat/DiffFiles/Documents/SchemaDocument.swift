@@ -55,7 +55,7 @@ package enum SchemaDocument {
       throw DiffFileError(
         .tooLarge, "it has \(bytes.count) bytes; the limit is \(DiffFileLimits.schemaBytes)", member: document.name)
     }
-    var fields = try JSONFields(document.parse(bytes), at: "", of: document)
+    var fields = try MemberFields(document.parse(bytes), at: "", of: document)
     let format = try fields.integer("format", in: Int64.min...Int64.max)
     guard format == Self.format else {
       throw DiffFileError(
@@ -136,7 +136,7 @@ package enum SchemaDocument {
 
   private static func table(_ value: JSONValue, at path: String) throws(DiffFileError) -> TableDefinition {
     let document = JSONMember.schema
-    var fields = try JSONFields(value, at: path, of: document)
+    var fields = try MemberFields(value, at: path, of: document)
     let name = try fields.string("name")
     do throws(DiffFileError) {
       var table = TableDefinition(name: name, columns: [])
@@ -152,13 +152,13 @@ package enum SchemaDocument {
       if fields.has("unique") {
         table.unique = try fields.list("unique", limit: DiffFileLimits.constraints) {
           (value, path) throws(DiffFileError) in
-          try JSONFields.ordinals(value, at: path, below: count, of: document, repeats: true)
+          try MemberFields.ordinals(value, at: path, below: count, of: document, repeats: true)
         }
       }
       if fields.has("foreignKeys") {
         table.foreignKeys = try fields.objects("foreignKeys", limit: DiffFileLimits.constraints, foreignKey)
       }
-      table.module = try fields.object("module") { (fields: inout JSONFields) throws(DiffFileError) in
+      table.module = try fields.object("module") { (fields: inout MemberFields) throws(DiffFileError) in
         try VirtualModule(reading: &fields, columns: count)
       }
       try fields.finish()
@@ -171,7 +171,7 @@ package enum SchemaDocument {
     }
   }
 
-  private static func column(reading fields: inout JSONFields) throws(DiffFileError) -> ColumnDefinition {
+  private static func column(reading fields: inout MemberFields) throws(DiffFileError) -> ColumnDefinition {
     var column = ColumnDefinition(name: try fields.string("name"))
     column.declaredType = try fields.string("type")
     column.isNotNull = try fields.flag("notNull")
@@ -186,13 +186,13 @@ package enum SchemaDocument {
     return column
   }
 
-  private static func generated(reading fields: inout JSONFields) throws(DiffFileError) -> GeneratedColumn {
+  private static func generated(reading fields: inout MemberFields) throws(DiffFileError) -> GeneratedColumn {
     GeneratedColumn(
       name: try fields.string("name"), declaredType: try fields.string("type"),
       isStored: try fields.bool("stored"))
   }
 
-  private static func foreignKey(reading fields: inout JSONFields) throws(DiffFileError) -> ForeignKey {
+  private static func foreignKey(reading fields: inout MemberFields) throws(DiffFileError) -> ForeignKey {
     ForeignKey(
       columns: try fields.strings("columns", limit: DiffFileLimits.columns),
       parent: try fields.string("parent"),

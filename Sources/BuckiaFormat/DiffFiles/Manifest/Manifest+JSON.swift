@@ -140,7 +140,7 @@ extension Manifest {
         .tooLarge, "the manifest has \(bytes.count) bytes; the limit is \(DiffFileLimits.manifestBytes)",
         member: document.name)
     }
-    var fields = try JSONFields(document.parse(bytes), at: "", of: document)
+    var fields = try MemberFields(document.parse(bytes), at: "", of: document)
     // The version comes first: a newer format may have other rules for everything else.
     let format = try fields.integer("format", in: Int64.min...Int64.max)
     guard format == Self.format else {
@@ -172,10 +172,10 @@ extension Manifest {
     let tables = try fields.objects("tables", limit: DiffFileLimits.tables, Table.init(reading:))
     let states = try fields.objectsIfNamed("state", limit: DiffFileLimits.tables, State.init(reading:))
     let resent = try fields.objectsIfNamed("resent", limit: DiffFileLimits.tables) {
-      (fields: inout JSONFields) throws(DiffFileError) in try Rows(reading: &fields, hasStream: false)
+      (fields: inout MemberFields) throws(DiffFileError) in try Rows(reading: &fields, hasStream: false)
     }
     let requests = try fields.objectsIfNamed("requests", limit: DiffFileLimits.tables) {
-      (fields: inout JSONFields) throws(DiffFileError) in try Rows(reading: &fields, hasStream: true)
+      (fields: inout MemberFields) throws(DiffFileError) in try Rows(reading: &fields, hasStream: true)
     }
     let members = try fields.objects("members", limit: 100_000, Member.init(reading:))
     self.init(
@@ -189,7 +189,7 @@ extension Manifest {
 }
 
 extension Manifest.Sender {
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(
       identity: try fields.optionalBytes("identity", as: SigningKey.self),
       replica: try fields.optionalBytes("replica", as: ReplicaID.self),
@@ -199,7 +199,7 @@ extension Manifest.Sender {
 }
 
 extension Audience {
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     if let stream = try fields.optionalBytes("broadcast", as: StreamID.self) {
       self = .broadcast(stream)
       return
@@ -220,11 +220,11 @@ extension Audience {
 }
 
 extension Manifest.Chain {
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(
       stream: try fields.bytes("stream", as: StreamID.self),
       sequence: try fields.integer("sequence", in: 1...DiffFileLimits.number))
-    follows = try fields.object("follows") { (fields: inout JSONFields) throws(DiffFileError) in
+    follows = try fields.object("follows") { (fields: inout MemberFields) throws(DiffFileError) in
       Predecessor(
         id: try fields.id("id"), manifestSHA256: try fields.bytes("manifestSHA256", as: ContentDigest.self))
     }
@@ -234,12 +234,12 @@ extension Manifest.Chain {
 }
 
 extension Manifest.Acknowledgement {
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(
       stream: try fields.bytes("stream", as: StreamID.self),
       incarnation: try fields.bytes("incarnation", as: IncarnationID.self),
       through: try fields.integer("through"))
-    except = try fields.objectsIfNamed("except", limit: 10_000) { (fields: inout JSONFields) throws(DiffFileError) in
+    except = try fields.objectsIfNamed("except", limit: 10_000) { (fields: inout MemberFields) throws(DiffFileError) in
       Exception(id: try fields.id("id"), state: try fields.choice("state", of: State.self))
     }
     additional = fields.takeRemaining()
@@ -247,7 +247,7 @@ extension Manifest.Acknowledgement {
 }
 
 extension Manifest.Table {
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(
       name: try fields.string("name"),
       // One more than a table can have: the leading `_rowid_`.
@@ -263,14 +263,14 @@ extension Manifest.Table {
 }
 
 extension ColumnRename {
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(
       table: TableName(try fields.string("table")), from: try fields.string("from"), to: try fields.string("to"))
   }
 }
 
 extension Manifest.Member {
-  fileprivate init(reading fields: inout JSONFields) throws(DiffFileError) {
+  fileprivate init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(
       name: try fields.string("name"),
       size: try fields.integer("size", in: 0...DiffFileLimits.memberBytes),

@@ -64,14 +64,14 @@ extension Manifest.State {
     return .object(object)
   }
 
-  init(reading fields: inout JSONFields) throws(DiffFileError) {
+  init(reading fields: inout MemberFields) throws(DiffFileError) {
     self.init(
       table: try fields.string("table"), rows: try fields.integer("rows"),
       digest: try fields.bytes("digest", as: Digest.self))
     if let text = try fields.optionalString("buckets") { buckets = try Self.buckets(text, fields) }
   }
 
-  private static func buckets(_ text: String, _ fields: JSONFields) throws(DiffFileError) -> [Bucket] {
+  private static func buckets(_ text: String, _ fields: MemberFields) throws(DiffFileError) -> [Bucket] {
     guard let bytes = HexText.bytes(text), bytes.count.isMultiple(of: 3) else {
       throw fields.invalid("buckets", "is not a multiple of three bytes as lowercase hexadecimal digits")
     }
@@ -141,7 +141,7 @@ extension Manifest.Rows {
     return .object(object)
   }
 
-  init(reading fields: inout JSONFields, hasStream: Bool) throws(DiffFileError) {
+  init(reading fields: inout MemberFields, hasStream: Bool) throws(DiffFileError) {
     self.init(
       of: hasStream ? try fields.bytes("stream", as: StreamID.self) : nil, table: try fields.string("table"),
       buckets: nil)
