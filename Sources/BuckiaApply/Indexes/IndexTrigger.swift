@@ -4,10 +4,10 @@ import SQLiteSchemas
 
 /// The part of a trigger that maintains one index, ready to be copied.
 ///
-/// A trigger may write to several tables. What it wrote to ordinary ones is already part of the author's changes, so only
-/// its statements on the index are copied: those that write to it, and each SELECT that passes its name to a function of the
-/// application. Such a trigger is copied as a whole or not at all. An index from which rows are deleted, and to which they
-/// are not added again, would be worse than one that is out of date.
+/// A trigger may write to several tables. Its writes to ordinary tables are already part of the author's changes, and
+/// only its statements on the index are copied: those that write to it, and each SELECT that passes its name to a
+/// function of the application. Such a trigger is copied as a whole or not at all. An index from which rows are
+/// deleted, and to which they are not added again, would be worse than one that is out of date.
 struct IndexTrigger {
   /// The index that the statements write to.
   let index: IndexTable
@@ -80,7 +80,7 @@ struct IndexTrigger {
     return true
   }
 
-  /// True if another trigger maintains the same index when the same happens to a row.
+  /// True if another trigger maintains the same index on the same event.
   func sharesWork(with other: IndexTrigger) -> Bool {
     index == other.index && table == other.table && event == other.event
   }
@@ -121,13 +121,13 @@ struct IndexTrigger {
 }
 
 extension TriggerDefinition.Statement {
-  /// True if this is a SELECT that names no index: what the functions that it calls are for cannot be told.
+  /// True if this is a SELECT that names no index. The purpose of its functions is unknown.
   fileprivate func maintainsUnknown(_ schema: IndexSchema) -> Bool {
     target == nil && !schema.indexes.contains { references.names.contains($0.name) }
   }
 }
 
-/// Switches copied triggers on and off, and records which one is running, so that one that fails can be found.
+/// Switches copied triggers on and off, and records which one is running, to find one that fails.
 ///
 /// Copies call it through an SQL function: before their statements in the WHEN condition, and after them.
 final class IndexTriggerSwitch {
@@ -208,7 +208,7 @@ struct TriggerRules {
   /// True if a function can be called with one argument.
   func hasUnaryFunction(_ name: String) -> Bool { unary.contains(name) }
 
-  /// The functions of the application that SQL calls, whether they are there or not: what they do is not known here.
+  /// The functions of the application that SQL calls, present or not. Their effects are unknown here.
   ///
   /// SpatiaLite's `RTreeAlign()`, for one, writes to the index whose name it is given.
   func applicationFunctions(in references: SQLReferences, _ schema: IndexSchema) -> [String] {

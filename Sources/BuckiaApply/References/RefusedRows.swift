@@ -5,10 +5,11 @@ import SQLiteSchemas
 
 /// The rows of one diff whose INSERT was left out, and the rows of it that refer to them.
 ///
-/// Such a row must not be hung on the local row that happens to have the same key: it is a conflict of its own. But the order of
-/// tables and rows in a diff is any, and references can be circular, so a row may be written before the one that it refers to
-/// is refused. Then everything is rolled back and applied again, knowing now which rows refer to refused ones. This is what
-/// one run hands to the next; without a refused row that others of the diff refer to there is one run, and this stays empty.
+/// Such a row must not refer to the local row that happens to have the same key: it is a conflict of its own. But
+/// tables and rows of a diff can have any order, and references can be circular. A row may therefore be written before
+/// the row that it refers to is refused. Then everything is rolled back and applied again, with the knowledge of which
+/// rows refer to refused ones. One run passes this to the next; without a refused row that others of the diff refer to,
+/// there is one run, and this stays empty.
 final class RefusedRows {
   /// Why a row was left out.
   enum Cause: Int64 {
@@ -25,13 +26,13 @@ final class RefusedRows {
   /// How often a diff is applied again at most. One that needs more leaves out other rows each time.
   private static let runLimit = 8
 
-  /// What is decided about references that lead nowhere.
+  /// The decisions about broken references.
   let references = ReferenceDecisions()
   private let library: SQLiteLibrary
   private var store: ReferenceStore?
   /// The tables of the diff with rows that refer to refused ones.
   private var referringTables: Set<TableName> = []
-  /// True if a row has been refused since those were looked for.
+  /// True if a row has been refused since the last search.
   private var hasNews = false
   private var runs = 0
   /// True if a local row had to make room for one with the same key.
@@ -53,12 +54,12 @@ final class RefusedRows {
     try store?.connection.execute("UPDATE referring SET taken = 0 WHERE taken; DELETE FROM replaced")
   }
 
-  // MARK: What a run finds
+  // MARK: Results of a run
 
-  /// Notes a row whose INSERT is left out.
+  /// Records a row whose INSERT is left out.
   ///
   /// - Parameters:
-  ///   - key: What tells it apart in its diff.
+  ///   - key: The identity of the row in the diff.
   ///   - table: The table, as the diff calls it.
   func note(_ key: [UInt8], of table: String, _ cause: Cause) throws {
     let store = try makeStore()
@@ -66,7 +67,7 @@ final class RefusedRows {
     if store.connection.changes > 0 { hasNews = true }
   }
 
-  /// Notes the values of a local row that others refer to, before another row takes its place.
+  /// Records the referenced values of a local row, before another row replaces it.
   func note(replaced record: [UInt8], of table: TableName) throws {
     hasReplaced = true
     try makeStore().connection.run(cached: "INSERT INTO replaced VALUES (?1, ?2)", table.text, record)
@@ -80,7 +81,7 @@ final class RefusedRows {
     ) { try body(RowCopy(record: $0.blob(at: 0))) }
   }
 
-  /// Looks for rows that refer to those which were refused in this run.
+  /// Searches for rows that refer to the refused rows of this run.
   ///
   /// - Parameters:
   ///   - staysOut: True if a row of a table is left out when it refers to one that is.
@@ -110,7 +111,7 @@ final class RefusedRows {
     Set(try store.connection.rows(of: "SELECT DISTINCT tbl FROM \(list)") { TableName($0.text(at: 0) ?? "") })
   }
 
-  // MARK: What the next run knows
+  // MARK: Knowledge of the next run
 
   /// True if any row of a table is known to refer to a refused one.
   func areReferred(by table: TableName) -> Bool { referringTables.contains(table) }
@@ -118,7 +119,7 @@ final class RefusedRows {
   /// The refused row that a row of the diff refers to; nil when there is none, or when that does not matter any more.
   ///
   /// - Parameters:
-  ///   - key: What tells the row apart in its diff.
+  ///   - key: The identity of the row in the diff.
   ///   - table: The table, as the diff calls it.
   func parent(of key: [UInt8], in table: String) throws -> Parent? {
     guard let store else { return nil }
@@ -140,7 +141,7 @@ final class RefusedRows {
   }
 }
 
-/// A temporary database of our own, beside that of the application: what is in it outlives a rollback there, and need not fit in
+/// A temporary database beside that of the application. Its contents outlive a rollback there, and need not fit in
 /// memory, unless the changes came encrypted. SQLite deletes it with the connection.
 final class ReferenceStore {
   let connection: SQLiteConnection
@@ -168,12 +169,12 @@ final class ReferenceStore {
 
   // MARK: The graph of a search
 
-  /// Makes tables for the values of some foreign keys.
+  /// Creates tables for the values of some foreign keys.
   func beginSearch(_ links: [ReferenceLink]) throws {
     try connection.execute("DELETE FROM node; DELETE FROM edge")
     for (number, link) in links.enumerated() {
-      // Compared as SQLite compares them: with the parent's affinity and collating sequence. Those of an application are
-      // not known to this connection.
+      // Compared as SQLite does, with the parent's affinity and collating sequence. This connection does not have the
+      // collating sequences of an application.
       let columns = link.parentColumns.enumerated().map { index, column in
         let known = link.parent.columns[column].hasKnownCollation ? link.parent.columns[column].collation : "BINARY"
         return "k\(index) \(link.parent.affinity(at: column).rawValue) COLLATE \(SQLText.identifier(known))"
@@ -189,7 +190,7 @@ final class ReferenceStore {
     }
   }
 
-  /// Which end of a foreign key a row is.
+  /// The end of a foreign key.
   enum End: String {
     case parent, child
   }
@@ -198,7 +199,7 @@ final class ReferenceStore {
   func add(_ values: RowCopy, at end: End, of link: Int, row: Int64) throws {
     let places = (1...values.values.count + 1).map { "?\($0)" }.joined(separator: ", ")
     let insert = try connection.cached("INSERT INTO \(end.rawValue)_\(link) VALUES (\(places))")
-    // The values are bound where they lie, so the statement runs while they are sure to stay there.
+    // The values are bound without copying, and the statement runs while they are certain to stay.
     try values.record.withRawSpan { bytes in
       try insert.statement.bind(values.values, in: bytes)
       try insert.statement.bind(row, at: values.values.count)
@@ -209,14 +210,14 @@ final class ReferenceStore {
 
   /// Adds a row of the diff.
   ///
-  /// - Parameter expands: True if what refers to it has lost its parent when it is left out.
+  /// - Parameter expands: True if rows that refer to the row lose their parent when it is left out.
   func add(row: Int64, of table: String, _ key: [UInt8], expands: Bool) throws {
     try connection.run(cached: "INSERT INTO node VALUES (?1, ?2, ?3, ?4)", row, table, key, Int64(expands ? 1 : 0))
   }
 
   /// Follows the foreign keys from the refused rows to all that refer to them, directly or through others.
   ///
-  /// - Returns: True if this finds anything that was not known before.
+  /// - Returns: True if any row is new.
   func finishSearch(_ links: [ReferenceLink]) throws -> Bool {
     for (number, link) in links.enumerated() {
       let equal = link.parentColumns.indices.map { "p.k\($0) = c.k\($0)" }.joined(separator: " AND ")
