@@ -279,9 +279,8 @@ struct ReadTraces {
 extension DatabaseManager {
   /// Lets tables remember which diff has last set each of their columns, as the policy ``ConflictPolicy/latest`` needs it.
   ///
-  /// Under that policy `processInboundChanges` does it for each table that a file
-  /// changes. Call this before the first diff is made from the database: what was sent before counts as older than all
-  /// that arrives.
+  /// Under that policy, `processInboundChanges` does this for each table that a file changes. Call this before the
+  /// first diff is made from the database, because rows that were sent before count as older than all that arrives.
   ///
   /// - Parameter tables: The tables; nil for all whose rows replicate.
   /// - Returns: The tables that have got a clock now.

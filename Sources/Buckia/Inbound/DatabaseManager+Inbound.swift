@@ -9,15 +9,15 @@ import SQLiteSchemas
 extension DatabaseManager {
   /// Applies diff files, raw changesets and whole inbound folders, each file exactly once.
   ///
-  /// Files are applied in the order of their ids. Each is verified before anything of it is committed, and its rows commit with
-  /// its ledger row, in a transaction that it may share with its neighbours. A file that is damaged or refused changes nothing,
-  /// is recorded with the reason and does not stop the others. Applied files are removed from folders when what they did is
-  /// safely on disk, unless the options keep them; inside a transaction that the app has open they stay, and so does
-  /// everything in a folder that holds files made from this database.
+  /// Files are applied in the order of their ids. Each is verified before anything of it is committed, and its rows
+  /// commit with its ledger row, in a transaction that it may share with its neighbours. A file that is damaged or
+  /// refused changes nothing, is recorded with the reason and does not stop the others. Applied files are removed from
+  /// folders after their transaction is safely on disk, unless the options keep them. Inside a transaction of the app
+  /// they stay, and so does everything in a folder that holds files made from this database.
   ///
-  /// While an encrypted file is among them, SQLite keeps its temporary files in memory: nothing of it lies on disk as it is, but in
-  /// the database. Where SQLite cannot do that, nothing is applied: on a connection of the app that has TEMP tables or an open transaction, unless
-  /// the app has set `PRAGMA temp_store = MEMORY` before.
+  /// While an encrypted file is among them, SQLite keeps its temporary files in memory: only the database has its
+  /// contents unencrypted on disk. If SQLite cannot do that, nothing is applied: on a connection of the app that has
+  /// TEMP tables or an open transaction, unless the app has set `PRAGMA temp_store = MEMORY` before.
   ///
   /// ```swift
   /// let report = try database.processInboundChanges(["inbound"]) { conflict in
@@ -28,8 +28,8 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders. A folder that is not there yet, in a parent folder that is, counts as an empty one.
   ///   - options: How to apply.
-  ///   - resolver: Is asked about each conflict, before the policies; again about the same one where files are applied again
-  ///     because one of them failed.
+  ///   - resolver: Called for each conflict, before the policies. It is called again for the same conflict if files are
+  ///     applied again because one of them failed.
   ///   - progress: Is told how far the work has come. May throw to stop it.
   /// - Returns: What became of each file.
   /// - Throws: `BuckiaError` for a path that does not exist, and when the database cannot be opened or written; with `cannotEncrypt`
@@ -75,7 +75,7 @@ extension DatabaseManager {
     _ progress: ApplyProgressHandler?,
     on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
-    // What may still be rolled back is neither streamed nor removed.
+    // Files that may still be rolled back are neither streamed nor removed.
     let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
     let answers = try AnswerRun(
       options: options, home: home, time: WallClock.unixMilliseconds,
@@ -109,7 +109,7 @@ extension DatabaseManager {
       if let snapshot, mark == nil { report.warnings.append(Remark(.firstSnapshot, snapshot)) }
     } catch var interruption as ApplyInterruption {
       interruption.report.answers = answers
-      // What was applied before is none of this database's own changes: the next difference must not have it.
+      // Previously applied changes are not this database's own. The next difference must not contain them.
       if let snapshot {
         interruption.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
       }
@@ -143,8 +143,8 @@ extension DatabaseManager {
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }
-    // An app's resolver may look something up with its own connection. And what happens inside another transaction cannot be
-    // begun again with the indexes kept, should the disk have no room to sort them.
+    // An app's resolver may read with its own connection. And work inside another transaction cannot be repeated with
+    // the indexes kept, should the disk have no room to sort them.
     if connection.isInTransaction || isBorrowed && resolver != nil { settings.indexPolicy = .keep }
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
@@ -185,7 +185,7 @@ extension DatabaseManager {
 }
 
 extension ApplySettings {
-  /// What options say of how to apply.
+  /// The settings for applying from the options.
   ///
   /// - Parameters:
   ///   - options: The options.
@@ -231,31 +231,32 @@ extension DatabaseManager {
   }
 }
 
-/// How much may come without a person who has looked at it, by files that were found in folders: others write to these.
+/// Limits for files that were found in folders, to which others write, and that no person has approved.
 ///
-/// A file may unpack to 64 MiB, or to 100 times its size where that is more. What is above a limit changes nothing, is `quarantined` with the code
-/// ``BuckiaErrorCode/overLimit``, and stays in its folder until a person lets it through: files that are named by themselves have no limits.
+/// A file may unpack to 64 MiB, or to 100 times its size if that is more. A file above a limit changes nothing, is
+/// `quarantined` with the code ``BuckiaErrorCode/overLimit``, and stays in its folder until a person approves it. Files
+/// that are named by their paths have no limits.
 public struct InboundLimits: Sendable, Equatable {
-  /// How many bytes of changes one sender may bring in a day (UTC). Files without a signature have one sender together.
+  /// The most bytes of changes from one sender in a day (UTC). All unsigned files count as one sender's.
   public var senderBytes: Int64 = 1 << 30
   /// The ids of files that a person has let through.
   public var allowed: Set<KSUID> = []
 
-  /// Makes limits with the defaults.
+  /// Creates limits with the defaults.
   public init() {}
 }
 
-/// How to apply what others sent.
+/// Options for applying files.
 public struct ApplyOptions: Sendable {
-  /// What to do about conflicts, by table and column.
+  /// The policies for conflicts, by table and column.
   public var conflicts: ConflictPolicies
   /// How far the schema may change.
   public var schema: SchemaMode
   /// True if the database's triggers fire. Full-text and R-tree indexes that they keep are kept in either case.
   public var triggers: Bool
-  /// Who is trusted from now on; nil leaves it as the database says.
+  /// The new trust mode; nil keeps that of the database.
   public var trust: TrustMode?
-  /// What opens encrypted files beside the person's own identity; nil for nothing else.
+  /// Decryption keys beside the person's own identity; nil for none.
   public var decryption: FileDecryption?
   /// True if applied files stay in their folders.
   public var keepsFiles: Bool
@@ -263,28 +264,30 @@ public struct ApplyOptions: Sendable {
   public var removesNamedFiles: Bool
   /// True if a database that belongs to no dataset takes the files of one, and belongs to that from then on.
   ///
-  /// The first file decides, so this is for calls that somebody has made for these very files. An app that applies whatever has arrived
-  /// by itself sets it to false: then such files are refused (`otherDataset`) until ``DatabaseManager/joinDataset(_:)`` was called.
+  /// The first file decides, which suits calls that a person makes for given files. An app that applies whatever
+  /// arrives sets it to false: such files are then refused (`otherDataset`) until ``DatabaseManager/joinDataset(_:)``
+  /// is called.
   public var adoptsDataset = true
-  /// What is done about the first diff of somebody whose database seems to be a copy of this one, or this one of theirs.
+  /// How to treat the first diff of a sender whose database seems to be a copy of this one, or the other way round.
   public var copies = CopyPolicy.ask
   /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
-  /// Where a copy of the database goes when all files are done, from which the next difference is made; nil for none.
+  /// The path of the snapshot, which is updated when all files are done and from which the next difference is made; nil
+  /// for none.
   ///
   /// It is what the others know of this database: what came from them, and what was sent to them. What was changed here and not
   /// sent is not in it. Where there is no earlier snapshot, that cannot be told, and all counts as sent. See <doc:Sending>.
   public var snapshot: String?
-  /// How many bytes SQLite's page cache and the sorting of indexes may take up together; 256 MiB unless it is set.
+  /// The most bytes for SQLite's page cache and the sorting of indexes together; 256 MiB by default.
   ///
-  /// More is faster where many rows of a large table with indexes change. Most diffs need a fraction of it. The page cache of
-  /// a connection that the app has open is never made smaller, and is as before afterwards.
+  /// More is faster if many rows of a large table with indexes change. Most diffs need a fraction of it. The page cache
+  /// of a connection that the app has open is never made smaller, and is restored afterwards.
   ///
   /// A change of more than half of it, in a file that was found in a folder, waits for a person: see ``InboundLimits``.
   public var memoryLimit = ApplySession.defaultMemoryLimit
   /// How much may come by files that were found in folders.
   public var limits = InboundLimits()
-  /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
+  /// The most keys of changed rows in the report, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
 
   /// Makes options; the defaults are those of the command line.
@@ -302,9 +305,9 @@ public struct ApplyOptions: Sendable {
   }
 }
 
-/// How far applying has come.
+/// The progress of applying.
 public struct ApplyProgress: Sendable, Equatable {
-  /// What is being done with a file.
+  /// The activity on a file.
   public enum Activity: String, Sendable, CaseIterable {
     /// It is read, unpacked and checked.
     case verifying
@@ -312,31 +315,31 @@ public struct ApplyProgress: Sendable, Equatable {
     case applying
   }
 
-  /// What is being done.
+  /// The present activity.
   public internal(set) var activity = Activity.verifying
   /// The file with which it is done.
   public internal(set) var path = ""
-  /// How many files are done.
+  /// The number of files that are done.
   public internal(set) var files = 0
-  /// How many files there are.
+  /// The number of files.
   public internal(set) var fileCount = 0
-  /// How many changes of the present file have been applied. Told every few thousand changes.
+  /// The number of applied changes of the present file, updated every few thousand changes.
   public internal(set) var rows = 0
-  /// How many bytes the files that are done have, and the present one as far as its changes have been applied.
+  /// The size of the files that are done and of the applied part of the present one, in bytes.
   public internal(set) var bytes: Int64 = 0
-  /// How many bytes all files have.
+  /// The size of all files, in bytes.
   public internal(set) var byteCount: Int64 = 0
 }
 
-/// Is told how far applying has come: before each file, every few thousand changes, and now and then, with nothing new, while
-/// a large file is verified or its changes are sorted. May throw to stop; the files that are done stay applied.
+/// A progress handler: called before each file, every few thousand changes, and at intervals without progress while a
+/// large file is verified or its changes are sorted. May throw to stop; the files that are done stay applied.
 public typealias ApplyProgressHandler = (ApplyProgress) throws -> Void
 
-/// Makes sure that what is committed is on disk, since files are removed on the strength of it.
+/// Makes commits durable, because files are removed after them.
 ///
-/// With a rollback journal a commit is the removal of that journal. Only `PRAGMA synchronous = EXTRA` also waits until the
-/// folder has lost it; after a power cut it could be back otherwise, and undo what a file did that is gone. In WAL mode it waits
-/// for the WAL at each commit, as FULL does. See <https://sqlite.org/pragma.html#pragma_synchronous>.
+/// With a rollback journal a commit is the removal of that journal. Only `PRAGMA synchronous = EXTRA` also waits until
+/// the removal is on disk; otherwise the journal could be back after a power cut, and undo a file that was removed. In
+/// WAL mode it waits for the WAL at each commit, as FULL does. See <https://sqlite.org/pragma.html#pragma_synchronous>.
 extension SQLiteConnection {
   /// The value of the setting `EXTRA`.
   private static let extraSynchronous: Int64 = 3
