@@ -147,7 +147,7 @@ extension DatabaseManager {
     public let createdDatabase: Bool
     /// The trust mode.
     public let trust: TrustMode
-    /// What is worth knowing about the database.
+    /// Warnings about the database.
     public let warnings: [Remark]
   }
 

@@ -24,10 +24,10 @@ public enum DiffInspection {
   /// The same for files, folders and bytes that came without a file.
   ///
   /// - Parameters:
-  ///   - home: Where the contacts are, whose names senders have, and the identity; nil where neither matters.
+  ///   - home: Where the contacts are, whose names senders have, and the identity; nil if neither matters.
   ///   - decryption: What else opens encrypted files.
-  ///   - progress: Is told how far the file is read that is being checked.
-  ///   - poll: Is called now and then. May throw to stop.
+  ///   - progress: Called with the progress of reading that is being checked.
+  ///   - poll: Called now and then. May throw to stop.
   package static func verify(
     _ sources: [InboundSource], home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
     progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
@@ -150,10 +150,10 @@ public enum DiffInspection {
   /// The same for a file, or bytes that came without one.
   ///
   /// - Parameters:
-  ///   - home: Where the contacts are, whose names senders have, and the identity; nil where neither matters.
+  ///   - home: Where the contacts are, whose names senders have, and the identity; nil if neither matters.
   ///   - decryption: What else opens encrypted files.
-  ///   - progress: Is told how far the file is read.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - progress: Called with the progress of reading.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   package static func open(
     _ source: InboundSource, home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
     progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
@@ -203,7 +203,7 @@ public struct InspectedFile {
   public let byteCount: Int64
   /// The manifest of the file; nil for a raw changeset.
   package let manifest: JSONValue?
-  /// The definitions of the tables; nil where the file has none.
+  /// The definitions of the tables; nil if the file has none.
   let schema: [TableDefinition]?
   /// The author's whole schema as SQL; nil if the file has none.
   let author: AuthorSchema?

@@ -20,7 +20,7 @@ extension RewrittenChanges {
   ///   - local: The file with the changes to rebase.
   ///   - incoming: The files that are applied before it, in their order.
   ///   - options: The policy, and the definitions of the tables.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when a file is missing, encrypted or not entirely in order, when one holds a patchset, which has no old values,
   ///   when two files describe one table differently, or the database with the definitions cannot be read; whatever `poll` throws.
   public init(
@@ -224,7 +224,7 @@ struct RebaseDefinitions {
     return table.keyFlags.indices.filter { table.isKey($0) }
   }
 
-  /// What is worth knowing.
+  /// Warnings.
   func remarks(remapped: [RemappedKey], remapsKeys: Bool) -> [Remark] {
     var remarks = tables.filter { definitions[TableName($0.name)] == nil }
       .map { Remark(.rebasedWithoutDefinition, $0.name) }

@@ -42,7 +42,7 @@ public struct RewrittenChanges {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order, or holds a patchset, which does
   ///   not say what was there before; whatever `poll` throws.
   public init(inverting path: String, poll: @escaping () throws -> Void = {}) throws {
@@ -70,7 +70,7 @@ public struct RewrittenChanges {
   ///
   /// - Parameters:
   ///   - paths: The files, in the order in which they would be applied.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when a file is missing, encrypted or not entirely in order, or two files describe one table
   ///   differently; whatever `poll` throws.
   public init(concatenating paths: [String], poll: @escaping () throws -> Void = {}) throws {
@@ -93,7 +93,7 @@ public struct RewrittenChanges {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order; whatever `poll` throws.
   public init(sorting path: String, poll: @escaping () throws -> Void = {}) throws {
     try self.init(sorting: .path(path), poll: poll)
@@ -282,15 +282,15 @@ public struct ChangesetReport: Sendable {
     }
   }
 
-  /// The id of the file; nil when no changes were left.
+  /// The id of the file; nil if no changes were left.
   public internal(set) var id: KSUID?
-  /// The file; nil when no changes were left, and for a stream.
+  /// The file; nil if no changes were left, and for a stream.
   public internal(set) var path: String?
   /// Its size in bytes.
   public internal(set) var bytes: Int
   /// The tables that have changes.
   public let tables: [Table]
-  /// What is worth knowing about the changes.
+  /// Warnings about the changes.
   public let remarks: [Remark]
   /// What rebasing has met; nil for changes that were made in another way.
   public let rebase: RebaseReport?

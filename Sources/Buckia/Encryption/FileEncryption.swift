@@ -190,7 +190,7 @@ extension ByteInput {
     }
   }
 
-  /// Reads all bytes that follow, through a buffer that does not keep them; nil when they are more than a limit.
+  /// Reads all bytes that follow, through a buffer that does not keep them; nil if they are more than a limit.
   func secretContents(limit: Int) throws(ByteStreamError) -> [UInt8]? {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
     defer {

@@ -25,7 +25,7 @@ extension DatabaseManager {
   ///   - conflicts: Their numbers (``ConflictRecord/id``).
   ///   - answer: The answer to all of them.
   ///   - options: How.
-  /// - Returns: What became of each.
+  /// - Returns: The outcome of each.
   /// - Throws: `BuckiaError` when the database cannot be opened or written, has a newer ledger, or a record is damaged; with
   ///   `misuse` where values or a deletion are to be kept as a rule. Nothing is changed then.
   @discardableResult
@@ -224,7 +224,7 @@ public struct ResolveOptions: Sendable {
   /// there is a later one, nothing is resolved (`rowChanged`).
   package var seenResolutions: [Int64: Int64] = [:]
 
-  /// Makes options; the defaults are those of the command line.
+  /// Creates options; the defaults are those of the command line.
   public init(
     decidedBy: String = "", isForced: Bool = false, remembers: Bool = false, isDryRun: Bool = false
   ) {
@@ -250,7 +250,7 @@ public struct ResolveReport: Sendable {
   public let changedRows: [ChangedRows]
   /// Sentences about references that were broken by writing.
   public let violations: [String]
-  /// What is worth knowing.
+  /// Warnings.
   public let warnings: [Remark]
   /// True if nothing was changed, because only a report was wanted.
   public let isDryRun: Bool

@@ -126,7 +126,7 @@ public struct StatusReport: Sendable {
   public internal(set) var leftOut: [LeftOut] = []
   /// The words for the shared rows; empty unless they were requested.
   public internal(set) var words: [ComparedWords] = []
-  /// What is worth knowing.
+  /// Warnings.
   public internal(set) var warnings: [Remark] = []
 }
 

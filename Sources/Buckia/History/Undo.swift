@@ -25,7 +25,7 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - subjects: The diffs to undo. The newest is undone first, whatever their order.
   ///   - options: How to treat rows that were changed since.
-  /// - Returns: What was done.
+  /// - Returns: The result.
   /// - Throws: `BuckiaError` when a diff is not in the ledger (`noSuchDiff`), a sender is not known (`noSuchSender`), a diff has been taken back (`alreadyUndone`), or is not
   ///   known well enough any more (`notKept`), and when the schema has changed since so that its rows do not fit. Nothing has
   ///   been changed then.
@@ -185,7 +185,7 @@ public struct UndoOptions: Sendable {
   /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
 
-  /// Makes options; the defaults are those of the command line.
+  /// Creates options; the defaults are those of the command line.
   public init(conflicts: ConflictPolicies = .keepLocal, isDryRun: Bool = false) {
     self.conflicts = conflicts
     self.isDryRun = isDryRun
@@ -240,7 +240,7 @@ public struct UndoReport: Sendable {
     public let omitted: Int
     /// The tables that changed.
     public let changedTables: [String]
-    /// What is worth knowing.
+    /// Warnings.
     public let warnings: [Remark]
   }
 

@@ -29,7 +29,7 @@ extension KnownReplica {
   /// How the lines of all replicas at a path end.
   static func lineEnd(of path: String) -> String { " \(escaped(path))\n" }
 
-  /// Reads a line; nil when it is damaged.
+  /// Reads a line; nil if it is damaged.
   init?(line: [UInt8]) {
     guard let end = line.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
     let fields = line[..<end].split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false).map {

@@ -127,8 +127,8 @@ struct ReplicaRegistration {
     return (next, standing.remark.map { [$0] } ?? [])
   }
 
-  /// Notes at home how far the ledger of a database has come, as far as that is committed. Inside the app's transaction it is what was
-  /// committed before that.
+  /// Records the committed progress of a database's ledger at home. Inside the app's transaction it is the progress
+  /// before that.
   ///
   /// - Returns: A remark when it could not be noted.
   /// - Throws: `SQLiteError` when the database cannot be read.

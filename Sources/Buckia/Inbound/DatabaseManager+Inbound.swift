@@ -30,7 +30,7 @@ extension DatabaseManager {
   ///   - options: How to apply.
   ///   - resolver: Called for each conflict, before the policies. It is called again for the same conflict if files are
   ///     applied again because one of them failed.
-  ///   - progress: Is told how far the work has come. May throw to stop it.
+  ///   - progress: Called with the progress of the work. May throw to stop it.
   /// - Returns: What became of each file.
   /// - Throws: `BuckiaError` for a path that does not exist, and when the database cannot be opened or written; with `cannotEncrypt`
   ///   when an encrypted file would be written into temporary files in clear; what stopped the work. `ApplyInterruption` where some
@@ -189,7 +189,7 @@ extension ApplySettings {
   ///
   /// - Parameters:
   ///   - options: The options.
-  ///   - resolver: Is asked about each conflict, before the policies.
+  ///   - resolver: Called for each conflict, before the policies.
   ///   - time: The present time, in milliseconds since 1970.
   package init(_ options: ApplyOptions, resolver: ConflictResolver?, time: Int64) {
     self.init(
@@ -214,8 +214,8 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
-  ///   - resolver: Is asked about each conflict, on the thread that does the work.
-  ///   - progress: Is told how far the work has come, on the same thread. May throw to stop it.
+  ///   - resolver: Called for each conflict, on the thread that does the work.
+  ///   - progress: Called with the progress of the work, on the same thread. May throw to stop it.
   /// - Returns: What became of each file.
   /// - Throws: As the synchronous call; `CancellationError`, or an `ApplyInterruption` with it as the cause.
   @discardableResult
@@ -275,8 +275,9 @@ public struct ApplyOptions: Sendable {
   /// The path of the snapshot, which is updated when all files are done and from which the next difference is made; nil
   /// for none.
   ///
-  /// It is what the others know of this database: what came from them, and what was sent to them. What was changed here and not
-  /// sent is not in it. Where there is no earlier snapshot, that cannot be told, and all counts as sent. See <doc:Sending>.
+  /// A snapshot has the rows that the recipients have: those that came from them, and those that were sent to them,
+  /// without unsent edits. Without an earlier snapshot these are unknown, and everything counts as sent. See
+  /// <doc:Sending>.
   public var snapshot: String?
   /// The most bytes for SQLite's page cache and the sorting of indexes together; 256 MiB by default.
   ///
@@ -290,7 +291,7 @@ public struct ApplyOptions: Sendable {
   /// The most keys of changed rows in the report, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
 
-  /// Makes options; the defaults are those of the command line.
+  /// Creates options; the defaults are those of the command line.
   public init(
     conflicts: ConflictPolicies = .keepLocal, schema: SchemaMode = .additive, triggers: Bool = false,
     trust: TrustMode? = nil, keepsFiles: Bool = false, removesNamedFiles: Bool = false, isDryRun: Bool = false

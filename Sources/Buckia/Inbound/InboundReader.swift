@@ -42,7 +42,7 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
   ///   - items: The files.
   ///   - streams: True if large files are handed on while the rest of them is being verified.
   ///   - takes: Returns false for a sender whose files are refused; their changes are not unpacked.
-  ///   - poll: Is called now and then while a file is being waited for. May throw to stop.
+  ///   - poll: Called now and then while a file is being waited for. May throw to stop.
   init(
     _ items: ArraySlice<InboundItem>, streams: Bool, takes: @escaping (String) -> Bool,
     poll: @escaping () throws -> Void

@@ -57,8 +57,7 @@ struct InboundRemoval: Sendable {
   }
 }
 
-/// Removes files that are done, in a thread of its own: ten thousand of them take as long as some of what is applied
-/// meanwhile.
+/// Removes finished files in another thread, because removing ten thousand files takes long.
 final class FileRemover: @unchecked Sendable {
   private let queue = DispatchQueue(label: "buckia.remover")
   // Touched on the queue only, which does one thing after the other.

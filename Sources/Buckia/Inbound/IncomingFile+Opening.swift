@@ -200,8 +200,8 @@ extension IncomingFile {
 
 extension DiffFileError: FileFault {
   package var refusal: Refusal? {
-    // A file may ask for more room than there is, again with every try: nothing to record, but nothing that keeps the
-    // others waiting either.
+    // A file may ask for more room than there is on every try. That is not recorded, but must not keep other files
+    // waiting either.
     Refusal(
       code == .overLimit ? .quarantined : .rejected, code: BuckiaErrorCode(rawValue: code.rawValue),
       reason: description,

@@ -20,9 +20,9 @@ extension DatabaseManager {
   ///
   /// - Parameters:
   ///   - invitation: The invitation.
-  ///   - name: What its author is to be called here; nil for what the card says.
-  ///   - output: Where the answer goes.
-  ///   - identity: Who accepts it.
+  ///   - name: The local name of its author; nil for the name on the card.
+  ///   - output: The destination of the answer.
+  ///   - identity: The identity that accepts.
   /// - Throws: `BuckiaError`: `expiredInvitation`; `ownKey` for one's own; `endedKey` for an author who was removed;
   ///   `contactExists` when another contact has the name; `misuse` for a borrowed database inside a transaction of the app.
   ///   Nothing has been changed then. When the answer cannot be written, the next call writes it.
@@ -57,7 +57,7 @@ extension DatabaseManager {
         stream: invitation.stream.stream.bytes, acceptedAt: time, file: DiffFileName.acceptance(id), answer: answer.text
       )
       try entry.insert(on: connection)
-      // Last of what can fail: a contact is not in the database, and is not taken back with it.
+      // The last step that can fail, because a contact is not in the database, and is not rolled back with it.
       let inviter = try home.change { contacts in
         try contacts.trustInviter(invitation.card, named: name, besides: identity.card, at: time)
       }
@@ -109,7 +109,7 @@ extension Invitation {
 
 /// What ``DatabaseManager/accept(_:named:answer:as:)`` did.
 public struct AcceptanceReport: Sendable {
-  /// Who has invited: a trusted contact now. Nil where the invitation was accepted before.
+  /// The inviter, now a trusted contact; nil if the invitation was accepted before.
   public internal(set) var inviter: Contact?
   /// When it was accepted, in milliseconds since 1970.
   public let acceptedAt: Int64
@@ -117,8 +117,8 @@ public struct AcceptanceReport: Sendable {
   public let wasAccepted: Bool
   /// The answer as one line of text, for its author.
   public let answer: String
-  /// The file with the answer, written now; nil for a stream, and where it was delivered before.
+  /// The file with the answer that was written now; nil for a stream, and if it was delivered before.
   public internal(set) var path: String?
-  /// What is worth knowing about it.
+  /// Warnings about it.
   public internal(set) var warnings: [Remark] = []
 }

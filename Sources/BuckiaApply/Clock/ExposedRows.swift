@@ -283,7 +283,7 @@ final class TableRows {
     keyPlaces.enumerated().map { "\(layout[$1]) = ?\($0 + 1)" }.joined(separator: " AND ")
   }
 
-  /// A row as a record of the layout; nil where there is none.
+  /// A row as a record of the layout; nil if there is none.
   func row(_ key: ClockKeyRecord) throws -> [UInt8]? {
     let query = try connection.cached("SELECT \(layout.joined(separator: ", ")) FROM \(table) WHERE \(condition)")
     defer { query.statement.reset() }

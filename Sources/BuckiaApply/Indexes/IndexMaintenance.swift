@@ -135,7 +135,7 @@ final class IndexMaintenance {
 
   /// Creates the copy of a trigger.
   ///
-  /// - Returns: Why it could not be created; nil when it was.
+  /// - Returns: Why it could not be created; nil if it was.
   private func refusal(ofCopying trigger: IndexTrigger, _ rules: TriggerRules) throws -> String? {
     if let reason = rules.refusal(of: trigger, in: schema) { return reason }
     // The conflict clause of a statement overrides those of the triggers that it fires
@@ -161,7 +161,7 @@ final class IndexMaintenance {
 
   /// Runs a statement that writes one row. When a copy fails, the statement runs again without it.
   ///
-  /// - Returns: Why the table refuses the row; nil when the row was written.
+  /// - Returns: Why the table refuses the row; nil if the row was written.
   /// - Throws: `SQLiteError` when the statement fails for another reason than a copy.
   func attempt(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> SQLiteRefusal? {
     var failed: [(number: Int, message: String)] = []

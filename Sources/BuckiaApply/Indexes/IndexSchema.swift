@@ -159,7 +159,7 @@ extension IndexSchema {
   /// - Parameters:
   ///   - index: The index.
   ///   - changed: The tables whose rows have changed.
-  /// - Returns: A remark for the report; nil when there was nothing to do.
+  /// - Returns: A remark for the report; nil if there was nothing to do.
   /// - Throws: `SQLiteError` when the database fails.
   func rebuildWithoutTriggers(
     _ index: IndexTable, after changed: Set<TableName>, on connection: borrowing SQLiteConnection

@@ -17,7 +17,7 @@ struct IndexTrigger {
   let event: TriggerDefinition.Event
   /// The columns after UPDATE OF; empty when there are none.
   let columns: [String]
-  /// The expression after WHEN; nil when there is none.
+  /// The expression after WHEN; nil if there is none.
   let condition: String?
   private(set) var statements: [String]
   private(set) var hasConflictClause: Bool
@@ -27,7 +27,7 @@ struct IndexTrigger {
   private(set) var isPartial: Bool
   /// True if it leaves some of the work to a function of the application.
   private(set) var callsApplication: Bool
-  /// A function of the application that belongs to the trigger and cannot be copied with it; nil when there is none.
+  /// A function of the application that belongs to the trigger and cannot be copied with it; nil if there is none.
   private(set) var uncopiedFunction: String?
 
   /// Nil when no statement of the trigger writes to the index.
@@ -218,7 +218,7 @@ struct TriggerRules {
     }.sorted()
   }
 
-  /// Why the copy of a trigger must not run; nil when it may.
+  /// Why the copy of a trigger must not run; nil if it may.
   func refusal(of trigger: IndexTrigger, in schema: IndexSchema) -> String? {
     let references = trigger.references
     if let function = trigger.uncopiedFunction {

@@ -15,7 +15,7 @@ struct SecondaryIndex {
   let leading: Int?
   /// About how many bytes sorting takes for a row.
   let sortedBytes: Double
-  /// How to create it again; nil when that would not give the very same index.
+  /// How to create it again; nil if that would not give the very same index.
   let creation: IndexCreation?
 
   /// Reads the indexes of a table, in the order in which they were created.

@@ -40,7 +40,7 @@ package struct ApplySettings {
   package var unsent: UnsentEdits?
   /// The id of the snapshot that is updated at the end. Until then, applied diffs are recorded under it; nil for none.
   package var snapshot: String?
-  /// Tracks shared rows while diffs are applied; nil when nothing is shared.
+  /// Tracks shared rows while diffs are applied; nil if nothing is shared.
   package var sharing: (any SharingParticipant)?
   /// True if a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   package var adoptsDataset = false

@@ -5,7 +5,7 @@ import SQLiteSchemas
 
 /// The outcome of one file.
 public struct DiffOutcome: Sendable {
-  /// The diff file's id; nil when it has none or could not be read.
+  /// The diff file's id; nil if it has none or could not be read.
   public var id: KSUID?
   /// The file.
   public var path: String

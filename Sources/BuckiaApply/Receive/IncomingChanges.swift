@@ -104,7 +104,7 @@ package struct IncomingChanges {
     return Dictionary(tables) { first, _ in first }
   }
 
-  /// The definition of a table; nil when there is none.
+  /// The definition of a table; nil if there is none.
   func definition(of name: TableName) -> TableDefinition? {
     guard let definitions, let place = places[name] else { return nil }
     return definitions[place]

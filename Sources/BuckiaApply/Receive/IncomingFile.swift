@@ -192,6 +192,6 @@ struct UnreadFiles {
     }
   }
 
-  /// The file that a later one has to wait for, by its name; nil when it may be applied.
+  /// The file that a later one has to wait for, by its name; nil if it may be applied.
   func name(before file: IncomingFile) -> String? { ofAnyone ?? bySender[file.sender] }
 }

@@ -27,7 +27,7 @@ extension ForeignKeyCheck {
 
   /// Stores the referenced values of replaced rows.
   ///
-  /// - Returns: The TEMP table; nil when there are none.
+  /// - Returns: The TEMP table; nil if there are none.
   private func noteReplaced(_ collisions: KeyCollisions) throws -> KeyStore? {
     let places = try collisions.referredPlaces(of: parent)
     let columns = parentColumns.compactMap { places.firstIndex(of: $0 + parent.columnOffset) }

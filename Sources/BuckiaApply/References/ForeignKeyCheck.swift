@@ -72,7 +72,7 @@ struct ForeignKeyCheck {
 
   // MARK: Single rows
 
-  /// The key of the row that some values refer to; nil when there is none.
+  /// The key of the row that some values refer to; nil if there is none.
   func parentKey(of values: [UInt8]) throws -> [UInt8]? {
     let results = parent.keySQL.map { "p.\($0)" }.joined(separator: ", ")
     let terms = parentColumns.enumerated().map { "p.\(SQLText.identifier(parent.columns[$1].name)) = +?\($0 + 1)" }

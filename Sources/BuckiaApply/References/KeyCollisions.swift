@@ -67,7 +67,7 @@ final class KeyCollisions {
 }
 
 extension ReferenceLink {
-  /// The foreign key with its columns in the order of the parent's key; nil where it refers to other columns.
+  /// The foreign key with its columns in the order of the parent's key; nil if it refers to other columns.
   fileprivate var inKeyOrder: ReferenceLink? {
     guard parentColumns.count == parent.primaryKey.count else { return nil }
     let order = parent.primaryKey.compactMap { parentColumns.firstIndex(of: $0) }
@@ -112,7 +112,7 @@ final class KnownCollisions {
 
   // MARK: Parents that are not here
 
-  /// Why an INSERT or UPDATE would make its row refer to another than its author means, as a sentence; nil when it would not.
+  /// Why an INSERT or UPDATE would make its row refer to another than its author means, as a sentence; nil if it would not.
   func missingParent(of change: DecodedChange, _ bytes: RawSpan) throws -> String? {
     if areReferred, let parent = try refused.parent(of: key.identity(of: change, bytes), in: header.name) {
       let because =
@@ -168,7 +168,7 @@ final class KnownCollisions {
 /// What the conflicts of one table's INSERTs mean for others: rows that refer to either row, and what the author sends later.
 final class FoundCollisions {
   private let refused: RefusedRows
-  /// The keys that the sender contests; nil where new ones are not written down.
+  /// The keys that the sender contests; nil if new ones are not written down.
   private let contested: ContestedKeys?
   private let statements: TableStatements
   private let header: ChangesetTable

@@ -61,7 +61,7 @@ final class ParkedChildren {
 
   /// Parks a row outside its table until the row exists that it refers to.
   ///
-  /// - Returns: The row; nil when it is not there, or cannot be taken out.
+  /// - Returns: The row; nil if it is not there, or cannot be taken out.
   func park(_ key: [UInt8], of table: TableDefinition) throws -> (row: [UInt8], wasParked: Bool)? {
     // SQLite has no room for all columns of the widest tables in one result.
     guard table.changesetColumns.count <= connection.columnLimit else { return nil }

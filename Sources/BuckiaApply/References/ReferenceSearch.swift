@@ -82,7 +82,7 @@ struct ReferenceSearch {
     }
   }
 
-  /// The values of an INSERT in some columns; nil when one of them is NULL.
+  /// The values of an INSERT in some columns; nil if one of them is NULL.
   private static func values(of columns: [Int], _ change: DecodedChange, _ bytes: RawSpan) throws -> RowCopy? {
     var writer = ChangesetWriter()
     for column in columns {
@@ -153,7 +153,7 @@ struct ReferenceLink {
 }
 
 extension TableStatements {
-  /// A copy of the local row with the key of a change; nil when there is none.
+  /// A copy of the local row with the key of a change; nil if there is none.
   func copyOfRow(of change: DecodedChange, _ bytes: RawSpan) throws -> RowCopy? {
     guard !change.hasNullKey else { return nil }
     let queries = try selection.get()

@@ -20,7 +20,7 @@ final class RefusedRows {
   }
 
   /// A row that another one refers to, and that is not here.
-  /// A table, what tells the row apart in its diff, and why it is left out: nil where it refers to another such row itself.
+  /// A table, what tells the row apart in its diff, and why it is left out: nil if it refers to another such row itself.
   typealias Parent = (table: TableName, key: [UInt8], cause: Cause?)
 
   /// How often a diff is applied again at most. One that needs more leaves out other rows each time.
@@ -116,7 +116,7 @@ final class RefusedRows {
   /// True if any row of a table is known to refer to a refused one.
   func areReferred(by table: TableName) -> Bool { referringTables.contains(table) }
 
-  /// The refused row that a row of the diff refers to; nil when there is none, or when that does not matter any more.
+  /// The refused row that a row of the diff refers to; nil if there is none, or when that does not matter any more.
   ///
   /// - Parameters:
   ///   - key: The identity of the row in the diff.

@@ -19,7 +19,7 @@ final class RowWriter {
     /// A constraint refused it.
     case refused(SQLiteRefusal)
 
-    /// Why a constraint refused it; nil when none did.
+    /// Why a constraint refused it; nil if none did.
     var refusal: SQLiteRefusal? { if case .refused(let refusal) = self { refusal } else { nil } }
   }
 
@@ -59,7 +59,7 @@ final class RowWriter {
 
   /// Runs a statement that writes a row, which is not counted.
   ///
-  /// - Returns: Why a constraint refused it; nil when it ran.
+  /// - Returns: Why a constraint refused it; nil if it ran.
   func run(_ prepared: PreparedStatement) throws -> SQLiteRefusal? {
     let refusal =
       if let indexes { try indexes.attempt(prepared.statement) } else { try prepared.statement.attempt() }
@@ -374,7 +374,7 @@ final class RowWriter {
     return unchanged
   }
 
-  /// The local row with the key of the change; nil when there is none, or when the key holds NULL and identifies no row.
+  /// The local row with the key of the change; nil if there is none, or when the key holds NULL and identifies no row.
   ///
   /// The statement stays on the row until the row is released.
   func currentRow(_ bytes: RawSpan) throws -> CurrentRow? {

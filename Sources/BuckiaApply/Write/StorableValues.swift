@@ -131,7 +131,7 @@ struct LosslessStorageRules {
     }
   }
 
-  /// The first column of the changeset whose new value would be altered; nil when none would.
+  /// The first column of the changeset whose new value would be altered; nil if none would.
   func refusedColumn(of change: DecodedChange, in bytes: RawSpan) -> Int? {
     guard change.operation != .delete else { return nil }
     return rules.indices.first { column in

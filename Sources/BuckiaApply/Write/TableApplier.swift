@@ -245,7 +245,7 @@ final class TableApplier {
 
   /// Tries a change.
   ///
-  /// - Returns: Why a constraint refuses it; nil when it was applied or decided as a conflict.
+  /// - Returns: Why a constraint refuses it; nil if it was applied or decided as a conflict.
   func attempt(_ place: ChangePlace, _ bytes: RawSpan) throws -> Refused? {
     change.read(place, in: bytes)
     let (rowID, isInsert) = (rowID(in: bytes), change.operation == .insert)

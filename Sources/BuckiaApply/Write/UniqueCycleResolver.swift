@@ -191,7 +191,7 @@ struct UniqueCycleResolver {
     return low < holders.count && numbers[Int(holders[low])] == number ? holders[low] : nil
   }
 
-  /// The number of the local row with the key of the change in hand; nil when there is none.
+  /// The number of the local row with the key of the change in hand; nil if there is none.
   private func number(_ bytes: RawSpan) throws -> UInt64? {
     if change.operation == .update, let key = applier.statements.rowIDKey, change.old(key).kind == .integer {
       return UInt64(bitPattern: change.old(key).integer(in: bytes))
@@ -205,7 +205,7 @@ struct UniqueCycleResolver {
 
   // MARK: Blocking rows
 
-  /// The number of the row that has a place which the change gives its own; nil when none has, as far as can be looked up.
+  /// The number of the row that has a place which the change gives its own; nil if none has, as far as can be looked up.
   private mutating func occupant(_ item: Int32, _ bytes: RawSpan) throws -> UInt64? {
     let hasRow = change.operation == .update || items[Int(item)].isDecided
     // If an index has an unchanged column, the row's own value counts.
