@@ -17,7 +17,7 @@ package enum KnownRenames {
     ) WITHOUT ROWID;
     """
 
-  /// How many renames of a sender are kept; the newest ones.
+  /// The most renames of a sender: the newest are kept.
   package static let limit = 1_000
 
   /// The renames that a sender has declared; none without a ledger.

@@ -57,11 +57,11 @@ package struct ShadowEntry: Equatable, Sendable {
     }
   }
 
-  /// Makes a shadow without rows.
+  /// Creates a shadow without rows.
   ///
   /// - Parameters:
   ///   - table: The table whose rows it will have.
-  ///   - columns: How its columns are defined: what follows the name in its CREATE TABLE.
+  ///   - columns: The column definitions: the part after the name in its CREATE TABLE.
   ///   - share: The share.
   /// - Throws: `SQLiteError`.
   package static func make(
@@ -84,7 +84,7 @@ package struct ShadowEntry: Equatable, Sendable {
     try all(of: -share, on: connection)
   }
 
-  /// Makes the shadow of a share a former one.
+  /// Turns the shadow of a share into a former one.
   ///
   /// - Throws: `SQLiteError`.
   package func setAside(from share: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -107,18 +107,19 @@ package struct ShadowEntry: Equatable, Sendable {
   }
 }
 
-/// What the pages of a shared table held when its shadow was as it is: by this the next share finds where rows may have changed.
+/// The page digests (prints) of a shared table at the state of its shadow, by which the next share finds rows that may
+/// have changed.
 ///
-/// The table `buckia_print_N` has the prints of shadow N in pieces, and the setting `print-N` says what they are of.
+/// The table `buckia_print_N` has the prints of shadow N in pieces, and the setting `print-N` their basis.
 package struct PrintEntry: Equatable, Sendable {
-  /// What tells whether prints can be compared: the definition of the table, what is shared of it, and more.
+  /// The conditions under which prints can be compared: the definition of the table, its shared part, and more.
   package let basis: [UInt8]
   /// The secret of the hash.
   package let key: [UInt8]
   /// The prints in pieces.
   package let pieces: [Place: [UInt8]]
 
-  /// What a piece begins with.
+  /// The beginning of a piece.
   package enum Place: Hashable, Sendable {
     /// The rowid of a row, for prints of the leaves of the table.
     case rowID(Int64)
@@ -143,7 +144,7 @@ package struct PrintEntry: Equatable, Sendable {
   private static func table(_ shadow: Int64) -> String { "main.buckia_print_\(shadow)" }
   private static func setting(_ shadow: Int64) -> String { "print-\(shadow)" }
 
-  /// The prints of a shadow; nil where there are none, or none that this version can read.
+  /// The prints of a shadow; nil for none that this version can read.
   ///
   /// - Throws: `SQLiteError`.
   package static func read(of shadow: Int64, on connection: borrowing SQLiteConnection) throws -> PrintEntry? {
@@ -164,9 +165,9 @@ package struct PrintEntry: Equatable, Sendable {
     try connection.integer("SELECT 1 FROM main.buckia_settings WHERE name = ?1", binding: [setting(shadow)]) != nil
   }
 
-  /// Writes the prints of a shadow, and of their pieces only those that differ from what is there.
+  /// Stores the prints of a shadow; of their pieces only those that have changed.
   ///
-  /// - Parameter known: What is there; nil for nothing.
+  /// - Parameter known: The stored prints; nil for none.
   /// - Throws: `SQLiteError`.
   package func write(of shadow: Int64, over known: PrintEntry?, on connection: borrowing SQLiteConnection) throws {
     let table = Self.table(shadow)
@@ -192,7 +193,7 @@ package struct PrintEntry: Equatable, Sendable {
     }
   }
 
-  /// Forgets the prints of a shadow.
+  /// Deletes the prints of a shadow.
   ///
   /// - Throws: `SQLiteError`.
   package static func remove(of shadow: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -203,7 +204,7 @@ package struct PrintEntry: Equatable, Sendable {
 }
 
 extension PrintEntry.Place {
-  /// - Returns: nil for a row that nobody here has written.
+  /// - Returns: nil for a malformed row.
   fileprivate init?(_ row: borrowing SQLiteStatement) {
     guard row.storageClass(at: 0) == .blob else {
       self = .rowID(row.integer(at: 0))
@@ -226,8 +227,8 @@ extension PrintEntry.Place {
   }
 }
 
-/// The table `buckia_aside`: rows of which the stream of a share says something else than its shadow, because the shadow has followed
-/// what the receivers themselves have said, or what they were not told.
+/// The table `buckia_aside`: rows whose version in the stream of a share differs from its shadow, because the shadow
+/// has followed the receivers' own changes, or rows that were not sent to them.
 package struct AsideRows {
   static let definition = """
     CREATE TABLE main.buckia_aside(
@@ -242,13 +243,13 @@ package struct AsideRows {
   private let share: Int64
   private let table: TableName
 
-  /// Those of a share and a table.
+  /// The rows of a share and a table.
   package init(of share: Int64, _ table: TableName) {
     self.share = share
     self.table = table
   }
 
-  /// What the stream says of a row; nil where that is what the shadow has.
+  /// The stream's version of a row; nil if it is that of the shadow.
   ///
   /// - Parameter key: The values of its key, in the format of changesets.
   /// - Throws: `SQLiteError`.
@@ -259,7 +260,7 @@ package struct AsideRows {
     ) { RowState($0.hash(at: 0)) }
   }
 
-  /// Notes what the stream says of a row; nil: what the shadow has.
+  /// Records the stream's version of a row; nil for that of the shadow.
   ///
   /// - Throws: `SQLiteError`.
   package func note(_ row: RowState?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
@@ -287,7 +288,7 @@ package struct AsideRows {
     return found
   }
 
-  /// Forgets all rows of a share.
+  /// Deletes all rows of a share.
   ///
   /// - Throws: `SQLiteError`.
   package static func removeAll(of share: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -295,7 +296,7 @@ package struct AsideRows {
   }
 }
 
-/// A row as it was said to be: one with a hash, or that there is none.
+/// The state of a row: present with a hash, or absent.
 package enum RowState: Equatable, Sendable {
   case absent
   case present(UInt64)

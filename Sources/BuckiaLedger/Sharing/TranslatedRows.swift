@@ -1,9 +1,9 @@
 import SQLiteConnections
 
-/// The table `buckia_translated`: rows that a stream of somebody else says otherwise than they are here, because they, or what they refer
-/// to, have other keys here. What a stream says is what its sums are of.
+/// The table `buckia_translated`: rows whose keys, or the keys that they refer to, differ here from those in a received
+/// stream, whose sums cover the sent rows.
 ///
-/// The table is sparse: a row that is here as it was sent has no entry.
+/// The table is sparse: a row with the sent keys has no entry.
 package struct TranslatedRows {
   static let definition = """
     CREATE TABLE main.buckia_translated(
@@ -16,11 +16,12 @@ package struct TranslatedRows {
     CREATE INDEX main.buckia_translated_local ON buckia_translated(vouch, local);
     """
 
-  /// A row as the stream says it.
+  /// The stream's version of a row.
   package struct Row: Equatable, Sendable {
     /// Its key here, in the format of changesets.
     package let local: [UInt8]
-    /// The hash of the row as it was sent; nil where the stream does not have the row, and what is noted under this key is another one.
+    /// The hash of the sent row; nil if the stream does not have the row, and the recorded row under this key is
+    /// another one.
     package let hash: UInt64?
 
     /// Describes a row.
@@ -44,9 +45,9 @@ package struct TranslatedRows {
     try connection.hasRow(cached: "SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 LIMIT 1", vouch)
   }
 
-  /// What the stream calls a key; nil where the row is here as it was sent.
+  /// The entry of a sent key; nil if the row has the sent keys here.
   ///
-  /// - Parameter key: The values of the key as they were sent, in the format of changesets.
+  /// - Parameter key: The sent key, in the format of changesets.
   /// - Throws: `SQLiteError`.
   package func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> Row? {
     try connection.first(
@@ -56,7 +57,7 @@ package struct TranslatedRows {
     }
   }
 
-  /// True if another key of the stream's is that of a row with a key here.
+  /// True if another key of the stream belongs to the row with a local key.
   ///
   /// - Parameters:
   ///   - local: The key here.
@@ -70,7 +71,7 @@ package struct TranslatedRows {
       local, key)
   }
 
-  /// The hash of a row as it was sent; nil where it is here as it was sent.
+  /// The hash of a sent row; nil if the row has the sent keys here.
   ///
   /// - Parameter local: Its key here, in the format of changesets.
   /// - Throws: `SQLiteError`.
@@ -95,7 +96,7 @@ package struct TranslatedRows {
     return found
   }
 
-  /// Notes what the stream says of a row; nil: what is noted of it anyway.
+  /// Records the stream's version of a row; nil for the recorded one.
   ///
   /// - Throws: `SQLiteError`.
   package func note(_ row: Row?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
@@ -116,10 +117,10 @@ package struct TranslatedRows {
   }
 }
 
-/// The table `buckia_untaken`: rows of which a stream of somebody else has last said something that was not taken here, because of a
-/// conflict, with the version that was taken before.
+/// The table `buckia_untaken`: rows whose last version in a received stream was not accepted because of a conflict,
+/// with the version that was accepted before.
 ///
-/// The table is sparse: of a row without an entry, what the stream has said last was taken.
+/// The table is sparse: the last version of a row without an entry was accepted.
 package struct UntakenRows {
   static let definition = """
     CREATE TABLE main.buckia_untaken(
@@ -151,7 +152,7 @@ package struct UntakenRows {
     try connection.hasRow(cached: "SELECT 1 FROM main.buckia_untaken WHERE vouch = ?1 LIMIT 1", vouch)
   }
 
-  /// What was taken of a row last; nil where that is what the stream has said last.
+  /// The last accepted version of a row; nil if it is the stream's last one.
   ///
   /// - Parameter key: The values of the row's key here, in the format of changesets.
   /// - Throws: `SQLiteError`.
@@ -161,7 +162,7 @@ package struct UntakenRows {
     }
   }
 
-  /// Notes what was taken of a row last; nil: what the stream has said last.
+  /// Records the last accepted version of a row; nil for the stream's last one.
   ///
   /// - Throws: `SQLiteError`.
   package func note(_ version: RowState?, of key: [UInt8], on connection: borrowing SQLiteConnection) throws {

@@ -3,8 +3,8 @@ import SQLiteSchemas
 
 /// The table `buckia_untold`: rows that a recipient of a share has brought since its last diff, and that its shadow does not have.
 ///
-/// The next diff says what has become of them: others may not have them, and if they are gone here, the recipient has to learn it.
-/// Of rows that only their content identifies, it is noted how many the recipient has.
+/// The next diff sends their present state: other recipients may not have them, and if they were deleted here, the
+/// sender has to learn it. For rows that only their content identifies, the number of the recipient's rows is recorded.
 package enum UntoldRows {
   static let definition = """
     CREATE TABLE main.buckia_untold(
@@ -16,7 +16,7 @@ package enum UntoldRows {
     ) WITHOUT ROWID;
     """
 
-  /// Notes a row for a share.
+  /// Records a row for a share.
   ///
   /// - Parameter key: The values of its key, in the format of changesets.
   /// - Throws: `SQLiteError`.
@@ -27,7 +27,7 @@ package enum UntoldRows {
       cached: "INSERT OR IGNORE INTO main.buckia_untold VALUES (?1, ?2, ?3, NULL)", share, table.text, key)
   }
 
-  /// Notes how many rows with a content a recipient has.
+  /// Records the number of a recipient's rows with a content.
   ///
   /// - Parameter content: The values, in the format of changesets.
   /// - Throws: `SQLiteError`.
@@ -39,7 +39,7 @@ package enum UntoldRows {
       cached: "INSERT OR REPLACE INTO main.buckia_untold VALUES (?1, ?2, ?3, ?4)", share, table.text, content, rows)
   }
 
-  /// How many rows with each content of a table a recipient has, where that is noted for a share.
+  /// The recorded numbers of recipients' rows with each content of a table, for a share.
   ///
   /// - Throws: `SQLiteError`.
   package static func contents(
@@ -70,7 +70,7 @@ package enum UntoldRows {
     }
   }
 
-  /// The tables with rows that are noted for a share, and the keys of those that have one.
+  /// The tables with recorded rows for a share, and the keys of rows with a key.
   ///
   /// - Throws: `SQLiteError`.
   package static func all(
@@ -85,7 +85,7 @@ package enum UntoldRows {
     return found
   }
 
-  /// Forgets the rows that are noted for a share: its diff has told of them.
+  /// Deletes the recorded rows of a share, whose diff has sent them.
   ///
   /// - Throws: `SQLiteError`.
   package static func clear(for share: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -93,8 +93,8 @@ package enum UntoldRows {
   }
 }
 
-/// The table `buckia_taken_back`: rows that went here because somebody else does not share them any more, or because a diff was taken back.
-/// Nobody has deleted them, so those they were shared with in turn are not told that they were deleted.
+/// The table `buckia_taken_back`: rows that a withdrawal or an undo has removed here. They were not deleted, and the
+/// recipients get a withdrawal instead of a deletion.
 package enum TakenBackRows {
   static let definition = """
     CREATE TABLE main.buckia_taken_back(
@@ -111,7 +111,7 @@ package enum TakenBackRows {
   /// In the place of the number of a share: rows that their senders have withdrawn. They may come back.
   package static let withdrawn: Int64 = -1
 
-  /// Notes a row for a share whose receivers have it.
+  /// Records a row for a share whose recipients have it.
   ///
   /// - Parameter key: The values of its key, in the format of changesets.
   /// - Throws: `SQLiteError`.
@@ -122,7 +122,7 @@ package enum TakenBackRows {
       cached: "INSERT OR IGNORE INTO main.buckia_taken_back VALUES (?1, ?2, ?3)", share, table.text, key)
   }
 
-  /// Forgets a row that is here again.
+  /// Deletes the record of a row that exists again.
   ///
   /// - Throws: `SQLiteError`.
   package static func remove(
@@ -144,7 +144,7 @@ package enum TakenBackRows {
       table.text, key)
   }
 
-  /// Forgets the rows that were noted for a share: its receivers have been told.
+  /// Deletes the recorded rows of a share, after they were sent.
   ///
   /// - Throws: `SQLiteError`.
   package static func clear(for share: Int64, on connection: borrowing SQLiteConnection) throws {

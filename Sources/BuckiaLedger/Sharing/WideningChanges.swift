@@ -1,9 +1,9 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The table `buckia_widening`: changes of others by which rows may come into a share.
+/// The table `buckia_widening`: received changes through which rows may enter a share.
 ///
-/// A change by somebody who does not have a row sends it to no one: such rows are held back until a person says yes.
+/// A change by a sender who does not have a row must not send it: such rows are held back until a person allows them.
 package enum WideningChanges {
   static let definition = """
     CREATE TABLE main.buckia_widening(
@@ -15,15 +15,15 @@ package enum WideningChanges {
     ) WITHOUT ROWID;
     """
 
-  /// What a change has done.
+  /// The kind of a change.
   package enum Kind: String, Sendable {
-    /// It has changed a row that its sender was not known to have.
+    /// The change is of a row that its sender was not known to have.
     case row
-    /// It has set what a row refers to, which its sender has.
+    /// The change has set a reference of a row that its sender has.
     case reference
   }
 
-  /// Notes a change.
+  /// Records a change.
   ///
   /// - Parameters:
   ///   - key: The values of the row's key, in the format of changesets.
@@ -37,7 +37,7 @@ package enum WideningChanges {
       kind.rawValue)
   }
 
-  /// The keys of the rows of a table that were changed so, and who has changed them.
+  /// The keys of the changed rows of a table, with the senders.
   ///
   /// - Throws: `SQLiteError`.
   package static func senders(
@@ -72,7 +72,8 @@ package enum WideningChanges {
   }
 }
 
-/// How many rows of a table were left out of a share the last time, since they refer to rows that its receivers would not have.
+/// The number of rows of a table that the last diff of a share has left out, because they refer to rows that its
+/// receivers would not have.
 ///
 /// They are settings: `left-out-N-TABLE` for the share with the number N.
 package struct LeftOutEntry: Equatable, Sendable {
@@ -82,10 +83,10 @@ package struct LeftOutEntry: Equatable, Sendable {
   package let share: Int64
   /// The table.
   package let table: TableName
-  /// How many rows.
+  /// The number of rows.
   package let count: Int64
 
-  /// Makes one.
+  /// Creates an entry.
   package init(share: Int64, table: TableName, count: Int64) {
     self.share = share
     self.table = table
@@ -107,7 +108,7 @@ package struct LeftOutEntry: Equatable, Sendable {
     return found.sorted { ($0.share, $0.table.text) < ($1.share, $1.table.text) }
   }
 
-  /// Replaces those of a share.
+  /// Replaces the entries of a share.
   ///
   /// - Throws: `SQLiteError`.
   package static func replace(
