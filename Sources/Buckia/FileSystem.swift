@@ -2,7 +2,7 @@ import BuckiaBytes
 
 /// The few things the façade asks of the file system.
 package enum FileSystem {
-  /// What a path stands for.
+  /// The kind of a path.
   enum Kind: Equatable {
     case file
     case folder
@@ -12,7 +12,7 @@ package enum FileSystem {
     case unknown(String)
   }
 
-  /// What a path stands for. A link to a folder is one, every other link a file.
+  /// The kind of a path. A link to a folder counts as one, every other link as a file.
   static func kind(of path: String) -> Kind {
     var status = stat()
     guard lstat(path, &status) == 0 else { return errno == ENOENT ? .nothing : .unknown(lastError) }

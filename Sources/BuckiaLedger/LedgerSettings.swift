@@ -184,8 +184,8 @@ package struct LedgerProgress: Equatable, Sendable {
 
 /// The replica and incarnation that a database names: two settings of 16 random bytes each.
 ///
-/// A copy of the database file says the same, and so does a backup that is restored. What is known outside of the database tells these
-/// apart.
+/// A copy of the database file names the same ones, and so does a restored backup. Records outside of the database
+/// distinguish them.
 package struct ReplicaIdentity: Hashable, Sendable {
   /// The size of each id in bytes.
   package static let byteCount = 16
@@ -240,8 +240,8 @@ package struct ReplicaIdentity: Hashable, Sendable {
 
 /// The diffs that were applied in the last call with a snapshot.
 ///
-/// They are noted with the rows, in one transaction. Should the process die before the snapshot is made, they tell what is
-/// missing in it. They are in `buckia_settings`, under the snapshot's id.
+/// They are recorded with the rows, in one transaction. If the process dies before the snapshot is updated, they show
+/// which diffs it lacks. They are in `buckia_settings`, under the snapshot's id.
 package enum SnapshotRuns {
   private static func name(_ snapshot: String) -> String { "snapshot-\(snapshot)" }
 

@@ -18,8 +18,7 @@ extension DatabaseManager {
   ///
   /// - Text is in single quotes, doubled inside; invisible characters and the backslash are escaped with a backslash.
   /// - A blob of more than 32 bytes is its size and SHA-256, a shorter one `x'…'`. A real always has a point, an exponent or a sign.
-  /// - Tables of SQLite and of Buckia, and what virtual tables keep inside, have no rows in the text; recorded conflicts are
-  ///   counted.
+  /// - Tables of SQLite and of Buckia, and shadow tables, have no rows in the text; recorded conflicts are counted.
   ///
   /// - Parameter body: Receives a line without its end. Control characters in it are escaped. May throw to stop.
   /// - Throws: `BuckiaError` when the database cannot be read; whatever `body` throws.

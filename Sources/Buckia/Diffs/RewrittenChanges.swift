@@ -17,7 +17,7 @@ public struct RewrittenChanges {
   public let tables: [ChangesetReport.Table]
   /// Warnings about the changes.
   public internal(set) var remarks: [Remark]
-  /// What rebasing has met; nil for changes that were made in another way.
+  /// The result of rebasing; nil for changes that were made in another way.
   public internal(set) var rebase: RebaseReport?
   private let changeset: TemporaryBuffer
   private let inputs: [InspectedFile]
@@ -292,7 +292,7 @@ public struct ChangesetReport: Sendable {
   public let tables: [Table]
   /// Warnings about the changes.
   public let remarks: [Remark]
-  /// What rebasing has met; nil for changes that were made in another way.
+  /// The result of rebasing; nil for changes that were made in another way.
   public let rebase: RebaseReport?
   /// How long it took, in seconds, with opening and rewriting.
   public internal(set) var seconds: Double

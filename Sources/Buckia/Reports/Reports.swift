@@ -78,8 +78,8 @@ public struct ApplyReport: Sendable {
   public internal(set) var dryRunConflictCounts: [ConflictCount] = []
   /// The snapshot that was made when all files were done; nil if none was requested, and in a dry run.
   public internal(set) var snapshot: SnapshotReport?
-  /// True if another program has written to the database between the first file and the copy. What it has changed is in the
-  /// copy, so it is not in the next difference.
+  /// True if another program has written to the database between the first file and the snapshot. Its changes are in
+  /// the snapshot, and not in the next difference.
   public internal(set) var wasWrittenMeanwhile = false
   /// The changed rows by table, if the options ask for them; otherwise empty.
   public let changedRows: [ChangedRows]

@@ -15,8 +15,8 @@ extension DatabaseManager {
   /// print(report.path ?? "")
   /// ```
   ///
-  /// What was accepted is kept in the database, with the answer: a second time does nothing, but for delivering an answer that a crash
-  /// has held up.
+  /// The accepted invitation and the answer are recorded in the database: a second call only delivers an answer that a
+  /// crash has held up.
   ///
   /// - Parameters:
   ///   - invitation: The invitation.

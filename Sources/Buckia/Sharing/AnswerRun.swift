@@ -7,8 +7,7 @@ import SQLiteSchemas
 
 /// Processes answers to invitations before the files beside them, whose senders are contacts then.
 ///
-/// The sender of an answer is a stranger. What admits them is the proof that they had the invitation's secret, whoever is trusted
-/// otherwise.
+/// The sender of an answer is unknown. The proof of the invitation's secret admits them, under any trust mode.
 struct AnswerRun {
   /// The options for applying.
   let options: ApplyOptions

@@ -69,7 +69,7 @@ public enum LeavePolicy: String, Sendable, CaseIterable {
   case keep
 }
 
-/// What becomes of rows that would be shared only because of a change by somebody who does not have them.
+/// How to treat rows that would be shared only because of a change by a sender who does not have them.
 public enum WideningPolicy: String, Sendable, CaseIterable {
   /// They are held back, unless ``always`` was used for this share before.
   case hold
@@ -88,7 +88,7 @@ public struct ShareOptions: Sendable {
   /// True if rows that an undo or a withdrawal has removed here are deleted at the recipients, too. Otherwise they are
   /// withdrawn, as with ``LeavePolicy/withdraw``.
   public var propagates = false
-  /// What becomes of rows that would be shared only because of a change by somebody who does not have them.
+  /// How to treat rows that would be shared only because of a change by a sender who does not have them.
   public var widening = WideningPolicy.hold
   /// True to send everything in the scope again, for a receiver who has lost a file or never got one.
   public var resyncs = false

@@ -135,8 +135,8 @@ extension ApplyReport {
 }
 
 extension ApplyInterruption {
-  /// Copies the database with the files that are done. Where that fails, too, `cause` says what did first, and the report has
-  /// no snapshot.
+  /// Copies the database after an error, with the files that are done. If that fails, too, `cause` has the first error,
+  /// and the report has no snapshot.
   mutating func keep(
     _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges?,
     beside edits: UnsentEdits? = nil, since version: Int64?

@@ -19,8 +19,8 @@ final class RefusedRows {
     case constraint
   }
 
-  /// A row that another one refers to, and that is not here.
-  /// A table, what tells the row apart in its diff, and why it is left out: nil if it refers to another such row itself.
+  /// A missing row to which another one refers: the table, its identity in the diff, and the reason why it is left out;
+  /// nil if it refers to another such row itself.
   typealias Parent = (table: TableName, key: [UInt8], cause: Cause?)
 
   /// How often a diff is applied again at most. One that needs more leaves out other rows each time.

@@ -23,7 +23,7 @@ final class ContentSearch {
   private static let costPerRow = 100
 
   /// - Parameters:
-  ///   - statements: Those of the table.
+  ///   - statements: The statements of the table.
   ///   - compared: The columns of the changeset that are compared, besides the key.
   ///   - storesUTF16: True if the database stores text as UTF-16.
   init(of statements: TableStatements, _ compared: ColumnMask, storesUTF16: Bool) {
@@ -175,7 +175,7 @@ final class ContentSearches {
   /// The search for rows of a table.
   ///
   /// - Parameters:
-  ///   - statements: Those of the table.
+  ///   - statements: The statements of the table.
   ///   - compared: The columns of the changeset that are compared, besides the key.
   /// - Throws: `SQLiteError`; what `progress` throws. The transaction or savepoint must be rolled back then.
   func search(_ statements: TableStatements, _ compared: ColumnMask) throws -> ContentSearch {

@@ -124,8 +124,8 @@ package enum StampList: Hashable, Sendable {
 
 /// A set of columns by their positions in a row clock.
 package struct ColumnSet: Hashable, Sendable {
-  /// A bit for each position, the first in the lowest bit of the first byte; no zero bytes at the end, so that equal
-  /// sets are equal.
+  /// A bit for each position, the first in the lowest bit of the first byte, without zero bytes at the end, because
+  /// equal sets must have equal bytes.
   package private(set) var bytes: [UInt8]
 
   /// Creates an empty set.

@@ -145,8 +145,7 @@ public enum ConflictOutcome: String, Sendable, Codable {
   /// The row was written, with a reference to a missing row or to another row than before; it is only reported.
   case reported
 
-  /// True if every local value that another could have replaced is still in the row. Those that a merge has replaced are what
-  /// the author saw.
+  /// True if every local value in dispute is still in the row. A merge only replaces values that the author saw.
   var keepsLocalValues: Bool { self != .tookIncoming && self != .resolved }
 }
 

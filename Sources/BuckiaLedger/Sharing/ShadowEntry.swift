@@ -1,8 +1,7 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row of the table `buckia_shadow`: in which table of the database the rows of a table are kept that the receivers of a share
-/// are known to have.
+/// A row of the table `buckia_shadow`: the table with the rows that the recipients of a share are known to have.
 package struct ShadowEntry: Equatable, Sendable {
   static let definition = """
     CREATE TABLE main.buckia_shadow(

@@ -33,7 +33,7 @@ package struct TranslatedRows {
 
   private let vouch: Int64
 
-  /// Those of the rows that a stream has brought of a table.
+  /// The entries of a stream's table.
   ///
   /// - Parameter vouch: The number of the ``VouchEntry``.
   package init(of vouch: Int64) { self.vouch = vouch }
@@ -109,7 +109,7 @@ package struct TranslatedRows {
       row.hash.map { Int64(bitPattern: $0) })
   }
 
-  /// Forgets all of them.
+  /// Deletes all entries.
   ///
   /// - Throws: `SQLiteError`.
   package func removeAll(on connection: borrowing SQLiteConnection) throws {
@@ -133,7 +133,7 @@ package struct UntakenRows {
 
   private let vouch: Int64
 
-  /// Those of the rows that a stream has brought of a table.
+  /// The entries of a stream's table.
   ///
   /// - Parameter vouch: The number of the ``VouchEntry``.
   package init(of vouch: Int64) { self.vouch = vouch }
@@ -175,7 +175,7 @@ package struct UntakenRows {
       version.hash.map { Int64(bitPattern: $0) })
   }
 
-  /// Forgets all of them.
+  /// Deletes all entries.
   ///
   /// - Throws: `SQLiteError`.
   package func removeAll(on connection: borrowing SQLiteConnection) throws {

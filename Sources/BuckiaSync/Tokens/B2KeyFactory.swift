@@ -76,7 +76,7 @@ public struct B2ApplicationKey: Sendable, Hashable {
   public let id: String
   /// The secret part.
   public let secret: SecretText
-  /// What B2 lets it do, in B2's words; empty where that is not known.
+  /// What B2 lets it do, in B2's words; empty if that is not known.
   public var capabilities: [String] = []
   /// The beginning that names have which it may use; nil for all.
   public var namePrefix: String?

@@ -81,7 +81,7 @@ public struct SignedTokenVerifier: Sendable {
     public let permissions: StoragePermissions
     /// Until when, in milliseconds since 1970.
     public let expires: Int64
-    /// What names this one token, for lists of those that were withdrawn; nil when nothing does.
+    /// What names this one token, for lists of those that were withdrawn; nil if nothing does.
     public let id: String?
   }
 
@@ -207,7 +207,7 @@ struct CompactToken: Sendable {
 struct TokenClaims: Sendable {
   let object: JSONObject
 
-  /// A claim's text; nil when it is something else.
+  /// A claim's text; nil if it is something else.
   func text(_ name: String) -> String? { object.text(name) }
 
   /// For whom the token is: one text, or a list of them.
@@ -222,7 +222,7 @@ struct TokenClaims: Sendable {
   /// The latest time that tokens have, in seconds since 1970: the year 9999. So milliseconds fit 64 bits.
   private static let latest: Int64 = 253_402_300_799
 
-  /// A time in milliseconds since 1970; nil where there is none.
+  /// A time in milliseconds since 1970; nil if there is none.
   ///
   /// - Throws: `TokenError` with `invalidToken` when it is no time.
   func time(_ name: String) throws(TokenError) -> Int64? {
@@ -276,7 +276,7 @@ package enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The bytes of text; nil when it is none.
+  /// The bytes of text; nil if it is none.
   package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
     var standard = text.utf8.map { byte in
       switch byte {

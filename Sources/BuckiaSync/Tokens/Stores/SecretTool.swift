@@ -132,7 +132,7 @@
       return true
     }
 
-    /// All bytes; nil when there are more than the limit, or they cannot be read.
+    /// All bytes; nil if there are more than the limit, or they cannot be read.
     func read(upTo limit: Int) -> [UInt8]? {
       var bytes: [UInt8] = []
       var chunk = [UInt8](repeating: 0, count: 4096)
