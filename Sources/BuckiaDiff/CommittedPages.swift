@@ -12,7 +12,7 @@ package struct CommittedPages {
   private let roots: [TableName: Int]
 
   /// - Parameter connection: One inside a write transaction that has not written anything yet.
-  /// - Returns: nil where the pages cannot be read.
+  /// - Returns: nil if the pages cannot be read.
   /// - Throws: `SQLiteError`.
   package init?(on connection: borrowing SQLiteConnection) throws {
     let source = try PageSource(ofNewWriteTransaction: connection)
@@ -34,8 +34,8 @@ package struct CommittedPages {
   /// What the leaves of a table hold, and those by which its rows are found by their primary key.
   ///
   /// - Parameters:
-  ///   - table: A rowid table; nil where only the key is asked for.
-  ///   - index: The b-tree in which rows are found by their key; nil where only the table is asked for.
+  ///   - table: A rowid table; nil if only the key is asked for.
+  ///   - index: The b-tree in which rows are found by their key; nil if only the table is asked for.
   ///   - key: The secret of the hashes.
   /// - Returns: `leaves` is nil for a table that has only one page, or cannot be read; `keys` where the b-tree is such a one, where text is
   ///   stored as UTF-16, or where a leaf begins with a key that has NULL or does not fit on its page.
@@ -125,7 +125,7 @@ package struct KeyIndex {
 
   /// Finds the b-tree.
   ///
-  /// - Returns: nil where there is none, as for an `INTEGER PRIMARY KEY`, or where a column stands in descending order.
+  /// - Returns: nil if there is none, as for an `INTEGER PRIMARY KEY`, or where a column stands in descending order.
   /// - Throws: `SQLiteError`.
   package init?(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
     var columns: [String] = []
@@ -184,7 +184,7 @@ package struct KeyPrint: Hashable, Sendable {
 
   /// The keys of the leaves that are not in both of two lists: of the first, and of the second; neighbours together.
   ///
-  /// - Returns: nil where so many leaves have changed that it is faster to look at all rows.
+  /// - Returns: nil if so many leaves have changed that it is faster to look at all rows.
   package static func differences(
     of older: [KeyPrint], _ newer: [KeyPrint]
   ) -> (older: [KeySpan], newer: [KeySpan])? {

@@ -40,7 +40,7 @@ package struct DatabaseDifference {
   /// Tables that took `rows` because `pages` could not compare them, and why.
   package let fallbacks: [SkippedItem]
 
-  /// The newer database's schema as SQL; nil where the schemas are equal, or it cannot travel.
+  /// The newer database's schema as SQL; nil if the schemas are equal, or it cannot travel.
   package var author: AuthorSchema?
 
   /// True if there is nothing to ship.
@@ -73,7 +73,7 @@ package struct DatabaseDifference {
   /// - Parameters:
   ///   - earlier: The changes of the earlier one.
   ///   - newer: The database as it is now.
-  /// - Returns: nil where the two cannot be told apart: a table has got other columns in between.
+  /// - Returns: nil if the two cannot be told apart: a table has got other columns in between.
   /// - Throws: `ChangesetError` when the earlier one is damaged; `ByteStreamError`; `SQLiteError`.
   package func leavingOut(_ earlier: TemporaryBuffer, in newer: RowSource) throws -> DatabaseDifference? {
     if earlier.isEmpty { return self }

@@ -43,7 +43,7 @@ public struct DiffOptions: Sendable {
   /// Columns, by their names in the newer database, whose values are compared and travel as a column of another affinity stores them, if
   /// that loses nothing of them.
   package var affinities: [TableName: [String: Affinity]] = [:]
-  /// The rows of tables that may differ, as far as that is known.
+  /// The rows of tables that may differ, as far as it is known.
   package var candidates: [TableName: CandidateRows] = [:]
   /// True if a raw changeset that would have to leave rows out for want of definitions is an error, before anything is
   /// written, or noted as sent.

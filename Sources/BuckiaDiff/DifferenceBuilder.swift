@@ -9,9 +9,9 @@ struct DifferenceBuilder {
   let newer: DatabaseSnapshot
   let options: DiffOptions
   private let progress: ProgressReporter
-  /// The pages of both; nil when another method was asked for.
+  /// The pages of both; nil if another method was asked for.
   private let pages: PagePair?
-  /// SQLite's own comparison; nil when another method was asked for.
+  /// SQLite's own comparison; nil if another method was asked for.
   private let session: SessionComparison?
   /// By what text is ordered.
   private let collation: String
@@ -106,7 +106,7 @@ struct DifferenceBuilder {
 
   /// A table in both sources.
   ///
-  /// - Returns: nil where it has nothing to compare, or cannot be compared, which is then named.
+  /// - Returns: nil if it has nothing to compare, or cannot be compared, which is then named.
   private mutating func pair(_ entry: SchemaEntry) throws -> TablePair? {
     let renames = options.renames.filter { $0.table == entry.name }
     let olderSelection = older.source.selection(of: entry.name, options)
@@ -153,7 +153,7 @@ struct DifferenceBuilder {
     return isSame ? nil : pair
   }
 
-  /// A table with the key by which the options want its rows told apart; nil where they name none, or its rows have none.
+  /// A table with the key by which the options want its rows told apart; nil if they name none, or its rows have none.
   private func keyed(
     _ table: TableDefinition, _ olderTable: TableDefinition?
   ) throws -> (newer: TableDefinition, older: TableDefinition)? {
@@ -177,7 +177,7 @@ struct DifferenceBuilder {
         name: table.name, reason: SkipReason(.fullTextSettings, (settings.isEmpty ? known : settings).map(\.name))))
   }
 
-  /// The definitions of a table as both sources have it; nil where its rows cannot travel, which is then named.
+  /// The definitions of a table as both sources have it; nil if its rows cannot travel, which is then named.
   private mutating func definitions(
     of entry: SchemaEntry
   ) throws -> (newer: TableDefinition, older: TableDefinition?)? {

@@ -12,7 +12,7 @@ final class PageMerge {
   private let older: StoredRow
   private let newer: StoredRow
   private let changes: ChangeCollector
-  /// Takes the changes that are not found in the order of the key; nil where all are.
+  /// Takes the changes that are not found in the order of the key; nil if all are.
   private let pairing: ChangePairing?
   private let progress: ProgressReporter
   private let key: [Int]
@@ -21,7 +21,7 @@ final class PageMerge {
   private let hasRowIDs: Bool
   /// True if the rowid is the key.
   private let isKeyRowID: Bool
-  /// The order of a WITHOUT ROWID table; empty where nothing is known of it.
+  /// The order of a WITHOUT ROWID table; empty if nothing is known of it.
   private let order: [KeyPartOrder]
   private var rowsWithNullKey: RowMultiset
 
@@ -75,7 +75,7 @@ final class PageMerge {
     try rowsWithNullKey.write(into: changes)
   }
 
-  /// Which of the two rows comes first in the order of the trees; nil where both are stored in the same bytes.
+  /// Which of the two rows comes first in the order of the trees; nil if both are stored in the same bytes.
   @inline(__always)
   private func orderOfRows() throws -> Int? {
     if hasRowIDs {
@@ -139,7 +139,7 @@ final class StoredRow: RowValues {
     record = RecordReader(limit: table.fieldLimit)
   }
 
-  /// The row's rowid; 0 where it has none.
+  /// The row's rowid; 0 if it has none.
   var rowID: Int64 { cursor.rowID }
 
   /// Goes on to the next row.

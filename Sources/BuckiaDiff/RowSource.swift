@@ -6,12 +6,12 @@ import SQLiteSchemas
 package final class RowSource {
   /// The connection that the rows are read through.
   package let connection: SQLiteConnection
-  /// The path at which another connection finds the same database; nil where only this one sees all of it.
+  /// The path at which another connection finds the same database; nil if only this one sees all of it.
   package let attachablePath: String?
   /// What the database is called in messages.
   package let name: String
   private let selections: [TableName: RowSelection]
-  /// For the name of a table, that of the table which has its rows; nil where each has its own.
+  /// For the name of a table, that of the table which has its rows; nil if each has its own.
   let standIns: [TableName: TableName]?
 
   private init(

@@ -107,7 +107,7 @@ struct KeyPartOrder: Equatable {
   let collation: BuiltInCollation
   let isDescending: Bool
 
-  /// - Returns: nil where the order is not known.
+  /// - Returns: nil if the order is not known.
   init?(column: Int?, collation: String, isDescending: Bool) {
     guard let column, let collation = BuiltInCollation(named: collation) else { return nil }
     self.column = column

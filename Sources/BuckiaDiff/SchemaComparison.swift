@@ -105,7 +105,7 @@ extension DifferenceBuilder {
   /// Tries statements as a receiver would, and leaves out indexes, views and triggers that are refused, along with what names them. A
   /// view may name a table that is gone.
   ///
-  /// - Returns: nil where that is not enough.
+  /// - Returns: nil if that is not enough.
   private mutating func leavingOutRefused(
     _ statements: [SchemaStatement], on schema: SchemaReader
   ) throws -> [SchemaStatement]? {

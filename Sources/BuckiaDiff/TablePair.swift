@@ -8,7 +8,7 @@ struct TablePair {
   let definition: TableDefinition
   /// The table in the newer source.
   let newer: SourceTable
-  /// The table in the older source; nil when it is not there.
+  /// The table in the older source; nil if it is not there.
   let older: SourceTable?
   /// Columns that have another name in the older source.
   let renames: [ColumnRename]
@@ -99,7 +99,7 @@ extension TableDefinition {
   /// - Parameters:
   ///   - newer: The newer table.
   ///   - connection: The database of this one.
-  /// - Returns: nil where both have the same key, or the newer one does not tell this table's rows apart.
+  /// - Returns: nil if both have the same key, or the newer one does not tell this table's rows apart.
   func rekeyed(like newer: TableDefinition, on connection: borrowing SQLiteConnection) throws -> TableDefinition? {
     guard module == nil, newer.module == nil, !newer.hasSameKey(as: self) else { return nil }
     let key = newer.primaryKey.compactMap { column(named: newer.columns[$0].name) }
@@ -127,13 +127,13 @@ extension TableDefinition {
 struct TableReconciliation {
   private let newer: TableDefinition
   private let options: DiffOptions
-  /// The table as it travels; nil where it does not.
+  /// The table as it travels; nil if it does not.
   private(set) var definition: TableDefinition?
   private(set) var skipped: [SkippedItem] = []
 
   /// - Parameters:
   ///   - newer: The table in the newer database, without the columns that are left out.
-  ///   - older: The table in the older database, with the names that its columns have in the newer one; nil where it is new.
+  ///   - older: The table in the older database, with the names that its columns have in the newer one; nil if it is new.
   ///   - omitted: The columns that are left out.
   ///   - options: What is wanted.
   ///   - canCreate: True if one more table may be created.

@@ -15,7 +15,7 @@ struct TableStorage {
   /// For each column of the changeset what it has in rows that were written before it was added: a literal, in a column of this affinity.
   /// Nil where only SQLite can compute it, and for the rowid, which all rows have.
   let defaults: [(sql: String, affinity: Affinity)?]
-  /// The order of the rows of a WITHOUT ROWID table; nil where they have rowids, or where a collating sequence is the
+  /// The order of the rows of a WITHOUT ROWID table; nil if they have rowids, or where a collating sequence is the
   /// application's own.
   let order: [KeyPartOrder]?
   /// How many fields of a record matter.
@@ -55,8 +55,8 @@ struct TableStorage {
   /// The default of a column as it is written in the CREATE TABLE statement. Its spelling matters: in a TEXT column `1e3` is the text
   /// '1e3' and `1E3` the text '1E3'.
   ///
-  /// - Parameter sql: The default as `PRAGMA table_info` shows it, without the parentheses around it; nil where there is none.
-  /// - Returns: nil where only SQLite can compute it.
+  /// - Parameter sql: The default as `PRAGMA table_info` shows it, without the parentheses around it; nil if there is none.
+  /// - Returns: nil if only SQLite can compute it.
   private static func literal(of column: ColumnDefinition, writtenAs sql: String?) -> String? {
     guard let sql else { return "NULL" }
     guard !column.hasExpressionDefault, let literal = column.defaultValue, !literal.isTimeDependent else { return nil }

@@ -55,7 +55,7 @@ public struct Simulation: Sendable {
   ///   - conflicts: What each does about conflicts.
   ///   - edits: The edits from which each next one is drawn.
   ///   - checks: What has to hold beside what Buckia promises.
-  ///   - resolver: Is asked about each conflict before the policies.
+  ///   - resolver: Called for each conflict before the policies.
   public init(
     schema: String, replicas: Int = 3, conflicts: ConflictPolicies = .keepLocal, edits: [Edit] = [.random],
     checks: [Check] = [], resolver: ConflictResolver? = nil

@@ -87,7 +87,7 @@ public struct LocalFolder: StorageProvider {
     }
   }
 
-  /// The names in a folder; nil when there is none.
+  /// The names in a folder; nil if there is none.
   private static func names(in folder: String) throws(StorageError) -> [String]? {
     do throws(ByteStreamError) { return try FolderNames.all(in: folder) } catch {
       if error.errno == ENOENT { return nil }

@@ -79,7 +79,7 @@ public struct StorageConformance: Sendable {
     return String(decoding: try await download.chunks.bytes(upTo: 1 << 20), as: UTF8.self)
   }
 
-  /// The code of the error that something ends with; nil when it succeeds.
+  /// The code of the error that something ends with; nil if it succeeds.
   private func code(of body: () async throws -> Void) async throws -> StorageError.Code? {
     do {
       try await body()

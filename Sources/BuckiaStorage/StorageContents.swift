@@ -121,7 +121,7 @@ public struct StorageContents: Sendable {
   ///
   /// - Parameters:
   ///   - begin: Is told that they are read from the beginning on.
-  ///   - add: Is given the next ones.
+  ///   - add: Receives the next ones.
   package func watched(
     begin: @escaping @Sendable () -> Void, add: @escaping @Sendable ([UInt8]) -> Void
   ) -> StorageContents {
@@ -152,7 +152,7 @@ extension StorageError {
 extension StorageContents {
   /// Looks whether an object has these bytes, or only the first of them: what a broken upload leaves on servers that write it straight into its place.
   ///
-  /// - Returns: The object; nil where it has others.
+  /// - Returns: The object; nil if it has others.
   /// - Throws: `StorageError` when either cannot be read.
   package func objectWithBeginning(at path: RemotePath, in storage: any StorageProvider) async throws -> StoredObject? {
     let download = try await storage.get(path, GetRequest())

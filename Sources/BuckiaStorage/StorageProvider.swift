@@ -23,7 +23,7 @@ public protocol StorageProvider: Sendable {
 
   /// Looks an object up.
   ///
-  /// - Returns: The object; nil when there is none.
+  /// - Returns: The object; nil if there is none.
   /// - Throws: `StorageError`.
   func stat(_ path: RemotePath) async throws -> StoredObject?
 

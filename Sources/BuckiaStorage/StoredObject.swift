@@ -8,7 +8,7 @@ public struct StoredObject: Sendable, Hashable {
   public var byteCount: Int64
   /// Names its present contents: changes with them. Nil where the storage has nothing of the kind.
   public var version: ObjectVersion?
-  /// When it was written, in milliseconds since 1970; nil where the storage does not say.
+  /// When it was written, in milliseconds since 1970; nil if the storage does not say.
   public var modifiedAt: Int64?
   /// The digests that the storage itself has computed of the contents.
   public var checksums: [ContentChecksum]
@@ -126,7 +126,7 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
       && text.utf8[text.utf8.index(text.utf8.startIndex, offsetBy: prefix.count)] == Self.slash
   }
 
-  /// The path from a folder on; nil when this does not lie in it.
+  /// The path from a folder on; nil if this does not lie in it.
   public func relative(to folder: RemotePath) -> String? {
     guard isIn(folder) else { return nil }
     return String(Substring(text.utf8.dropFirst(folder.text.utf8.count + 1)))
@@ -151,7 +151,7 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
 
   private static let slash = UInt8(ascii: "/")
 
-  /// Why text is no path; nil when it is one.
+  /// Why text is no path; nil if it is one.
   private static func fault(in text: String) -> String? {
     if text.isEmpty { return "it is empty" }
     if text.utf8.count > byteLimit { return "it is longer than \(byteLimit) bytes" }

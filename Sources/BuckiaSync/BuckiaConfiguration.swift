@@ -48,7 +48,7 @@ public struct BuckiaConfiguration: Sendable {
   }
 }
 
-/// Which storage.
+/// The type of a storage.
 public enum StorageProviderType: Sendable {
   /// A folder of this machine.
   case localFolder(String)
@@ -94,7 +94,7 @@ public enum AuthenticationConfiguration: Sendable, CustomStringConvertible, Cust
 
 /// One storage, and how it is reached.
 public struct StorageAccount: Sendable {
-  /// Which storage.
+  /// The type of the storage.
   public var type: StorageProviderType
   /// The credentials.
   public var authentication: AuthenticationConfiguration

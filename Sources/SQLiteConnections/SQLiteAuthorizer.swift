@@ -22,7 +22,7 @@ package struct SQLiteAction: Sendable {
   package let name: String
   /// The column, the table of an index or trigger, the module, or the function.
   package let detail: String
-  /// The schema, such as `main`; empty where there is none.
+  /// The schema, such as `main`; empty if there is none.
   package let schema: String
   /// The innermost trigger or view that does it; nil for the statement itself.
   package let cause: String?

@@ -24,7 +24,7 @@ extension SQLiteConnection {
     return made
   }
 
-  /// The first column of the first row of a cached statement, as an integer; nil when there is no row or it is NULL.
+  /// The first column of the first row of a cached statement, as an integer; nil if there is no row or it is NULL.
   ///
   /// - Throws: `SQLiteError`, as `cached`.
   package func cachedInteger(_ sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Int64? {
@@ -58,7 +58,7 @@ extension SQLiteConnection {
 
   /// Runs a cached query for its first row, with values for its parameters.
   ///
-  /// - Returns: What `row` makes of it; nil when there is no row.
+  /// - Returns: What `row` makes of it; nil if there is no row.
   /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
   package func first<Value>(
     ofCached sql: String, _ values: (any SQLiteBindable)?..., row: (borrowing SQLiteStatement) throws -> Value
@@ -125,7 +125,7 @@ extension SQLiteConnection {
     while try query.statement.step() { try row(query.statement) }
   }
 
-  /// The first column of the first row as an integer; nil when there is no row or it is NULL.
+  /// The first column of the first row as an integer; nil if there is no row or it is NULL.
   package func integer(_ sql: String, binding values: [(any SQLiteBindable)?] = []) throws(SQLiteError) -> Int64? {
     let statement = try prepare(sql)
     try statement.bind(values)
@@ -133,7 +133,7 @@ extension SQLiteConnection {
     return statement.integer(at: 0)
   }
 
-  /// The first column of the first row as text; nil when there is no row or it is NULL.
+  /// The first column of the first row as text; nil if there is no row or it is NULL.
   package func text(_ sql: String, binding values: [(any SQLiteBindable)?] = []) throws(SQLiteError) -> String? {
     let statement = try prepare(sql)
     try statement.bind(values)

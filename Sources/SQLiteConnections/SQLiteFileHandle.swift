@@ -107,7 +107,7 @@ package final class SQLiteFileHandle {
     package let checksum: UInt64
   }
 
-  /// The current state of the log; nil when there is no shared index, or another connection is writing it.
+  /// The current state of the log; nil if there is no shared index, or another connection is writing it.
   ///
   /// Call this on the database's file after the connection has read something, because the index is open then. When the
   /// states before and after a transaction begins are equal, that is the state the transaction sees.

@@ -179,7 +179,7 @@ final class SQLiteFunctionBody {
 package struct SQLiteArguments: ~Copyable {
   private let values: UnsafeMutablePointer<OpaquePointer?>?
   private let routines: SQLiteRoutines
-  /// How many there are.
+  /// The number of them.
   package let count: Int
 
   init(_ values: UnsafeMutablePointer<OpaquePointer?>?, count: Int, _ routines: SQLiteRoutines) {
@@ -208,7 +208,7 @@ package struct SQLiteArguments: ~Copyable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// A copy of the bytes of an argument; nil when it is not a blob.
+  /// A copy of the bytes of an argument; nil if it is not a blob.
   package func blob(at index: Int) -> [UInt8]? {
     withBlob(at: index) { bytes in bytes.withUnsafeBytes { Array($0) } }
   }
@@ -314,7 +314,7 @@ enum KeptFunctions {
 
   /// Gives a kept function what it does from now on.
   ///
-  /// - Returns: It; nil when no function of that name was kept.
+  /// - Returns: It; nil if no function of that name was kept.
   static func reuse(_ name: Name, for call: @escaping SQLiteFunctionBody.Call) -> SQLiteFunctionBody? {
     guard let body = kept.withLock({ $0[name]?.body }) else { return nil }
     body.call = call

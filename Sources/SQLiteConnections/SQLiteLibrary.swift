@@ -59,7 +59,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
 
   /// Takes a copy of SQLite by the names of its functions, those of the session extension included.
   ///
-  /// - Parameter resolve: Finds the address of a function, such as `sqlite3_step`; nil where there is none.
+  /// - Parameter resolve: Finds the address of a function, such as `sqlite3_step`; nil if there is none.
   /// - Throws: `SQLiteError` with a fault: `tooOld`, `missing`, `tooMany`.
   package init(resolving resolve: @escaping (_ symbol: String) -> UnsafeMutableRawPointer?) throws(SQLiteError) {
     try self.init(table: nil, resolver: resolve)
@@ -166,7 +166,7 @@ final class CallbackBox<Value> {
 }
 
 extension SQLiteRoutines {
-  /// A copy of a message in SQLite's memory, for SQLite to free; nil when there is none left.
+  /// A copy of a message in SQLite's memory, for SQLite to free; nil if there is none left.
   func copy(of message: String) -> UnsafeMutablePointer<CChar>? {
     let bytes = Array(message.utf8.prefix { $0 != 0 }) + [0]
     guard let memory = malloc(Int32(clamping: bytes.count)) else { return nil }

@@ -21,7 +21,7 @@ struct PageFrame: Sendable {
   var counts: [String] = []
   /// The list of tables.
   var tables: [Table] = []
-  /// What is to be said of tables that are not listed; nil where all are.
+  /// What is to be said of tables that are not listed; nil if all are.
   var rest: String?
   /// What a page of a server has besides; nil for a page that is a file.
   var site: PageSite?
@@ -138,7 +138,7 @@ extension PageFrame {
   /// What links to the section of a table name.
   static func sectionID(_ place: Int) -> String { "table-\(place + 1)" }
 
-  /// What is to be said of tables that are not listed; nil where all are.
+  /// What is to be said of tables that are not listed; nil if all are.
   static func rest(of tableCount: Int, _ limits: PageLimits) -> String? {
     let left = tableCount - limits.tables
     return left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil

@@ -201,7 +201,7 @@ extension String {
 
 // This program as a file.
 extension GitScope {
-  /// Its path without links; nil where the system does not tell.
+  /// Its path without links; nil if the system does not tell.
   private static var ownPath: String? {
     #if canImport(Darwin)
       var size: UInt32 = 0

@@ -143,7 +143,7 @@ struct Stanza: Equatable, Sendable {
   var text: [UInt8] {
     var text = Array("-> \(([kind] + arguments).joined(separator: " "))\n".utf8)
     let encoded = Base64.encode(body)
-    // The last line is shorter than the others, and empty where they hold everything.
+    // The last line is shorter than the others, and empty if they hold everything.
     for start in stride(from: 0, through: encoded.count, by: Base64.lineLength) {
       text += encoded[start..<min(encoded.count, start + Base64.lineLength)]
       text.append(UInt8(ascii: "\n"))
@@ -202,7 +202,7 @@ extension FileKey {
     return Array(box.ciphertext + box.tag)
   }
 
-  /// Takes a key out of a stanza's body; nil when it was wrapped with another key.
+  /// Takes a key out of a stanza's body; nil if it was wrapped with another key.
   init?(unwrapping body: [UInt8], with wrappingKey: SymmetricKey) {
     do {
       let box = try ChaChaPoly.SealedBox(combined: Self.nonce + body)

@@ -19,7 +19,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     kind = isQuantumSafe ? HybridIdentity() : X25519Identity()
   }
 
-  /// Takes the 32 bytes of a private key on Curve25519; nil when they are none.
+  /// Takes the 32 bytes of a private key on Curve25519; nil if they are none.
   package init?(x25519 bytes: [UInt8]) {
     guard let key = X25519Identity(bytes) else { return nil }
     kind = key

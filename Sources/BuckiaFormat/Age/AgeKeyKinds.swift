@@ -20,7 +20,7 @@ protocol IdentityKind: Sendable {
 
   /// Unwraps the key from a stanza of its kind that was checked.
   ///
-  /// - Returns: The key; nil when the stanza is for somebody else.
+  /// - Returns: The key; nil if the stanza is for somebody else.
   /// - Throws: `ByteStreamError`.
   func unwrap(_ stanza: Stanza) throws(ByteStreamError) -> FileKey?
 }
@@ -126,7 +126,7 @@ struct X25519Recipient: RecipientKind, Equatable {
   ///   - other: The other's public key.
   ///   - share: The sender's public key, made for this file.
   ///   - recipient: The recipient's public key.
-  /// - Returns: The key; nil when the public key is one of the few that yield the same whatever the private key is.
+  /// - Returns: The key; nil if the public key is one of the few that yield the same whatever the private key is.
   static func wrappingKey(
     of mine: Curve25519.KeyAgreement.PrivateKey, with other: [UInt8], share: [UInt8], recipient: [UInt8]
   ) -> SymmetricKey? {

@@ -282,7 +282,7 @@ package final class DecryptingInput: ByteInput {
     state = .ended
   }
 
-  /// - Returns: The plaintext; nil when it is not the one that was encrypted here.
+  /// - Returns: The plaintext; nil if it is not the one that was encrypted here.
   private func open(_ count: Int, isLast: Bool) -> Data? {
     box.copyBytes(from: nonce.bytes(isLast: isLast))
     do {

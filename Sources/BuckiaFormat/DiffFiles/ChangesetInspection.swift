@@ -36,7 +36,7 @@ package struct ChangesetInspection: Equatable, Sendable {
   /// What the engine needs to know before it applies them.
   package let summary: ChangesetSummary
 
-  /// True if it is a patchset; nil when it has no changes.
+  /// True if it is a patchset; nil if it has no changes.
   package var format: ChangesetFormat? { tables.first?.header.format }
 
   /// Reads all of a changeset.

@@ -165,7 +165,7 @@ extension StreamedDiffFile {
   /// With more bytes behind the changes, one would wait for these in the end.
   private static let maximumBytesBehind: Int64 = 4 << 20
 
-  /// How many bytes of changes there will be, when they are many and sorted by key; nil when streaming is not worth it.
+  /// How many bytes of changes there will be, when they are many and sorted by key; nil if streaming is not worth it.
   static func streamedBytes(of manifest: Manifest) -> Int? {
     var bytes: Int64 = 0
     var behind: Int64 = 0

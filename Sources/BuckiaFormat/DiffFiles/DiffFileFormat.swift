@@ -95,7 +95,7 @@ package struct DiffFileLimits: Sendable {
   package var changeBytes = Int64.max
   /// The size up to which a change is always allowed, however little memory applying may take.
   private static let minimumChangeBytes = 64 << 10
-  /// True where what is above the limits may well be meant, and a person has to say so: then the error has the code `overLimit`. Else nothing
+  /// True if what is above the limits may well be meant, and a person has to say so: then the error has the code `overLimit`. Else nothing
   /// honest is above them.
   package var mayBeMeant = false
   /// The size at which the changeset is split. Only tests change it.

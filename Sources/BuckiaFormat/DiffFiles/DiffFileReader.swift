@@ -295,7 +295,7 @@ extension DiffFile {
   ///   - decrypt: Decrypts the file; nil for one that is not encrypted.
   ///   - announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is then
   ///     reported through the streamed file, and nothing is thrown.
-  /// - Returns: The file; nil when it was announced.
+  /// - Returns: The file; nil if it was announced.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
     _ file: OpenedFile, name: NameRule, limits: DiffFileLimits, cache: OpeningCache,

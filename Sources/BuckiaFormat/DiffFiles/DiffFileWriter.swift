@@ -162,7 +162,7 @@ package struct DiffFileDraft {
   package var manifest: Manifest
   /// How the tables are described.
   package var schema: Schema
-  /// The author's whole schema as SQL, to travel with included definitions; nil where it does not.
+  /// The author's whole schema as SQL, to travel with included definitions; nil if it does not.
   package var author: AuthorSchema?
   /// Tables whose changes stand in the order of their key; all others are in their author's order.
   package var tablesInKeyOrder: Set<TableName>

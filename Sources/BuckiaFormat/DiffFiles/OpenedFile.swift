@@ -11,7 +11,7 @@ package struct OpenedFile {
   package let name: String
   /// What errors call it.
   package let path: String
-  /// Which file it is, and in which state it was opened; nil where it is no file of its own.
+  /// Which file it is, and in which state it was opened; nil if it is no file of its own.
   package let identity: FileIdentity?
 
   /// Describes bytes that are there already.

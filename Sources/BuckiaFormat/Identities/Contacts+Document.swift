@@ -110,7 +110,7 @@ package struct ContactsFile: Sendable {
     document = PrivateDocument(path: path, subject: "the list of contacts", byteLimit: Contacts.documentByteLimit)
   }
 
-  /// Reads the contacts; none where there is no file.
+  /// Reads the contacts; none if there is no file.
   ///
   /// - Throws: `IdentityError` with code `notPrivate`, `invalidFile` or `unsupportedFormat`; `ByteStreamError`.
   package func read() throws -> Contacts {

@@ -70,7 +70,7 @@ extension Contacts {
   /// - Parameters:
   ///   - text: A card or a rotation.
   ///   - name: What a new contact is to be called; nil for what the card says.
-  ///   - own: The card of the person whose contacts these are; nil where there is none.
+  ///   - own: The card of the person whose contacts these are; nil if there is none.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError`. Nothing has been changed then.
   package mutating func add(

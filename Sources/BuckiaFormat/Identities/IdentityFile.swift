@@ -12,7 +12,7 @@ package struct IdentityFile: Sendable {
 
   /// - Parameters:
   ///   - path: Where it is.
-  ///   - sealing: What opens it where it is protected; nil where nothing does.
+  ///   - sealing: What opens it where it is protected; nil if nothing does.
   package init(path: String, sealing: (any IdentitySealing)? = nil) {
     // Armor makes it a third larger.
     document = PrivateDocument(path: path, subject: "the identity file", byteLimit: 2 * Identity.documentByteLimit)
@@ -55,12 +55,12 @@ package struct IdentityFile: Sendable {
     }
   }
 
-  /// Reads the identity; nil when there is none.
+  /// Reads the identity; nil if there is none.
   package func readIfPresent() throws -> Identity? {
     do { return try read() } catch let error as IdentityError where error.code == .noIdentity { return nil }
   }
 
-  /// Reads what is public of it, without a passphrase where that can be; nil when there is no identity.
+  /// Reads what is public of it, without a passphrase where that can be; nil if there is no identity.
   ///
   /// - Throws: As ``read()``; `passphraseNeeded` only where the file beside it is missing.
   package func readPublicPart() throws -> PublicIdentity? {
@@ -73,7 +73,7 @@ package struct IdentityFile: Sendable {
     }
   }
 
-  /// True if it is protected with a passphrase; nil when there is none.
+  /// True if it is protected with a passphrase; nil if there is none.
   package func isProtected() throws -> Bool? { try document.bytes().map { Self.isSealed($0) } }
 
   // MARK: Writing
@@ -167,7 +167,7 @@ package struct PrivateDocument: Sendable {
     self.remedy = remedy
   }
 
-  /// Reads it through one descriptor; nil when there is none.
+  /// Reads it through one descriptor; nil if there is none.
   ///
   /// - Throws: `IdentityError` with code `notPrivate` when it belongs to or can be read by others, or is too large; the
   ///   `ByteStreamError` of a file that cannot be read, or is a link.

@@ -14,7 +14,7 @@ public struct Invitation: Equatable, Sendable {
   let id: InvitationID
   /// Who invites. Whose card it is tells only its fingerprint, compared with its owner.
   public let card: IdentityCard
-  /// Whom it is meant for, as its author calls them; nil where it does not say. To be escaped where it is shown.
+  /// Whom it is meant for, as its author calls them; nil if it does not say. To be escaped where it is shown.
   public let recipient: String?
   /// What there is to get.
   public let scope: InvitedScope
@@ -125,7 +125,7 @@ public struct Invitation: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - identity: Who answers.
-  ///   - replica: The replica that is going to apply what is sent; nil where that is not known.
+  ///   - replica: The replica that is going to apply what is sent; nil if that is not known.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` when nothing can be signed.
   package func answer(
@@ -318,7 +318,7 @@ package struct Acceptance: Equatable, Sendable {
   let proof: [UInt8]
   /// The stream that it acknowledges, of which nothing has been applied yet.
   package let stream: InvitedStream
-  /// The replica that is going to apply it; nil where the answer does not say.
+  /// The replica that is going to apply it; nil if the answer does not say.
   package let replica: ReplicaID?
   /// When it was made, as its author's clock had it, in milliseconds since 1970.
   package let madeAt: Int64

@@ -110,7 +110,7 @@ extension Step {
     }
   }
 
-  /// The same without a replica, whose number the next one gets; nil where the step is about it.
+  /// The same without a replica, whose number the next one gets; nil if the step is about it.
   func leavingOut(_ left: Int) -> Step? {
     func number(_ replica: Int) -> Int { replica > left ? replica - 1 : replica }
     if case .trust(let replica, let other) = self {

@@ -124,7 +124,7 @@ extension Step {
 }
 
 extension ChangesetValue {
-  /// A shorter value of the same kind; nil where there is none.
+  /// A shorter value of the same kind; nil if there is none.
   fileprivate var simpler: ChangesetValue? {
     switch self {
     case .text(let text) where text.utf8.count > 8: .text(String(text.prefix(4)))

@@ -17,7 +17,7 @@ final class Replica {
   private let upgrade: [String]
   /// True if it has got the upgrade, if there is one.
   private(set) var isUpgraded: Bool
-  /// Signs its diffs; nil where nothing is signed.
+  /// Signs its diffs; nil if nothing is signed.
   let signer: ManifestSigner?
   /// Whose diffs it takes, where those of everybody are not taken.
   private(set) var trusted: Set<Int> = []
@@ -38,7 +38,7 @@ final class Replica {
   private var hasStaleSnapshot = false
   /// True if it has sent since the last snapshot.
   private var hasSent = false
-  /// The rows; nil where they have to be read again.
+  /// The rows; nil if they have to be read again.
   private var currentRows: DatabaseRows?
 
   init(_ number: Int, from template: Template, seed: UInt64, ahead: Int, signsDiffs: Bool = false) throws {
@@ -70,7 +70,7 @@ final class Replica {
   /// Changes the database in one transaction.
   ///
   /// - Parameter body: Changes it.
-  /// - Returns: What was run, or nil where SQLite has refused it and nothing has changed.
+  /// - Returns: What was run, or nil if SQLite has refused it and nothing has changed.
   func edit(_ body: (SimulatedDatabase) throws -> Void) throws -> [Statement]? {
     let edited = SimulatedDatabase(number, on: database)
     try database.execute("PRAGMA foreign_keys = ON")
@@ -89,7 +89,7 @@ final class Replica {
     return edited.statements
   }
 
-  /// For each table the query for the rows of a database that may not have got the upgrade; nil where there is none.
+  /// For each table the query for the rows of a database that may not have got the upgrade; nil if there is none.
   private func queries(in connection: borrowing SQLiteConnection) throws -> [String?]? {
     guard !upgrade.isEmpty else { return nil }
     return try tables.map { try $0.query(in: connection) }
@@ -134,7 +134,7 @@ final class Replica {
 
   /// Makes a diff of what was not sent yet.
   ///
-  /// - Returns: nil where nothing has changed.
+  /// - Returns: nil if nothing has changed.
   func send(_ diff: Int, at now: Int64) throws -> SentDiff? {
     guard hasSomethingToSend else { return nil }
     // A diff begins with the snapshot: two in a row, and the second would have the changes of the first once more.
@@ -157,7 +157,7 @@ final class Replica {
 
   // MARK: Snapshots
 
-  /// What was changed here and not sent; nil where that is nothing. The comparison would find so, and takes longer than all else.
+  /// What was changed here and not sent; nil if that is nothing. The comparison would find so, and takes longer than all else.
   private func unsentChanges() throws -> UnsentChanges? {
     hasSomethingToSend ? try UnsentChanges(in: database, since: RowSource(on: known)) : nil
   }

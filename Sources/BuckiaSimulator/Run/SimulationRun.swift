@@ -74,7 +74,7 @@ final class SimulationRun {
   ///   - number: The replica.
   ///   - name: The name of the edit.
   ///   - body: Changes the database.
-  ///   - didEdit: Is given the step, before anything is checked. It is not called where nothing has changed.
+  ///   - didEdit: Receives the step, before anything is checked. It is not called where nothing has changed.
   /// - Throws: `Violation`.
   func edit(
     _ number: Int, _ name: String, _ body: (SimulatedDatabase) throws -> Void, didEdit: (Step) -> Void

@@ -64,7 +64,7 @@ struct WrittenValues {
 
   // A key that is only spelled again is no value that could get lost: `Schemas/applying.md` names that limit.
 
-  /// Rows by what their keys are compared by; none where keys are equal only if they are the same.
+  /// Rows by what their keys are compared by; none if keys are equal only if they are the same.
   private func alike(
     _ rows: [[ChangesetValue]: [ChangesetValue]], _ table: Int
   ) -> [[ChangesetValue]: [ChangesetValue]] {

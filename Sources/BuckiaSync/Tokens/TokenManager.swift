@@ -128,7 +128,7 @@ public actor TokenManager {
   ///
   /// - Parameters:
   ///   - refused: The refused token. If the present token is another one, that is returned.
-  ///   - context: What it is for.
+  ///   - context: The context.
   /// - Throws: `TokenError`, as ``token(for:)``.
   public func token(after refused: AccessToken, for context: TokenContext) async throws -> AccessToken {
     if let token = try await loaded(context), token.value != refused.value { return token }
@@ -262,7 +262,7 @@ extension Task where Failure == any Error {
 
 /// The purpose of a token: the own storage, another person's inbound folder, or one that an app names.
 public struct TokenContext: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-  /// The context as it is stored.
+  /// The stored text of the context.
   public let rawValue: String
 
   /// Takes a context of one's own.
@@ -278,7 +278,7 @@ public struct TokenContext: RawRepresentable, Hashable, Sendable, CustomStringCo
   /// - Parameter name: Their name among one's contacts.
   public static func inbound(of name: String) -> Self { Self(rawValue: "inbound of \(name)") }
 
-  /// The context as it is stored.
+  /// The stored text of the context.
   public var description: String { rawValue }
 }
 
@@ -328,7 +328,7 @@ package struct BearerAuthorization: RequestAuthorization {
 
   /// - Parameters:
   ///   - tokens: The manager of the token.
-  ///   - context: What it is for.
+  ///   - context: The context.
   package init(_ tokens: TokenManager, for context: TokenContext) {
     self.tokens = tokens
     self.context = context

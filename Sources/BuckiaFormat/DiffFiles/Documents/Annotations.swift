@@ -51,9 +51,9 @@ package struct Annotations: Equatable, Sendable {
 
   /// The ids of the diffs that the changes come from, none twice.
   package var origins: [KSUID]
-  /// The runs, in the order of the changes; empty where all are the sender's own edits.
+  /// The runs, in the order of the changes; empty if all are the sender's own edits.
   package var runs: [Run]
-  /// How other replicas call the rows; nil where none calls one otherwise, or has given it its key.
+  /// How other replicas call the rows; nil if none calls one otherwise, or has given it its key.
   package var keys: RowKeys?
 
   /// Makes annotations.

@@ -124,7 +124,7 @@ struct JSONFields {
     remaining[name] == nil ? [] : try objects(name, limit: limit, read)
   }
 
-  /// An object, read by `read`, which leaves nothing of it; nil where there is none.
+  /// An object, read by `read`, which leaves nothing of it; nil if there is none.
   mutating func object<Content>(
     _ name: String, _ read: (inout JSONFields) throws(DiffFileError) -> Content
   ) throws(DiffFileError) -> Content? {

@@ -8,7 +8,7 @@ package struct RowKeys: Equatable, Sendable {
   package struct Run: Equatable, Sendable {
     /// How many changes, at least 1.
     package var count: Int64
-    /// What replicas call the rows; empty where the sender alone does.
+    /// What replicas call the rows; empty if the sender alone does.
     package var names: [Names]
 
     /// Makes a run.
@@ -22,9 +22,9 @@ package struct RowKeys: Equatable, Sendable {
   package struct Names: Equatable, Sendable {
     /// The replica: an index into ``RowKeys/replicas``.
     package var replica: Int
-    /// Its key of each row; empty where it calls them as the changes do.
+    /// Its key of each row; empty if it calls them as the changes do.
     package var keys: [Int64]
-    /// The hash of each row as the sender last took it from that replica; empty where the rows have not changed since.
+    /// The hash of each row as the sender last took it from that replica; empty if the rows have not changed since.
     package var versions: [UInt64]
     /// How often rows with this content were inserted at that incarnation of a replica, and how many of those are deleted; nil for rows with a
     /// key.
@@ -95,7 +95,7 @@ package struct RowKeys: Equatable, Sendable {
 
   /// The replicas, none twice.
   package var replicas: [ReplicaID]
-  /// The runs, in the order of the changes; empty where the sender alone has given all keys.
+  /// The runs, in the order of the changes; empty if the sender alone has given all keys.
   package var runs: [Run]
   /// Rows that are referred to.
   package var references: [Reference]
@@ -115,7 +115,7 @@ package struct RowKeys: Equatable, Sendable {
   /// True if nothing is said.
   package var isEmpty: Bool { runs.isEmpty && references.isEmpty && links.isEmpty }
 
-  /// How many changes the runs speak of; nil where there are none.
+  /// How many changes the runs speak of; nil if there are none.
   var changeCount: Int64? {
     // More than any file can have is as wrong as any other wrong number.
     runs.isEmpty ? nil : runs.reduce(Int64(0)) { min($0 &+ $1.count, 1 << 60) }

@@ -22,7 +22,7 @@ extension AuthorSchema {
     ]
   }
 
-  /// Takes them out of the document's fields; nil where they are not there.
+  /// Takes them out of the document's fields; nil if they are not there.
   init?(reading fields: inout JSONFields) throws(DiffFileError) {
     guard fields.remaining["statements"] != nil else { return nil }
     let limit = Self.statementLimit

@@ -10,7 +10,7 @@ package enum SchemaDocument {
   /// What the document holds.
   struct Content: Equatable, Sendable {
     var tables: [TableDefinition]
-    /// The author's whole schema as SQL; nil where it does not travel.
+    /// The author's whole schema as SQL; nil if it does not travel.
     var author: AuthorSchema?
   }
 

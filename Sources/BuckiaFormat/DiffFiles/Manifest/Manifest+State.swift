@@ -34,7 +34,7 @@ extension Manifest {
     package var rows: Int64
     /// The sum of all.
     package var digest: Digest
-    /// The buckets of the rows that the diff has changed, ascending; nil where they are not said.
+    /// The buckets of the rows that the diff has changed, ascending; nil if they are not said.
     package var buckets: [Bucket]?
 
     /// Says what a stream holds of a table.
@@ -89,7 +89,7 @@ extension Manifest.State {
 extension Manifest {
   /// Which rows of a table: those in some buckets, or all.
   package struct Rows: Equatable, Sendable {
-    /// The stream that they are asked of; nil where they are rows of the diff's own.
+    /// The stream that they are asked of; nil if they are rows of the diff's own.
     package var stream: StreamID?
     /// The table.
     package var table: String

@@ -178,7 +178,7 @@ extension Manifest {
     package struct Exception: Equatable, Sendable {
       /// The diff.
       package var id: KSUID
-      /// What became of it.
+      /// The outcome.
       package var state: State
       /// Names an exception.
       package init(id: KSUID, state: State) {
