@@ -4,8 +4,7 @@ import SQLiteSchemas
 
 /// Finds the difference of two sources of rows: database files, connections that are open, or some of their rows and columns.
 ///
-/// Each is read inside one read transaction, so a database in use by another process is seen at one moment.
-/// Neither is changed.
+/// Each is read inside one read transaction, also while another process uses it. Neither is changed.
 ///
 /// ```swift
 /// let difference = try DatabaseComparison.run(older: "yesterday.sqlite", newer: "today.sqlite")
@@ -33,8 +32,8 @@ package enum DatabaseComparison {
   /// Compares two sources.
   ///
   /// - Parameters:
-  ///   - older: What to start from.
-  ///   - newer: What to arrive at.
+  ///   - older: The older source.
+  ///   - newer: The newer source.
   ///   - options: Which tables, and how. Its selections are for tables of which a source has none of its own.
   ///   - progress: Is told how far the comparison has come, as with files.
   /// - Throws: As with files.
@@ -62,7 +61,7 @@ package enum DatabaseComparison {
     }
   }
 
-  /// How often to compare, when others restart a log whose pages are read.
+  /// The most attempts, if other connections restart the log whose pages are read.
   private static let attempts = 4
 
   private static func pages(
@@ -73,7 +72,7 @@ package enum DatabaseComparison {
     return try PagePair(older, newer, refusedFor: attempt < attempts ? nil : SkipReason(.logRestarted), progress)
   }
 
-  /// Makes sure that each table that was asked for is in one of the databases.
+  /// Requires that each requested table is in one of the databases.
   private static func requireTables(
     _ options: DiffOptions, _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot
   ) throws(ReplicationError) {

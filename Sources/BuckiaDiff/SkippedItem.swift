@@ -26,7 +26,7 @@ public struct SkippedItem: Equatable, Sendable {
 public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
   /// What kind of reason.
   public let code: Code
-  /// What it is about: names, types, limits.
+  /// The arguments: names, types, limits.
   public let arguments: [String]
 
   /// True if only the table's definition is missing, which a diff file has and a raw changeset has not.
@@ -49,7 +49,7 @@ public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
   /// A sentence for people.
   public var description: String { code.sentence.filled(with: arguments) }
 
-  /// The kinds of reasons that are told apart. More may come.
+  /// The codes of reasons. More may be added.
   public enum Code: String, Sendable, CaseIterable {
     // Tables.
     case notReplicated, unlikeOlderTable, unreadable, tableDropped, keyDiffers, tooManyNewTables, notCreatable,
@@ -61,7 +61,7 @@ public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
     // Clauses and objects of the schema.
     case newForeignKey, foreignKeyToOldTable, newCheck, changedCheck, conflictClause, keyCollation, uniqueCollation
     case newObject, changedObject, droppedObject
-    // The schema as SQL, for those who adopt it.
+    // The schema as SQL, for adopting it.
     case statementRefused, statementsRefused, statementsTooLong
     // Virtual tables.
     case virtualAndOrdinary, moduleDiffers, virtualColumnsDiffer, moduleArgumentsDiffer, fullTextSettings
