@@ -17,8 +17,8 @@ package enum DatabaseComparison {
   ///   - older: The database to start from.
   ///   - newer: The database to arrive at.
   ///   - options: Which tables, and how.
-  ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
-  ///     stop.
+  ///   - progress: Called with the progress of the comparison before each table, and every few thousand rows. May throw
+  ///     to stop it.
   /// - Throws: `SQLiteError` when a file cannot be read; `ReplicationError` for a table that was asked for and is not there, a
   ///   rename that is none, and with `invalidSelection`; `ByteStreamError` when there is no room for the result;
   ///   whatever `progress` throws.
@@ -35,7 +35,7 @@ package enum DatabaseComparison {
   ///   - older: The older source.
   ///   - newer: The newer source.
   ///   - options: Which tables, and how. Its selections are for tables of which a source has none of its own.
-  ///   - progress: Is told how far the comparison has come, as with files.
+  ///   - progress: Called with the progress, as for files.
   /// - Throws: As with files.
   package static func run(
     from older: RowSource, to newer: RowSource, options: DiffOptions = DiffOptions(),

@@ -163,8 +163,8 @@ enum PageSource {
     case exclusiveLog = "its connection keeps the log's index to itself"
   }
 
-  /// The pages that a write transaction sees which has not written anything: nobody else can commit, so it is what was committed
-  /// last.
+  /// The pages that a new write transaction sees. No other connection can commit during it, so these are the pages of
+  /// the last commit.
   init(ofNewWriteTransaction connection: borrowing SQLiteConnection) throws {
     guard let file = SQLiteFileHandle(.database, of: connection) else {
       self = .unavailable(.notInAFile)
@@ -189,7 +189,7 @@ enum PageSource {
 
   /// Reads the headers.
   ///
-  /// - Parameter progress: Is told how many bytes are read; nil if nobody asks, and for pages that two threads read.
+  /// - Parameter progress: Called with the number of read bytes; nil for no calls, and for pages that two threads read.
   /// - Returns: nil if the pages cannot be had.
   /// - Throws: `DatabaseFileError`, `SQLiteError`.
   func open(_ progress: ProgressReporter?) throws -> DatabasePages? {

@@ -60,8 +60,8 @@ private struct DiffCall {
 
   /// The changes, as `buckia diff` writes them; nil if there are none.
   ///
-  /// - Throws: `SQLiteFunctionFailure`, also where a changeset would have to leave rows out, since nobody would be told of it.
-  ///   Nothing is noted as sent then.
+  /// - Throws: `SQLiteFunctionFailure`, also if a changeset would have to leave rows out, since the function cannot
+  ///   report them. Nothing is recorded as sent then.
   func changes() throws -> [UInt8]? {
     var options = options
     options.isRaw = isRaw ?? true

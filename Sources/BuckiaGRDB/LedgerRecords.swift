@@ -127,7 +127,7 @@
     public let outcome: ConflictOutcome
     /// SQLite's or the engine's words, where there are any.
     public let reason: String?
-    /// True if nobody has decided about it in particular.
+    /// True if no decision about this conflict is recorded.
     public let isOpen: Bool
 
     /// The columns that requests can use.
@@ -189,7 +189,7 @@
   }
 
   extension DerivableRequest<LoggedConflict> {
-    /// The conflicts that nobody has decided about in particular.
+    /// The conflicts without a recorded decision.
     public func open() -> Self { filter(LoggedConflict.openness) }
 
     /// The conflicts of a table, whatever the case of its name.

@@ -35,7 +35,7 @@ public struct Simulation: Sendable {
   public var network = Network()
   /// How far the clocks of two replicas may be apart, in seconds.
   ///
-  /// A diff whose id is more than five minutes ahead of the clock of whoever receives it waits until its time comes.
+  /// A diff whose id is more than five minutes ahead of the receiver's clock is held until that time.
   public var clockSkew = 240
   /// How often applying is stopped and goes on, or crashes: a probability from 0 to 1.
   public var interruptions = 0.2
@@ -112,7 +112,7 @@ public struct SimulationReport: Sendable, Equatable {
   public internal(set) var crashes = 0
   /// Diffs of which parts were held until the upgrade.
   public internal(set) var held = 0
-  /// Diffs that were not taken at first, because nobody trusted their author.
+  /// Diffs that were quarantined at first, because their author was not trusted.
   public internal(set) var quarantined = 0
 
   /// The edits that were tried, and whether each has ever changed something.

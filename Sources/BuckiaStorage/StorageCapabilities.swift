@@ -1,11 +1,12 @@
-/// What a storage can do. Where it cannot do something, whoever uses it has a way around, which is stated here.
+/// The abilities of a storage. For each missing one the caller has a substitute, which is stated here.
 public struct StorageCapabilities: Sendable, Equatable, Codable {
   /// True if ``PutCondition/ifAbsent`` is honoured in one step. Without it, the storage is asked for the object first: of two that write
   /// at the same moment, the later one wins.
   public var putsIfAbsent: Bool
   /// True if ``PutCondition/ifVersion(_:)`` is honoured in one step. Without it, the version is looked up first.
   public var putsIfVersion: Bool
-  /// True if a condition is checked and the object written in one step, whoever else writes at the same moment. WebDAV does not promise it: Apache looks first.
+  /// True if the check of a condition and the write are one atomic step, also with other writers at the same moment.
+  /// WebDAV does not promise it: Apache checks first.
   public var conditionsAreAtomic: Bool
   /// True if a part of an object can be had. Without it, an interrupted download begins again.
   public var readsRanges: Bool

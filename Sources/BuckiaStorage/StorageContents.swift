@@ -14,7 +14,7 @@ public struct StorageContents: Sendable {
   public var sha256: String?
   /// True for the contents of a file that others may not read: a copy of it must not be more open.
   package private(set) var isPrivate = false
-  /// Sees the bytes whenever all of them are read; nil for nobody.
+  /// Called with the bytes of each full read; nil for no calls.
   private var watcher: (begin: @Sendable () -> Void, add: @Sendable ([UInt8]) -> Void)?
 
   /// How many bytes are read at once.

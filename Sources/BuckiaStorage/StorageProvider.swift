@@ -414,7 +414,7 @@ private struct FileTransfer {
     self.expectation = expectation
   }
 
-  /// True if what has come is a beginning that the rest can follow.
+  /// True if a download can be resumed after the received bytes.
   func goesOn(with capabilities: StorageCapabilities) -> Bool {
     received > 0 && capabilities.readsRanges && object?.version?.isStrong == true
   }

@@ -13,7 +13,8 @@ final class SQLiteHandle {
   let isBorrowed: Bool
   /// A Boolean value that indicates whether a collating sequence of ours was added.
   var hasByteCollation = false
-  /// The statements that the connection keeps, by their text. They hold this handle: whoever ends the connection lets go of them.
+  /// The cached statements of the connection, by their text. They retain this handle: the connection must release them
+  /// when it ends.
   var statements: [String: PreparedStatement] = [:]
 
   init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String, isBorrowed: Bool = false) {

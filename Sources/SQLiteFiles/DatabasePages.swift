@@ -138,7 +138,7 @@ public final class DatabasePages {
   }
 }
 
-/// A source that is read by one thread at a time, whoever asks.
+/// A source with a lock: one thread reads at a time.
 private final class LockedBytes: ByteSource {
   private let source: any ByteSource
   private let queue = DispatchQueue(label: "SQLiteFiles.LockedBytes")

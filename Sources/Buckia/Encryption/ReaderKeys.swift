@@ -127,7 +127,8 @@ final class OwnKeys: @unchecked Sendable {
 
   /// What opens files.
   ///
-  /// - Throws: `ByteStreamError` when the identity cannot be unlocked: the same each time, so that nobody is asked again for each file.
+  /// - Throws: `ByteStreamError` when the identity cannot be unlocked. The error is kept for the next files, which do
+  ///   not ask for the passphrase again.
   func decryption() throws(ByteStreamError) -> Decryption {
     lock.wait()
     defer { lock.signal() }

@@ -32,7 +32,7 @@ struct IncomingDatabase {
   ///   - busyTimeout: How long to wait for another program's lock, in milliseconds.
   ///   - options: How to merge.
   ///   - ours: The database that receives the changes.
-  ///   - progress: Is told how far the comparison has come. May throw to stop.
+  ///   - progress: Called with the progress of the comparison. May throw to stop it.
   /// - Throws: `BuckiaError` when a file is missing, or with `nothingInCommon`; what `DatabaseComparison` throws.
   init(
     _ path: String, since base: String?, busyTimeout: Int32, _ options: MergeOptions,

@@ -33,12 +33,14 @@ extension DatabaseManager {
   ///   - options: What becomes of rows that have left the scope, and more.
   ///   - identity: The signing identity, such as ``BuckiaHome/identity()``; nil for an unsigned file, which must be
   ///     unencrypted, and is refused by receivers that trust only known senders.
-  ///   - progress: Is told how far the comparison has come. May throw to stop.
+  ///   - progress: Called with the progress of the comparison. May throw to stop it.
   /// - Returns: The changes and the written file; `id` is nil if nothing has changed, and there is no file.
-  /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key, or when the connection of the app has TEMP tables or triggers and `PRAGMA temp_store` is not MEMORY; `noIdentity` when nobody signs; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
-  ///   `misuse` when there are several files and the output is not a folder, and for a borrowed database inside a transaction of the
-  ///   app, which may still roll back; when the database cannot be written. Nothing is sent then. When the file cannot be written,
-  ///   the next call delivers it.
+  /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key, or when the connection of the app has TEMP
+  ///   tables or triggers and `PRAGMA temp_store` is not MEMORY; `noIdentity` when the options ask for a signature and
+  ///   there is no identity; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
+  ///   `misuse` when there are several files and the output is not a folder, and for a borrowed database inside a
+  ///   transaction of the app, which may still roll back; when the database cannot be written. Nothing is sent then.
+  ///   When the file cannot be written, the next call delivers it.
   @discardableResult
   public func share(
     _ scope: ShareScope, to recipients: [ShareRecipient], output: DiffOutput, options: ShareOptions = ShareOptions(),

@@ -203,7 +203,7 @@ package final class Recipients {
 
   /// A key to encrypt for.
   ///
-  /// - Throws: `BuckiaError`, with `noSuchContact` for a name that is nobody's.
+  /// - Throws: `BuckiaError`, with `noSuchContact` for an unknown name.
   package func key(_ text: String) throws -> AgeRecipient {
     if let key = try recipient(text).key { return key }
     return try ShareRecipient(home.contact(named: text)).key ?? AgeRecipient(text)

@@ -192,7 +192,7 @@ struct PageSite: Sendable {
     """
 }
 
-/// What has come of something that was done on a page of a server.
+/// The result of an action on a page of a server.
 struct PageMessage: Sendable {
   /// How it went: good or bad.
   let tone: FileList.Tone
@@ -211,7 +211,7 @@ struct PageMessage: Sendable {
     self.link = link
   }
 
-  /// What has come of something, or why nothing has.
+  /// The result of an action, or the error that it threw.
   static func telling(_ action: () throws -> PageMessage) -> PageMessage {
     do {
       return try action()

@@ -69,7 +69,7 @@ enum GitScope: String, EnumerableFlag {
     }
   }
 
-  /// The file with the attributes, which nobody else gets: what a repository tracks in `.gitattributes` everybody has.
+  /// The file with the attributes for this clone only. Git would give everybody those of a tracked `.gitattributes`.
   ///
   /// - Throws: `BuckiaError` with code `git` outside of a repository.
   func attributesPath() throws -> String {

@@ -171,7 +171,7 @@ struct FileKey {
     Array(HMAC<SHA256>.authenticationCode(for: header, using: derivedKey(salt: [], info: "header")))
   }
 
-  /// True if a header carries the seal of whoever knows this key.
+  /// True if the header's MAC was made with this file key.
   func hasSealed(_ header: AgeHeader) -> Bool {
     // Compared in constant time.
     HMAC<SHA256>.isValidAuthenticationCode(

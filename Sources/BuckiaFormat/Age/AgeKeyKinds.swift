@@ -13,7 +13,7 @@ protocol IdentityKind: Sendable {
   /// The kind of stanza that it looks at; it skips all others.
   static var stanzaKind: String { get }
 
-  /// Refuses a stanza of its kind that breaks a rule, whoever it is for.
+  /// Throws for a stanza of its kind that breaks a rule, also for one of another recipient.
   ///
   /// - Throws: `ByteStreamError`.
   static func check(_ stanza: Stanza) throws(ByteStreamError)

@@ -57,7 +57,7 @@ package struct Encryption: Sendable {
 
 /// Encrypts what is written to it and hands that on, a chunk at a time.
 ///
-/// The last chunk is marked as such, so a file without ``finish()`` is one that nobody can decrypt to its end. After an error
+/// The last chunk is marked as the last: a file without ``finish()`` cannot be decrypted to its end. After an error
 /// nothing more can be written.
 package final class EncryptingOutput: ByteOutput {
   private let output: any ByteOutput
@@ -161,7 +161,7 @@ package struct Decryption: Sendable {
   /// All that some hold.
   package init(joining decryptions: [Decryption]) { kinds = decryptions.flatMap(\.kinds) }
 
-  /// Unwraps the key of a file and checks that whoever knew it wrote the header.
+  /// Unwraps the key of a file and checks the header's MAC with it.
   ///
   /// - Returns: The key, and whether it was the passphrase that unwrapped it.
   /// - Throws: `ByteStreamError`.
@@ -192,7 +192,7 @@ package struct Decryption: Sendable {
 
 /// Decrypts an input, a chunk at a time. No byte is handed out that was not found to be authentic and in its place.
 ///
-/// Only the end says that nothing is missing: whoever reads must take back what was read when an error follows it.
+/// Only the end shows that nothing is missing: after an error the reader must undo whatever it did with earlier bytes.
 package final class DecryptingInput: ByteInput {
   private enum State {
     case reading
@@ -344,7 +344,7 @@ extension ByteStreamError.Code {
   package static let notEncrypted = Self(rawValue: "notEncrypted")
   /// The header breaks a rule of the format.
   package static let malformedHeader = Self(rawValue: "malformedHeader")
-  /// The header has been altered: it does not carry the seal of whoever knows the file's key.
+  /// The header has been altered: its MAC does not belong to the file key.
   package static let alteredHeader = Self(rawValue: "alteredHeader")
   /// The text around the encrypted bytes breaks a rule of the format.
   package static let malformedArmor = Self(rawValue: "malformedArmor")

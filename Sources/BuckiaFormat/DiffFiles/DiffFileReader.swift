@@ -173,7 +173,7 @@ struct DiffFileReader {
   ) throws(DiffFileError) -> DiffFile.Signature {
     let size = Int64(ManifestSigner.signatureByteCount)
     guard try archive.nextIs(MemberName.signature, size: size) else {
-      // Without this, whoever takes the signature away makes a new file of one that was applied.
+      // Without this check, an applied file without its signature would pass for a new file.
       guard manifest.sender?.identity == nil else {
         throw DiffFileError(
           .badSignature, "it names the key of its sender, but is not signed", member: MemberName.manifest)

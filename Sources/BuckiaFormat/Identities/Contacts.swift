@@ -31,8 +31,8 @@ public struct Contacts: Equatable, Sendable {
       + ended.filter { $0.name.lowercased() == wanted }.map(\.key)
   }
 
-  /// The keys that those of contacts have replaced, by the present key of the contact, in hex. A contact keeps their name as long as
-  /// they are one, so it tells whose earlier keys they are; those of somebody who was removed are nobody's.
+  /// The earlier keys of contacts, by the present key of the contact, in hex. A contact's name does not change, so the
+  /// present key identifies the owner; earlier keys of removed contacts have none.
   package var replacedKeys: [String: [String]] {
     var byName: [String: [String]] = [:]
     for key in ended {
@@ -169,8 +169,8 @@ extension Contacts {
         : "its key is one that the contact \(name) has replaced, and that is final")
   }
 
-  /// Trusts a contact whose fingerprint somebody has compared. Where they propose new keys, those are confirmed, and the old ones
-  /// end; whoever confirms the old ones instead drops the proposal.
+  /// Trusts a contact after the person has compared the fingerprint. If the contact proposes new keys, confirming those
+  /// replaces the old ones; confirming the old ones drops the proposal.
   ///
   /// - Parameters:
   ///   - name: The contact.

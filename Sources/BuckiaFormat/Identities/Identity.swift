@@ -43,7 +43,7 @@ extension Identity {
   /// - Parameters:
   ///   - name: What their owner is called: 1 to 64 characters.
   ///   - time: The present time, in milliseconds since 1970.
-  ///   - generator: One whose numbers nobody can guess.
+  ///   - generator: A cryptographically secure generator.
   /// - Throws: `IdentityError` with code `invalidName`.
   package init(
     named name: String, at time: Int64, using generator: inout some RandomNumberGenerator
@@ -208,7 +208,7 @@ extension IdentityError.Code {
   package static let badSignature = Self(rawValue: "badSignature")
   /// A newer version made it.
   package static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
-  /// A name that nobody may have.
+  /// A name that is not allowed.
   package static let invalidName = Self(rawValue: "invalid-name")
   /// No contact has this name.
   package static let noSuchContact = Self(rawValue: "no-such-contact")

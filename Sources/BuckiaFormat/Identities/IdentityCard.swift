@@ -70,8 +70,8 @@ public struct IdentityCard: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Says that a person has new keys. It is signed by the old and by the new signing key: by the old one, since nobody else may say
-/// so; by the new one, since nobody may claim somebody else's key as their next.
+/// Announces a person's new keys. The old and the new signing key both sign it: the old key because only its owner may
+/// announce a successor, the new key because only its owner may be named as one.
 ///
 /// Whoever has stolen the old key can make one, too. So it is only a proposal, until the new fingerprint was compared.
 public struct KeyRotation: Hashable, Sendable, CustomStringConvertible {

@@ -123,7 +123,7 @@ package struct IdentityFile: Sendable {
     if sealing != nil { try writePublicPart(of: identity) }
   }
 
-  /// Writes what is public beside it, unless that says so already. Beside a plain identity nobody reads it.
+  /// Writes the public part to a second file, unless that has it already. A plain identity needs no such file.
   private func writePublicPart(of identity: Identity) throws {
     let bytes = try identity.publicPart().document
     if try publicDocument.bytes() != bytes { try publicDocument.write(bytes, replacing: true) }
@@ -147,7 +147,7 @@ extension IdentityFile {
   }
 }
 
-/// A file that nobody but its owner may read or change: an identity, or the contacts.
+/// A file that only its owner may read or change: an identity, or the contacts.
 package struct PrivateDocument: Sendable {
   /// Where it is.
   package let path: String

@@ -14,7 +14,7 @@ package struct PrivateKey: Equatable, Sendable, CustomStringConvertible, CustomR
 
   /// A new one.
   ///
-  /// - Parameter generator: One whose numbers nobody can guess.
+  /// - Parameter generator: A cryptographically secure generator.
   init(using generator: inout some RandomNumberGenerator) {
     bytes = (0..<Self.byteCount).map { _ in UInt8.random(in: 0...255, using: &generator) }
   }

@@ -1,7 +1,8 @@
 import BuckiaBytes
 import Crypto
 
-/// Invites one person to get a part of a database: who invites, what there is to get, and a secret that admits whoever answers first.
+/// Invites one person to receive a part of a database. It names the inviter and the scope, and contains a secret that
+/// admits the first person who answers.
 ///
 /// It is one line of text, for a file, a message or a QR code. Whoever has it can answer it, once, until it expires: so it is sent to
 /// one person, by a way that others do not read.
@@ -26,7 +27,7 @@ public struct Invitation: Equatable, Sendable {
   public let expiresAt: Int64
   /// The stream that it offers.
   package let stream: InvitedStream
-  /// The one-time secret, which only its author and whoever holds the invitation know.
+  /// The one-time secret, known only to its author and the holders of the invitation.
   private let secret: PrivateKey
   /// SHA-256 of the document that was signed.
   package let digest: [UInt8]
@@ -51,13 +52,13 @@ public struct Invitation: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - identity: Who invites.
-  ///   - recipient: Whom it is meant for; nil for whoever gets it.
+  ///   - recipient: The intended recipient; nil for any holder.
   ///   - scope: What there is to get.
   ///   - folder: Where the files are going to be.
   ///   - stream: The stream in which it is sent.
   ///   - time: The present time, in milliseconds since 1970.
   ///   - expiry: When it ends, later than that.
-  ///   - generator: One whose numbers nobody can guess.
+  ///   - generator: A cryptographically secure generator.
   /// - Throws: `IdentityError` with code `invalidName` for the recipient's name, and `invalidInvitation` for what does not fit.
   package init(
     from identity: Identity, to recipient: String?, scope: InvitedScope, folder: String?, stream: InvitedStream,
@@ -304,11 +305,11 @@ extension DocumentFields {
   }
 }
 
-/// The answer to an invitation: the card of whoever accepts it, a proof that they have its secret, and the first acknowledgement of the
-/// stream.
+/// The answer to an invitation: the card of the person who accepts it, a proof of its secret, and the first
+/// acknowledgement of the stream.
 ///
-/// The proof is made with the secret and does not reveal it. It covers the card, and the card's key has signed all of it: nobody can put
-/// another card in its place.
+/// The proof is made with the secret and does not reveal it. It covers the card, and the card's key signs the whole
+/// answer: the card in it cannot be exchanged.
 package struct Acceptance: Equatable, Sendable {
   /// The invitation: 16 bytes.
   package let invitation: InvitationID
@@ -372,7 +373,7 @@ package struct Acceptance: Equatable, Sendable {
     text = signed.text
   }
 
-  /// True if whoever made the answer had the secret of an invitation.
+  /// True if the answer was made with the secret of an invitation.
   ///
   /// - Parameters:
   ///   - key: What its author has kept of the secret.

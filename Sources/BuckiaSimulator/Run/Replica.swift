@@ -6,11 +6,11 @@ import BuckiaLedger
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One copy of the database, with what others know of it, its clock and its inbound folder: all of it in memory.
+/// One copy of the database, with its snapshot, its clock and its inbound folder, all in memory.
 final class Replica {
   let number: Int
   private(set) var database: SQLiteConnection
-  /// The snapshot: the database as others know it.
+  /// The snapshot: the state of the database that was last sent or received.
   private var known: SQLiteConnection
   private let ids: SimulatedIDs
   private let tables: [ReplicatedTable]
@@ -162,7 +162,7 @@ final class Replica {
     hasSomethingToSend ? try UnsentChanges(in: database, since: RowSource(on: known)) : nil
   }
 
-  /// Keeps what others know of the database as it is now.
+  /// Makes a snapshot of the present database.
   private func keepSnapshot(without unsent: UnsentChanges?, beside edits: UnsentEdits? = nil) throws {
     let copy = try database.copiedInMemory()
     try DatabaseManager.makeSnapshot(of: copy, without: unsent, beside: edits)
@@ -170,18 +170,18 @@ final class Replica {
     hasSent = false
   }
 
-  /// The rows as others know them.
+  /// The rows of the snapshot.
   func knownRows() throws -> DatabaseRows {
     if hasSent { try keepSnapshot(without: unsentChanges()) }
     return try DatabaseRows(of: tables, by: queries(in: known), on: known)
   }
 
-  /// True if others know all rows as they are.
+  /// True if the snapshot has all rows of the database.
   func isKnown() throws -> Bool { try knownRows() == rows() }
 
   // MARK: Receiving
 
-  /// What applying has come to.
+  /// The results of applying files.
   struct Received {
     /// The files that are done.
     var done: [(diff: SentDiff, outcome: DiffOutcome)] = []
@@ -222,7 +222,7 @@ final class Replica {
     }
   }
 
-  /// Applies files and keeps what others know, as `processInboundChanges` does with a snapshot.
+  /// Applies files and keeps a snapshot, like `processInboundChanges`.
   private func apply(
     _ files: [SentDiff], _ reception: Reception, _ stop: Int?, _ options: ApplyOptions, _ resolver: ConflictResolver?,
     at now: Int64
@@ -236,7 +236,7 @@ final class Replica {
     return source.done
   }
 
-  /// Applies files in a process that dies: what it has committed stays, and what others know is not kept.
+  /// Applies files in a process that ends early: its commits stay, and the snapshot is not kept.
   private func crash(
     afterRows rows: Int, _ files: [SentDiff], _ reception: Reception, _ options: ApplyOptions,
     _ resolver: ConflictResolver?, at now: Int64
@@ -302,7 +302,7 @@ extension SQLiteError {
   }
 }
 
-/// What every replica begins with: the database with its ledger, and what others know of it.
+/// The initial state of every replica: the database with its ledger, and its snapshot.
 final class Template {
   /// The tables that all replicas have in the end.
   let tables: [ReplicatedTable]
@@ -310,7 +310,7 @@ final class Template {
   let upgrade: [String]
   /// The database.
   let database: SQLiteConnection
-  /// What others know of it.
+  /// The snapshot.
   let known: SQLiteConnection
 
   /// - Parameters:

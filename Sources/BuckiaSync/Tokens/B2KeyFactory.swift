@@ -137,7 +137,7 @@ actor B2Account {
     made.capabilities = try answer.texts("capabilities") ?? []
     made.namePrefix = try answer.text("namePrefix")
     made.expires = try answer.number("expirationTimestamp")
-    // What allows more than was asked for is given to nobody.
+    // A key with more rights than requested is not handed out.
     guard Set(made.capabilities) == Set(capabilities), made.namePrefix ?? "" == prefix ?? "", made.expires != nil,
       try answer.text("bucketId") == bucketID
     else {
@@ -222,7 +222,7 @@ actor B2Account {
         "POST", address,
         headers: ["Authorization": session.token.value, "Content-Type": "application/json"],
         body: .bytes(JSONValue.object(members).bytes()))
-      // A key that was made and whose answer was lost must not be made again: nobody would know of the first.
+      // No retries: if the answer is lost, a second request would leave a first key that is in no list.
       var policy = RetryPolicy()
       if name == "b2_create_key" { policy.attempts = 1 }
       let exchange = HTTPExchange(transport: transport, policy: policy)

@@ -64,7 +64,7 @@ extension SignedTokenFactory {
 }
 
 extension SecretText {
-  /// Text that nobody can guess: 256 bits from the system's generator, which is one for keys, as text for addresses.
+  /// Unguessable text: 256 bits from the system's secure generator, encoded for use in addresses.
   static func random() -> SecretText {
     var generator = SystemRandomNumberGenerator()
     return SecretText(Base64URL.text((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }))

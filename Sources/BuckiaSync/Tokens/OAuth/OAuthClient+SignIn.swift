@@ -39,7 +39,7 @@ extension OAuthClient {
   ///
   /// - Parameters:
   ///   - begun: The sign-in.
-  ///   - target: The address with which the browser has come back.
+  ///   - target: The address to which the browser was redirected.
   /// - Throws: `TokenError`; `CancellationError`.
   public func finish(_ begun: CodeSignIn, with target: String) async throws -> SignIn {
     let metadata = try await metadata()
@@ -115,7 +115,7 @@ struct CodeCallback: Sendable {
     self.items = items
   }
 
-  /// True if it is the answer to a sign-in: nobody else knows the state.
+  /// True if it is the answer to a sign-in: the state is secret.
   func belongs(to signIn: CodeSignIn) -> Bool { items["state"] == signIn.state.value }
 
   /// The code.

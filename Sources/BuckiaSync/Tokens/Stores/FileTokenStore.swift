@@ -25,7 +25,7 @@ public actor MemoryTokenStore: TokenStore {
   public func remove(_ context: TokenContext) { tokens[context] = nil }
 }
 
-/// Keeps tokens in a file that nobody but its owner can read.
+/// Keeps tokens in a file that only its owner can read.
 ///
 /// The file is a JSON document, `{"version":1,"tokens":{CONTEXT:TOKEN,…}}`. A token has the members `value`, `issued`, `expires`
 /// (milliseconds since 1970), `refreshToken` and `scopes`; those that it lacks are left out. It is replaced as a whole, so a reader sees the old or the new one, and
