@@ -9,7 +9,7 @@ public struct SkippedItem: Equatable, Sendable {
   /// True if rows or values were left out that differ between the two databases.
   public let leavesRowsOut: Bool
 
-  /// Makes an item.
+  /// Creates an item.
   ///
   /// - Parameter differs: False where the two databases are known to have the same of it.
   package init(name: String, reason: SkipReason, differs: Bool = true) {
@@ -18,7 +18,7 @@ public struct SkippedItem: Equatable, Sendable {
     leavesRowsOut = differs && reason.code.isAboutRows
   }
 
-  /// Makes an item for something that cannot be replicated.
+  /// Creates an item for something that cannot be replicated.
   package init(name: String, reason: String) { self.init(name: name, reason: SkipReason(.notReplicated, reason)) }
 }
 
@@ -37,10 +37,10 @@ public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Makes a reason.
+  /// Creates a reason.
   package init(_ code: Code, _ arguments: String...) { self.init(code, arguments) }
 
-  /// Makes a reason.
+  /// Creates a reason.
   package init(_ code: Code, _ arguments: [String]) {
     self.code = code
     self.arguments = arguments

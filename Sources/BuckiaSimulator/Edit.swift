@@ -30,7 +30,7 @@ public struct Edit: Sendable {
     self.body = body
   }
 
-  /// Makes an edit of the app's own.
+  /// Creates an edit of the app's own.
   ///
   /// - Parameters:
   ///   - name: Its name, which histories mention.

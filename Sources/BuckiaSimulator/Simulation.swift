@@ -47,7 +47,7 @@ public struct Simulation: Sendable {
   /// Whose diffs are taken. With `known`, replicas sign them, and begin to trust each other one by one; in the end everybody trusts everybody.
   public var trust = TrustMode.any
 
-  /// Makes a simulation.
+  /// Creates a simulation.
   ///
   /// - Parameters:
   ///   - schema: What all replicas begin with, as SQL.
@@ -85,7 +85,7 @@ public struct Check: Sendable {
   public let name: String
   let body: @Sendable (SimulatedDatabase) throws -> String?
 
-  /// Makes a check.
+  /// Creates a check.
   ///
   /// - Parameters:
   ///   - name: What holds, in plain words.

@@ -12,9 +12,9 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
   public var readsRanges: Bool
   /// True if the storage moves objects by itself. Without it, they are copied through this device and deleted.
   public var moves: Bool
-  /// True if a listing begins behind a name. Without it, everything is listed and the rest left out here.
+  /// True if a listing can begin after a name. Otherwise everything is listed and filtered here.
   public var listsFromName: Bool
-  /// True if a large object is sent in parts, several at once. Without it, it goes in one piece.
+  /// True if a large object is sent in parts, several at once. Otherwise it is sent in one piece.
   public var uploadsInParts: Bool
   /// True if an upload in parts can be taken up again after an interruption. Without it, it begins again.
   public var resumesUploads: Bool
@@ -22,7 +22,7 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
   public var checksums: [ContentChecksum.Algorithm]
   /// True if looking up one object lists its folder, since the storage has no other way. Several objects are then looked up by one listing.
   public var looksUpInListings: Bool
-  /// How many transfers at once the storage stands.
+  /// The maximum number of simultaneous transfers.
   public var transferLimit: Int
 
   /// Describes a storage.

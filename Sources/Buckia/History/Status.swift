@@ -216,7 +216,7 @@ public struct ComparedWords: Equatable, Sendable {
   public let people: String
   /// The streams between the two: 32 digits each.
   public let streams: [String]
-  /// How many rows there are.
+  /// The number of rows.
   public let rows: Int64
   /// The words; empty if `problem` gives the reason.
   public let words: [String]

@@ -56,7 +56,7 @@ extension DatabaseManager {
       path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement, unsentChanges: unsent?.count)
   }
 
-  /// Makes a copy a snapshot: removes Buckia's tables, which describe the database and not its rows.
+  /// Creates a copy a snapshot: removes Buckia's tables, which describe the database and not its rows.
   ///
   /// - Parameters:
   ///   - copy: The copy, in a file or in memory. It is to be thrown away when this throws.

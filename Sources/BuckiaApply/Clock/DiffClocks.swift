@@ -78,7 +78,7 @@ package struct OriginRun: Equatable, Sendable {
   /// True if the changes withdraw rows instead of deleting them.
   package let isWithdrawal: Bool
 
-  /// Makes a run.
+  /// Creates a run.
   package init(count: Int64, diff: KSUID, columns: [Int: KSUID] = [:], isWithdrawal: Bool = false) {
     self.count = count
     self.diff = diff

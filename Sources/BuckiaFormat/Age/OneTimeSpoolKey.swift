@@ -14,7 +14,7 @@ import CryptoExtras
 /// every buffer has a key of its own and writes no place twice, the counter is the place.
 package final class OneTimeSpoolKey: SpoolCipher {
   private static let blockBytes = 16
-  /// How many bytes are encrypted by one call.
+  /// The number of bytes that one call encrypts.
   private static let pieceBytes = 256 << 10
 
   private let key = SymmetricKey(size: .bits256)

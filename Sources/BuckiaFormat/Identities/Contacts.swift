@@ -3,7 +3,7 @@ import SQLiteSchemas
 
 /// The people whose cards are kept, and the keys that have ended.
 public struct Contacts: Equatable, Sendable {
-  /// What came of a card or a rotation that was added.
+  /// The result of adding a card or a rotation.
   public enum Addition: Equatable, Sendable {
     /// A new contact.
     case added(Contact)
@@ -24,7 +24,7 @@ public struct Contacts: Equatable, Sendable {
   /// The contact of this name, in capitals or not; nil for none.
   public func contact(named name: String) -> Contact? { index(of: name).map { all[$0] } }
 
-  /// All keys, in hex, that a name stands or has stood for: those that were removed or replaced, too.
+  /// All present and former keys of a name, in hex, with removed and replaced ones.
   package func keys(named name: String) -> [String] {
     let wanted = name.lowercased()
     return all.filter { $0.name.lowercased() == wanted }.map(\.card.key)
@@ -65,11 +65,11 @@ extension Contacts {
 
   // MARK: Changing
 
-  /// Keeps the card of somebody, or new keys that a contact proposes. Neither is trusted by that.
+  /// Stores a person's card, or new keys that a contact proposes. It does not trust them.
   ///
   /// - Parameters:
   ///   - text: A card or a rotation.
-  ///   - name: What a new contact is to be called; nil for what the card says.
+  ///   - name: The name of a new contact; nil for the card's.
   ///   - own: The card of the person whose contacts these are; nil if there is none.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError`. Nothing has been changed then.
@@ -138,7 +138,7 @@ extension Contacts {
     return .proposed(all[index])
   }
 
-  /// Adds a contact who is only seen. The name must be free.
+  /// Adds a contact who is not trusted. The name must be free.
   mutating func append(
     _ card: IdentityCard, named name: String, at time: Int64
   ) throws(IdentityError) -> Contact {
@@ -174,7 +174,7 @@ extension Contacts {
   ///
   /// - Parameters:
   ///   - name: The contact.
-  ///   - fingerprint: What was compared.
+  ///   - fingerprint: The fingerprint that was compared.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` with code `noSuchContact` or `otherFingerprint`. Nothing has been changed then.
   package mutating func trust(
@@ -202,7 +202,7 @@ extension Contacts {
     return contact
   }
 
-  /// Gives a contact another name. Their shares go on, under the name that these had first.
+  /// Renames a contact. Their shares continue, under the first name.
   ///
   /// - Throws: `IdentityError` with code `noSuchContact`, `invalidName`, or `contactExists` where another contact has, or had, the name.
   ///   Nothing has been changed then.
@@ -255,7 +255,7 @@ extension Contacts {
   ///
   /// - Parameters:
   ///   - card: The card in the invitation.
-  ///   - name: What a new contact is to be called; nil for what the card says.
+  ///   - name: The name of a new contact; nil for the card's.
   ///   - own: The card of the person whose contacts these are.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` as ``add(_:named:besides:at:)``. Nothing has been changed then.
@@ -272,13 +272,13 @@ extension Contacts {
     return trusted
   }
 
-  /// Keeps and trusts somebody.
+  /// Stores and trusts a person.
   ///
   /// - Parameters:
   ///   - card: Their card.
-  ///   - names: What a new contact may be called, the first one that is allowed. If another contact has the name, a number behind
-  ///     it tells the two apart.
-  ///   - grounds: Why they are trusted. A contact who is trusted already stays so for the reason that they are.
+  ///   - names: Names for a new contact; the first allowed one is used. If another contact has it, a number is
+  ///     appended.
+  ///   - grounds: The reason for trusting them. It does not replace the reason of a contact who is trusted already.
   ///   - own: The card of the person whose contacts these are.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` with code `endedKey`, `ownKey`, `contactExists` for a known signing key with another one to encrypt,
@@ -311,13 +311,13 @@ extension Contacts {
   /// True if a key has ended, and why; nil if it has not.
   package func ending(of card: IdentityCard) -> EndedKey? { ended.first { $0.signingKey == card.signingKey } }
 
-  /// The contact who has the keys of a card; nil for none.
+  /// The contact with the keys of a card; nil for none.
   package func contact(with card: IdentityCard) -> Contact? { all.first { $0.card.signingKey == card.signingKey } }
 
   private func freeName(_ names: [String]) -> String {
     let name = names.first { PersonName.isAllowed($0) } ?? "guest"
     if contact(named: name) == nil { return name }
-    // Short enough that a number fits behind it.
+    // Short enough for a number after it.
     var stem = name
     while stem.count + 6 > PersonName.characterLimit || stem.utf8.count + 6 > PersonName.byteLimit { stem.removeLast() }
     var number = 2
@@ -328,13 +328,13 @@ extension Contacts {
 
 /// A person whose card is kept.
 ///
-/// Being kept means nothing yet: whose card it is tells only the fingerprint, compared with its owner. A contact is trusted once
-/// somebody has said so.
+/// A stored contact is not trusted yet: only the fingerprint, compared with its owner, proves whose card it is. A
+/// contact is trusted after a person has confirmed that.
 public struct Contact: Hashable, Identifiable, Sendable {
-  /// The key that signs what they send, in hex.
+  /// The key that signs their diffs, in hex.
   public var id: String { card.key }
 
-  /// True if a contact's diffs are applied where only known senders are trusted.
+  /// The trust in a contact, which decides whether their diffs are applied if only known senders are trusted.
   public enum State: String, Sendable {
     /// Their card was seen.
     case seen
@@ -350,15 +350,15 @@ public struct Contact: Hashable, Identifiable, Sendable {
     case invitation
   }
 
-  /// New keys that somebody who has the old ones proposes.
+  /// New keys, proposed with a signature of the old ones.
   public struct Proposal: Hashable, Sendable {
-    /// What was proposed.
+    /// The proposed keys.
     public let rotation: KeyRotation
     /// When it was seen first, in milliseconds since 1970.
     public let seenAt: Int64
   }
 
-  /// What the contact is called here: no two have the same name.
+  /// The local name of the contact; names are unique.
   public internal(set) var name: String
   /// The name that shares with them go by: the one before they were renamed first.
   public internal(set) var shareName: String
@@ -375,11 +375,11 @@ public struct Contact: Hashable, Identifiable, Sendable {
   /// New keys that wait to be confirmed; nil for none.
   public internal(set) var proposal: Proposal?
 
-  /// What to compare with the contact: the proposed keys', where some are.
+  /// The fingerprint to compare with the contact: that of the proposed keys, if any.
   public var fingerprintToConfirm: Fingerprint { (proposal?.rotation.card ?? card).fingerprint }
 }
 
-/// A key that nothing is taken from any more, whatever else is trusted. That is final.
+/// A key whose diffs are always refused. This is final.
 public struct EndedKey: Equatable, Sendable {
   /// Why it has ended.
   public enum Reason: String, Sendable {

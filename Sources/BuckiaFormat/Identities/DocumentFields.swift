@@ -46,7 +46,7 @@ struct DocumentFields {
     return time
   }
 
-  /// The same where there need not be one.
+  /// The same for an optional member.
   mutating func optionalTime(_ name: String) throws(IdentityError) -> Int64? {
     switch take(name) {
     case nil: return nil

@@ -278,7 +278,7 @@ package final class RecordedRowLayout {
   /// The layout's number in the database, once it is known, and the rewind count of the log at that time.
   var known: (number: Int64, rewinds: Int)?
 
-  /// Makes a layout.
+  /// Creates a layout.
   package init(table: TableName, columns: [String], key: [Int]) {
     self.table = table
     self.columns = columns

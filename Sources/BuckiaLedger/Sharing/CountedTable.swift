@@ -29,7 +29,7 @@ package struct CopyCounts: Equatable, Sendable {
   /// Creates the counts by replica.
   package init(_ byOrigin: [[UInt8]: Count] = [:]) { self.byOrigin = byOrigin }
 
-  /// How many rows there are.
+  /// The number of rows.
   package var present: Int64 { byOrigin.values.reduce(0) { $0 + $1.present } }
 
   /// The number of present rows of one replica.
@@ -96,7 +96,7 @@ package final class CountedTable {
   /// A content that rows have, or had.
   package struct Content {
     fileprivate let number: Int64
-    /// How many rows there are.
+    /// The number of rows.
     package var counts: CopyCounts
     /// The number of rows that the table lacks although they were not deleted here: they were refused, or withdrawn.
     package var absent: Int64

@@ -1,6 +1,6 @@
 import SQLiteChangesets
 
-/// Makes a history that fails shorter and simpler, as long as it fails in the same way.
+/// Creates a history that fails shorter and simpler, as long as it fails in the same way.
 ///
 /// Steps are left out in ever smaller pieces, as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002;
 /// then replicas that nothing needs, statements, and what is special about values and receptions.

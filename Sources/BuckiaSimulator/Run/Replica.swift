@@ -132,7 +132,7 @@ final class Replica {
   /// True if there is something to send.
   var hasSomethingToSend: Bool { hasUnsentEdits || hasStaleSnapshot }
 
-  /// Makes a diff of what was not sent yet.
+  /// Creates a diff of what was not sent yet.
   ///
   /// - Returns: nil if nothing has changed.
   func send(_ diff: Int, at now: Int64) throws -> SentDiff? {
@@ -162,7 +162,7 @@ final class Replica {
     hasSomethingToSend ? try UnsentChanges(in: database, since: RowSource(on: known)) : nil
   }
 
-  /// Makes a snapshot of the present database.
+  /// Creates a snapshot of the present database.
   private func keepSnapshot(without unsent: UnsentChanges?, beside edits: UnsentEdits? = nil) throws {
     let copy = try database.copiedInMemory()
     try DatabaseManager.makeSnapshot(of: copy, without: unsent, beside: edits)

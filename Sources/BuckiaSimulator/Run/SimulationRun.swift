@@ -68,7 +68,7 @@ final class SimulationRun {
     }
   }
 
-  /// Makes an edit that is no step yet.
+  /// Creates an edit that is no step yet.
   ///
   /// - Parameters:
   ///   - number: The replica.

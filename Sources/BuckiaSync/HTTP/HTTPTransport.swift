@@ -41,7 +41,7 @@ public struct HTTPTransportRequest: Sendable {
     }
   }
 
-  /// Makes a request.
+  /// Creates a request.
   public init(_ method: String, _ url: HTTPAddress, headers: HTTPHeaders = [:], body: Body = .none) {
     self.method = method
     self.url = url
@@ -59,7 +59,7 @@ public struct HTTPTransportResponse: Sendable {
   /// The bytes. Whoever does not read them to the end closes the connection.
   public var body: ByteChunks
 
-  /// Makes an answer.
+  /// Creates an answer.
   public init(status: Int, headers: HTTPHeaders, body: ByteChunks) {
     self.status = status
     self.headers = headers
@@ -160,7 +160,7 @@ public struct RetryPolicy: Sendable, Equatable {
   /// The longest pause, in milliseconds. A server that wants to be left alone for longer ends the call with an error that says so.
   public var longestPause: Int64 = 30_000
 
-  /// Makes a policy with the defaults.
+  /// Creates a policy with the defaults.
   public init() {}
 
   /// The pause before a repetition.

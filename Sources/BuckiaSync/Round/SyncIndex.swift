@@ -74,7 +74,7 @@ actor SyncIndex {
     } catch { throw BuckiaError.wrapped(error) }
   }
 
-  /// Makes a change, and waits until it and all earlier ones are on the disk.
+  /// Creates a change, and waits until it and all earlier ones are on the disk.
   private func durably(_ body: () throws -> Void) throws {
     try changing {
       try connection.execute("PRAGMA synchronous = FULL")

@@ -69,7 +69,7 @@ struct SyncRound {
     device = try await index.device(in: incarnation ?? "-")
   }
 
-  /// Makes a missing snapshot before anything arrives: later edits then count as unsent.
+  /// Creates a missing snapshot before anything arrives: later edits then count as unsent.
   private mutating func makeFirstSnapshot() async throws {
     guard let path = options.apply.snapshot, !FileManager.default.fileExists(atPath: path) else { return }
     let database = configuration.database

@@ -14,7 +14,7 @@ public struct AccessToken: Sendable, Hashable {
   /// The scopes, in the server's own words.
   public var scopes: [String]
 
-  /// Makes a token.
+  /// Creates a token.
   ///
   /// - Parameters:
   ///   - value: The token itself.
@@ -132,7 +132,7 @@ public struct TokenError: Error, Sendable, CustomStringConvertible {
   public struct Code: RawRepresentable, Hashable, Sendable {
     /// The word.
     public let rawValue: String
-    /// Makes a code.
+    /// Creates a code.
     public init(rawValue: String) { self.rawValue = rawValue }
   }
 
@@ -143,7 +143,7 @@ public struct TokenError: Error, Sendable, CustomStringConvertible {
   /// The underlying error, if there is one.
   public let cause: (any Error)?
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
   ///   - code: What kind of error.

@@ -30,7 +30,7 @@ public struct B2KeyFactory: TokenFactory {
   /// B2 wants less than 1,000 days.
   private static let secondsLimit: Int64 = 1000 * 86_400 - 1
 
-  /// Makes a key, for less than 1,000 days. One that allows something else than was asked for is deleted again.
+  /// Creates a key, for less than 1,000 days. One that allows something else than was asked for is deleted again.
   public func makeToken(_ options: AccessTokenOptions) async throws -> B2ApplicationKey {
     let rule = try options.onlyRule(of: "a key of B2")
     let prefix: String?

@@ -38,7 +38,7 @@ public struct SignedTokenFactory: TokenFactory {
   /// Ten years, in seconds.
   private static let secondsLimit: Int64 = 10 * 366 * 86_400
 
-  /// Makes a token. The name of the options is its subject (`sub`).
+  /// Creates a token. The name of the options is its subject (`sub`).
   public func makeToken(_ options: AccessTokenOptions) throws -> AccessToken {
     let now = clock.now()
     let expires = try options.expiry(from: now, limit: Self.secondsLimit)

@@ -19,7 +19,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
     /// The allowed actions.
     public let actions: StorageActions
 
-    /// Makes a rule.
+    /// Creates a rule.
     public init(_ actions: StorageActions, in place: Place) {
       self.actions = actions
       self.place = place

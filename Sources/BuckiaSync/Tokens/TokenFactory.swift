@@ -8,7 +8,7 @@ public protocol TokenFactory: Sendable {
   /// The type of the tokens.
   associatedtype Token: Sendable
 
-  /// Makes a token.
+  /// Creates a token.
   ///
   /// - Throws: `TokenError` with `inexpressible` when this kind of token cannot say what the options want, `invalidSetting`, or what a
   ///   server has to say.

@@ -57,7 +57,7 @@ public actor TokenManager {
   /// after the other.
   private static let lateRefusal: Int64 = 10_000
 
-  /// Makes a manager.
+  /// Creates a manager.
   ///
   /// - Parameters:
   ///   - store: The store of tokens.

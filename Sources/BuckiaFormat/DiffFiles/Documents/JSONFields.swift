@@ -1,7 +1,7 @@
 import BuckiaBytes
 import SQLiteSchemas
 
-/// Reads the members of an object one by one; those that were not read are in ``remaining``.
+/// Reads the members of an object one by one; the others are in ``remaining``.
 struct JSONFields {
   let document: JSONMember
   let path: String
@@ -49,7 +49,7 @@ struct JSONFields {
     return false
   }
 
-  /// The same, and false where there is none.
+  /// The same; false if there is no member.
   mutating func flag(_ name: String) throws(DiffFileError) -> Bool { has(name) ? try bool(name) : false }
 
   /// A number within `range`.
@@ -94,7 +94,7 @@ struct JSONFields {
     return value
   }
 
-  /// A list, each element read by `read`, which is told the element's path.
+  /// A list. `read` reads each element, and gets the element's path.
   mutating func list<Element>(
     _ name: String, limit: Int, _ read: (JSONValue, String) throws(DiffFileError) -> Element
   ) throws(DiffFileError) -> [Element] {
@@ -117,7 +117,7 @@ struct JSONFields {
     }
   }
 
-  /// The same where the member need not be there; null is refused.
+  /// The same for an optional member; null is an error.
   mutating func objectsIfNamed<Element>(
     _ name: String, limit: Int, _ read: (inout JSONFields) throws(DiffFileError) -> Element
   ) throws(DiffFileError) -> [Element] {
@@ -142,7 +142,7 @@ struct JSONFields {
     return content
   }
 
-  /// What was not read, to be kept as it is.
+  /// Removes and returns the unread members, which are kept unchanged.
   mutating func takeRemaining() -> JSONObject {
     defer { remaining = JSONObject() }
     return remaining
@@ -162,7 +162,7 @@ struct JSONFields {
     return try JSONFields.ordinals(value, at: field(name), below: bound, of: document)
   }
 
-  /// Column numbers, each below `bound`; `repeats` says whether one may come twice, as UNIQUE (a, a) has it.
+  /// Column numbers, each below `bound`; with `repeats`, one may occur twice, as in UNIQUE (a, a).
   static func ordinals(
     _ value: JSONValue, at path: String, below bound: Int, of document: JSONMember, repeats: Bool = false
   ) throws(DiffFileError) -> [Int] {
@@ -185,7 +185,7 @@ struct JSONFields {
   }
 }
 
-/// A member of the archive that is a JSON document: its name, and the code of errors about what it says.
+/// A member of the archive that is a JSON document: its name, and the code of errors in it.
 struct JSONMember {
   let name: String
   let code: DiffFileError.Code

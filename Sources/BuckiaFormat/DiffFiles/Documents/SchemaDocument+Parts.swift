@@ -22,7 +22,7 @@ extension AuthorSchema {
     ]
   }
 
-  /// Takes them out of the document's fields; nil if they are not there.
+  /// Reads and removes them from the document's fields; nil if they are absent.
   init?(reading fields: inout JSONFields) throws(DiffFileError) {
     guard fields.remaining["statements"] != nil else { return nil }
     let limit = Self.statementLimit
@@ -88,7 +88,7 @@ extension VirtualModule {
 
   /// Reads the field. `SchemaDocument` checks that the rest of the definition fits.
   ///
-  /// - Parameter columns: How many columns the table has.
+  /// - Parameter columns: The number of the table's columns.
   init(reading fields: inout JSONFields, columns: Int) throws(DiffFileError) {
     let name = try fields.string("name")
     if let kind = SpatialIndex.Kind(rawValue: name) {

@@ -4,7 +4,7 @@ import SQLiteSchemas
 extension Manifest {
   /// The manifest as JSON, fields in the order of the specification.
   ///
-  /// What is absent is left out, but for `chain.follows` and `chain.replaces`, which are then null.
+  /// Absent fields are left out, except `chain.follows` and `chain.replaces`, which are null.
   package var json: JSONValue {
     var object = JSONObject()
     object.append("format", .integer(Self.format))
@@ -141,7 +141,7 @@ extension Manifest {
         member: document.name)
     }
     var fields = try JSONFields(document.parse(bytes), at: "", of: document)
-    // The version comes first: a newer format may have other rules for everything else.
+    // The version is checked first: a newer format may have other rules for everything else.
     let format = try fields.integer("format", in: Int64.min...Int64.max)
     guard format == Self.format else {
       throw DiffFileError(

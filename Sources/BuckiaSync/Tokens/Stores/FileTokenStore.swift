@@ -12,7 +12,7 @@ import BuckiaStorage
 public actor MemoryTokenStore: TokenStore {
   private var tokens: [TokenContext: AccessToken]
 
-  /// Makes a store.
+  /// Creates a store.
   ///
   /// - Parameter tokens: What it holds at first.
   public init(_ tokens: [TokenContext: AccessToken] = [:]) { self.tokens = tokens }
