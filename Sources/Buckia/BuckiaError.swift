@@ -5,9 +5,9 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// The one error that Buckia throws: what happened, to which file, table or column, and what to do.
+/// The error that Buckia throws. It says what happened, to which file, table or column, and what to do.
 ///
-/// Errors of a resolver or of a progress closure are thrown as they are, and so is `CancellationError`.
+/// Errors of a resolver or a progress closure are thrown unchanged, and so is `CancellationError`.
 ///
 /// ```swift
 /// do {
@@ -17,7 +17,7 @@ import SQLiteConnections
 /// }
 /// ```
 public struct BuckiaError: Error, Sendable, CustomStringConvertible {
-  /// What an error is about, as far as that is known.
+  /// The objects that an error is about, as far as they are known.
   public struct Context: Sendable, Equatable {
     /// The file.
     public var path: String?
@@ -33,12 +33,12 @@ public struct BuckiaError: Error, Sendable, CustomStringConvertible {
   public let code: BuckiaErrorCode
   /// A sentence for people: what happened and what to do.
   public let message: String
-  /// What it is about.
+  /// The objects that the error is about.
   public let context: Context
-  /// The error behind it, when there is one.
+  /// The underlying error, if there is one.
   public let cause: (any Error)?
 
-  /// True if another program has locked the database: the same call may succeed later.
+  /// True if another program has locked the database. The same call may succeed later.
   public var isBusy: Bool { code == .busy }
 
   package init(_ code: BuckiaErrorCode, _ message: String, path: String? = nil) {
@@ -52,7 +52,7 @@ public struct BuckiaError: Error, Sendable, CustomStringConvertible {
     self.cause = cause
   }
 
-  /// The sentence, with the file before it where the sentence does not name it.
+  /// The message, preceded by the file if the message does not name it.
   public var description: String {
     guard cause == nil, let path = context.path else { return message }
     return "\(path): \(message)"
@@ -60,13 +60,13 @@ public struct BuckiaError: Error, Sendable, CustomStringConvertible {
 }
 
 extension BuckiaError {
-  /// Runs a call of the public interface: errors of the modules below become a `BuckiaError`, those of the caller's own
-  /// closures stay as they are.
+  /// Runs a call of the public interface: errors of lower modules become a `BuckiaError`, those of the caller's
+  /// closures stay unchanged.
   static func wrapping<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     do { return try body() } catch { throw wrapped(error) }
   }
 
-  /// An error of a module below as a `BuckiaError`; any other as it is.
+  /// The `BuckiaError` for an error of a lower module; any other error unchanged.
   package static func wrapped(_ error: any Error) -> any Error {
     func make(_ code: BuckiaErrorCode, _ message: String, _ context: Context = Context()) -> BuckiaError {
       BuckiaError(code, message, context, cause: error)

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Says from one thread to another that the work is not wanted any more.
+/// A flag by which one thread cancels the work of another.
 package final class CancellationFlag: @unchecked Sendable {
   // The lock guards `isCancelled`.
   private let lock = DispatchSemaphore(value: 1)
@@ -46,7 +46,7 @@ package final class CancellationFlag: @unchecked Sendable {
   /// - Throws: `CancellationError` when the flag is set.
   package func check() throws { if isSet { throw CancellationError() } }
 
-  /// A closure that is told how far work has come, such that it stops the work when the flag is set.
+  /// A progress closure that also stops the work when the flag is set.
   func checking<Progress>(_ progress: @escaping (Progress) throws -> Void) -> (Progress) throws -> Void {
     {
       try self.check()
@@ -55,11 +55,11 @@ package final class CancellationFlag: @unchecked Sendable {
   }
 }
 
-/// Runs work that asks now and then whether it is still wanted, for a caller who throws to stop it.
+/// Runs work that polls for cancellation, for a caller that throws to stop it.
 ///
 /// - Parameters:
 ///   - poll: Throws to stop.
-///   - work: Is given what it is to ask.
+///   - work: Receives the closure to poll.
 /// - Throws: What `poll` has thrown; else whatever `work` throws.
 func polling<Result>(
   _ poll: @escaping () throws -> Void, _ work: (_ isWanted: @escaping () -> Bool) throws -> Result

@@ -5,7 +5,7 @@ import BuckiaLedger
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One local database and what can be done with it: the way in for apps.
+/// One local database and the operations on it: the entry point for apps.
 ///
 /// Made from a path, each call opens the file, does its work in transactions of its own and closes it again; calls may run in
 /// any number of threads and processes at once, because SQLite's locks keep them apart.
@@ -25,17 +25,17 @@ public struct DatabaseManager: Sendable {
   private let source: Source
   /// The database file; empty for a borrowed database in memory.
   public let path: String
-  /// What belongs to the person who uses the database: its identity and contacts, the clock of the ids of new files, and which replica the
-  /// database is; see <doc:Replicas>.
+  /// The home of the person who uses the database: their identity and contacts, the clock of new ids, and the known
+  /// replicas; see <doc:Replicas>.
   public let home: BuckiaHome
-  /// How long to wait for another program's lock, in milliseconds. A borrowed connection waits as the app has set it.
+  /// How long to wait for another program's lock, in milliseconds. A borrowed connection keeps the app's own timeout.
   public var busyTimeout: Int32 = 10_000
 
-  /// Takes a database file, which need not exist before a call needs it.
+  /// Creates a manager for a database file, which need not exist before a call needs it.
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - home: What belongs to the person who uses it.
+  ///   - home: The home of the person who uses it.
   public init(_ path: String, home: BuckiaHome = .standard) {
     self.path = path
     self.home = home
@@ -56,15 +56,15 @@ public struct DatabaseManager: Sendable {
   /// }
   /// ```
   ///
-  /// The handle stays the app's and is not closed. Inside a transaction that the app has open, everything is part of that: it
-  /// happens when the app commits, and applied files stay in their folders until a later call finds them applied. Whether
-  /// foreign keys are enforced is left as the app has it.
+  /// The app keeps the handle, which is not closed. Inside a transaction that the app has open, everything is part of
+  /// that transaction: it takes effect when the app commits, and applied files stay in their folders until a later call
+  /// finds them applied. The enforcement of foreign keys stays as the app has set it.
   ///
   /// - Parameters:
   ///   - handle: The app's `sqlite3 *`.
   ///   - copy: The copy of SQLite that made it; nil for the one that Buckia links.
-  ///   - home: What belongs to the person who uses the database.
-  ///   - body: What to do. The database can only be used inside it, on the same thread.
+  ///   - home: The home of the person who uses the database.
+  ///   - body: Works with the database, which can only be used inside of it, on the same thread.
   /// - Throws: `BuckiaError` when another copy of SQLite made the handle; whatever `body` throws.
   public static func borrowing<Result>(
     _ handle: OpaquePointer, of copy: SQLiteCopy? = nil, home: BuckiaHome = .standard,
@@ -85,7 +85,7 @@ public struct DatabaseManager: Sendable {
 
   /// Works on a connection that can write.
   ///
-  /// - Parameter makesFile: True if the file is made where it is missing.
+  /// - Parameter makesFile: True to create a missing file.
   func withWriter<Result>(
     makingFile makesFile: Bool = false, _ body: (borrowing SQLiteConnection) throws -> Result
   ) throws -> Result {
@@ -110,14 +110,14 @@ public struct DatabaseManager: Sendable {
     }
   }
 
-  /// Works on a connection that only reads; for a database without a ledger, gives what is known then.
+  /// Calls `body` with a read-only connection; for a database without a ledger, returns a default.
   func withLedger<Result>(
     or nothing: Result, _ body: (borrowing SQLiteConnection) throws -> Result
   ) throws -> Result {
     try withReader { try Ledger.exists(on: $0) ? body($0) : nothing }
   }
 
-  /// Refuses what must not be part of a transaction of the app.
+  /// Throws inside a transaction of the app.
   ///
   /// - Parameter refusal: What cannot be done.
   /// - Throws: `BuckiaError` with `misuse`.
@@ -126,7 +126,7 @@ public struct DatabaseManager: Sendable {
     throw BuckiaError(.misuse, "\(refusal) inside a transaction of the app, which may still roll back")
   }
 
-  /// Makes sure that there is a file at the path, of whatever kind.
+  /// Requires that there is a file at the path, of any kind.
   ///
   /// - Throws: `BuckiaError` with `noDatabase` when there is none, or a folder.
   package func requireFile() throws(BuckiaError) {
@@ -147,18 +147,19 @@ extension DatabaseManager {
     public let created: Bool
     /// True if the database itself was made just now.
     public let createdDatabase: Bool
-    /// Who is trusted.
+    /// The trust mode.
     public let trust: TrustMode
-    /// What is worth knowing about the database.
+    /// Warnings about the database.
     public let warnings: [Remark]
   }
 
-  /// Removes the ledger tables, and with them what was recorded of diffs, conflicts, shares and clocks. The rows of the app stay.
+  /// Removes the ledger tables, and with them all records of diffs, conflicts, shares and clocks. The rows of the app
+  /// stay.
   ///
   /// Afterwards the database is as one that Buckia has never seen: files that were applied before are applied again, and shares begin
   /// with all rows.
   ///
-  /// - Returns: How many tables were removed; 0 where there was no ledger.
+  /// - Returns: The number of removed tables; 0 without a ledger.
   /// - Throws: `BuckiaError` when the database cannot be opened or written, or has a newer ledger.
   @discardableResult
   public func removeLedger() throws -> Int {
@@ -171,9 +172,9 @@ extension DatabaseManager {
     }
   }
 
-  /// Makes the ledger tables, and the database when there is none.
+  /// Creates the ledger tables, and the database if it does not exist.
   ///
-  /// - Parameter trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
+  /// - Parameter trust: The new trust mode; nil leaves it unchanged (`any` in a new ledger).
   /// - Throws: `BuckiaError` when the database cannot be opened or written, or has a newer ledger.
   @discardableResult
   public func initialize(trust: TrustMode? = nil) throws -> InitReport {
@@ -237,17 +238,17 @@ final class BorrowedHandle: @unchecked Sendable {
 public struct SQLiteCopy: Sendable, Equatable {
   let library: SQLiteLibrary
 
-  /// Takes a copy by its `sqlite3_api_routines`, which SQLite passes to loadable extensions and to entry points registered
-  /// with [`sqlite3_auto_extension`](https://sqlite.org/c3ref/auto_extension.html).
+  /// Creates a copy from its `sqlite3_api_routines`, which SQLite passes to loadable extensions and to entry points
+  /// registered with [`sqlite3_auto_extension`](https://sqlite.org/c3ref/auto_extension.html).
   ///
   /// - Throws: `BuckiaError` when the copy is older than SQLite 3.37, or lacks a function that is needed.
   public init(routines: UnsafeRawPointer) throws {
     library = try BuckiaError.wrapping { try SQLiteLibrary(routines: routines) }
   }
 
-  /// Takes a copy by the names of its functions.
+  /// Creates a copy from the names of its functions.
   ///
-  /// - Parameter resolve: Gives the address of a function, such as `sqlite3_step`; nil where there is none.
+  /// - Parameter resolve: Returns the address of a function, such as `sqlite3_step`; nil for none.
   /// - Throws: As ``init(routines:)``.
   public init(resolving resolve: @escaping (_ symbol: String) -> UnsafeMutableRawPointer?) throws {
     library = try BuckiaError.wrapping { try SQLiteLibrary(resolving: resolve) }
@@ -263,7 +264,7 @@ struct ReadTraces {
   /// Looks at databases before they are read.
   init(besides paths: [String]) { self.paths = paths.filter { !FileSystem.exists("\($0)-wal") } }
 
-  /// Lets SQLite remove the logs that are there now and that nobody uses. To be called when all connections are closed.
+  /// Lets SQLite remove existing unused logs. Call it when all connections are closed.
   func remove() {
     for path in paths where FileSystem.exists("\(path)-wal") {
       do {
@@ -280,9 +281,8 @@ struct ReadTraces {
 extension DatabaseManager {
   /// Lets tables remember which diff has last set each of their columns, as the policy ``ConflictPolicy/latest`` needs it.
   ///
-  /// Under that policy `processInboundChanges` does it for each table that a file
-  /// changes. Call this before the first diff is made from the database: what was sent before counts as older than all
-  /// that arrives.
+  /// Under that policy, `processInboundChanges` does this for each table that a file changes. Call this before the
+  /// first diff is made from the database, because rows that were sent before count as older than all that arrives.
   ///
   /// - Parameter tables: The tables; nil for all whose rows replicate.
   /// - Returns: The tables that have got a clock now.
@@ -315,7 +315,7 @@ extension DatabaseManager {
 }
 
 extension DatabaseManager {
-  /// What became of the keys that a database gives out.
+  /// The result of turning key ranges on or off.
   public struct KeyRangeReport: Sendable {
     /// The tables that give out keys from a range of their own.
     public let tables: [String]
@@ -326,9 +326,9 @@ extension DatabaseManager {
   /// Lets the database give out the keys of its AUTOINCREMENT tables from ranges that no other copy of it uses, or go back to keys that follow the
   /// greatest one.
   ///
-  /// Otherwise two people who both add a row give it the same key: a conflict where they exchange diffs, and a new key where they
-  /// [share](<doc:Sharing>). Call this in each copy of the database. Rows keep the keys that they have. A table that is made later
-  /// gets its range with the next diff that is applied or shared.
+  /// Without ranges, two people who both add a row give it the same key. That is a conflict if they exchange diffs, and
+  /// one row gets a new key if they [share](<doc:Sharing>). Call this in each copy of the database. Existing rows keep
+  /// their keys. A table that is created later gets its range with the next diff that is applied or shared.
   ///
   /// ```swift
   /// let report = try database.useKeyRanges()
@@ -363,7 +363,8 @@ extension DatabaseManager {
 }
 
 extension DatabaseManager {
-  /// Adds the SQL function `buckia_applying()` to a connection of the app, so that its triggers can ask who is writing.
+  /// Adds the SQL function `buckia_applying()` to a connection of the app. Its triggers can then recognize Buckia's
+  /// writes.
   ///
   /// It returns 1 while Buckia writes to the database through that connection, whatever for, and 0 otherwise. A trigger that is to
   /// fire for the app's own changes only asks for it:
@@ -373,9 +374,9 @@ extension DatabaseManager {
   /// BEGIN INSERT INTO edits VALUES (new.id); END;
   /// ```
   ///
-  /// A statement that fires such a trigger fails on connections without the function, so add it to each one right after it was
-  /// opened: in GRDB's `prepareDatabase`, for example. It stays until the connection is closed. Where it was not added, Buckia has it
-  /// on the connection while it writes. A function of the same name that is there already stays as it is.
+  /// A statement that fires such a trigger fails on connections without the function. Add it to each one right after it
+  /// was opened: in GRDB's `prepareDatabase`, for example. It stays until the connection is closed. On a connection
+  /// without it, Buckia adds it while it writes. An existing function of the same name stays.
   ///
   /// - Parameters:
   ///   - handle: The app's `sqlite3 *`.

@@ -4,16 +4,16 @@ import BuckiaSharing
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One shared database, the same in all copies of it: what keeps the diffs of another database out.
+/// The id of a database that several replicas are copies of. It keeps out diffs of other databases.
 ///
-/// A database that belongs to one names it in its diffs, and refuses those of another. It is on request only: a database that belongs to
-/// none takes all diffs, and diffs that name none are taken everywhere.
+/// A database with a dataset names it in its diffs, and refuses diffs of another dataset. Datasets are optional: a
+/// database without one accepts all diffs, and diffs without one are accepted everywhere.
 public struct Dataset: Hashable, Sendable, CustomStringConvertible {
   let id: DatasetID
 
   init(_ id: DatasetID) { self.id = id }
 
-  /// Reads an id: 32 hexadecimal digits; nil for anything else.
+  /// Reads an id: 32 hexadecimal digits; nil for any other text.
   public init?(_ text: String) {
     guard let id = DatasetID(hex: text.lowercased()) else { return nil }
     self.id = id
@@ -22,7 +22,7 @@ public struct Dataset: Hashable, Sendable, CustomStringConvertible {
   /// The id: 32 hexadecimal digits.
   public var description: String { id.description }
 
-  /// What the ledger of a database says; nil for none.
+  /// The dataset in the ledger of a database; nil for none.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   static func read(on connection: borrowing SQLiteConnection) throws -> Dataset? {
@@ -36,13 +36,13 @@ extension DatabaseManager {
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   public func dataset() throws -> Dataset? { try withReader { try Dataset.read(on: $0) } }
 
-  /// Makes this database the first of a shared one. Copies of it belong to the same.
+  /// Begins a dataset with this database. Copies of it belong to the same dataset.
   ///
-  /// The rows that it has now are kept as the baseline of all copies, by a hash each: whatever is edited or deleted in a copy before it is
-  /// first shared, they are known to be the same rows.
+  /// The present rows are recorded as the baseline of all copies, with a hash each. Whatever is edited or deleted in a
+  /// copy before it is first shared, these rows are known to be the same.
   ///
-  /// From now on its diffs name the dataset, and diffs of others are refused (`otherDataset`). Who has a copy from before joins with
-  /// ``joinDataset(_:)``, or by applying a diff (see ``ApplyOptions/adoptsDataset``).
+  /// From now on the database's diffs name the dataset, and diffs of others are refused (`otherDataset`). An earlier
+  /// copy joins with ``joinDataset(_:)``, or by applying a diff (see ``ApplyOptions/adoptsDataset``).
   ///
   /// ```swift
   /// let dataset = try database.beginDataset()
@@ -63,7 +63,7 @@ extension DatabaseManager {
     }
   }
 
-  /// Makes this database part of a shared one, whatever it belonged to before.
+  /// Makes this database part of a dataset, whatever it belonged to before.
   ///
   /// - Parameter dataset: The shared database.
   /// - Returns: The dataset.

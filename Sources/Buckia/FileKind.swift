@@ -2,20 +2,21 @@ import BuckiaBytes
 import BuckiaFormat
 import SQLiteSchemas
 
-/// What a file is by its first bytes: to name one that is not what was asked for, and to find diff files under other names.
+/// The kind of a file by its first bytes, for messages about unexpected files, and for finding diff files under other
+/// names.
 package enum FileKind: Sendable, Equatable {
   case diffFile
   case changeset
   case encrypted
   case sqlite
   case zstd
-  /// Any other format that is known, with its name.
+  /// Another known format, with its name.
   case other(String)
   case text
   case empty
   case unknown
 
-  /// Looks at a file. One that cannot be read is `unknown`: whoever reads it wholly says why.
+  /// Examines a file. A file that cannot be read is `unknown`; reading it whole reports the reason.
   package init(of path: String) {
     let bytes = Self.beginning(of: path)
     self.init(beginning: bytes)
@@ -23,7 +24,7 @@ package enum FileKind: Sendable, Equatable {
     if self == .unknown, bytes.isEmpty, FileSystem.exists(path), FileSystem.byteCount(of: path) == 0 { self = .empty }
   }
 
-  /// Looks at the first bytes of a file: 600 tell all formats apart. A diff file is `zstd` by them.
+  /// Examines the first bytes of a file: 600 distinguish all formats. They show a diff file as `zstd`.
   init(beginning bytes: [UInt8]) {
     if let (_, kind) = Self.signatures.first(where: { bytes.starts(with: $0.0) }) {
       self = kind
@@ -47,7 +48,7 @@ package enum FileKind: Sendable, Equatable {
     }
   }
 
-  /// True if a file is a diff file or a changeset, whatever it is called. Encryption hides what a file is: there the name counts.
+  /// True if a file is a diff file or a changeset, whatever its name. For encrypted files the name decides.
   static func isDiff(_ path: String) -> Bool {
     switch FileKind(of: path) {
     case .diffFile, .changeset: true
@@ -90,7 +91,7 @@ package enum FileKind: Sendable, Equatable {
     String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
   }
 
-  /// The kind, for people; nil where there is nothing to say.
+  /// The kind, for people; nil if unknown.
   package var name: String? {
     switch self {
     case .diffFile: "a diff file"
@@ -105,7 +106,7 @@ package enum FileKind: Sendable, Equatable {
     }
   }
 
-  /// What a file is, its size and its digest: equal for equal files, and different for others.
+  /// A summary of a file: its kind, its size and its digest.
   ///
   /// - Throws: `BuckiaError` when the file cannot be read.
   package static func summary(of path: String) throws -> String {
@@ -125,11 +126,12 @@ package enum FileKind: Sendable, Equatable {
     }
   }
 
-  /// Says what a file is that should have been something else; nil where that is not known, or where it is one, but damaged.
+  /// A sentence that names the kind of an unexpected file; nil if it is unknown, or the file is of the expected kind
+  /// but damaged.
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - expected: What was expected, with its article.
+  ///   - expected: The expected kind, with its article.
   package static func refusal(of path: String?, where expected: String) -> String? {
     guard let path, let name = FileKind(of: path).name, name != expected else { return nil }
     return "\(path): this is \(name), where \(expected) was expected"
@@ -137,7 +139,8 @@ package enum FileKind: Sendable, Equatable {
 }
 
 extension FileKind {
-  /// True for the beginning of a changeset or a patchset, told from text and other files that begin with the same letter.
+  /// True for the beginning of a changeset or a patchset, but not of text and other files that begin with the same
+  /// letter.
   private static func isChangeset(_ bytes: [UInt8]) -> Bool {
     guard let first = bytes.first, first == UInt8(ascii: "T") || first == UInt8(ascii: "P") else { return false }
     guard let (columns, start) = columnCount(bytes) else { return false }
@@ -151,7 +154,7 @@ extension FileKind {
     return end > name.startIndex && isUTF8(name[..<end])
   }
 
-  /// The number of columns, a varint, and where it ends.
+  /// The number of columns, a varint, and the offset of its end.
   private static func columnCount(_ bytes: [UInt8]) -> (Int, end: Int)? {
     var count = 0
     for (index, byte) in bytes.dropFirst().prefix(3).enumerated() {
@@ -163,7 +166,7 @@ extension FileKind {
 }
 
 extension DiffFileError {
-  /// Says what the file is, where it is something else than a damaged diff file or changeset.
+  /// The error with the kind of the file, unless it is a damaged diff file or changeset.
   func namingKind(of path: String) -> DiffFileError {
     guard !isTransient, code != .notRegularFile else { return self }
     let kind = FileKind(of: path)

@@ -2,17 +2,17 @@ import BuckiaBytes
 
 /// The few things the façade asks of the file system.
 package enum FileSystem {
-  /// What a path stands for.
+  /// The kind of a path.
   enum Kind: Equatable {
     case file
     case folder
     /// Nothing has the path.
     case nothing
-    /// The system does not tell, and says why: there may well be something.
+    /// The system refuses to tell, with the reason. Something may exist.
     case unknown(String)
   }
 
-  /// What a path stands for. A link to a folder is one, every other link a file.
+  /// The kind of a path. A link to a folder counts as one, every other link as a file.
   static func kind(of path: String) -> Kind {
     var status = stat()
     guard lstat(path, &status) == 0 else { return errno == ENOENT ? .nothing : .unknown(lastError) }
@@ -20,10 +20,10 @@ package enum FileSystem {
     return status.st_mode & S_IFMT == S_IFDIR ? .folder : .file
   }
 
-  /// True if anything has this path, as far as the system tells; links are not followed.
+  /// True if something exists at a path, as far as the system tells; links are not followed.
   static func exists(_ path: String) -> Bool { kind(of: path) != .nothing }
 
-  /// How many bytes a file has; 0 when there is none.
+  /// The size of a file in bytes; 0 if there is none.
   package static func byteCount(of path: String) -> Int64 {
     var status = stat()
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
@@ -69,7 +69,7 @@ package enum FileSystem {
     }
   }
 
-  /// Makes a folder and those around it; folders that are there stay as they are.
+  /// Creates a folder and its parents; existing folders stay unchanged.
   ///
   /// - Throws: `BuckiaError` with `unwritable` when one cannot be made.
   static func makeFolders(_ path: String, permissions: mode_t = 0o777) throws(BuckiaError) {
@@ -95,7 +95,7 @@ package enum FileSystem {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// The path without links, from the root; nil where it leads nowhere.
+  /// The absolute path without links; nil if it does not exist.
   static func resolved(_ path: String) -> String? {
     guard let found = realpath(path, nil) else { return nil }
     defer { free(found) }

@@ -1,7 +1,7 @@
 import BuckiaFormat
 import SQLiteConnections
 
-/// What a bug report should say.
+/// The version for bug reports.
 package enum Version {
   /// The version of Buckia.
   package static let number = "0.1.0"

@@ -26,14 +26,14 @@ package enum WallClock {
   }
 }
 
-/// A moment, in UTC: what two people in two places can compare.
+/// A date and time in UTC, which people in different places can compare.
 package struct Moment: CustomStringConvertible {
   private let unixSeconds: Int64
 
-  /// Takes seconds since 1970.
+  /// Creates a date from seconds since 1970.
   package init(unixSeconds: Int64) { self.unixSeconds = unixSeconds }
 
-  /// Takes milliseconds since 1970.
+  /// Creates a date from milliseconds since 1970.
   package init(unixMilliseconds: Int64) {
     // Rounded down, before 1970 too.
     self.init(unixSeconds: unixMilliseconds / 1000 - (unixMilliseconds % 1000 < 0 ? 1 : 0))
@@ -47,9 +47,9 @@ package struct Moment: CustomStringConvertible {
 }
 
 extension Remark {
-  /// Tells of a wall clock that is behind what the ledger of a database has seen, by more than clocks may differ.
+  /// The warning about a clock that is behind the newest ledger entry, by more than clocks may differ.
   ///
-  /// Diffs that are made meanwhile are in order all the same, but others take them for files from the future, and let them wait.
+  /// Diffs that are made meanwhile have correct ids, but others treat them as files from the future, and let them wait.
   ///
   /// - Parameters:
   ///   - id: An id that was made just now; nil for none. It is greater than all that were made before it.

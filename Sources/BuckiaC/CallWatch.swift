@@ -2,7 +2,7 @@ import Buckia
 import CBuckia
 import Dispatch
 
-/// Tells a program how far a call has come, and lets it stop that.
+/// Reports the progress of a call to the program, which can stop the call.
 ///
 /// `@unchecked Sendable`: it is only used in the thread that has called, apart from the cancellation, which has a lock.
 final class CallWatch: @unchecked Sendable {

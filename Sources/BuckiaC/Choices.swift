@@ -102,7 +102,7 @@ extension BuckiaHome {
 }
 
 extension FileDecryption {
-  /// What opens encrypted files; nil where nothing is given.
+  /// What opens encrypted files; nil if nothing is given.
   static func given(
     _ identities: UnsafePointer<UnsafePointer<CChar>?>?, _ count: Int, _ passphrase: UnsafePointer<CChar>?,
     in home: BuckiaHome

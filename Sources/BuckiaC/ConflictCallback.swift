@@ -69,7 +69,7 @@ final class ConflictCallback: @unchecked Sendable {
 
   /// Adds the values of a row.
   ///
-  /// - Returns: Where they begin; nil where there is no row.
+  /// - Returns: Where they begin; nil if there is no row.
   private func add(_ row: borrowing ConflictRow) -> Int? {
     guard row.exists else { return nil }
     let start = values.count
@@ -163,14 +163,14 @@ package func buckia_row_set(
 /// Copies of values as C reads them, with the bytes of their texts and blobs.
 struct ValueBuffer {
   private var values: [buckia_value] = []
-  /// Where the bytes of each value begin in `bytes`; nil where it has none.
+  /// Where the bytes of each value begin in `bytes`; nil if it has none.
   private var places: [Int?] = []
   private var bytes: [UInt8] = []
 
   /// How many values there are.
   var count: Int { values.count }
 
-  /// Adds a value; nil where there is none.
+  /// Adds a value; nil if there is none.
   mutating func append(_ value: ChangesetValue?) {
     var copy = buckia_value()
     var place: Int?

@@ -6,7 +6,7 @@ import BuckiaBytes
 import ArgumentParser
 import Buckia
 
-/// Where the program starts: reads the arguments, runs the verb, and gives every failure its exit code.
+/// The start of the program: reads the arguments, runs the command, and converts failures to exit codes.
 @main
 enum EntryPoint {
   static func main() {
@@ -30,16 +30,16 @@ enum EntryPoint {
     }
   }
 
-  /// Keeps freed memory for what comes next: glibc would give it back to the system, and ask for it again, with every piece of a file. It raises
-  /// its limits when a block is freed that is larger (mallopt(3), `M_MMAP_THRESHOLD`).
+  /// Keeps freed memory for later: glibc would return it to the system, and request it again, with every piece of a
+  /// file. It raises its limits when a larger block is freed (mallopt(3), `M_MMAP_THRESHOLD`).
   private static func keepFreedMemory() {
     #if canImport(Glibc)
       UnsafeMutableRawBufferPointer.allocate(byteCount: 4 << 20, alignment: 16).deallocate()
     #endif
   }
 
-  /// Lets the signals end the program that are to: it has those blocked that a program's thread had by which it was started, and threads of
-  /// Dispatch have all.
+  /// Unblocks the signals that end the program: it inherits the blocked ones of the thread that has started it, and
+  /// threads of Dispatch block all.
   private static func heedSignals() {
     var signals = sigset_t()
     sigemptyset(&signals)

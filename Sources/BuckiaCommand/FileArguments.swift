@@ -12,7 +12,7 @@ enum ArgumentFile {
   /// The argument that stands for standard input.
   static let standardInput = "-"
 
-  /// What the argument stands for. Standard input is read to its end.
+  /// The source for an argument. Standard input is read to its end.
   ///
   /// - Throws: `BuckiaError` when standard input cannot be read.
   static func source(_ argument: String) throws -> InboundSource {
@@ -29,7 +29,7 @@ enum ArgumentFile {
     }
   }
 
-  /// Where bytes to encrypt or decrypt, or a passphrase, come from.
+  /// The source of bytes to encrypt or decrypt, or of a passphrase.
   static func cipherSource(_ argument: String) -> CipherSource {
     argument == standardInput ? .standardInput : .path(argument)
   }
@@ -67,7 +67,7 @@ extension ArgumentFile {
 }
 
 extension String {
-  /// What stands before the first such character, or the last one, and behind it; nil where there is none.
+  /// The parts before and after the first such character, or the last one; nil if there is none.
   func parts(beside separator: Character, last isLast: Bool = false) -> (before: String, behind: String)? {
     guard let place = isLast ? lastIndex(of: separator) : firstIndex(of: separator) else { return nil }
     return (String(self[..<place]), String(self[index(after: place)...]))
@@ -82,7 +82,7 @@ extension String {
     return slash == startIndex ? "/" : String(self[..<slash])
   }
 
-  /// The text as one word of a shell command, escaped for printing: what we suggest can be typed as it stands.
+  /// The text as one word of a shell command, escaped for printing: suggested commands can be pasted.
   var shellQuoted: String {
     let plain = unicodeScalars.allSatisfy {
       !$0.isASCII || $0.properties.isAlphabetic || "0123456789/._-+=:@".unicodeScalars.contains($0)

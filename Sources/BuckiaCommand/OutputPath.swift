@@ -7,18 +7,18 @@ import Buckia
   import Foundation
 #endif
 
-/// Where `-o` points: at a folder, which gets a file named by its id, at the file itself, or at standard output.
+/// The target of `-o`: a folder, which gets a file named by its id, the file itself, or standard output.
 enum OutputPath {
   /// The argument that stands for standard output.
   static let standardOutput = "-"
 
-  /// What the help says of the option.
+  /// The help text of the option.
   static let help = """
     A folder, which is made when it is missing and gets a file named by its id; a path that ends in .bdiff or .changeset, or \
     names an existing file, is the file itself; - is standard output. The current folder by default.
     """
 
-  /// Refuses what would write two things to standard output.
+  /// Refuses options that would write two results to standard output.
   static func validate(_ option: String?, _ output: OutputOptions) throws {
     guard !output.json || option != standardOutput else {
       throw ValidationError("--json and -o - would both write to standard output; choose one.")

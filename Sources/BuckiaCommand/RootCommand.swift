@@ -32,9 +32,9 @@ struct RootCommand: ParsableCommand {
     ])
 }
 
-// A word that stands where a verb should, and is none.
+// Recognizes unknown commands.
 extension RootCommand {
-  /// Makes sure that the arguments begin with a verb, and with one of its own where it has some.
+  /// Requires that the arguments begin with a command, and with a subcommand if it has any.
   ///
   /// - Throws: `ValidationError` with the verb that was meant, where one is written much like it.
   static func refuseUnknownVerb(in arguments: [String]) throws {
@@ -58,8 +58,8 @@ extension RootCommand {
     return "\(refusal) Did you mean '\(nearest.verb)'?"
   }
 
-  /// How many letters have to be inserted, deleted, changed or swapped with the next one; none for those missing at the end
-  /// of a beginning of three letters or more.
+  /// The number of letters to insert, delete, change or swap with the next one; 0 for a missing end after a beginning
+  /// of three letters or more.
   static func distance(from word: String, to verb: String) -> Int {
     let word = Array(word.prefix(40).lowercased())
     let verb = Array(verb)
@@ -82,11 +82,11 @@ extension RootCommand {
   }
 }
 
-// The arguments as they were typed, before anything is made of them.
+// The typed arguments, before they are parsed.
 extension RootCommand {
-  /// Makes sure that every argument is UTF-8, since text is all that can be made of it.
+  /// Requires that every argument is UTF-8, because it is converted to text.
   ///
-  /// A path can be any bytes. Repaired to text it would be another one, which does not exist.
+  /// A path can be any bytes. Repaired to text it would be another path, which does not exist.
   ///
   /// - Throws: `ValidationError` that shows the bytes.
   static func requireUTF8() throws {
@@ -106,12 +106,12 @@ extension RootCommand {
     }
   }
 
-  /// A message with what was typed made harmless in it: a control character could rewrite the terminal, a line end forge a
-  /// line of ours.
+  /// A message with escaped arguments: a control character could rewrite the terminal, and a line end forge a line of
+  /// ours.
   static func escaped(in message: String) -> String {
     var message = message
     for argument in CommandLine.arguments.dropFirst() {
-      // The parser repeats an argument, or what stands behind its equals sign.
+      // The parser repeats an argument, or the part after its equals sign.
       let value = argument.firstIndex(of: "=").map { String(argument[argument.index(after: $0)...]) }
       for typed in [argument, value ?? ""] where typed != typed.escaped {
         message = message.replacing(typed, with: typed.escaped)
@@ -121,7 +121,7 @@ extension RootCommand {
   }
 }
 
-/// `buckia completions`: what makes shells complete verbs and options.
+/// `buckia completions`: shell completions.
 struct CompletionsVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completions",

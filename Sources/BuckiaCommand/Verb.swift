@@ -16,7 +16,7 @@ protocol Verb: ParsableCommand {
   /// True if the result itself goes to standard output (`-o -`): all text goes to standard error then.
   var printsResult: Bool { get }
 
-  /// Does the work, prints the result, and says how it went.
+  /// Does the work, prints the result, and returns the exit status.
   ///
   /// - Throws: `ValidationError` for arguments that do not fit each other; anything else is reported and exits as its
   ///   kind demands.
@@ -29,7 +29,7 @@ extension Verb {
   /// Where the person's own files are.
   var home: HomeOptions { output.home }
 
-  /// Runs the verb and turns what it throws into a message and an exit code.
+  /// Runs the command, and converts errors to a message and an exit code.
   func run() throws {
     let console = Console(output, printsResult: printsResult)
     output.extendConnections()
@@ -58,7 +58,7 @@ enum ExitStatus: Int32 {
   case busy = 3
   /// The command was not understood.
   case usage = 64
-  /// A person has stopped it, as shells say it: 128 and the number of the signal.
+  /// A person has stopped the command: 128 plus the number of the signal, as in shells.
   case interrupted = 130
 }
 
@@ -99,7 +99,7 @@ struct OutputOptions: ParsableArguments {
   }
 }
 
-/// `--collation NAME=BUILT-IN`, where the name is no built-in one's: all its indexes would be out of order.
+/// `--collation NAME=BUILT-IN`. The name must not be a built-in one, whose indexes would be out of order.
 struct CollationChoice: ExpressibleByArgument {
   let name: String
   let standIn: BuiltInCollation
@@ -183,14 +183,14 @@ struct DecryptionOptions: ParsableArguments {
     help: ArgumentHelp("A file with the passphrase of encrypted files, or - for standard input.", valueName: "file"))
   var passphraseFile: String?
 
-  /// Refuses what would read two things from standard input.
+  /// Refuses options that would read standard input twice.
   func validate(besides files: [String]) throws {
     guard passphraseFile != ArgumentFile.standardInput || !files.contains(ArgumentFile.standardInput) else {
       throw ValidationError("A file and the passphrase cannot both come from standard input.")
     }
   }
 
-  /// What was given; nil for nothing.
+  /// The given decryption keys; nil for none.
   ///
   /// - Parameter home: Has the passphrase of identities that are protected.
   func decryption(in home: HomeOptions) throws -> FileDecryption? {

@@ -2,7 +2,8 @@ import BuckiaBytes
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// Gathers the changes of one table by operation, so that its DELETEs are written before its UPDATEs before its INSERTs.
+/// Collects the changes of one table by operation, because DELETEs are written before UPDATEs, and these before
+/// INSERTs.
 final class ChangeCollector {
   private let encoder: ChangeEncoder
   private var deletes = SpooledChanges.ofTable
@@ -21,7 +22,7 @@ final class ChangeCollector {
     try add(operation) { writer in try encoder.append(row, to: &writer) }
   }
 
-  /// Adds the UPDATE that makes a row another of the same key, if they differ.
+  /// Adds the UPDATE from one row to another with the same key, if they differ.
   @inline(__always)
   func addUpdate<Row: RowValues & ~Copyable>(from old: borrowing Row, to new: borrowing Row) throws {
     guard try encoder.compare(old, new) else { return }
@@ -67,15 +68,15 @@ extension SpooledChanges {
   fileprivate static var ofTable: SpooledChanges { SpooledChanges(in: TemporaryBuffer(), gathering: 1 << 20) }
 }
 
-/// Encodes the changes of one table: a DELETE or an INSERT with all values of a row, an UPDATE with the key and with what
-/// differs between two rows.
+/// Encodes the changes of one table: a DELETE or an INSERT with all values of a row, an UPDATE with the key and the
+/// differences between two rows.
 final class ChangeEncoder {
   private let columnCount: Int
   private let isKey: [Bool]
   private let otherColumns: [Int]
-  /// True if an UPDATE has all old values: a rowid alone does not tell for sure which row it is about.
+  /// True if an UPDATE has all old values, because a rowid alone does not identify a row for certain.
   private let hasAllOldValues: Bool
-  /// Which columns differ between the rows that were compared last.
+  /// The columns that differ between the rows compared last.
   private let differs: UnsafeMutableBufferPointer<Bool>
 
   init(of table: TableDefinition) {
@@ -110,8 +111,8 @@ final class ChangeEncoder {
     return isAnyDifferent
   }
 
-  /// Adds the values of an UPDATE that makes one row the other: the key and what was different before, then what it is now. Of a table
-  /// without a primary key, all values from before.
+  /// Adds the values of an UPDATE from one row to the other: the key and the old values of changed columns, then the
+  /// new ones. For a table without a primary key, all old values.
   func appendUpdate<Row: RowValues & ~Copyable>(
     from old: borrowing Row, to new: borrowing Row, in writer: inout ChangesetWriter
   ) throws {
@@ -128,8 +129,7 @@ final class ChangeEncoder {
   }
 }
 
-/// Takes the changes of a table in any order and hands them on in the order of its key. A DELETE and an INSERT of one key
-/// become an UPDATE.
+/// Sorts the changes of a table by its key. A DELETE and an INSERT of one key become an UPDATE.
 final class ChangePairing {
   private let header: ChangesetTable
   private let encoder: ChangeEncoder
@@ -140,14 +140,15 @@ final class ChangePairing {
     encoder = ChangeEncoder(of: table)
   }
 
-  /// Takes a row that is in one database, or seems to be: DELETE for one of the older database, INSERT for one of the newer.
+  /// Adds a row that is, or seems to be, in one database only: DELETE for a row of the older database, INSERT for one
+  /// of the newer.
   func add<Row: RowValues & ~Copyable>(_ operation: ChangeOperation, _ row: borrowing Row) throws {
     spool.writer.beginChange(operation)
     try encoder.append(row, to: &spool.writer)
     try spool.endChange()
   }
 
-  /// Takes two rows of one key.
+  /// Adds two rows with the same key.
   func addUpdate<Row: RowValues & ~Copyable>(from old: borrowing Row, to new: borrowing Row) throws {
     guard try encoder.compare(old, new) else { return }
     spool.writer.beginChange(.update)
@@ -205,10 +206,10 @@ private struct EncodedRow: RowValues {
     values = Array(repeating: .undefined, count: table.columnCount)
   }
 
-  /// The values of the change as they are written.
+  /// The encoded values of the change.
   var encoded: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[range]) }
 
-  /// Takes a change that a `ChangeSorter` has given.
+  /// Reads a change of a `ChangeSorter`.
   mutating func read(_ place: ChangePlace, in bytes: UnsafeRawBufferPointer) {
     self.bytes = bytes
     operation = place.operation

@@ -3,16 +3,16 @@ import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
 
-/// The pages of a database as it was committed last, read by a write transaction that has just begun.
+/// The committed pages of a database, read by a write transaction that has just begun.
 ///
-/// As long as it lasts nobody else commits. Its own changes can move pages, or begin the log again, so all is to be read before it
-/// writes anything.
+/// While it lasts, no other connection can commit. Its own changes can move pages, or restart the log, which is why
+/// everything must be read before it writes anything.
 package struct CommittedPages {
   private let pages: DatabasePages
   private let roots: [TableName: Int]
 
-  /// - Parameter connection: One inside a write transaction that has not written anything yet.
-  /// - Returns: nil where the pages cannot be read.
+  /// - Parameter connection: A connection inside a write transaction that has not written anything yet.
+  /// - Returns: nil if the pages cannot be read.
   /// - Throws: `SQLiteError`.
   package init?(on connection: borrowing SQLiteConnection) throws {
     let source = try PageSource(ofNewWriteTransaction: connection)
@@ -25,17 +25,17 @@ package struct CommittedPages {
     roots = try rootPages(connection)
   }
 
-  /// How many bytes a page has.
+  /// The size of a page in bytes.
   package var pageSize: Int { pages.header.pageSize }
 
   /// From how many bytes on a second thread takes one of two b-trees.
   private static let threadBytes = 8 << 20
 
-  /// What the leaves of a table hold, and those by which its rows are found by their primary key.
+  /// The digests (prints) of the leaves of a table, and of its primary key's index.
   ///
   /// - Parameters:
-  ///   - table: A rowid table; nil where only the key is asked for.
-  ///   - index: The b-tree in which rows are found by their key; nil where only the table is asked for.
+  ///   - table: A rowid table; nil if only the key is asked for.
+  ///   - index: The b-tree of the key; nil for the table only.
   ///   - key: The secret of the hashes.
   /// - Returns: `leaves` is nil for a table that has only one page, or cannot be read; `keys` where the b-tree is such a one, where text is
   ///   stored as UTF-16, or where a leaf begins with a key that has NULL or does not fit on its page.
@@ -61,7 +61,7 @@ package struct CommittedPages {
       let prints = try pages.leafPrints(root: root, key: key)
       return prints.isEmpty ? nil : prints
     } catch is DatabaseFileError {
-      // SQLite says what is wrong when it reads the rows, if it minds.
+      // SQLite reports errors when it reads the rows.
       return nil
     }
   }
@@ -125,7 +125,7 @@ package struct KeyIndex {
 
   /// Finds the b-tree.
   ///
-  /// - Returns: nil where there is none, as for an `INTEGER PRIMARY KEY`, or where a column stands in descending order.
+  /// - Returns: nil if there is none, as for an `INTEGER PRIMARY KEY`, or where a column stands in descending order.
   /// - Throws: `SQLiteError`.
   package init?(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
     var columns: [String] = []
@@ -167,12 +167,12 @@ package struct KeySpan: Hashable, Sendable {
   }
 }
 
-/// A leaf of the b-tree by which rows are found by their primary key: what its entries are, in short.
+/// The digest (print) of a leaf of the primary key's b-tree.
 ///
 /// Two leaves with the same hash have the same entries. In the b-tree of a WITHOUT ROWID table these are the rows, in any other the
 /// keys with the rowids of their rows.
 package struct KeyPrint: Hashable, Sendable {
-  /// The keys that it stands for.
+  /// The keys of the leaf.
   package let span: KeySpan
   /// A keyed hash of its entries.
   package let hash: PageHash
@@ -184,18 +184,18 @@ package struct KeyPrint: Hashable, Sendable {
 
   /// The keys of the leaves that are not in both of two lists: of the first, and of the second; neighbours together.
   ///
-  /// - Returns: nil where so many leaves have changed that it is faster to look at all rows.
+  /// - Returns: nil if so many leaves have changed that it is faster to look at all rows.
   package static func differences(
     of older: [KeyPrint], _ newer: [KeyPrint]
   ) -> (older: [KeySpan], newer: [KeySpan])? {
-    // The entry before a leaf is in its hash, so that tells the first key, too.
+    // The hash of a leaf includes the entry before it, and therefore also covers the first key.
     let before = Set(older.map(\.hash))
     guard isFew(newer.count { !before.contains($0.hash) }, of: newer.count) else { return nil }
     let now = Set(newer.map(\.hash))
     return (spans(of: older) { !now.contains($0) }, spans(of: newer) { !before.contains($0) })
   }
 
-  /// True if leaves that have changed are so few that their rows are compared by themselves.
+  /// True if few enough leaves have changed to compare only their rows.
   package static func isFew(_ changed: Int, of all: Int) -> Bool { changed <= all / 8 + 8 }
 
   private static func spans(of prints: [KeyPrint], where isWanted: (PageHash) -> Bool) -> [KeySpan] {

@@ -4,8 +4,7 @@ import SQLiteSchemas
 
 /// Finds the difference of two sources of rows: database files, connections that are open, or some of their rows and columns.
 ///
-/// Each is read inside one read transaction, so a database in use by another process is seen at one moment.
-/// Neither is changed.
+/// Each is read inside one read transaction, also while another process uses it. Neither is changed.
 ///
 /// ```swift
 /// let difference = try DatabaseComparison.run(older: "yesterday.sqlite", newer: "today.sqlite")
@@ -18,8 +17,8 @@ package enum DatabaseComparison {
   ///   - older: The database to start from.
   ///   - newer: The database to arrive at.
   ///   - options: Which tables, and how.
-  ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
-  ///     stop.
+  ///   - progress: Called with the progress of the comparison before each table, and every few thousand rows. May throw
+  ///     to stop it.
   /// - Throws: `SQLiteError` when a file cannot be read; `ReplicationError` for a table that was asked for and is not there, a
   ///   rename that is none, and with `invalidSelection`; `ByteStreamError` when there is no room for the result;
   ///   whatever `progress` throws.
@@ -33,10 +32,10 @@ package enum DatabaseComparison {
   /// Compares two sources.
   ///
   /// - Parameters:
-  ///   - older: What to start from.
-  ///   - newer: What to arrive at.
+  ///   - older: The older source.
+  ///   - newer: The newer source.
   ///   - options: Which tables, and how. Its selections are for tables of which a source has none of its own.
-  ///   - progress: Is told how far the comparison has come, as with files.
+  ///   - progress: Called with the progress, as for files.
   /// - Throws: As with files.
   package static func run(
     from older: RowSource, to newer: RowSource, options: DiffOptions = DiffOptions(),
@@ -62,7 +61,7 @@ package enum DatabaseComparison {
     }
   }
 
-  /// How often to compare, when others restart a log whose pages are read.
+  /// The most attempts, if other connections restart the log whose pages are read.
   private static let attempts = 4
 
   private static func pages(
@@ -73,7 +72,7 @@ package enum DatabaseComparison {
     return try PagePair(older, newer, refusedFor: attempt < attempts ? nil : SkipReason(.logRestarted), progress)
   }
 
-  /// Makes sure that each table that was asked for is in one of the databases.
+  /// Requires that each requested table is in one of the databases.
   private static func requireTables(
     _ options: DiffOptions, _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot
   ) throws(ReplicationError) {

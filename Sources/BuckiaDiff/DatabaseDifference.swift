@@ -4,7 +4,7 @@ import SQLiteSchemas
 
 /// What changed in one table.
 package struct TableDifference: Sendable {
-  /// The table as it is in the newer database, with the columns of the changeset in their order.
+  /// The newer definition of the table, with the columns of the changeset in their order.
   package let definition: TableDefinition
   /// Rows in the newer database only.
   package let inserted: Int
@@ -29,7 +29,7 @@ package struct TableDifference: Sendable {
   }
 }
 
-/// The difference of two databases: what turns the older into the newer.
+/// The difference of two databases: the changes from the older to the newer one.
 package struct DatabaseDifference {
   /// The changes, table by table; inside a table deletes, then updates, then inserts, each by key.
   package let changeset: TemporaryBuffer
@@ -40,7 +40,7 @@ package struct DatabaseDifference {
   /// Tables that took `rows` because `pages` could not compare them, and why.
   package let fallbacks: [SkippedItem]
 
-  /// The newer database's schema as SQL; nil where the schemas are equal, or it cannot travel.
+  /// The newer database's schema as SQL; nil if the schemas are equal, or it cannot travel.
   package var author: AuthorSchema?
 
   /// True if there is nothing to ship.
@@ -48,11 +48,11 @@ package struct DatabaseDifference {
 
   // MARK: Beside an earlier difference from the same snapshot, which was sent
 
-  /// How many rows have changed.
+  /// The number of changed rows.
   package var changeCount: Int { tables.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted } }
 
-  /// The difference for those who have applied the earlier one, or not: rows which that has deleted, and which are
-  /// there again, are INSERTs.
+  /// The difference for receivers that may have applied an earlier one: rows that the earlier one has deleted and that
+  /// exist again are INSERTs.
   ///
   /// - Parameter earlier: The changes of the earlier one.
   /// - Throws: `ChangesetError`, `ByteStreamError`.
@@ -68,12 +68,12 @@ package struct DatabaseDifference {
       changeset: changes, tables: tables, skipped: skipped, fallbacks: fallbacks, author: author)
   }
 
-  /// The difference for those who have applied the earlier one: only what is new since.
+  /// The difference for receivers that have applied an earlier one: only later changes.
   ///
   /// - Parameters:
   ///   - earlier: The changes of the earlier one.
-  ///   - newer: The database as it is now.
-  /// - Returns: nil where the two cannot be told apart: a table has got other columns in between.
+  ///   - newer: The present database.
+  /// - Returns: nil if the two cannot be told apart: a table has got other columns in between.
   /// - Throws: `ChangesetError` when the earlier one is damaged; `ByteStreamError`; `SQLiteError`.
   package func leavingOut(_ earlier: TemporaryBuffer, in newer: RowSource) throws -> DatabaseDifference? {
     if earlier.isEmpty { return self }

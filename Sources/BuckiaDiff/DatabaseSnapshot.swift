@@ -2,17 +2,17 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A source of rows at one moment: a read transaction, the schema that it sees, and its pages where they can be read.
+/// A source of rows in one read transaction, with its schema, and its pages if they can be read.
 final class DatabaseSnapshot {
   let source: RowSource
   let schema: SchemaReader
   let pages: PageSource
   /// True if text is stored as UTF-16.
   let isUTF16: Bool
-  /// Nil where the snapshot is that of a transaction which the application has open.
+  /// Nil if the application's open transaction is used.
   private var transaction: SQLiteTransaction?
 
-  /// How often to try to begin between two commits of others.
+  /// The most attempts to begin between two commits of other connections.
   private static let attempts = 8
 
   /// True if another snapshot of the source may see a later state.

@@ -4,20 +4,19 @@ import SQLiteSchemas
 public enum KeylessIdentity: String, Sendable, CaseIterable {
   /// Their rowid: the other side becomes a mirror, rowids included.
   case rowid
-  /// Their content, each row as often as it is there: for databases that have given their rows rowids of their own. Nothing
-  /// is an UPDATE then.
+  /// By content, counting equal rows: for databases that have assigned rowids independently. There are no UPDATEs then.
   case content
 }
 
-/// What to compare, and how.
+/// Options for comparing.
 public struct DiffOptions: Sendable {
   /// The tables to compare, or nil for all of them.
   public var tables: [TableName]?
-  /// Tables that are never compared, such as those in which a library notes what it has done to this very file.
+  /// Tables that are never compared, such as a library's records about this very file.
   ///
   /// As with chosen tables, the schema as a whole does not travel then.
   public var excludedTables: Set<TableName> = []
-  /// Which rows and columns of a table to compare: all of them where a table is not named.
+  /// The rows and columns of tables to compare; all of them for other tables.
   ///
   /// They apply to both databases. Conditions make a table take `rows`.
   public var selections: [TableName: RowSelection]
@@ -26,32 +25,32 @@ public struct DiffOptions: Sendable {
   /// True if the result is to travel without table definitions, as a raw changeset: then nothing that needs them is
   /// included.
   public var isRaw: Bool
-  /// Columns that have another name in the newer database: else such a column is a new one, and the old one is dropped.
+  /// Columns that were renamed in the newer database. Otherwise such a column counts as new, and the old one as
+  /// dropped.
   public var renames: [ColumnRename]
   /// What identifies the rows of tables without a primary key.
   public var keyless: KeylessIdentity
-  /// True if a difference from a snapshot has everything since that was made, also what was sent before.
+  /// True if a difference from a snapshot also contains changes that were sent before.
   ///
-  /// If the database keeps clocks, it only has what is new, unless tables or rows are selected: what is sent once more
-  /// counts as later than what others have changed since. Of a database without clocks a difference always has
-  /// everything.
+  /// If the database has clocks, a difference contains only unsent changes, unless tables or rows are selected, because
+  /// changes that are sent again count as later than those of others. Without clocks it always contains everything.
   public var includesSent = false
-  /// Tables without a primary key whose rows go by their content, whatever `keyless` says.
+  /// Tables without a primary key whose rows are identified by content, regardless of `keyless`.
   package var contentTables: Set<TableName> = []
-  /// Tables whose rows are told apart by the key of another definition, where both sources have its columns.
+  /// Tables whose rows are identified by the key of another definition, if both sources have its columns.
   package var keys: [TableName: TableDefinition] = [:]
   /// Columns, by their names in the newer database, whose values are compared and travel as a column of another affinity stores them, if
   /// that loses nothing of them.
   package var affinities: [TableName: [String: Affinity]] = [:]
-  /// The rows of tables that may differ, as far as that is known.
+  /// The rows that may differ, for tables where these are known.
   package var candidates: [TableName: CandidateRows] = [:]
-  /// True if a raw changeset that would have to leave rows out for want of definitions is an error, before anything is
-  /// written, or noted as sent.
+  /// True to throw, before anything is written or recorded as sent, if a raw changeset would have to leave out rows for
+  /// lack of definitions.
   package var refusesIncomplete = false
   /// True if databases that share no table may be compared. Otherwise the paths are taken for mixed up.
   public var allowsUnrelated = false
 
-  /// Makes options.
+  /// Creates options.
   public init(
     tables: [TableName]? = nil, selections: [TableName: RowSelection] = [:], method: DiffMethod? = nil,
     isRaw: Bool = false, renames: [ColumnRename] = [], keyless: KeylessIdentity = .rowid
@@ -69,9 +68,9 @@ public struct DiffOptions: Sendable {
 package enum CandidateRows: Equatable, Sendable {
   /// None.
   case none
-  /// Those with a key, one integer, in an interval.
+  /// The rows with an integer key in an interval.
   case within(KeyIntervals)
-  /// Those with a key in a list.
+  /// The rows with a key in a list.
   case listed(in: KeyList)
 }
 
@@ -79,7 +78,7 @@ package enum CandidateRows: Equatable, Sendable {
 package struct KeyList: Equatable, Sendable {
   /// Its name in the schema `temp`.
   package let name: String
-  /// How many columns the key has.
+  /// The number of key columns.
   package let columnCount: Int
 
   package init(name: String, columnCount: Int) {

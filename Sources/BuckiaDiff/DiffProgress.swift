@@ -10,24 +10,23 @@ public enum DiffMethod: String, Codable, Sendable, CaseIterable {
   case session
 }
 
-/// How far a comparison has come.
+/// The progress of a comparison.
 public struct DiffProgress: Equatable, Sendable {
   /// The table that is being compared; empty before the first.
   public let table: String
-  /// How many rows have been looked at, those of the tables before included.
+  /// The number of compared rows, with those of earlier tables.
   public let rows: Int
-  /// How many bytes of both files have been read as pages. Where tables are compared row by row, SQLite reads, and they are not
-  /// counted.
+  /// The number of bytes of both files that were read as pages. Rows that SQLite reads are not counted.
   public let bytes: Int64
 }
 
-/// Tells the caller how far a comparison has come, which is also when the caller can stop it.
+/// Reports the progress of a comparison to the caller, who can also stop it then.
 final class ProgressReporter {
   private let report: (DiffProgress) throws -> Void
   private var table = ""
   private var rows = 0
   private var bytes: Int64 = 0
-  /// How many of the bytes were read since the last poll for them.
+  /// The number of bytes read since the last report.
   private var bytesSincePoll = 0
 
   init(_ report: @escaping (DiffProgress) throws -> Void) { self.report = report }
@@ -37,10 +36,10 @@ final class ProgressReporter {
     try poll()
   }
 
-  /// Notes that so many rows have been looked at.
+  /// Adds compared rows.
   func add(rows count: Int) { rows += count }
 
-  /// Notes that so many bytes of pages have been read; polls now and then.
+  /// Adds bytes of read pages, and reports at intervals.
   func add(bytes count: Int) throws {
     bytes += Int64(count)
     bytesSincePoll += count

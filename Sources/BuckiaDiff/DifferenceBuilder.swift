@@ -9,11 +9,11 @@ struct DifferenceBuilder {
   let newer: DatabaseSnapshot
   let options: DiffOptions
   private let progress: ProgressReporter
-  /// The pages of both; nil when another method was asked for.
+  /// The pages of both; nil if another method was asked for.
   private let pages: PagePair?
-  /// SQLite's own comparison; nil when another method was asked for.
+  /// SQLite's own comparison; nil if another method was asked for.
   private let session: SessionComparison?
-  /// By what text is ordered.
+  /// The collating sequence that orders text.
   private let collation: String
 
   private let changeset = TemporaryBuffer()
@@ -27,7 +27,7 @@ struct DifferenceBuilder {
   /// - Parameters:
   ///   - older: The database to start from.
   ///   - newer: The database to arrive at.
-  ///   - pages: The pages of both, where they are to be compared.
+  ///   - pages: The pages of both, if these are compared.
   init(
     _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot, pages: PagePair?, options: DiffOptions,
     _ progress: ProgressReporter
@@ -53,7 +53,7 @@ struct DifferenceBuilder {
     }
   }
 
-  /// What has been found.
+  /// The difference.
   var difference: DatabaseDifference {
     DatabaseDifference(changeset: changeset, tables: tables, skipped: skipped, fallbacks: fallbacks, author: author)
   }
@@ -75,7 +75,7 @@ struct DifferenceBuilder {
         isSame = try newer.schema.contentStaying(of: entry)?.rows ?? 0 == 0
       }
     } catch let error as SQLiteError where error.primaryCode == 1 {
-      // Its name is none that a statement can have, so its rows are not known to be the same.
+      // A statement cannot contain its name, and its rows may differ.
     }
     skipped.append(
       SkippedItem(name: entry.name.text, reason: SkipReason(.notReplicated, reason), differs: !isSame))
@@ -98,7 +98,7 @@ struct DifferenceBuilder {
       } catch let error as SQLiteError
         where pair.definition.module != nil && (error.isCorrupt || error.primaryCode == 1)
       {
-        // What is wrong inside of a virtual table need not keep the others from travelling.
+        // An error inside a virtual table must not keep other tables from being sent.
         skip(entry.name.text, .unreadable, error.message)
       }
     }
@@ -106,7 +106,7 @@ struct DifferenceBuilder {
 
   /// A table in both sources.
   ///
-  /// - Returns: nil where it has nothing to compare, or cannot be compared, which is then named.
+  /// - Returns: nil if it has nothing to compare, or cannot be compared, which is then named.
   private mutating func pair(_ entry: SchemaEntry) throws -> TablePair? {
     let renames = options.renames.filter { $0.table == entry.name }
     let olderSelection = older.source.selection(of: entry.name, options)
@@ -153,7 +153,7 @@ struct DifferenceBuilder {
     return isSame ? nil : pair
   }
 
-  /// A table with the key by which the options want its rows told apart; nil where they name none, or its rows have none.
+  /// The table with the key from the options; nil if they name none, or its rows have none.
   private func keyed(
     _ table: TableDefinition, _ olderTable: TableDefinition?
   ) throws -> (newer: TableDefinition, older: TableDefinition)? {
@@ -177,7 +177,7 @@ struct DifferenceBuilder {
         name: table.name, reason: SkipReason(.fullTextSettings, (settings.isEmpty ? known : settings).map(\.name))))
   }
 
-  /// The definitions of a table as both sources have it; nil where its rows cannot travel, which is then named.
+  /// The definitions of a table in both sources; nil if its rows cannot be sent, which is then reported.
   private mutating func definitions(
     of entry: SchemaEntry
   ) throws -> (newer: TableDefinition, older: TableDefinition?)? {
@@ -211,7 +211,7 @@ struct DifferenceBuilder {
         method: method, isNew: pair.older == nil, newColumns: pair.newColumns, renames: pair.renames))
   }
 
-  /// Finds the changes of a table by the method that was asked for, or by `rows` where that cannot.
+  /// Finds the changes of a table by the requested method, or by `rows` if that cannot.
   private mutating func changes(of pair: TablePair) throws -> (ChangeCollector, DiffMethod) {
     let changes = ChangeCollector(of: pair.definition)
     // That a virtual table takes `rows` is no fallback: it has no pages, and there is no other way.
@@ -237,13 +237,13 @@ struct DifferenceBuilder {
 
   // MARK: What does not travel
 
-  /// True if two whole databases are compared, so that others may adopt the schema of the newer one.
+  /// True if two whole databases are compared. Receivers may then adopt the schema of the newer one.
   var isWhole: Bool {
     !options.isRaw && options.tables == nil && options.excludedTables.isEmpty && options.selections.isEmpty
       && older.source.selectedTables.isEmpty && newer.source.selectedTables.isEmpty
   }
 
-  /// Names what is different and is not in the changeset.
+  /// Reports differences that are not in the changeset.
   mutating func reportUntransferredObjects() throws {
     reportDroppedTables()
     reportClauses()
@@ -266,7 +266,7 @@ extension TablePair {
 }
 
 extension ColumnRename {
-  /// Makes sure that the column may have been renamed.
+  /// Requires that the column can have been renamed.
   ///
   /// - Throws: `ReplicationError` with `columnsDiffer`.
   fileprivate func validate(
@@ -290,7 +290,7 @@ struct DocumentSizeBudget {
   private var schemaBytes = 16 << 20 - 16 << 10
   private var tables = 10_000
 
-  /// Reserves what a table takes.
+  /// Reserves the room for a table.
   ///
   /// - Returns: false where that is too much.
   mutating func reserve(_ table: TableDefinition) -> Bool {
@@ -304,7 +304,7 @@ struct DocumentSizeBudget {
     return true
   }
 
-  /// Reserves what the author's statements take.
+  /// Reserves the room for the author's statements.
   ///
   /// - Returns: false where that is too much.
   mutating func reserve(_ author: AuthorSchema) -> Bool {

@@ -3,12 +3,12 @@ import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
 
-/// Where in a table with an integer key rows may differ.
+/// The intervals of an integer key in which rows may differ.
 package struct KeyIntervals: Equatable, Sendable {
   /// In ascending order, and apart from each other.
   package let ranges: [ClosedRange<Int64>]
 
-  /// Takes any intervals.
+  /// Creates intervals from any ranges.
   package init(_ ranges: [ClosedRange<Int64>]) {
     var merged: [ClosedRange<Int64>] = []
     for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -33,12 +33,12 @@ package struct KeyIntervals: Equatable, Sendable {
 
   /// The keys of the rows on leaves that are not in both lists.
   ///
-  /// A leaf stands for the keys from its first one up to that of the next leaf; the first leaf for all below, too. So a row is
-  /// on an equal leaf in both, or its key is in one of the intervals.
+  /// A leaf covers the keys from its first one up to that of the next leaf; the first leaf also covers all smaller
+  /// keys. A row is therefore on an equal leaf in both states, or its key is in one of the intervals.
   ///
   /// - Parameters:
-  ///   - older: The leaves as they were; nil for the hash of one that nothing is known of.
-  ///   - newer: The leaves as they are.
+  ///   - older: The earlier leaves; the hash is nil if it is unknown.
+  ///   - newer: The present leaves.
   package init(from older: [(firstRowID: Int64, hash: PageHash?)], to newer: [LeafPrint]) {
     var ranges: [ClosedRange<Int64>] = []
     func range(_ index: Int, _ count: Int, _ first: (Int) -> Int64) -> ClosedRange<Int64> {

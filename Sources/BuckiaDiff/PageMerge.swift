@@ -4,15 +4,15 @@ import SQLiteSchemas
 
 /// The `pages` method: looks only at rows on pages that differ.
 ///
-/// The rows of both tables on such pages are read side by side, in the order of their trees. Rows that are stored in
-/// the same bytes cancel out. The others are paired by key: at once where the tree is in the order of the key, else when all
-/// of them have been gathered and sorted.
+/// The rows of both tables on such pages are read side by side, in the order of their trees. Rows with the same stored
+/// bytes cancel out. The others are paired by key: at once if the tree is in the order of the key, otherwise after all
+/// of them have been collected and sorted.
 final class PageMerge {
   private let rows: PageComparison.ChangedRows
   private let older: StoredRow
   private let newer: StoredRow
   private let changes: ChangeCollector
-  /// Takes the changes that are not found in the order of the key; nil where all are.
+  /// Sorts changes that are not found in the order of the key; nil if all are.
   private let pairing: ChangePairing?
   private let progress: ProgressReporter
   private let key: [Int]
@@ -21,7 +21,7 @@ final class PageMerge {
   private let hasRowIDs: Bool
   /// True if the rowid is the key.
   private let isKeyRowID: Bool
-  /// The order of a WITHOUT ROWID table; empty where nothing is known of it.
+  /// The order of a WITHOUT ROWID table; empty if unknown.
   private let order: [KeyPartOrder]
   private var rowsWithNullKey: RowMultiset
 
@@ -75,7 +75,7 @@ final class PageMerge {
     try rowsWithNullKey.write(into: changes)
   }
 
-  /// Which of the two rows comes first in the order of the trees; nil where both are stored in the same bytes.
+  /// The order of the two rows in the trees; nil if both have the same stored bytes.
   @inline(__always)
   private func orderOfRows() throws -> Int? {
     if hasRowIDs {
@@ -123,7 +123,7 @@ final class PageMerge {
   }
 }
 
-/// The rows that a cursor goes through, their values by the columns of the changeset.
+/// The rows of a cursor, with their values by the columns of the changeset.
 final class StoredRow: RowValues {
   private let cursor: BTreeCursor
   private let table: TableStorage
@@ -139,12 +139,12 @@ final class StoredRow: RowValues {
     record = RecordReader(limit: table.fieldLimit)
   }
 
-  /// The row's rowid; 0 where it has none.
+  /// The row's rowid; 0 if it has none.
   var rowID: Int64 { cursor.rowID }
 
   /// Goes on to the next row.
   ///
-  /// - Returns: false behind the last one.
+  /// - Returns: False after the last one.
   func next() throws -> Bool {
     isRead = false
     return try cursor.next()

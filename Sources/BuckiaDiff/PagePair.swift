@@ -22,7 +22,7 @@ final class PagePair {
   /// - Parameters:
   ///   - older: The database to start from.
   ///   - newer: The database to arrive at.
-  ///   - refusal: Why the pages are not to be read; nil where they are.
+  ///   - refusal: Why the pages are not to be read; nil if they are.
   init(
     _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot, refusedFor refusal: SkipReason? = nil,
     _ progress: ProgressReporter
@@ -60,7 +60,7 @@ final class PagePair {
       ? "\(pages.header.pageSize)" : "\(pages.header.pageSize) less \(pages.header.reservedBytes)"
   }
 
-  /// The comparison, made now if it has not been; nil where there is none, and `refusal` says why.
+  /// The comparison, made now if it has not been; nil if there is none, and `refusal` says why.
   private func comparison() throws -> PageComparison? {
     if case .unread(let older, let newer) = state {
       do {
@@ -163,8 +163,8 @@ enum PageSource {
     case exclusiveLog = "its connection keeps the log's index to itself"
   }
 
-  /// The pages that a write transaction sees which has not written anything: nobody else can commit, so it is what was committed
-  /// last.
+  /// The pages that a new write transaction sees. No other connection can commit during it, so these are the pages of
+  /// the last commit.
   init(ofNewWriteTransaction connection: borrowing SQLiteConnection) throws {
     guard let file = SQLiteFileHandle(.database, of: connection) else {
       self = .unavailable(.notInAFile)
@@ -189,8 +189,8 @@ enum PageSource {
 
   /// Reads the headers.
   ///
-  /// - Parameter progress: Is told how many bytes are read; nil where nobody asks, and for pages that two threads read.
-  /// - Returns: nil where the pages cannot be had.
+  /// - Parameter progress: Called with the number of read bytes; nil for no calls, and for pages that two threads read.
+  /// - Returns: nil if the pages cannot be had.
   /// - Throws: `DatabaseFileError`, `SQLiteError`.
   func open(_ progress: ProgressReporter?) throws -> DatabasePages? {
     guard case .file(let file, let log, let mark) = self else { return nil }
@@ -226,7 +226,7 @@ struct PageSourceProbe {
     before = isLogged && reason == nil ? file?.logState() : nil
   }
 
-  /// The pages of the transaction that has begun; nil when another connection has committed meanwhile.
+  /// The pages of the transaction that has begun; nil if another connection has committed meanwhile.
   func source() -> PageSource? {
     if let reason { return .unavailable(reason) }
     guard let file else { return .unavailable(.notInAFile) }

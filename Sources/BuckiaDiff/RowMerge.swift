@@ -4,8 +4,8 @@ import SQLiteSchemas
 
 /// The `rows` method: reads the table of both sources in the order of its key, and merges the two scans.
 ///
-/// Storage class and bytes decide what is equal: 1 and 1.0 differ, and so do `a` and `A` in a NOCASE column. A row
-/// whose key changed only so is a DELETE and an INSERT.
+/// Values are equal if their storage class and bytes are: 1 and 1.0 differ, and so do `a` and `A` in a NOCASE column. A
+/// row whose key has changed in this way is a DELETE and an INSERT.
 struct RowMerge {
   private let pair: TablePair
   private let collation: String
@@ -13,12 +13,12 @@ struct RowMerge {
   private let progress: ProgressReporter
   /// The rows that may differ; nil for all.
   private let candidates: CandidateRows?
-  /// The columns with text that is not valid UTF-16 in a database that stores it so, and travels as SQLite converts it.
+  /// The columns with text that is not valid UTF-16 in a UTF-16 database. It is sent as SQLite converts it.
   private(set) var invalidText: Set<Int> = []
 
   /// - Parameters:
   ///   - pair: The table in both sources.
-  ///   - collation: By what text is ordered: BINARY where both databases store it as UTF-8.
+  ///   - collation: The collating sequence that orders text: BINARY if both databases store it as UTF-8.
   ///   - candidates: The rows that may differ; nil for all.
   ///   - changes: Gets the difference.
   init(

@@ -5,7 +5,7 @@ import SQLiteSchemas
 /// Rows with NULL in the key, which nothing but their content identifies. A content that one side has more often than the
 /// other travels as DELETEs or INSERTs of whole rows.
 struct RowMultiset {
-  /// How many more rows of a content there are in the newer database.
+  /// The number of additional rows with each content in the newer database.
   private var surplus: [[UInt8]: Int] = [:]
   /// The contents in the order in which they were met.
   private var order: [[UInt8]] = []

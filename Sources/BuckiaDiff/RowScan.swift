@@ -112,7 +112,7 @@ struct RowScan: RowValues, ~Copyable {
   ///   - pair: The table in both sources.
   ///   - collation: By what text is ordered.
   ///   - candidates: The rows that the scan gives. If they are in intervals, it has to be restricted to one of these.
-  /// - Returns: nil where there are no such rows.
+  /// - Returns: nil if there are no such rows.
   init?(
     _ part: Part, of table: SourceTable, in snapshot: DatabaseSnapshot, _ pair: TablePair, collation: String,
     among candidates: CandidateRows?

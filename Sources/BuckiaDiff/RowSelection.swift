@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Which rows and columns of a table take part in a comparison.
+/// The rows and columns of a table that are compared.
 ///
 /// A row that stops meeting the condition is a DELETE, one that begins to meet it an INSERT. The definition that travels has
 /// only the columns that are not left out.
@@ -13,18 +13,18 @@ import SQLiteSchemas
 /// options.selections["notes"] = RowSelection(where: "owner = :me", ["me": 7], omitting: ["draft"])
 /// ```
 public struct RowSelection: Equatable, Sendable {
-  /// An SQL expression over the columns of the table; nil for all rows. It becomes part of a query as it is, so it must come
-  /// from someone who may run any query, and it must give the same answer for a row each time.
+  /// An SQL expression over the columns of the table; nil for all rows. It becomes a part of a query. It must come from
+  /// someone who may run any query, and give the same answer for a row each time.
   public var condition: String?
   /// The values of the condition's parameters (`:name`, `@name`, `$name`), by name without the first character.
   public var parameters: [String: ChangesetValue]
-  /// The columns that are left out. Those of the primary key cannot be.
+  /// The columns that are left out, which must not be part of the primary key.
   public var omittedColumns: [String]
 
-  /// Columns that travel with another value than they have, the same for each row. Those of the primary key cannot.
+  /// Columns that are sent with another value, the same for each row. They must not be part of the primary key.
   public var rewrittenColumns: [String: ChangesetValue]
 
-  /// Makes a selection.
+  /// Creates a selection.
   public init(
     where condition: String? = nil, _ parameters: [String: ChangesetValue] = [:],
     omitting omittedColumns: [String] = [],
@@ -61,7 +61,7 @@ public struct RowSelection: Equatable, Sendable {
     return chosen
   }
 
-  /// Makes sure that each column which is left out is in one of the tables.
+  /// Requires that each left-out column is in one of the tables.
   ///
   /// - Throws: `ReplicationError` with `invalidSelection`.
   package static func requireColumns(of selections: [RowSelection?], in tables: [TableDefinition?])
@@ -79,7 +79,7 @@ public struct RowSelection: Equatable, Sendable {
   /// The condition as a term of a WHERE clause. The line break ends a comment that the condition may end with.
   var conditionSQL: String? { condition.map { "(\($0)\n)" } }
 
-  /// Makes sure that the condition is one SQL expression over a table, and that each of its parameters has a value.
+  /// Requires that the condition is one SQL expression over a table, and that each of its parameters has a value.
   ///
   /// - Parameter allowingOthers: True if there may be values for parameters that it does not have.
   /// - Throws: `ReplicationError` with `invalidSelection`, `SQLiteError` when the database fails.
@@ -98,7 +98,7 @@ public struct RowSelection: Equatable, Sendable {
     do {
       try connection.withoutDoubleQuotedText {
         let query = try connection.prepare("SELECT 1 \(source) WHERE \(term)")
-        // What closes the parenthesis of the first query, and opens another, does not fit here.
+        // A condition that closes the parenthesis of the first query and opens another one fails here.
         _ = try connection.prepare("SELECT CASE WHEN \(condition)\nTHEN 1 END \(source)")
         let names = (0..<query.parameterCount).map { query.parameterName(at: $0) ?? "?" }
         if let name = names.first(where: { $0.hasPrefix("?") || parameters[String($0.dropFirst())] == nil }) {
@@ -122,7 +122,7 @@ public struct RowSelection: Equatable, Sendable {
     }
   }
 
-  /// Copies the selected rows of a table, as they travel, into another table of the database.
+  /// Copies the selected rows of a table, in the sent form, to another table of the database.
   ///
   /// - Parameters:
   ///   - table: The table.
@@ -138,7 +138,7 @@ public struct RowSelection: Equatable, Sendable {
     try copy.run()
   }
 
-  /// Gives the selected rows of a table, as they travel.
+  /// Calls `body` with the selected rows of a table, in the sent form.
   ///
   /// - Parameters:
   ///   - table: The table.
@@ -165,15 +165,15 @@ public struct RowSelection: Equatable, Sendable {
     return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))\(condition)"
   }
 
-  /// Makes sure that the columns of a table can be left out and rewritten as the selection says.
+  /// Requires that the columns of a table can be left out and rewritten by the selection.
   ///
   /// - Throws: `ReplicationError` with `invalidSelection`; `SQLiteError`.
   package func requireUse(on table: TableDefinition) throws { _ = try rewrittenLiterals(in: applied(to: table)) }
 
   /// The values that columns travel with instead of their own, as SQL literals by the place of the column.
   ///
-  /// They are as the column would store them: a receiver's column converts them the same way, and what was sent must be equal
-  /// to what will be sent.
+  /// They are in the form that the column would store: a receiver's column converts them in the same way, and sent
+  /// values must equal those sent later.
   ///
   /// - Parameter table: The table, without the columns that are left out.
   /// - Throws: `ReplicationError` with `invalidSelection` for a column that is not there or is part of the key, and for a

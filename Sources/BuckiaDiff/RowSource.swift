@@ -6,12 +6,12 @@ import SQLiteSchemas
 package final class RowSource {
   /// The connection that the rows are read through.
   package let connection: SQLiteConnection
-  /// The path at which another connection finds the same database; nil where only this one sees all of it.
+  /// The path at which another connection finds the same database; nil if only this one sees all of it.
   package let attachablePath: String?
-  /// What the database is called in messages.
+  /// The name of the database in messages.
   package let name: String
   private let selections: [TableName: RowSelection]
-  /// For the name of a table, that of the table which has its rows; nil where each has its own.
+  /// The tables that have the rows of other tables, by their names; nil if each has its own.
   let standIns: [TableName: TableName]?
 
   private init(
@@ -25,7 +25,7 @@ package final class RowSource {
     self.selections = selections
   }
 
-  /// Which rows and columns of which tables take part; all of those that are not named.
+  /// The selected rows and columns by table; all of other tables.
   package typealias Selections = [TableName: RowSelection]
 
   /// Opens a database file for reading, and waits `busyTimeout` milliseconds for another connection's lock.
@@ -41,20 +41,18 @@ package final class RowSource {
 
   /// Reads through a connection of the application, which must outlive the source.
   ///
-  /// Where a transaction is open on it, the rows are those that this sees, changes that are not committed included. It stays
-  /// open.
+  /// In an open transaction, the rows are those that it sees, with uncommitted changes. It stays open.
   package convenience init(on connection: borrowing SQLiteConnection, selecting selections: Selections = [:]) {
     let path = connection.path
     let name = path.isEmpty || path == ":memory:" ? "the open database" : path
     self.init(SQLiteConnection(sharing: connection), path: nil, name: name, selections)
   }
 
-  /// Reads tables that stand in for others, through a connection of the application: those alone, under the names of the
-  /// others.
+  /// Reads substitutes of tables through a connection of the application: only these, under the names of the others.
   ///
   /// - Parameters:
   ///   - standIns: For the name of a table, that of the table of `main` which has its rows.
-  ///   - name: What the source is called in messages.
+  ///   - name: The name of the source in messages.
   package convenience init(
     on connection: borrowing SQLiteConnection, standIns: [TableName: TableName], named name: String
   ) {
@@ -69,7 +67,7 @@ package final class RowSource {
     RowSource(try SQLiteConnection(opening: ":memory:", as: .create), path: nil, name: "an empty database", [:])
   }
 
-  /// What is selected of a table: by this source, or else by the options of the comparison; nil for all of it.
+  /// The selection of a table: of this source, otherwise of the options; nil for the whole table.
   func selection(of table: TableName, _ options: DiffOptions) -> RowSelection? {
     selections[table] ?? options.selections[table]
   }
@@ -77,7 +75,7 @@ package final class RowSource {
   /// The tables that something is selected of.
   var selectedTables: [TableName] { Array(selections.keys) }
 
-  /// Makes sure that text can be ordered by its bytes as UTF-8.
+  /// Makes text sortable by its bytes as UTF-8.
   func requireByteCollation() throws(SQLiteError) {
     do throws(SQLiteError) {
       _ = try connection.prepare("SELECT '' < '' COLLATE \(SQLiteConnection.byteCollation)")

@@ -4,7 +4,7 @@ import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
 
-/// One value of a row, borrowed from where the row is: it is good until that is left.
+/// One value of a row, borrowed from the position of the row, and valid until that is left.
 typealias RowValue = RecordReader.Value
 
 extension RowValue {
@@ -75,7 +75,7 @@ extension SQLiteStatement {
 }
 
 extension ValueSlice {
-  /// The value that lies here; NULL where there is none.
+  /// The value here; NULL for none.
   func value(in bytes: UnsafeRawBufferPointer) -> RowValue {
     switch kind {
     case .undefined, .null: .null
@@ -107,7 +107,7 @@ struct KeyPartOrder: Equatable {
   let collation: BuiltInCollation
   let isDescending: Bool
 
-  /// - Returns: nil where the order is not known.
+  /// - Returns: nil if the order is not known.
   init?(column: Int?, collation: String, isDescending: Bool) {
     guard let column, let collation = BuiltInCollation(named: collation) else { return nil }
     self.column = column

@@ -2,15 +2,15 @@ import BuckiaBytes
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The schemas of two databases as SQL: what those need to know who adopt the newer one.
+/// The schemas of two databases as SQL, for receivers that adopt the newer one.
 extension DifferenceBuilder {
-  /// Adds the newer schema as SQL, for those who adopt it: where whole databases are compared and their schemas differ, as far as receivers
-  /// could make them.
+  /// Adds the newer schema as SQL for adopting it, if whole databases are compared and their schemas differ, as far as
+  /// receivers could create it.
   mutating func addAuthorSchema() throws {
     guard isWhole else { return }
     let (older, newer) = (older.schema, newer.schema)
     let (newest, oldest) = (try newer.statements(), try older.statements())
-    // Mostly so, and then there is nothing to be checked.
+    // The usual case, in which nothing needs to be checked.
     if newest == oldest { return }
     let (statements, refused) = Self.withoutRefused(newest)
     let (before, _) = Self.withoutRefused(oldest)
@@ -25,7 +25,7 @@ extension DifferenceBuilder {
 
     guard let statements = try leavingOutRefused(statements, on: newer) else { return }
     let left = Set(statements.map(\.identity))
-    // What is left out stays as it is where others have it.
+    // Left-out objects stay unchanged at receivers.
     let gone = replaced.filter { present[$0.identity] == nil || left.contains($0.identity) }
     let entries = try gone.map { statement in
       guard statement.kind == .table, let entry = older.entry(named: statement.name) else {
@@ -68,7 +68,7 @@ extension DifferenceBuilder {
       && CreateTableParts.hasConflictClause(in: statement.sql) == CreateTableParts.hasConflictClause(in: other.sql)
   }
 
-  /// The statements without those that no receiver would run, and without what names them.
+  /// The statements without those that no receiver would run, and without dependent ones.
   private static func withoutRefused(
     _ all: [SchemaStatement]
   ) -> (left: [SchemaStatement], refused: [(name: String, reason: String)]) {
@@ -84,7 +84,7 @@ extension DifferenceBuilder {
       }
     }
     var count = 0
-    // What names a view that is left out is left out itself, and so on.
+    // Objects that name a left-out view are left out, too.
     while count < missing.count {
       count = missing.count
       left.removeAll { statement in
@@ -99,13 +99,13 @@ extension DifferenceBuilder {
     return (left, refused)
   }
 
-  /// How many statements are left out before the others are given up, too: each costs another try.
+  /// The most statements to leave out, each of which costs another try.
   private static let attempts = 64
 
-  /// Tries statements as a receiver would, and leaves out indexes, views and triggers that are refused, along with what names them. A
-  /// view may name a table that is gone.
+  /// Tries statements as a receiver would, and leaves out refused indexes, views and triggers, along with dependent
+  /// ones. A view may name a dropped table.
   ///
-  /// - Returns: nil where that is not enough.
+  /// - Returns: nil if that is not enough.
   private mutating func leavingOutRefused(
     _ statements: [SchemaStatement], on schema: SchemaReader
   ) throws -> [SchemaStatement]? {
@@ -129,7 +129,7 @@ extension DifferenceBuilder {
     return left
   }
 
-  // MARK: What is different between two schemas and does not travel
+  // MARK: Differences between two schemas that are not sent
 
   /// Names the tables that are in the older database only.
   mutating func reportDroppedTables() {
@@ -138,7 +138,7 @@ extension DifferenceBuilder {
       switch entry.kind {
       case .table, .virtual(_, .own):
         if Replicability.refusal(of: entry) == nil { skip(entry.name.text, .tableDropped) }
-      // Its rows do not travel, and that it is gone does not either.
+      // Its rows are not sent, nor is its removal.
       case .virtual: skip(entry.name.text, .tableDropped)
       case .view, .shadow: break
       }
@@ -183,7 +183,7 @@ extension DifferenceBuilder {
 
   /// Names indexes, triggers and views that are new, have changed or were dropped.
   ///
-  /// What went along with its table is not named beside that, and what belongs to our own tables is not the user's.
+  /// Objects that were dropped with their table are not reported, nor are those of our own tables.
   mutating func reportObjects() throws {
     let known = try Self.objects(of: older.source.connection)
     let present = try Self.objects(of: newer.source.connection)
@@ -218,7 +218,7 @@ extension DifferenceBuilder {
 }
 
 extension DiffOptions {
-  /// True if a table is among those that are to be compared.
+  /// True if a table is compared.
   func includes(_ table: TableName) -> Bool {
     !excludedTables.contains(table) && tables?.contains(table) ?? true
   }

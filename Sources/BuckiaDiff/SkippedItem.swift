@@ -9,7 +9,7 @@ public struct SkippedItem: Hashable, Codable, Sendable {
   /// True if rows or values were left out that differ between the two databases.
   public let leavesRowsOut: Bool
 
-  /// Makes an item.
+  /// Creates an item.
   ///
   /// - Parameter differs: False where the two databases are known to have the same of it.
   package init(name: String, reason: SkipReason, differs: Bool = true) {
@@ -18,7 +18,7 @@ public struct SkippedItem: Hashable, Codable, Sendable {
     leavesRowsOut = differs && reason.code.isAboutRows
   }
 
-  /// Makes an item for something that cannot be replicated.
+  /// Creates an item for something that cannot be replicated.
   package init(name: String, reason: String) { self.init(name: name, reason: SkipReason(.notReplicated, reason)) }
 }
 
@@ -26,7 +26,7 @@ public struct SkippedItem: Hashable, Codable, Sendable {
 public struct SkipReason: Hashable, Codable, Sendable, CustomStringConvertible {
   /// What kind of reason.
   public let code: Code
-  /// What it is about: names, types, limits.
+  /// The arguments: names, types, limits.
   public let arguments: [String]
 
   /// True if only the table's definition is missing, which a diff file has and a raw changeset has not.
@@ -37,10 +37,10 @@ public struct SkipReason: Hashable, Codable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Makes a reason.
+  /// Creates a reason.
   package init(_ code: Code, _ arguments: String...) { self.init(code, arguments) }
 
-  /// Makes a reason.
+  /// Creates a reason.
   package init(_ code: Code, _ arguments: [String]) {
     self.code = code
     self.arguments = arguments
@@ -61,7 +61,7 @@ public struct SkipReason: Hashable, Codable, Sendable, CustomStringConvertible {
     // Clauses and objects of the schema.
     case newForeignKey, foreignKeyToOldTable, newCheck, changedCheck, conflictClause, keyCollation, uniqueCollation
     case newObject, changedObject, droppedObject
-    // The schema as SQL, for those who adopt it.
+    // The schema as SQL, for adopting it.
     case statementRefused, statementsRefused, statementsTooLong
     // Virtual tables.
     case virtualAndOrdinary, moduleDiffers, virtualColumnsDiffer, moduleArgumentsDiffer, fullTextSettings

@@ -4,15 +4,15 @@ import SQLiteSchemas
 
 /// One table as both sources have it.
 struct TablePair {
-  /// The table as it travels: its columns are those of the changeset.
+  /// The sent definition, with the columns of the changeset.
   let definition: TableDefinition
   /// The table in the newer source.
   let newer: SourceTable
-  /// The table in the older source; nil when it is not there.
+  /// The table in the older source; nil if it is not there.
   let older: SourceTable?
   /// Columns that have another name in the older source.
   let renames: [ColumnRename]
-  /// True if the older table has another primary key, and its rows are told apart by the newer one's.
+  /// True if the older table has another primary key, and the newer key identifies its rows.
   var isRekeyed = false
   /// True if all values of a row identify it, and the rowid, which travels as NULL, does not.
   let isIdentifiedByContent: Bool
@@ -20,7 +20,7 @@ struct TablePair {
   /// The columns of the changeset that identify a row, in the order in which rows are sorted.
   var identity: [Int] {
     guard isIdentifiedByContent else { return definition.keyIndexes }
-    // What both tables store can be sorted by SQLite, and comes first.
+    // Columns that both tables store can be sorted by SQLite, and come first.
     let isInBoth = definition.columns.indices.map { isInOlder(definition.columns[$0].name) }
     return isInBoth.indices.filter { isInBoth[$0] }.map { $0 + 1 }
       + isInBoth.indices.filter { !isInBoth[$0] }.map { $0 + 1 }
@@ -38,7 +38,7 @@ struct TablePair {
   /// True if only some rows or columns of either source take part.
   var hasSelection: Bool { newer.selection != nil || older?.selection != nil }
 
-  /// True if there is anything to say about the table, even when no row has changed.
+  /// True if the definition has changed, even if no row has.
   var isDefinitionNew: Bool { older == nil || !newColumns.isEmpty || !renames.isEmpty }
 
   private func isInOlder(_ column: String) -> Bool { older?.places[column] != nil }
@@ -46,24 +46,24 @@ struct TablePair {
 
 /// A table as one source has it.
 struct SourceTable {
-  /// With the names that columns have in the changeset, and without those that are left out.
+  /// The definition with the column names of the changeset, without left-out columns.
   let definition: TableDefinition
   /// With the names that its columns have in the source.
   let stored: TableDefinition
   /// The name that the table has in the source.
   let storedName: String
-  /// The values that columns travel with, instead of those they have: SQL literals by their place in `stored`.
+  /// The sent values of rewritten columns: SQL literals by their place in `stored`.
   let rewritten: [Int: String]
   /// The name by which its rowid can be asked for, if any.
   let rowIDName: String?
   let selection: RowSelection?
-  /// Where the columns of `definition` stand.
+  /// The places of the columns of `definition`.
   let places: ColumnLookup
 
   /// - Parameters:
   ///   - storedName: The name that it has in the source.
   ///   - renames: Columns that have another name in the changeset.
-  ///   - affinities: Columns of the changeset that travel as a column of another affinity stores them.
+  ///   - affinities: Columns of the changeset whose values are sent as a column of another affinity stores them.
   init(
     _ table: TableDefinition, storedAs storedName: String, renames: [ColumnRename] = [],
     converting affinities: [String: Affinity] = [:], selection: RowSelection?
@@ -93,13 +93,13 @@ struct SourceTable {
 }
 
 extension TableDefinition {
-  /// The table as if it had the primary key of its newer form, so that their rows can be compared: those who adopt the newer schema
-  /// make that key before they apply the changes.
+  /// The table with the primary key of its newer form, by which their rows can be compared: receivers that adopt the
+  /// newer schema create that key before they apply the changes.
   ///
   /// - Parameters:
   ///   - newer: The newer table.
   ///   - connection: The database of this one.
-  /// - Returns: nil where both have the same key, or the newer one does not tell this table's rows apart.
+  /// - Returns: nil if both have the same key, or the newer one does not tell this table's rows apart.
   func rekeyed(like newer: TableDefinition, on connection: borrowing SQLiteConnection) throws -> TableDefinition? {
     guard module == nil, newer.module == nil, !newer.hasSameKey(as: self) else { return nil }
     let key = newer.primaryKey.compactMap { column(named: newer.columns[$0].name) }
@@ -123,19 +123,19 @@ extension TableDefinition {
   }
 }
 
-/// Decides what of a table's definition travels, and names what does not.
+/// Decides which parts of a table's definition are sent, and reports the others.
 struct TableReconciliation {
   private let newer: TableDefinition
   private let options: DiffOptions
-  /// The table as it travels; nil where it does not.
+  /// The table as it travels; nil if it does not.
   private(set) var definition: TableDefinition?
   private(set) var skipped: [SkippedItem] = []
 
   /// - Parameters:
   ///   - newer: The table in the newer database, without the columns that are left out.
-  ///   - older: The table in the older database, with the names that its columns have in the newer one; nil where it is new.
+  ///   - older: The older table, with the newer names of its columns; nil for a new table.
   ///   - omitted: The columns that are left out.
-  ///   - options: What is wanted.
+  ///   - options: The options.
   ///   - canCreate: True if one more table may be created.
   init(
     _ newer: TableDefinition, with older: TableDefinition?, omitting omitted: [ColumnDefinition], options: DiffOptions,

@@ -2,7 +2,7 @@ import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
 
-/// How a table is stored in its file: what is needed to read its rows without SQLite.
+/// The storage of a table in its file, for reading its rows without SQLite.
 struct TableStorage {
   /// The root page of its tree.
   let root: Int
@@ -12,13 +12,13 @@ struct TableStorage {
   let fields: [Int?]
   /// For each column of the changeset whether it has REAL affinity: SQLite stores 2.0 as the integer 2 there.
   let isReal: [Bool]
-  /// For each column of the changeset what it has in rows that were written before it was added: a literal, in a column of this affinity.
-  /// Nil where only SQLite can compute it, and for the rowid, which all rows have.
+  /// The default of each column of the changeset in rows that were written before it was added: a literal, in a column
+  /// of this affinity. Nil if only SQLite can compute it, and for the rowid, which all rows have.
   let defaults: [(sql: String, affinity: Affinity)?]
-  /// The order of the rows of a WITHOUT ROWID table; nil where they have rowids, or where a collating sequence is the
-  /// application's own.
+  /// The order of the rows of a WITHOUT ROWID table; nil if they have rowids, or a collating sequence of the
+  /// application.
   let order: [KeyPartOrder]?
-  /// How many fields of a record matter.
+  /// The number of relevant fields of a record.
   let fieldLimit: Int
   /// Everything of the definition that the meaning of stored rows depends on: tables in which it is the same can be compared
   /// by their bytes.
@@ -27,7 +27,7 @@ struct TableStorage {
   /// Finds out how a table is stored.
   ///
   /// - Parameter table: The table, maybe without some of its columns.
-  /// - Returns: nil when that cannot be told.
+  /// - Returns: nil if the storage is unknown.
   init?(_ table: TableDefinition, _ roots: [TableName: Int], on connection: borrowing SQLiteConnection) throws {
     var layout = ColumnLayout()
     try layout.readColumns(of: table, on: connection)
@@ -52,25 +52,25 @@ struct TableStorage {
     signature = layout.signature
   }
 
-  /// The default of a column as it is written in the CREATE TABLE statement. Its spelling matters: in a TEXT column `1e3` is the text
-  /// '1e3' and `1E3` the text '1E3'.
+  /// The default of a column in the spelling of the CREATE TABLE statement, which matters: in a TEXT column `1e3` is
+  /// the text '1e3' and `1E3` the text '1E3'.
   ///
-  /// - Parameter sql: The default as `PRAGMA table_info` shows it, without the parentheses around it; nil where there is none.
-  /// - Returns: nil where only SQLite can compute it.
+  /// - Parameter sql: The default as `PRAGMA table_info` shows it, without the parentheses around it; nil if there is none.
+  /// - Returns: nil if only SQLite can compute it.
   private static func literal(of column: ColumnDefinition, writtenAs sql: String?) -> String? {
     guard let sql else { return "NULL" }
     guard !column.hasExpressionDefault, let literal = column.defaultValue, !literal.isTimeDependent else { return nil }
-    // A bare word, which SQLite takes for text, cannot stand in parentheses.
+    // A bare word, which SQLite reads as text, cannot be in parentheses.
     return LiteralDefault(parsing: sql) == nil ? literal.sql : sql
   }
 }
 
-/// The columns of a table as they are declared, generated ones among them.
+/// The declared columns of a table, with generated ones.
 private struct ColumnLayout {
   private var isVirtual: [Bool] = []
   /// For each column that is wanted its place among all.
   private(set) var places: [Int] = []
-  /// For each column that is wanted its default, as it is written in the CREATE TABLE statement.
+  /// The default of each wanted column, in the spelling of the CREATE TABLE statement.
   private(set) var defaults: [String?] = []
   /// The columns of the index that the PRIMARY KEY has; of a WITHOUT ROWID table all stored ones, those of the key first.
   private(set) var key: [(column: Int, isCompared: Bool, order: KeyPartOrder?)] = []
@@ -123,14 +123,14 @@ private struct ColumnLayout {
       fields.append(isVirtual ? nil : next)
       if !isVirtual { next += 1 }
     }
-    // The only key that needs no index of its own is the rowid under another name.
+    // The only key without an index of its own is an alias of the rowid.
     if key.isEmpty, table.primaryKey.count == 1 { fields[places[table.primaryKey[0]]] = nil }
     return fields
   }
 }
 
-/// The values that columns have in rows which were written before the columns were added: SQLite does not write those rows
-/// again, it reads the default instead (<https://sqlite.org/lang_altertable.html#alter_table_add_column>).
+/// The values of added columns in rows that were written before: SQLite does not rewrite those rows, it reads the
+/// default instead (<https://sqlite.org/lang_altertable.html#alter_table_add_column>).
 final class AddedColumnDefaults {
   /// The default is no literal.
   struct Unknown: Error {}
@@ -153,8 +153,8 @@ final class AddedColumnDefaults {
 
   /// Reads a row that is there before its column.
   ///
-  /// The value is not that of the default in a new row: SQLite applies the affinity of the column to the literal as it is
-  /// written. And quote() does not tell it to the last bit. So it is read as it is.
+  /// The value differs from the default in a new row: SQLite applies the affinity of the column to the literal in its
+  /// spelling. And quote() does not preserve the last bits. The value is therefore read directly.
   private static func read(
     _ sql: String, _ affinity: Affinity, _ copy: (UnsafeRawBufferPointer) -> UnsafeRawBufferPointer
   ) throws -> RowValue {

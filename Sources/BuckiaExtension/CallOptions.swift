@@ -36,7 +36,7 @@ struct CallOptions {
     }
   }
 
-  /// Yes or no; nil where nothing is said.
+  /// Yes or no; nil if nothing is said.
   func flag(_ name: String) throws -> Bool? {
     switch members[name] {
     case nil, .null: nil
@@ -45,7 +45,7 @@ struct CallOptions {
     }
   }
 
-  /// Text; nil where nothing is said.
+  /// Text; nil if nothing is said.
   ///
   /// - Throws: `SQLiteFunctionFailure` for anything else, and for text that contains a NUL, which would end a path.
   func text(_ name: String) throws -> String? {
@@ -56,7 +56,7 @@ struct CallOptions {
     }
   }
 
-  /// A list of texts; nil where nothing is said.
+  /// A list of texts; nil if nothing is said.
   func texts(_ name: String) throws -> [String]? {
     switch members[name] {
     case nil, .null: nil
@@ -69,14 +69,14 @@ struct CallOptions {
     }
   }
 
-  /// One of some words; nil where nothing is said.
+  /// One of some words; nil if nothing is said.
   func choice<Choice: RawRepresentable & CaseIterable>(
     _ name: String, _ type: Choice.Type = Choice.self
   ) throws -> Choice? where Choice.RawValue == String {
     try text(name).map { try choice(of: $0, for: name) }
   }
 
-  /// Words for names; empty where nothing is said.
+  /// Words for names; empty if nothing is said.
   func choices<Choice: RawRepresentable & CaseIterable>(
     _ name: String, _ type: Choice.Type = Choice.self
   ) throws -> [(name: String, choice: Choice)] where Choice.RawValue == String {

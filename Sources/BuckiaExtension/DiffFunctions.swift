@@ -37,7 +37,7 @@ private struct DiffCall {
   private let older: String?
   private let newer: String
   private let options: DiffOptions
-  /// True if a changeset is wanted, or a diff file; nil where nothing is said.
+  /// True if a changeset is wanted, or a diff file; nil if nothing is said.
   private let isRaw: Bool?
   private let home: BuckiaHome
 
@@ -58,10 +58,10 @@ private struct DiffCall {
     home = try given.home()
   }
 
-  /// The changes, as `buckia diff` writes them; nil where there are none.
+  /// The changes, as `buckia diff` writes them; nil if there are none.
   ///
-  /// - Throws: `SQLiteFunctionFailure`, also where a changeset would have to leave rows out, since nobody would be told of it.
-  ///   Nothing is noted as sent then.
+  /// - Throws: `SQLiteFunctionFailure`, also if a changeset would have to leave rows out, since the function cannot
+  ///   report them. Nothing is recorded as sent then.
   func changes() throws -> [UInt8]? {
     var options = options
     options.isRaw = isRaw ?? true

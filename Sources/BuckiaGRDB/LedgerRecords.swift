@@ -24,7 +24,7 @@
     public let sender: String
     /// True if it is a raw changeset or a merge.
     public let isRaw: Bool
-    /// What became of it.
+    /// The outcome.
     public let state: DiffState
     /// Rows inserted.
     public let inserted: Int
@@ -53,7 +53,7 @@
       public static let sender = Column("sender")
       /// True if it is a raw changeset or a merge.
       public static let isRaw = Column("raw")
-      /// What became of it.
+      /// The outcome.
       public static let state = Column("state")
       /// Rows inserted.
       public static let inserted = Column("inserted")
@@ -123,11 +123,11 @@
     public let table: String
     /// Why the change did not fit.
     public let kind: ConflictKind
-    /// What became of it.
+    /// The outcome.
     public let outcome: ConflictOutcome
     /// SQLite's or the engine's words, where there are any.
     public let reason: String?
-    /// True if nobody has decided about it in particular.
+    /// True if no decision about this conflict is recorded.
     public let isOpen: Bool
 
     /// The columns that requests can use.
@@ -138,7 +138,7 @@
       public static let diffID = Column("entry")
       /// Why the change did not fit.
       public static let kind = Column("kind")
-      /// What became of it.
+      /// The outcome.
       public static let outcome = Column("outcome")
       /// SQLite's or the engine's words.
       public static let reason = Column("reason")
@@ -187,7 +187,7 @@
   }
 
   extension DerivableRequest<LoggedConflict> {
-    /// The conflicts that nobody has decided about in particular.
+    /// The conflicts without a recorded decision.
     public func open() -> Self { filter(LoggedConflict.openness) }
 
     /// The conflicts of a table, whatever the case of its name.
@@ -213,7 +213,7 @@
     public let id: Data
     /// The diff's id, where the file could be read that far.
     public let diff: KSUID?
-    /// The verified key of the sender in hex; empty where there is none.
+    /// The verified key of the sender in hex; empty if there is none.
     public let sender: String
     /// `rejected`, or `quarantined` if the file does what its sender may not do.
     public let state: DiffState

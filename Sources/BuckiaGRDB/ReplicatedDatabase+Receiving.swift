@@ -21,8 +21,8 @@
     /// - Parameters:
     ///   - paths: Files and folders.
     ///   - options: How to apply.
-    ///   - resolver: Is asked about each conflict, before the policies.
-    ///   - progress: Is told how far the work has come. May throw to stop it.
+    ///   - resolver: Called for each conflict, before the policies.
+    ///   - progress: Called with the progress of the work. May throw to stop it.
     /// - Returns: What became of each file.
     /// - Throws: As `DatabaseManager.processInboundChanges`.
     @discardableResult
@@ -62,7 +62,7 @@
     ///
     /// - Parameters:
     ///   - options: How to apply.
-    ///   - resolver: Is asked about each conflict, before the policies.
+    ///   - resolver: Called for each conflict, before the policies.
     /// - Returns: What became of the files of which something was held and has a place now.
     /// - Throws: As `DatabaseManager.processInboundChanges`.
     @discardableResult
@@ -76,11 +76,11 @@
     ///
     /// - Parameters:
     ///   - other: The database of the other side.
-    ///   - base: The database that both began with; nil where there is none.
+    ///   - base: The database that both began with; nil if there is none.
     ///   - options: How to merge.
-    ///   - resolver: Is asked about each conflict of rows, before the policies.
-    ///   - progress: Is told how far the work has come. May throw to stop it.
-    /// - Returns: What was done.
+    ///   - resolver: Called for each conflict of rows, before the policies.
+    ///   - progress: Called with the progress of the work. May throw to stop it.
+    /// - Returns: The result.
     /// - Throws: As `DatabaseManager.merge`.
     @discardableResult
     public func merge(
@@ -109,7 +109,7 @@
     /// - Parameters:
     ///   - subjects: What to take back.
     ///   - options: What to do about rows that have been changed since.
-    /// - Returns: What was done.
+    /// - Returns: The result.
     /// - Throws: As `DatabaseManager.undo`.
     @discardableResult
     public func undo(_ subjects: [UndoSubject], options: UndoOptions = UndoOptions()) throws -> UndoReport {
@@ -126,7 +126,7 @@
     ///   - conflicts: Their numbers: ``LoggedConflict/id``, or that of a `ConflictRecord`.
     ///   - answer: The answer to all of them.
     ///   - options: How.
-    /// - Returns: What became of each.
+    /// - Returns: The outcome of each.
     /// - Throws: As `DatabaseManager.resolve`.
     @discardableResult
     public func resolve(
@@ -145,7 +145,7 @@
     ///   - filter: Which of them.
     ///   - answer: The answer to all of them.
     ///   - options: How.
-    /// - Returns: What became of each.
+    /// - Returns: The outcome of each.
     /// - Throws: As `DatabaseManager.resolve`.
     @discardableResult
     public func resolve(

@@ -20,7 +20,7 @@
     ///   - output: Where the file goes.
     ///   - options: What becomes of rows that have left the scope, and more.
     ///   - identity: Who signs the file.
-    ///   - progress: Is told how far the comparison has come. May throw to stop.
+    ///   - progress: Called with the progress of the comparison. May throw to stop it.
     /// - Returns: What was found and written.
     /// - Throws: As `DatabaseManager.share`.
     @discardableResult
@@ -90,7 +90,7 @@
     ///   - output: Where the file goes.
     ///   - options: Which tables, which of their rows and columns, and how.
     ///   - identity: Who signs the file; nil for an unsigned one.
-    ///   - progress: Is told how far the comparison has come. May throw to stop.
+    ///   - progress: Called with the progress of the comparison. May throw to stop it.
     /// - Returns: What was found and written; `id` is nil when there is no difference.
     /// - Throws: As `DatabaseManager.createDatabaseDiff`.
     @discardableResult
@@ -110,7 +110,7 @@
       }
     }
 
-    /// What tells how far a comparison has come, and stops it when it is not wanted any more.
+    /// The progress callback, which also stops the comparison when it is canceled.
     private func polling(_ progress: @escaping (DiffProgress) throws -> Void) -> (DiffProgress) throws -> Void {
       { [cancellation] in
         try cancellation?.check()

@@ -23,7 +23,7 @@
     let copy: SQLiteCopy?
     /// What belongs to the person who uses it.
     let home: BuckiaHome
-    /// Says when the calls are not wanted any more; nil where nobody will.
+    /// Tells the calls that they are canceled; nil if they cannot be.
     let cancellation: CancellationFlag?
 
     init(_ db: Database, copy: SQLiteCopy?, home: BuckiaHome, cancellation: CancellationFlag? = nil) {

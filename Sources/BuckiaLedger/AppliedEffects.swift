@@ -4,10 +4,10 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The tables `buckia_effect` and `buckia_undo`: what applying a diff did to the rows here, and which diffs have been taken back.
+/// The tables `buckia_effect` and `buckia_undo`: the effects of diffs on local rows, and the diffs that were undone.
 ///
-/// What a diff did is not what its author did: conflicts, columns that only exist here and triggers make a difference. So it is
-/// kept as changes of the local rows, from which those are made that take it back. Only so much is kept.
+/// The effects of a diff differ from its changes because of conflicts, columns that only exist here, and triggers. They
+/// are kept as changes of the local rows, from which the undo is made. Only a limited amount is kept.
 package enum AppliedEffects {
   static let definition = """
     CREATE TABLE main.buckia_effect(
@@ -28,13 +28,12 @@ package enum AppliedEffects {
 
   /// How much is kept.
   package struct Retention: Sendable, Equatable {
-    /// How many bytes of changes are kept of all diffs together, before they are compressed; the oldest go first. 0: nothing is
-    /// kept.
+    /// The most uncompressed bytes of changes of all diffs; the oldest are deleted first. With 0, nothing is kept.
     package var bytes: Int
     /// For how many days.
     package var days: Int
 
-    /// Makes a retention.
+    /// Creates a retention.
     package init(bytes: Int, days: Int) {
       self.bytes = bytes
       self.days = days
@@ -43,15 +42,15 @@ package enum AppliedEffects {
     /// 4 MiB, 30 days.
     package static let standard = Retention(bytes: 4 << 20, days: 30)
 
-    /// How many bytes are kept while they are not too old.
+    /// The most bytes that are kept.
     package var byteLimit: Int { days > 0 ? bytes : 0 }
   }
 
-  /// What was done to the rows of one table: how its changes are laid out.
+  /// The layout of the changes of one table.
   package struct Table: Equatable, Sendable {
     /// The local table.
     package let name: String
-    /// The columns of its changes, by their local names; the rowid first where the table is keyed by it.
+    /// The columns of its changes, by their local names; the rowid comes first if it is the key.
     package let columns: [String]
 
     /// Names a table and its columns.
@@ -61,19 +60,19 @@ package enum AppliedEffects {
     }
   }
 
-  /// What one part of a diff did.
+  /// The effects of one part of a diff.
   package typealias Part = (tables: [Table], changes: [UInt8])
 
   // MARK: Keeping
 
-  /// Keeps what diffs did. Blocks are kept in the order of what they tell.
+  /// Stores effects. Blocks are stored in the order of their contents.
   package static func record(_ block: EffectBlock, on connection: borrowing SQLiteConnection) throws {
     try connection.run(
       cached: "INSERT INTO main.buckia_effect(first, last, size, contents) VALUES (?1, ?2, ?3, ?4)",
       block.entries.lowerBound, block.entries.upperBound, Int64(block.size), block.contents)
   }
 
-  /// Forgets what is too old or too much.
+  /// Deletes effects beyond the retention.
   ///
   /// - Parameter time: The present time, in milliseconds since 1970.
   package static func prune(to retention: Retention, at time: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -101,18 +100,18 @@ package enum AppliedEffects {
 
   // MARK: Reading
 
-  /// A diff that was applied, perhaps with what it did.
+  /// An applied diff.
   package struct Entry: Sendable {
     /// Its ledger entry.
     package let number: Int64
-    /// Its id, if rows are as its author has made them; nil where somebody here has decided what they are: by taking a diff back, or by
-    /// answering a conflict with values of their own.
+    /// The id, if the author has made the values of the rows; nil if a person here has: by an undo, or by resolving a
+    /// conflict with own values.
     package let diff: KSUID?
     /// True if it has written any rows.
     package let hasWritten: Bool
   }
 
-  /// The diffs that were applied since the oldest of which it is kept what they did, the oldest first.
+  /// The diffs since the oldest one with recorded effects, oldest first.
   ///
   /// - Throws: `SQLiteError`.
   package static func entries(on connection: borrowing SQLiteConnection) throws -> [Entry] {
@@ -137,7 +136,7 @@ package enum AppliedEffects {
 
   // MARK: Taking back
 
-  /// The ledger entry that has taken a diff back; nil when the diff stands.
+  /// The ledger entry of the undo of a diff; nil if it was not undone.
   package static func undo(of entry: Int64, on connection: borrowing SQLiteConnection) throws -> Int64? {
     try connection.cachedInteger("SELECT entry FROM main.buckia_undo WHERE undone = ?1 AND is_active", entry)
   }
@@ -149,7 +148,7 @@ package enum AppliedEffects {
     }
   }
 
-  /// The entries before another one that have been taken back, the newest first; not the one that this itself takes back.
+  /// The undone entries before another one, newest first, without the entry that this one undoes.
   package static func undone(before entry: Int64, on connection: borrowing SQLiteConnection) throws -> [Int64] {
     try connection.rows(
       ofCached:
@@ -158,42 +157,42 @@ package enum AppliedEffects {
     ) { $0.integer(at: 0) }
   }
 
-  /// Notes that one entry takes another back. Where that one took back a third, the third stands again.
+  /// Records that one entry undoes another. If that one was an undo itself, the diff that it undid stands again.
   package static func recordUndo(_ entry: Int64, of undone: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "UPDATE main.buckia_undo SET is_active = 0 WHERE entry = ?1", undone)
     try connection.run(cached: "INSERT INTO main.buckia_undo VALUES (?1, ?2, 1)", entry, undone)
   }
 }
 
-/// One row of the table `buckia_effect`: what some diffs did, or a stretch of what one of them did, compressed.
+/// One row of the table `buckia_effect`: the compressed effects of some diffs, or of a part of one.
 package struct EffectBlock: Sendable {
-  /// How many bytes of changes make a good block: enough to compress them well, and little to decompress for one diff.
+  /// The usual size of a block in bytes of changes: enough to compress well, and little to decompress for one diff.
   package static let usualSize = 256 << 10
 
-  /// What one diff did, or a stretch of it.
+  /// The effects of one diff, or of a part of it.
   package struct Piece: Sendable {
-    /// What a piece is the beginning of.
+    /// The beginning of a piece.
     package enum Beginning: Int64, Sendable {
       /// The diff.
       case diff = 0
       /// A part of a diff that was held.
       case part = 1
-      /// Nothing: it goes on with what the piece before it tells.
+      /// The piece continues the one before it.
       case none = 2
-      /// A part of a diff that was held, and of which is not known what it did.
+      /// A held part of a diff whose effects are unknown.
       case unknown = 3
     }
 
     /// The diff's ledger entry.
     package var entry: Int64
-    /// What it begins.
+    /// The beginning.
     package var beginning: Beginning
-    /// The tables of the part that ends with this piece; nil where the next piece goes on with it.
+    /// The tables of the part that ends with this piece; nil if the next piece continues it.
     package var tables: [AppliedEffects.Table]?
-    /// The changes, as a changeset; those of a piece that goes on with another follow that one's.
+    /// The changes, as a changeset. Those of a continuing piece follow the changes of the piece before it.
     package var changes: [UInt8]
 
-    /// Makes a piece.
+    /// Creates a piece.
     package init(entry: Int64, _ beginning: Beginning, of tables: [AppliedEffects.Table]?, changes: [UInt8]) {
       self.entry = entry
       self.beginning = beginning
@@ -204,7 +203,7 @@ package struct EffectBlock: Sendable {
 
   /// The least and the greatest ledger entry of its pieces.
   let entries: ClosedRange<Int64>
-  /// How many bytes of changes it has, before they are compressed.
+  /// The uncompressed size of the changes, in bytes.
   package let size: Int
   /// The pieces, as one zstd frame.
   let contents: [UInt8]
@@ -266,15 +265,15 @@ package struct EffectBlock: Sendable {
   }
 }
 
-/// Reads what diffs did here, for one diff after the other.
+/// Reads the effects of one diff after the other.
 package struct EffectReader {
   /// The block that was read last: diffs that were applied together share one.
   private var known: (number: Int64, pieces: [EffectBlock.Piece])?
 
-  /// Makes a reader. What it has read must not change meanwhile.
+  /// Creates a reader. The tables must not change while it is used.
   package init() {}
 
-  /// What is kept of what a diff did, part by part, in the order in which it was done; none when not all of it is.
+  /// The recorded effects of a diff by part, in the order in which they were made; empty unless all are recorded.
   ///
   /// - Parameter entry: The diff's ledger entry.
   /// - Throws: `SQLiteError`; `LedgerError` when the tables have been written by somebody else.
@@ -292,10 +291,10 @@ package struct EffectReader {
     return isKept ? parts : []
   }
 
-  /// Gives what is kept of what a diff did, piece by piece, in the order in which it was done.
+  /// Calls `body` with the recorded effects of a diff, piece by piece, in the order in which they were made.
   ///
   /// - Parameter entry: The diff's ledger entry.
-  /// - Returns: True if all of it is kept. Otherwise what was given is of no use.
+  /// - Returns: True if all effects are recorded. Otherwise the pieces must not be used.
   /// - Throws: `SQLiteError`; `LedgerError` when the tables have been written by somebody else; what `body` throws.
   package mutating func forEachPiece(
     of entry: Int64, on connection: borrowing SQLiteConnection, _ body: (EffectBlock.Piece) throws -> Void
@@ -351,14 +350,14 @@ enum ZstdBlock {
   /// - Throws: `ZstdError` for anything that ``compressed(_:)`` does not make.
   static func decompressed(_ frame: [UInt8]) throws(ZstdError) -> [UInt8] {
     let size = frame.withUnsafeBytes { ZSTD_getFrameContentSize($0.baseAddress, $0.count) }
-    // Both marks for a size that is not known are above it. zstd makes at most 128 KiB of a block of 3 bytes.
+    // Both marks for an unknown size are above this limit. A zstd block of 3 bytes unpacks to at most 128 KiB.
     guard size <= UInt64(frame.count) << 16 else { throw ZstdError(message: "no size") }
     return try made(of: frame, capacity: Int(size)) { target, source in
       ZSTD_decompress(target.baseAddress, target.count, source.baseAddress, source.count)
     }
   }
 
-  /// What a function of zstd makes of bytes.
+  /// The output of a zstd function.
   ///
   /// - Parameter make: Fills the target, and returns how many bytes it has written, or zstd's code of an error.
   private static func made(

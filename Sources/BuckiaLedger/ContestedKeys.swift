@@ -4,11 +4,11 @@ import SQLiteSchemas
 
 /// The table `buckia_contested_key`: keys that a local row and a row of a sender's have in common, although they are two rows.
 ///
-/// An INSERT met a local row with its key. Its author goes on to change its own row, and names it by that key: here such a
-/// change would reach the other row. Whoever applies it looks here first.
+/// An INSERT met a local row with its key. The author continues to change that row by its key, and here such a change
+/// would reach the other row. Therefore changes are checked against these keys.
 ///
-/// Two sides that count up from the same number have whole runs of integers in common, so a run is one row of the table. Runs
-/// never overlap.
+/// Two sides that count up from the same number have whole runs of integers in common, which is why a run is one row of
+/// the table. Runs never overlap.
 package final class ContestedKeys {
   static let definition = """
     CREATE TABLE main.buckia_contested_key(
@@ -31,21 +31,21 @@ package final class ContestedKeys {
     let isTaken: Bool
   }
 
-  /// What a key is looked up for.
+  /// The purpose of a lookup.
   package enum Purpose {
     /// A change of the row with the key: contested are also keys of rows that this diff has left out.
     case change
-    /// A reference to the row with the key: what the diff itself has left out is known in other ways.
+    /// A reference to the row with the key. Rows that the diff itself has left out are known in other ways.
     case reference
   }
 
-  /// How many keys one statement writes: conflicts can come by the million.
+  /// The number of keys that one statement writes, because there can be millions of conflicts.
   private static let batchSize = 16
   private static let insertOne = insertion(of: 1)
   private static let insertBatch = insertion(of: batchSize)
   private static let deletion =
     "DELETE FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3"
-  /// How many integers are gathered, to find runs also where they come in another order.
+  /// The number of integers that are collected, to find runs even if they arrive in another order.
   private static let integerLimit = 1 << 16
 
   private let sender: String
@@ -56,13 +56,13 @@ package final class ContestedKeys {
   package private(set) var hasGrown = false
   /// The table of the keys that are not written yet.
   private var table = TableName("")
-  /// True if the sender's rows have those keys here.
+  /// True if the collected keys belong to the sender's rows here.
   private var areTaken = false
-  /// Those keys that are one integer.
+  /// The collected integer keys.
   private var integers: [Int64] = []
   /// The least and the greatest of them.
   private var span: ClosedRange<Int64>?
-  /// The others of them.
+  /// The other collected keys.
   private var records: [[UInt8]] = []
 
   /// Begins to look at the keys that a sender contests.
@@ -70,7 +70,7 @@ package final class ContestedKeys {
   /// - Parameters:
   ///   - sender: The verified key of the sender in hex, or empty for unsigned files, which all count as one sender.
   ///   - entry: The number of the diff in the ledger; 0 for one that is refused.
-  ///   - isResumed: True if these are changes that were held of the diff when the others were applied.
+  ///   - isResumed: True for changes that were held when the others of the diff were applied.
   package init(of sender: String, entry: Int64, isResumed: Bool = false, on connection: borrowing SQLiteConnection) {
     self.sender = sender
     self.entry = entry
@@ -94,7 +94,7 @@ package final class ContestedKeys {
 
   // MARK: Looking
 
-  /// True if any key is contested, whoever the sender.
+  /// True if any key is contested by any sender.
   package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.cachedInteger("SELECT 1 FROM main.buckia_contested_key LIMIT 1") != nil
   }
@@ -107,14 +107,14 @@ package final class ContestedKeys {
       table.text)
   }
 
-  /// True if the sender means another row by a key than the local one.
+  /// True if the sender's row with a key is not the local one.
   ///
   /// - Parameter key: The values of its columns in the order of the key, as a record of the changeset format.
   package func contains(_ key: [UInt8], of table: TableName, for purpose: Purpose) throws -> Bool {
     if mayBePending(key, of: table) { try flush() }
     guard let origin = try origin(of: key, in: table) else { return false }
     guard origin.entry == entry else { return true }
-    // A row of this diff, or of what has been applied of it before.
+    // The row came with this diff, or with an earlier part of it.
     return !origin.isTaken && (purpose == .change || isResumed)
   }
 
@@ -148,7 +148,7 @@ package final class ContestedKeys {
     }
   }
 
-  /// Forgets all keys that a sender contests.
+  /// Deletes all keys that a sender contests.
   package static func forget(sender: String, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_contested_key WHERE sender = ?1", sender)
   }
@@ -159,8 +159,8 @@ package final class ContestedKeys {
   ///
   /// - Parameters:
   ///   - key: The values of its columns in the order of the key, as a record of the changeset format.
-  ///   - isTaken: True if the sender's row is the local one from now on. To the rest of this diff the key means that row; what
-  ///     the sender means by it in the next one is not known, since the other side may have taken the local row.
+  ///   - isTaken: True if the sender's row is the local one from now on. For the rest of this diff the key means that
+  ///     row. For the next diff that is unknown, because the other side may have taken the local row.
   package func add(_ key: [UInt8], of table: TableName, isTaken: Bool) throws {
     if table != self.table || isTaken != areTaken {
       try flush()
@@ -177,14 +177,14 @@ package final class ContestedKeys {
     if integers.count == Self.integerLimit || records.count == Self.batchSize { try flush() }
   }
 
-  /// Writes what has been gathered.
+  /// Writes the collected keys.
   package func flush() throws {
     if !integers.isEmpty { try writeIntegers() }
     if !records.isEmpty { try writeRecords() }
     rewind()
   }
 
-  /// Forgets what has been added since the last ``flush()``, because a savepoint has been rolled back.
+  /// Discards the keys since the last ``flush()``, because a savepoint has been rolled back.
   package func rewind() {
     integers.removeAll(keepingCapacity: true)
     span = nil
@@ -241,7 +241,7 @@ package final class ContestedKeys {
     try cut(integer...integer, of: table)
   }
 
-  /// Takes keys out of the runs that they are in; what is left of those stays.
+  /// Removes keys from the runs that contain them; the rest of those stays.
   private func cut(_ keys: ClosedRange<Int64>, of table: TableName) throws {
     while let run = try lastRun(upTo: keys.upperBound, in: table), run.keys.overlaps(keys) {
       try connection.run(cached: Self.deletion, sender, table.text, run.keys.lowerBound)

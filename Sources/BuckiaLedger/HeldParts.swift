@@ -5,14 +5,14 @@ import SQLiteSchemas
 
 /// The tables `buckia_held_…`: changes that the database holds because their table, or their columns, are missing here.
 ///
-/// There is a part for each table of each diff. It has the table's definition, so its changes can be read whatever becomes
-/// of the local schema.
+/// There is a part for each table of each diff. It has the table's definition, by which its changes can be read under
+/// any later schema.
 package final class HeldParts {
   /// The ledger entry of the diff that the parts belong to.
   private let entry: Int64
   private let connection: SQLiteConnection
   private var parts: [TableName: Int64] = [:]
-  /// What is held, and how many changes of it.
+  /// The held tables, with the number of held changes.
   package private(set) var held: [(table: HeldTable, changes: Int)] = []
   private var places: [TableName: Int] = [:]
 
@@ -93,7 +93,7 @@ package final class HeldParts {
     return part
   }
 
-  /// Deletes this part's changes, before what still has no place is held again.
+  /// Deletes the changes of a part, before the rest of them is held again.
   package static func remove(part number: Int64, on connection: borrowing SQLiteConnection) throws {
     for table in ["change", "column", "part"] {
       try connection.execute("DELETE FROM main.buckia_held_\(table) WHERE part = \(number)")
@@ -102,7 +102,8 @@ package final class HeldParts {
 
   // MARK: Removing
 
-  /// Deletes what is held of a change of this diff that a conflict has left out. ``removeEmpty(_:on:)`` must follow for the part.
+  /// Deletes the held part of a change of this diff that a conflict has left out. ``removeEmpty(_:on:)`` must follow
+  /// for the part.
   ///
   /// - Returns: The bytes of the deleted changes.
   package func remove(_ key: [UInt8], of table: TableName) throws -> [[UInt8]] {
@@ -124,7 +125,7 @@ package final class HeldParts {
     try connection.cachedInteger("SELECT 1 FROM main.buckia_held_part LIMIT 1") != nil
   }
 
-  /// The tables of which anything is held.
+  /// The tables with held parts.
   package static func tables(on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
     Set(
       try connection.rows(of: "SELECT DISTINCT table_name FROM main.buckia_held_part") {
@@ -132,7 +133,7 @@ package final class HeldParts {
       })
   }
 
-  /// Deletes what is held of earlier diffs for a row that is gone. ``removeEmpty(_:on:)`` must follow for the parts.
+  /// Deletes the held changes of earlier diffs for a deleted row. ``removeEmpty(_:on:)`` must follow for the parts.
   ///
   /// - Returns: The parts that have lost changes.
   package static func remove(
@@ -150,7 +151,7 @@ package final class HeldParts {
       ) { $0.integer(at: 0) })
   }
 
-  /// Deletes those of some parts that have no changes left. Diffs of which nothing is held any more are `applied` then.
+  /// Deletes parts without changes. Diffs without held parts become `applied`.
   package static func removeEmpty(_ parts: Set<Int64>, on connection: borrowing SQLiteConnection) throws {
     for part in parts {
       let entry = try connection.cachedInteger(
@@ -189,7 +190,7 @@ package struct HeldPart: Sendable {
   package let isWhole: Bool
   package let format: ChangesetFormat
 
-  /// The diff's id; nil where it has none.
+  /// The diff's id; nil for none.
   package let diff: KSUID?
   /// The verified key of its sender in hex, or empty for unsigned files.
   package let senderKey: String
@@ -199,9 +200,9 @@ package struct HeldPart: Sendable {
   package let file: String
   /// The table.
   package var table: String { definition.name }
-  /// The columns that have no place here; empty where the table has none.
+  /// The columns that are unknown here; empty if the whole table is.
   package var columnNames: [String] { isWhole ? [] : columns.map { definition.columns[$0].name } }
-  /// How many changes are kept.
+  /// The number of held changes.
   package let changeCount: Int
   /// Why, for people.
   package let reason: String

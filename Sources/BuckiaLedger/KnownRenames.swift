@@ -3,8 +3,7 @@ import SQLiteSchemas
 
 /// The table `buckia_rename`: columns that a sender has renamed. Columns of that sender's later diffs are found by them, too.
 ///
-/// Only a signature tells who the sender is, so the renames of unsigned diffs are not kept: nobody's rename may redirect the
-/// values of others.
+/// Renames of unsigned diffs are not kept: without a verified sender, a rename could redirect the values of others.
 package enum KnownRenames {
   static let definition = """
     CREATE TABLE main.buckia_rename(
@@ -17,7 +16,7 @@ package enum KnownRenames {
     ) WITHOUT ROWID;
     """
 
-  /// How many renames of a sender are kept; the newest ones.
+  /// The most renames of a sender: the newest are kept.
   package static let limit = 1_000
 
   /// The renames that a sender has declared; none without a ledger.

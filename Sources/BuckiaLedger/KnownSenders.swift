@@ -2,13 +2,13 @@ import BuckiaBytes
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Who the senders of diffs are, by the key that has signed them: what the person whose database it is knows of them.
+/// The senders of diffs by their signing keys, as the owner of this database knows them.
 package struct KnownSenders: Sendable {
-  /// What is known of a key.
+  /// The standing of a key.
   package enum Standing: Sendable {
     /// Nothing.
     case stranger
-    /// Its card was seen, and nobody has confirmed whose it is. With its fingerprint.
+    /// The card of the key is known, but not confirmed; with its fingerprint.
     case seen(name: String, fingerprint: String)
     /// It is a trusted contact's.
     case trusted(name: String)
@@ -20,7 +20,7 @@ package struct KnownSenders: Sendable {
     case replaced(name: String)
   }
 
-  /// Nobody is known: every sender is a stranger.
+  /// No known senders: every sender is a stranger.
   package static let nobody = KnownSenders([:])
 
   /// By the key in hex.
@@ -30,8 +30,8 @@ package struct KnownSenders: Sendable {
   private let present: [String: String]
 
   /// - Parameters:
-  ///   - standings: What is known, by the key in hex.
-  ///   - replaced: For keys that have replaced others, which these are.
+  ///   - standings: The standings by key, in hexadecimal digits.
+  ///   - replaced: The replaced keys, by the key that has replaced them.
   package init(_ standings: [String: Standing], replaced: [String: [String]] = [:]) {
     self.standings = standings
     self.replaced = replaced
@@ -56,12 +56,12 @@ package struct KnownSenders: Sendable {
     if case .own = standing(of: present[sender] ?? sender) { true } else { false }
   }
 
-  /// True if nothing is known of a key.
+  /// True if a key is unknown.
   package func isStranger(_ sender: String) -> Bool {
     if case .stranger = standing(of: sender) { true } else { false }
   }
 
-  /// How much the word of a sender counts beside that of another one, when both say the same of themselves.
+  /// The weight of a sender against another one that claims the same.
   func weight(of sender: String) -> Int {
     switch standing(of: sender) {
     case .removed: 0
@@ -80,14 +80,14 @@ package struct KnownSenders: Sendable {
     }
   }
 
-  /// What is known of a sender.
+  /// The standing of a sender.
   ///
   /// - Parameter sender: The verified key in hex, as the ledger has it.
   package func standing(of sender: String) -> Standing { standings[sender] ?? .stranger }
 
-  /// A sender for people: a contact's name where the key is a trusted one's, else the key and who it seems to be.
+  /// A sender for people: the name of a trusted contact, otherwise the key and the name that it seems to belong to.
   ///
-  /// - Parameter sender: What the ledger has for it.
+  /// - Parameter sender: The sender in the ledger's form.
   package func shown(_ sender: String) -> String {
     let text = LedgerEntries.shown(sender: sender)
     return switch standing(of: sender) {

@@ -19,7 +19,7 @@ extension Ledger {
 
   /// Drops all tables and views whose names are reserved.
   ///
-  /// - Returns: How many tables there were.
+  /// - Returns: The number of removed tables.
   /// - Throws: `SQLiteError`.
   package static func removeAll(on connection: borrowing SQLiteConnection) throws -> Int {
     var views: [String] = []
@@ -36,7 +36,7 @@ extension Ledger {
     return tables.count
   }
 
-  /// Makes the ledger tables where they are missing: all of them, or none where that fails.
+  /// Creates missing ledger tables: all of them, or none on failure.
   ///
   /// - Returns: True if they were made now.
   /// - Throws: `SQLiteError`; `LedgerError` with `newerLedger`.

@@ -1,7 +1,7 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The ledger: tables in the user's own database that record every diff file and what became of it.
+/// The ledger: tables in the user's own database that record every diff file and its outcome.
 ///
 /// Its rows commit together with the rows of the diff they record, which makes applying exactly-once. `Schemas/ledger.md`
 /// describes the tables. Every call works inside whatever transaction is open.
@@ -9,7 +9,7 @@ package enum Ledger {
   /// The format of the tables: the first that is released. A change of the tables gets the next number, and a migration to it.
   package static let format: Int64 = 1
 
-  /// The format of the ledger tables of a database; nil when it has none.
+  /// The format of the ledger tables of a database; nil if it has none.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` with `newerLedger` for a format that this version does not know.
   package static func format(on connection: borrowing SQLiteConnection) throws -> Int64? {
@@ -34,8 +34,8 @@ package enum Ledger {
 
 /// The ledger tables cannot be used: a newer version of Buckia made them, or something else has altered them.
 ///
-/// Every error of a statement on them is put into words here. People know nothing of these tables' columns, and no message
-/// shows a statement of ours.
+/// Every error of a statement on these tables is described here, because people do not know their columns, and messages
+/// show no internal statements.
 package struct LedgerError: Error, Sendable, CustomStringConvertible {
   /// What kind of error.
   package let code: BuckiaErrorCode
@@ -44,7 +44,7 @@ package struct LedgerError: Error, Sendable, CustomStringConvertible {
   /// A sentence for people.
   package let message: String
 
-  /// Makes the error for tables of a newer version.
+  /// Creates the error for tables of a newer version.
   init(newerFormat format: Int64, path: String) {
     code = .newerLedger
     self.path = path
@@ -52,7 +52,7 @@ package struct LedgerError: Error, Sendable, CustomStringConvertible {
       "the ledger tables have format \(format), and this version of Buckia knows format \(Ledger.format); update Buckia"
   }
 
-  /// Makes the error for tables with contents that Buckia never writes.
+  /// Creates the error for tables with contents that Buckia never writes.
   ///
   /// - Parameter path: The database.
   package init(alteredAt path: String) {
@@ -64,8 +64,8 @@ package struct LedgerError: Error, Sendable, CustomStringConvertible {
   private static let altered =
     "the ledger tables (buckia_…) are not as Buckia makes them: another program has altered them; restore a backup of the database"
 
-  /// What an error of a statement on the ledger tables means; nil when it is about another statement, or the database as a
-  /// whole or the machine is to blame, which it says well enough by itself.
+  /// The error for a failed statement on the ledger tables; nil if it is about another statement, or the database as a
+  /// whole or the machine is at fault, which its own message describes.
   package init?(_ error: SQLiteError) {
     guard error.isAboutLedger, error.isAboutTheStatement, !error.isCorrupt else { return nil }
     path = error.path ?? ""

@@ -31,13 +31,13 @@ package enum LedgerEntries {
     return try connection.text(query).flatMap { KSUID($0) }
   }
 
-  /// When the newest entry was written, in milliseconds since 1970; nil where there is none.
+  /// The time of the newest entry, in milliseconds since 1970; nil for none.
   package static func newestTime(on connection: borrowing SQLiteConnection) throws -> Int64? {
     guard try Ledger.exists(on: connection) else { return nil }
     return try connection.cachedInteger("SELECT recorded_at FROM main.buckia_ledger ORDER BY entry DESC LIMIT 1")
   }
 
-  /// What the ledger knows of a diff file.
+  /// The standing of a diff file in the ledger.
   package enum Standing: Equatable, Sendable {
     /// Nothing: it was never seen, or it was refused and may be tried again.
     case unknown
@@ -54,7 +54,7 @@ package enum LedgerEntries {
       query = try connection.cached("SELECT state, 1 FROM main.buckia_ledger WHERE raw AND digest = ?1")
       try query.statement.bind(key.digest, at: 0)
     } else {
-      // A manifest is known by its digest, whoever has signed it or not.
+      // The digest identifies a manifest, whatever its signature.
       query = try connection.cached(
         """
         SELECT state, digest = ?1 FROM main.buckia_ledger
@@ -76,7 +76,7 @@ package enum LedgerEntries {
   package static func nextNumber(on connection: borrowing SQLiteConnection) throws -> Int64 {
     let last = try connection.cachedInteger("SELECT max(entry) FROM main.buckia_ledger") ?? 0
     if last < .max { return max(last, 0) + 1 }
-    // The greatest number is taken. Anybody can have written it, so the numbers before it are not used up.
+    // The greatest number is taken. Any program can have written it, and smaller numbers are still free.
     let free = """
       SELECT entry + 1 FROM main.buckia_ledger AS e
       WHERE entry BETWEEN 0 AND 9223372036854775806
@@ -90,11 +90,11 @@ package enum LedgerEntries {
   ///
   /// - Parameters:
   ///   - key: The identity of the file.
-  ///   - state: What became of it.
+  ///   - state: The state.
   ///   - place: The diff's place in a stream; nil for none.
   ///   - number: The entry's number; nil for the next one.
   ///   - file: The file's name, without its folder.
-  ///   - counts: What was done.
+  ///   - counts: The counts.
   ///   - reason: Why it is held or waits.
   ///   - time: When, in milliseconds since 1970.
   ///   - connection: The database, with a transaction open.
@@ -123,7 +123,7 @@ package enum LedgerEntries {
     _ key: LedgerKey, isPlaced: Bool, on connection: borrowing SQLiteConnection
   ) throws {
     if isPlaced { try StreamEntries.removeWaiting(key, on: connection) }
-    // What identifies the file decides, as in `standing`: a raw changeset can have waited under another name.
+    // The identity of the file decides, as in `standing`: a raw changeset can have waited under another name.
     if key.isRaw {
       try connection.run(
         cached: "DELETE FROM main.buckia_ledger WHERE raw AND digest = ?1 AND state = 'waiting'", key.digest)
@@ -135,7 +135,7 @@ package enum LedgerEntries {
     }
   }
 
-  /// Adds to an entry what was done when more of its diff could be applied.
+  /// Adds the counts of a held part to the entry of its diff.
   package static func add(_ counts: ApplyCounts, to number: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(
       cached: """
@@ -153,7 +153,7 @@ package enum LedgerEntries {
       key.id?.description)
   }
 
-  /// Who has sent a diff that was applied here, and when it was, in milliseconds since 1970; nil where none with this id was.
+  /// The sender of an applied diff, and the time in milliseconds since 1970; nil if no diff with this id was applied.
   package static func applied(
     _ id: KSUID, on connection: borrowing SQLiteConnection
   ) throws -> (sender: String, time: Int64)? {
@@ -166,13 +166,13 @@ package enum LedgerEntries {
     }
   }
 
-  /// What the ledger has for a sender where the database itself has made the changes.
+  /// The ledger's sender for changes of the database itself.
   package static let ownSender = "own"
 
-  /// What the record of a refused file has for a sender where the file could not be read that far.
+  /// The ledger's sender for a refused file that could not be read as far as its signature.
   package static let unknownSender = "unknown"
 
-  /// The verified key in what the ledger has for a sender; nil where it has none.
+  /// The verified key in the ledger's form of a sender; nil for none.
   package static func verifiedKey(of sender: String) -> String? {
     ["", ownSender, unknownSender, LedgerKey.mergeSender].contains(sender) ? nil : sender
   }
@@ -200,17 +200,17 @@ package struct LedgerKey: Hashable, Sendable {
   /// True if this is a raw changeset: then the digest alone identifies it.
   package let isRaw: Bool
 
-  /// What stands for the sender where two database files were merged: their changes have none.
+  /// The ledger's sender for a merge of database files, whose changes have none.
   package static let mergeSender = "merge"
 
-  /// The key of a merge of database files. Each is one by itself, though it may bring the same changes as another.
+  /// The key of a merge of database files. Every merge is distinct, even with the same changes as another.
   ///
   /// - Parameter nonce: 32 random bytes.
   package init(mergeWith nonce: [UInt8]) {
     self.init(sender: LedgerKey.mergeSender, id: nil, digest: nonce, isRaw: true)
   }
 
-  /// Makes a key.
+  /// Creates a key.
   package init(sender: String, id: KSUID?, digest: [UInt8], isRaw: Bool) {
     self.sender = sender
     self.id = id
@@ -219,7 +219,7 @@ package struct LedgerKey: Hashable, Sendable {
   }
 }
 
-/// How many rows applying changed, and how many changes met a conflict.
+/// The counts of changed rows and of conflicts.
 public struct ApplyCounts: Equatable, Sendable {
   /// Rows inserted.
   public var inserted = 0
@@ -233,16 +233,16 @@ public struct ApplyCounts: Equatable, Sendable {
   public var decidedByRule = 0
   /// Changes not written because of a conflict.
   public var omitted = 0
-  /// Changes with nothing left to do: the local row was equal already, or gone.
+  /// Changes without effect: the local row was equal already, or deleted.
   public var unchanged = 0
 
   /// Rows inserted, updated and deleted.
   package var written: Int { inserted + updated + deleted }
 
-  /// Makes counts of nothing.
+  /// Creates zero counts.
   public init() {}
 
-  /// Makes the counts of changes that were all written, or are to be.
+  /// Creates the counts of changes that were all written, or are to be.
   package init(inserted: Int, updated: Int, deleted: Int) {
     self.inserted = inserted
     self.updated = updated
@@ -261,7 +261,7 @@ public struct ApplyCounts: Equatable, Sendable {
   }
 }
 
-/// The table `buckia_refused`: files that were refused. They occupy no id and block nothing, and only so many are kept.
+/// The table `buckia_refused`: refused files. They occupy no id and block nothing, and their number is limited.
 package enum RefusedFiles {
   static let definition = """
     CREATE TABLE main.buckia_refused(
@@ -288,8 +288,9 @@ package enum RefusedFiles {
   ///
   /// - Parameters:
   ///   - digest: SHA-256 of the file's bytes.
-  ///   - id: The id it claims, where it could be read that far.
-  ///   - sender: The verified sender; empty for an unsigned file; ``LedgerEntries/unknownSender`` where it could not be read that far.
+  ///   - id: The claimed id, if it could be read.
+  ///   - sender: The verified sender; empty for an unsigned file; ``LedgerEntries/unknownSender`` if it could not be
+  ///     read.
   ///   - state: `quarantined` or `rejected`.
   ///   - reason: Why.
   ///   - file: The file's name without its folder.
@@ -338,7 +339,7 @@ package enum RefusedFiles {
   }
 }
 
-/// What became of a diff file.
+/// The state of a diff file.
 public enum DiffState: String, Sendable, CaseIterable, Codable {
   /// Its changes are in the database.
   case applied
@@ -348,7 +349,7 @@ public enum DiffState: String, Sendable, CaseIterable, Codable {
   case waiting
   /// Parts of it wait for the application's own upgrade.
   case held
-  /// It does what its sender may not do.
+  /// The file does what its sender may not do.
   case quarantined
   /// It was refused, and nothing of it was applied.
   case rejected

@@ -7,9 +7,9 @@ public struct LedgerEntry: Hashable, Codable, Identifiable, Sendable {
   public let diff: KSUID?
   /// The sender, for people: a contact's name, "you", "unsigned", "unknown" for a file that could not be read that far, or "key …" with the verified key in hex.
   public let sender: String
-  /// The verified key of the sender in hex; nil where no signature says whose it is.
+  /// The verified key of the sender in hexadecimal digits; nil for an unsigned file.
   public let senderKey: String?
-  /// What became of it.
+  /// The state.
   public let state: DiffState
   /// When, in milliseconds since 1970.
   public let recordedAt: Int64
@@ -45,13 +45,13 @@ public struct LedgerEntry: Hashable, Codable, Identifiable, Sendable {
     return String(file.dropFirst(Self.undoPrefix.count))
   }
 
-  /// What stands before the name of a diff where the file of an entry is its undo.
+  /// The prefix before the name of a diff in the entry of its undo.
   package static let undoPrefix = "undo of "
 }
 
 /// Reading the ledger for people: its entries and the refused files together, one at a time, since there can be millions.
 extension LedgerEntries {
-  /// What entries are sorted by. Whole entries would take up much more room; each is looked up when its turn has come.
+  /// The sort keys of entries. Whole entries would take much more room; each is read when its turn comes.
   private static let order = """
     SELECT recorded_at AS time, entry, NULL AS digest FROM main.buckia_ledger
     UNION ALL SELECT last_at, 0, digest FROM main.buckia_refused
@@ -66,9 +66,9 @@ extension LedgerEntries {
     FROM main.buckia_refused WHERE digest = ?1
     """
 
-  /// Gives everything recorded to `body`, oldest first.
+  /// Calls `body` with all entries, oldest first.
   ///
-  /// - Parameter senders: What is known of the senders, whose names entries have.
+  /// - Parameter senders: The known senders, whose names entries have.
   /// - Throws: `SQLiteError`; whatever `body` throws.
   package static func forEach(
     naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection,
@@ -80,8 +80,8 @@ extension LedgerEntries {
   /// The newest entries, oldest first.
   ///
   /// - Parameters:
-  ///   - count: How many.
-  ///   - senders: What is known of the senders, whose names entries have.
+  ///   - count: The number of entries.
+  ///   - senders: The known senders, whose names entries have.
   /// - Throws: `SQLiteError`.
   package static func newest(
     _ count: Int, naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
@@ -93,13 +93,13 @@ extension LedgerEntries {
     return entries.reversed()
   }
 
-  /// What was recorded last of a file, by the id that it goes by, or by its name where it is a bare changeset or could not be read.
+  /// The last entry of a file, by its id, or by its name if it is a raw changeset or could not be read.
   ///
   /// - Parameters:
   ///   - id: The id.
   ///   - file: The name, without its folder.
-  ///   - senders: What is known of the senders, whose names entries have.
-  /// - Returns: nil where nothing was.
+  ///   - senders: The known senders, whose names entries have.
+  /// - Returns: nil for none.
   /// - Throws: `SQLiteError`.
   package static func last(
     of id: KSUID, file: String, naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
@@ -115,7 +115,7 @@ extension LedgerEntries {
     return found
   }
 
-  /// How many entries there are.
+  /// The number of entries.
   ///
   /// - Throws: `SQLiteError`.
   package static func count(on connection: borrowing SQLiteConnection) throws -> Int {
@@ -167,7 +167,7 @@ public struct LedgerCounts: Hashable, Codable, Sendable {
   public let held: Int
   /// They cannot be applied yet.
   public let waiting: Int
-  /// They do what their senders may not do.
+  /// The number of files that do what their senders may not do.
   public let quarantined: Int
   /// They were refused.
   public let rejected: Int
@@ -191,7 +191,7 @@ public struct LedgerCounts: Hashable, Codable, Sendable {
   }
 }
 
-/// A diff that has been applied, or is held, as the ledger knows it.
+/// A diff in the ledger that was applied, or is held.
 package struct AppliedDiff: Sendable {
   /// The number of its ledger entry.
   package let entry: Int64
@@ -200,13 +200,13 @@ package struct AppliedDiff: Sendable {
   /// SHA-256 that identifies it, in hex.
   package let digest: String
 
-  /// What people call it: its id, else its digest.
+  /// The name for people: the id, otherwise the digest.
   package var name: String { id?.description ?? digest }
 
   private static let columns = "SELECT entry, diff, lower(hex(digest)) FROM main.buckia_ledger"
   private static let isThere = "state IN ('applied', 'held')"
 
-  /// The diffs with an id, or with a digest in hex; more than one where two senders have used one id.
+  /// The diffs with an id, or with a digest in hexadecimal digits; several if two senders have used one id.
   package static func all(named name: String, on connection: borrowing SQLiteConnection) throws -> [AppliedDiff] {
     try all(
       "\(columns) WHERE diff = ?1 AND \(isThere) UNION ALL "
@@ -214,7 +214,7 @@ package struct AppliedDiff: Sendable {
       on: connection)
   }
 
-  /// What the ledger has for the senders of diffs that have been applied.
+  /// The senders of applied diffs, in the ledger's form.
   package static func senders(on connection: borrowing SQLiteConnection) throws -> [String] {
     try connection.rows(of: "SELECT DISTINCT sender FROM main.buckia_ledger WHERE \(isThere) ORDER BY 1") {
       $0.text(at: 0) ?? ""
@@ -237,7 +237,7 @@ package struct AppliedDiff: Sendable {
     }
   }
 
-  /// Says what became of the diff since.
+  /// Sets the reason of the diff.
   ///
   /// - Parameter reason: A sentence; nil takes it away.
   package func note(_ reason: String?, on connection: borrowing SQLiteConnection) throws {

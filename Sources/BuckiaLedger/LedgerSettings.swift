@@ -1,7 +1,7 @@
 import BuckiaBytes
 import SQLiteConnections
 
-/// Who is trusted. The mode is kept in the database and never falls back by itself.
+/// The trust mode. It is stored in the database and never falls back by itself.
 public enum TrustMode: String, Sendable, CaseIterable, Codable {
   /// Diff files of any origin are applied.
   case any
@@ -19,19 +19,19 @@ package enum LedgerSettings {
     INSERT INTO main.buckia_settings(name, value) VALUES ('format', 1), ('trust', 'any');
     """
 
-  /// The trust mode of this database; `known` where the table holds something that this version does not know.
+  /// The trust mode of this database; `known` if the stored value is unknown to this version.
   package static func trust(on connection: borrowing SQLiteConnection) throws -> TrustMode {
     TrustMode(rawValue: try text("trust", on: connection) ?? "") ?? .known
   }
 
-  /// How much is kept of what diffs did, so that they can be taken back.
+  /// The retention of effects for undo.
   package static func retention(on connection: borrowing SQLiteConnection) throws -> AppliedEffects.Retention {
     AppliedEffects.Retention(
       bytes: try count("undo_bytes", on: connection) ?? AppliedEffects.Retention.standard.bytes,
       days: try count("undo_days", on: connection) ?? AppliedEffects.Retention.standard.days)
   }
 
-  /// Sets how much is kept of what diffs did.
+  /// Sets the retention of effects.
   package static func setRetention(
     _ retention: AppliedEffects.Retention, on connection: borrowing SQLiteConnection
   ) throws {
@@ -53,19 +53,19 @@ package enum LedgerSettings {
     HexText.lowercase(dataset)
   }
 
-  /// Makes this database part of a shared one.
+  /// Sets the dataset of this database.
   ///
   /// - Throws: `SQLiteError`.
   package static func setDataset(_ dataset: [UInt8], on connection: borrowing SQLiteConnection) throws {
     try set("dataset", to: dataset, on: connection)
   }
 
-  /// After how many days without a word from somebody deletions are forgotten that only they do not know of; 0 for never.
+  /// The number of days without a diff after which a replica no longer delays the forgetting of deletions; 0 for never.
   package static func silence(on connection: borrowing SQLiteConnection) throws -> Int {
     try count("silent_days", on: connection) ?? standardSilence
   }
 
-  /// After how many days that is as long as nobody has said so.
+  /// The default number of days.
   package static let standardSilence = 180
 
   /// Sets after how many days that is.
@@ -74,7 +74,7 @@ package enum LedgerSettings {
     try setPruningTime(0, on: connection)
   }
 
-  /// When all deletions were looked at last, in milliseconds since 1970, to forget those that everybody knows of; 0 for never.
+  /// The time of the last pass over all deletions, in milliseconds since 1970; 0 for never.
   package static func pruningTime(on connection: borrowing SQLiteConnection) throws -> Int64 {
     try integer("pruned_at", on: connection) ?? 0
   }
@@ -87,7 +87,7 @@ package enum LedgerSettings {
   private static func received(from sender: String) -> String { "received-\(sender)" }
   private static let millisecondsPerDay: Int64 = 86_400_000
 
-  /// How many bytes of changes a sender has brought on a day (UTC), without files that a person has let through.
+  /// The bytes of changes from a sender on a day (UTC), without files that a person has approved.
   ///
   /// - Parameters:
   ///   - sender: The verified key in hex; empty for unsigned files.
@@ -115,17 +115,17 @@ package enum LedgerSettings {
     try integer(name, on: connection).map { Int(clamping: max(0, $0)) }
   }
 
-  /// A setting as an integer; nil where it was not made.
+  /// A setting as an integer; nil if it is absent.
   package static func integer(_ name: String, on connection: borrowing SQLiteConnection) throws -> Int64? {
     try connection.cachedInteger(reading, name)
   }
 
-  /// A setting as text; nil where it was not made.
+  /// A setting as text; nil if it is absent.
   static func text(_ name: String, on connection: borrowing SQLiteConnection) throws -> String? {
     try connection.first(ofCached: reading, name) { $0.text(at: 0) } ?? nil
   }
 
-  /// A setting that is a blob; nil where it was not made, or is anything else.
+  /// A setting as a blob; nil if it is absent or of another type.
   static func blob(_ name: String, on connection: borrowing SQLiteConnection) throws -> [UInt8]? {
     try connection.first(ofCached: reading, name) { $0.storageClass(at: 0) == .blob ? $0.blob(at: 0) : nil } ?? nil
   }
@@ -146,20 +146,20 @@ package enum LedgerSettings {
   }
 }
 
-/// How far the ledger of a database has come: it never goes back, unless an earlier state of the database is restored.
+/// The progress of a database's ledger. It never decreases, unless an earlier state of the database is restored.
 package struct LedgerProgress: Equatable, Sendable {
-  /// The greatest number of an entry; 0 where there is none.
+  /// The greatest number of an entry; 0 for none.
   package let entry: Int64
-  /// The newest diff that was made from the database, as far as it is noted; nil for none.
+  /// The newest recorded diff that was made from the database; nil for none.
   package let made: KSUID?
 
-  /// Takes both.
+  /// Creates a progress.
   package init(entry: Int64 = 0, made: KSUID? = nil) {
     self.entry = entry
     self.made = made
   }
 
-  /// Reads how far the ledger of a database has come.
+  /// Reads the progress of a database's ledger.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func read(on connection: borrowing SQLiteConnection) throws -> LedgerProgress {
@@ -174,7 +174,7 @@ package struct LedgerProgress: Equatable, Sendable {
     entry < other.entry || other.made.map { theirs in made.map { $0 < theirs } ?? true } ?? false
   }
 
-  /// Notes in the ledger of a database that a diff has been made from it.
+  /// Records in the ledger of a database that a diff has been made from it.
   ///
   /// - Throws: `SQLiteError`.
   package static func note(made id: KSUID, on connection: borrowing SQLiteConnection) throws {
@@ -182,12 +182,12 @@ package struct LedgerProgress: Equatable, Sendable {
   }
 }
 
-/// Which replica a database says it is, and in which of its incarnations: two settings of 16 random bytes each.
+/// The replica and incarnation that a database names: two settings of 16 random bytes each.
 ///
-/// A copy of the database file says the same, and so does a backup that is restored. What is known outside of the database tells these
-/// apart.
+/// A copy of the database file names the same ones, and so does a restored backup. Records outside of the database
+/// distinguish them.
 package struct ReplicaIdentity: Hashable, Sendable {
-  /// How many bytes each of the two has.
+  /// The size of each id in bytes.
   package static let byteCount = 16
 
   /// The copy of the database.
@@ -195,13 +195,13 @@ package struct ReplicaIdentity: Hashable, Sendable {
   /// The unbroken life of that copy.
   package let incarnation: [UInt8]
 
-  /// Takes the ids.
+  /// Creates an identity from both ids.
   package init(replica: [UInt8], incarnation: [UInt8]) {
     self.replica = replica
     self.incarnation = incarnation
   }
 
-  /// What the ledger of a database says; nil where it has none, or does not say yet.
+  /// The identity in the ledger of a database; nil for none.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func read(on connection: borrowing SQLiteConnection) throws -> ReplicaIdentity? {
@@ -215,7 +215,7 @@ package struct ReplicaIdentity: Hashable, Sendable {
     try LedgerSettings.blob(name, on: connection).flatMap { $0.count == byteCount ? $0 : nil }
   }
 
-  /// The file that the replica was last known to be; nil where the ledger does not say.
+  /// The last recorded file of the replica; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func file(on connection: borrowing SQLiteConnection) throws -> String? {
@@ -229,7 +229,7 @@ package struct ReplicaIdentity: Hashable, Sendable {
     try LedgerSettings.set("replica_file", to: file, on: connection)
   }
 
-  /// Makes the ledger of a database say so.
+  /// Stores the identity in the ledger of a database.
   ///
   /// - Throws: `SQLiteError`.
   package func write(on connection: borrowing SQLiteConnection) throws {
@@ -238,14 +238,14 @@ package struct ReplicaIdentity: Hashable, Sendable {
   }
 }
 
-/// Which diffs were applied in the last call at whose end a snapshot is made again.
+/// The diffs that were applied in the last call with a snapshot.
 ///
-/// They are noted with the rows, in one transaction. Should the process die before the snapshot is made, they tell what is
-/// missing in it. They are in `buckia_settings`, under the snapshot's id.
+/// They are recorded with the rows, in one transaction. If the process dies before the snapshot is updated, they show
+/// which diffs it lacks. They are in `buckia_settings`, under the snapshot's id.
 package enum SnapshotRuns {
   private static func name(_ snapshot: String) -> String { "snapshot-\(snapshot)" }
 
-  /// Notes that diffs were applied.
+  /// Records that diffs were applied.
   ///
   /// - Parameters:
   ///   - snapshot: The snapshot's id.
@@ -268,7 +268,7 @@ package enum SnapshotRuns {
     return numbers[0]...numbers[1]
   }
 
-  /// The diffs among some ledger entries that have written rows, in order. What was taken back or merged here is no diff of others.
+  /// The received diffs among some ledger entries that have written rows, in order, without undos and merges.
   package static func diffs(
     among entries: ClosedRange<Int64>, on connection: borrowing SQLiteConnection
   ) throws -> [(entry: Int64, file: String)] {

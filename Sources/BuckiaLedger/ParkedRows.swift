@@ -4,7 +4,7 @@ import SQLiteSchemas
 
 /// The table `buckia_parked`: rows that wait outside their table for a row that they refer to.
 ///
-/// Each row stands once, with the values that it would have in its table.
+/// Each row is stored once, with the values that it would have in its table.
 package enum ParkedRows {
   static let definition = """
     CREATE TABLE main.buckia_parked(
@@ -30,7 +30,7 @@ package enum ParkedRows {
     /// A value for each of them, in the format of changesets.
     package let values: [UInt8]
 
-    /// Makes a row.
+    /// Creates a row.
     package init(table: TableName, key: [UInt8], entry: Int64, columns: [String], values: [UInt8]) {
       self.table = table
       self.key = key
@@ -72,7 +72,7 @@ package enum ParkedRows {
     return rows
   }
 
-  /// Keeps a row in the place of what was kept of it before.
+  /// Stores a row, in place of its earlier version.
   ///
   /// - Throws: `SQLiteError`.
   package static func add(_ row: Row, on connection: borrowing SQLiteConnection) throws {
@@ -83,7 +83,7 @@ package enum ParkedRows {
       row.entry, columns.bytes, row.values)
   }
 
-  /// Forgets a row.
+  /// Deletes a row.
   ///
   /// - Throws: `SQLiteError`.
   package static func remove(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws {

@@ -4,13 +4,14 @@ import SQLiteSchemas
 
 /// The keys that have signed as a replica, by the tables `buckia_stream_author` and `buckia_acknowledgement`.
 ///
-/// A replica belongs to the key that first signed as it, and to the keys that have replaced that one. What another key signs as the same
-/// replica counts as said by a replica apart, whose id has the key appended: no diff can claim such an id, since it is too long.
+/// A replica belongs to the key that first signed as it, and to keys that have replaced that one. Diffs of another key
+/// that claim the same replica count as those of a separate replica, whose id has the key appended. No diff can claim
+/// such an id, because it is too long.
 package enum ReplicaSigners {
   /// The bytes of the id of a replica.
   private static let length = 16
 
-  /// The replica apart that stands for what a key signs as somebody else's replica.
+  /// The separate replica for a key that claims another key's replica.
   private static func apart(_ replica: [UInt8], signedBy sender: String) -> [UInt8] {
     replica + Array((sender.isEmpty ? "unsigned" : sender).utf8)
   }
@@ -44,14 +45,14 @@ package enum ReplicaSigners {
 
   /// The replica as which the author of a diff is believed.
   ///
-  /// The first key counts, except where it is known to be worth less than the author's: that of a contact who was removed, or of a
-  /// stranger where the author is trusted.
+  /// The first key counts, unless its standing is lower than the author's: that of a removed contact, or of a stranger
+  /// against a trusted author.
   ///
   /// - Parameters:
   ///   - claimed: The replica that the diff names.
   ///   - sender: The verified key in hex, as the ledger has it.
   ///   - senders: Knows whose keys these are.
-  /// - Returns: The replica, and the key that has it, where that is another one.
+  /// - Returns: The replica, and its owner's key if that is another one.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func believed(
     _ claimed: [UInt8], from sender: String, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
@@ -69,7 +70,8 @@ package enum ReplicaSigners {
     return (apart(claimed, signedBy: sender), other)
   }
 
-  /// Makes a replica that of a sender who is believed to be it: what the sender has said of it before counts, and what others have does not.
+  /// Assigns a replica to a sender who is believed to be it: the sender's earlier claims count, and those of others do
+  /// not.
   ///
   /// - Throws: `SQLiteError`.
   package static func settle(
@@ -80,14 +82,14 @@ package enum ReplicaSigners {
       try !all(of: apart(replica, signedBy: $0), on: connection).isEmpty
     }
     for other in try all(of: replica, on: connection) where !senders.areOne(other, sender) {
-      // Who was removed may be the same person, whose keys were lost.
+      // A removed contact may be the same person, who has lost their keys.
       if said.isEmpty, senders.weight(of: other) == 0 { continue }
       try move(replica, to: apart(replica, signedBy: other), saidBy: other, on: connection)
     }
     for key in said { try move(apart(replica, signedBy: key), to: replica, saidBy: key, on: connection) }
   }
 
-  /// Makes what a key has said as one replica said as another.
+  /// Moves the records of a key from one replica to another.
   private static func move(
     _ replica: [UInt8], to other: [UInt8], saidBy sender: String, on connection: borrowing SQLiteConnection
   ) throws {

@@ -3,8 +3,8 @@ import SQLiteConnections
 
 /// The table `buckia_stream`: the places of recorded diffs in the streams of their senders.
 ///
-/// A diff builds on the one before it, so it is applied after that. What is here decides alone: which diffs of a stream have
-/// been applied, not which file came last.
+/// A diff builds on its predecessor, and is applied after it. Only the ledger decides which diffs of a stream have been
+/// applied, not the file that arrived last.
 package enum StreamEntries {
   static let definition = """
     CREATE TABLE main.buckia_stream(
@@ -21,17 +21,17 @@ package enum StreamEntries {
     CREATE INDEX main.buckia_stream_start ON buckia_stream(stream, sequence) WHERE follows IS NULL;
     """
 
-  /// What a diff's place in its stream means here.
+  /// The standing of a diff by its place in its stream.
   package enum Standing: Equatable, Sendable {
-    /// It comes next.
+    /// The diff comes next.
     case next
     /// It has to wait for this one, with this number.
     case missing(KSUID, sequence: Int64)
-    /// A snapshot that was applied here holds what it says.
+    /// An applied snapshot contains the diff.
     case contained(in: KSUID)
     /// Another diff that was applied here has its place.
     case fork(KSUID)
-    /// It follows a file with the id of one that was applied here, but another file.
+    /// The diff follows another file than the applied one with the same id.
     case otherPredecessor(KSUID)
     /// A snapshot that was applied here has ended its stream before.
     case ended(by: KSUID)
@@ -45,7 +45,7 @@ package enum StreamEntries {
     WHERE s.sender = ?1 AND l.state IN ('applied', 'held')
     """
 
-  /// How far a stream of somebody else has been applied.
+  /// The progress of a received stream.
   package struct Progress: Equatable, Sendable {
     /// The stream.
     package let stream: [UInt8]
@@ -99,7 +99,7 @@ package enum StreamEntries {
 
   // MARK: Looking
 
-  /// The snapshot that has taken the place of a stream and was signed with one of some keys; nil where none was applied.
+  /// The applied snapshot that replaced a stream and was signed with one of some keys; nil for none.
   ///
   /// - Throws: `SQLiteError` when the ledger cannot be read.
   package static func snapshot(
@@ -111,7 +111,7 @@ package enum StreamEntries {
     return nil
   }
 
-  /// Looks up what the place of a diff means.
+  /// The standing of a diff by its place.
   ///
   /// - Parameters:
   ///   - place: The place, as the manifest has it.
@@ -138,7 +138,7 @@ package enum StreamEntries {
     return .fork((other ?? last).id)
   }
 
-  /// What the place of a diff means that would come after all that have been applied.
+  /// The standing of a diff whose place is after all applied ones.
   private static func standing(
     of place: StreamPlace, _ key: LedgerKey, after last: Applied?, on connection: borrowing SQLiteConnection
   ) throws -> Standing {
@@ -181,7 +181,7 @@ package enum StreamEntries {
 
   // MARK: Recording
 
-  /// Forgets the place of a waiting diff, whose ledger entry is to be replaced.
+  /// Deletes the place of a waiting diff, whose ledger entry is replaced.
   static func removeWaiting(_ key: LedgerKey, on connection: borrowing SQLiteConnection) throws {
     try connection.run(
       cached: """
@@ -217,7 +217,7 @@ package struct StreamPlace: Equatable, Sendable {
 
   /// The stream: 16 bytes.
   package let stream: [UInt8]
-  /// The life of the replica that it belongs to: 16 bytes; nil where the manifest does not say.
+  /// The incarnation of the replica: 16 bytes; nil if the manifest names none.
   package let incarnation: [UInt8]?
   /// The diff's number in the stream, from 1.
   package let sequence: Int64
@@ -225,10 +225,10 @@ package struct StreamPlace: Equatable, Sendable {
   package let follows: Predecessor?
   /// The stream that a snapshot takes the place of; nil for none.
   package let replaces: [UInt8]?
-  /// True if the diff holds all that the diffs before it say, so that these are not needed.
+  /// True if the diff replaces all earlier ones, which are not needed then.
   package let isSnapshot: Bool
 
-  /// Takes what a manifest says.
+  /// Creates a place from a manifest.
   package init(
     stream: [UInt8], incarnation: [UInt8]? = nil, sequence: Int64, follows: Predecessor?, replaces: [UInt8]? = nil,
     isSnapshot: Bool = false
@@ -241,17 +241,17 @@ package struct StreamPlace: Equatable, Sendable {
     self.isSnapshot = isSnapshot
   }
 
-  /// The place in a stream that goes on beside the one which it takes the place of.
+  /// The same place in a stream that continues beside the one that it would replace.
   package var besideReplaced: StreamPlace {
     StreamPlace(stream: stream, incarnation: incarnation, sequence: sequence, follows: follows, isSnapshot: isSnapshot)
   }
 }
 
-/// How many rows of a table are shared by a stream.
+/// The number of a table's rows in a stream.
 public struct SharedRows: Hashable, Sendable, Codable {
   /// The table.
   public let table: String
-  /// How many rows with a key.
+  /// The number of rows with a key.
   public let rows: Int
 
   /// Describes a table's rows.

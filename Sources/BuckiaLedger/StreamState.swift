@@ -1,25 +1,25 @@
 import BuckiaBytes
 import SQLiteConnections
 
-/// How far a stream of another replica has been received: what people see of it.
+/// The state of a received stream, for people.
 public struct StreamState: Hashable, Codable, Sendable {
   /// The sender, for people: a contact's name, "you", "unsigned", or "key …" with the verified key in hex.
   public let sender: String
   /// The stream: 32 digits.
   public let stream: String
-  /// The life of the sender's replica, 32 digits; nil where its diffs do not say.
+  /// The incarnation of the sender's replica, 32 digits; nil if its diffs name none.
   public let incarnation: String?
-  /// The number of the newest diff that was applied, or is held; 0 where there is none.
+  /// The number of the newest diff that was applied, or is held; 0 for none.
   public let sequence: Int64
-  /// The id of that diff, which says when it was made; nil where there is none.
+  /// The id of that diff, which contains its time; nil for none.
   public let id: KSUID?
-  /// When it was applied, in milliseconds since 1970; nil where there is none.
+  /// The time of applying it, in milliseconds since 1970; nil for none.
   public let appliedAt: Int64?
-  /// How many diffs of the stream wait.
+  /// The number of waiting diffs of the stream.
   public let waiting: Int
-  /// The diff that the first of them waits for; nil where none waits.
+  /// The diff that the first of them waits for; nil if none waits.
   public let missing: KSUID?
-  /// True if nothing more comes: a snapshot has taken the place of the stream, or its key is not accepted any more.
+  /// True if the stream has ended: a snapshot has replaced it, or its key is no longer accepted.
   public let isEnded: Bool
   /// The tables of which the stream has brought rows with a key, and how many it has of each now.
   public package(set) var tables: [SharedRows] = []
@@ -45,9 +45,9 @@ extension StreamState {
     WHERE s.sender = ?1 AND s.stream = ?2 AND l.state = 'waiting' ORDER BY s.sequence LIMIT 1
     """
 
-  /// All streams of which something has come, those first from which something has come last.
+  /// All received streams, the last active one first.
   ///
-  /// - Parameter senders: What is known of the senders, whose names states have.
+  /// - Parameter senders: The known senders, whose names states have.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(
     naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection

@@ -30,7 +30,7 @@ public struct Edit: Sendable {
     self.body = body
   }
 
-  /// Makes an edit of the app's own.
+  /// Creates an edit of the app's own.
   ///
   /// - Parameters:
   ///   - name: Its name, which histories mention.
@@ -132,7 +132,7 @@ public struct SimulationRandom: RandomNumberGenerator, Sendable {
   /// True with a probability from 0 to 1.
   public mutating func chance(_ probability: Double) -> Bool { Double.random(in: 0..<1, using: &self) < probability }
 
-  /// One of several; nil when there is none.
+  /// One of several; nil if there is none.
   public mutating func pick<Element>(_ choices: some RandomAccessCollection<Element>) -> Element? {
     choices.randomElement(using: &self)
   }

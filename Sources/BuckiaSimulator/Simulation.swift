@@ -35,7 +35,7 @@ public struct Simulation: Sendable {
   public var network = Network()
   /// How far the clocks of two replicas may be apart, in seconds.
   ///
-  /// A diff whose id is more than five minutes ahead of the clock of whoever receives it waits until its time comes.
+  /// A diff whose id is more than five minutes ahead of the receiver's clock is held until that time.
   public var clockSkew = 240
   /// How often applying is stopped and goes on, or crashes: a probability from 0 to 1.
   public var interruptions = 0.2
@@ -47,7 +47,7 @@ public struct Simulation: Sendable {
   /// Whose diffs are taken. With `known`, replicas sign them, and begin to trust each other one by one; in the end everybody trusts everybody.
   public var trust = TrustMode.any
 
-  /// Makes a simulation.
+  /// Creates a simulation.
   ///
   /// - Parameters:
   ///   - schema: What all replicas begin with, as SQL.
@@ -55,7 +55,7 @@ public struct Simulation: Sendable {
   ///   - conflicts: What each does about conflicts.
   ///   - edits: The edits from which each next one is drawn.
   ///   - checks: What has to hold beside what Buckia promises.
-  ///   - resolver: Is asked about each conflict before the policies.
+  ///   - resolver: Called for each conflict before the policies.
   public init(
     schema: String, replicas: Int = 3, conflicts: ConflictPolicies = .keepLocal, edits: [Edit] = [.random],
     checks: [Check] = [], resolver: ConflictResolver? = nil
@@ -85,7 +85,7 @@ public struct Check: Sendable {
   public let name: String
   let body: @Sendable (SimulatedDatabase) throws -> String?
 
-  /// Makes a check.
+  /// Creates a check.
   ///
   /// - Parameters:
   ///   - name: What holds, in plain words.
@@ -112,7 +112,7 @@ public struct SimulationReport: Sendable, Equatable {
   public internal(set) var crashes = 0
   /// Diffs of which parts were held until the upgrade.
   public internal(set) var held = 0
-  /// Diffs that were not taken at first, because nobody trusted their author.
+  /// Diffs that were quarantined at first, because their author was not trusted.
   public internal(set) var quarantined = 0
 
   /// The edits that were tried, and whether each has ever changed something.

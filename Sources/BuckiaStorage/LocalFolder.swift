@@ -1,14 +1,15 @@
 import BuckiaBytes
 import Dispatch
 
-/// A folder of this machine as a storage: a disk, a stick, a network share, or what another program keeps in step with a server.
+/// A folder of this machine as a storage: a disk, a stick, a network share, or a folder that another program
+/// synchronizes with a server.
 ///
 /// Files appear complete and safely on disk. Links are not followed. Conditions are checked under a lock that programs which use Buckia
 /// respect; other programs may write at the same moment. What other synchronizing programs have not finished, and hidden files, are not listed (see ``isPartial(_:)``).
 public struct LocalFolder: StorageProvider {
   private let root: String
 
-  /// Takes a folder, which is made when something is first put into it.
+  /// Uses a folder, which is created with its first object.
   public init(_ path: String) { root = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
 
   /// The path of the folder.
@@ -25,7 +26,7 @@ public struct LocalFolder: StorageProvider {
 
   // MARK: Looking
 
-  /// Lists files, those in folders too. Links, hidden and unfinished files are left out.
+  /// Lists files, also those in inner folders. Links, hidden and unfinished files are left out.
   public func list(_ request: ListRequest) async throws -> ListPage {
     var page = try await all(in: request.folder).page
     let start = try request.continuation.map { try RemotePath($0) } ?? request.after
@@ -37,8 +38,8 @@ public struct LocalFolder: StorageProvider {
     return page
   }
 
-  /// All files of a folder, and the paths of what a person may take for one: links, hidden and unfinished files, and those whose names no
-  /// storage takes. What systems keep beside files is not among them.
+  /// All files of a folder, and the paths of files that a person could expect among them: links, hidden and unfinished
+  /// files, and those with names that no storage accepts. Files of the operating system are not among these.
   package func all(in folder: RemotePath?) async throws -> (page: ListPage, leftOut: [String]) {
     var page = ListPage(objects: [])
     var leftOut: [String] = []
@@ -68,7 +69,7 @@ public struct LocalFolder: StorageProvider {
     case unusable(String)
   }
 
-  /// What is in a folder itself, in no order.
+  /// The entries of one folder, unordered.
   private func entries(of folder: RemotePath?) throws -> [Entry] {
     let directory = folder.map { file($0) } ?? root
     let names = try Self.names(in: directory) ?? []
@@ -76,7 +77,7 @@ public struct LocalFolder: StorageProvider {
       let shown = folder.map { "\($0)/\(name)" } ?? name
       if Self.isPartial(name) { return .leftOut(shown) }
       var status = FileStatus()
-      // What has gone meanwhile is not there.
+      // A file that was removed meanwhile is left out.
       guard lstat("\(directory)/\(name)", &status) == 0 else { return nil }
       let isFolder = status.st_mode & S_IFMT == S_IFDIR
       guard isFolder || status.st_mode & S_IFMT == S_IFREG else { return .leftOut(shown) }
@@ -87,7 +88,7 @@ public struct LocalFolder: StorageProvider {
     }
   }
 
-  /// The names in a folder; nil when there is none.
+  /// The names in a folder; nil if there is none.
   private static func names(in folder: String) throws(StorageError) -> [String]? {
     do throws(ByteStreamError) { return try FolderNames.all(in: folder) } catch {
       if error.errno == ENOENT { return nil }
@@ -201,7 +202,7 @@ public struct LocalFolder: StorageProvider {
     try Self.makeFolder(path.folder.map { file($0) } ?? root)
   }
 
-  /// Makes a folder and those around it.
+  /// Creates a folder and its parents.
   private static func makeFolder(_ folder: String) throws(StorageError) {
     guard !folder.isEmpty, mkdir(folder, 0o777) != 0, errno != EEXIST else { return }
     guard errno == ENOENT, let slash = folder.utf8.lastIndex(of: UInt8(ascii: "/")), slash > folder.startIndex else {
@@ -217,7 +218,7 @@ public struct LocalFolder: StorageProvider {
     guard isLocked else { return try body() }
     let lock: PosixFile
     do { lock = try PosixFile(updating: "\(root)/\(Self.lockName)") } catch { throw StorageError(error) }
-    // Where files cannot be locked, the moment between check and act stays open.
+    // If files cannot be locked, another program can write between check and act.
     _ = lock.lock()
     return try withExtendedLifetime(lock) { try body() }
   }
@@ -243,11 +244,12 @@ extension StoredObject {
   }
 }
 
-// Files that programs keep while they are at work, which are no objects: unfinished downloads and uploads of synchronizing programs,
-// locks, and what the system keeps beside files.
+// Temporary files of other programs, which are no objects: unfinished downloads and uploads of synchronizing programs,
+// locks, and files of the operating system.
 //
-// The names are those that the programs' documentation gives: Syncthing (`.syncthing.…`, `~syncthing~…`), Nextcloud and ownCloud (`….part`, `.~…`),
-// browsers (`….crdownload`, `….download`), Dropbox and rclone (`.dropbox…`, `….partial`), iCloud (`.….icloud`), and Buckia's own `.buckia-…`.
+// The names are from the programs' documentation: Syncthing (`.syncthing.…`, `~syncthing~…`), Nextcloud and ownCloud
+// (`….part`, `.~…`), browsers (`….crdownload`, `….download`), Dropbox and rclone (`.dropbox…`, `….partial`), iCloud
+// (`.….icloud`), and Buckia's own `.buckia-…`.
 extension LocalFolder {
   /// The file that is locked while a condition is checked.
   private static let lockName = ".buckia-lock"
@@ -269,7 +271,7 @@ extension LocalFolder {
   }
 }
 
-/// Runs what waits for the disk where it keeps no thread of the cooperative pool from others' work.
+/// Runs blocking work outside the cooperative thread pool, whose few threads must not wait for a disk.
 ///
 /// - Throws: What the work throws.
 package func runBlocking<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {

@@ -1,19 +1,20 @@
-/// What a storage can do. Where it cannot do something, whoever uses it has a way around, which is stated here.
+/// The abilities of a storage. For each missing one the caller has a substitute, which is stated here.
 public struct StorageCapabilities: Sendable, Equatable, Codable {
   /// True if ``PutCondition/ifAbsent`` is honoured in one step. Without it, the storage is asked for the object first: of two that write
   /// at the same moment, the later one wins.
   public var putsIfAbsent: Bool
   /// True if ``PutCondition/ifVersion(_:)`` is honoured in one step. Without it, the version is looked up first.
   public var putsIfVersion: Bool
-  /// True if a condition is checked and the object written in one step, whoever else writes at the same moment. WebDAV does not promise it: Apache looks first.
+  /// True if the check of a condition and the write are one atomic step, also with other writers at the same moment.
+  /// WebDAV does not promise it: Apache checks first.
   public var conditionsAreAtomic: Bool
   /// True if a part of an object can be had. Without it, an interrupted download begins again.
   public var readsRanges: Bool
   /// True if the storage moves objects by itself. Without it, they are copied through this device and deleted.
   public var moves: Bool
-  /// True if a listing begins behind a name. Without it, everything is listed and the rest left out here.
+  /// True if a listing can begin after a name. Otherwise everything is listed and filtered here.
   public var listsFromName: Bool
-  /// True if a large object is sent in parts, several at once. Without it, it goes in one piece.
+  /// True if a large object is sent in parts, several at once. Otherwise it is sent in one piece.
   public var uploadsInParts: Bool
   /// True if an upload in parts can be taken up again after an interruption. Without it, it begins again.
   public var resumesUploads: Bool
@@ -21,7 +22,7 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
   public var checksums: [ContentChecksum.Algorithm]
   /// True if looking up one object lists its folder, since the storage has no other way. Several objects are then looked up by one listing.
   public var looksUpInListings: Bool
-  /// How many transfers at once the storage stands.
+  /// The maximum number of simultaneous transfers.
   public var transferLimit: Int
 
   /// Describes a storage.

@@ -1,4 +1,5 @@
-/// Checks that a storage does what ``StorageProvider`` demands, as far as its capabilities go: for tests of a provider of one's own.
+/// Checks that a storage fulfills ``StorageProvider`` within its stated capabilities: for the tests of your own
+/// provider.
 ///
 /// ```swift
 /// let faults = try await StorageConformance.run(on: MyStorage(), in: RemotePath("conformance"))
@@ -25,7 +26,7 @@ public struct StorageConformance: Sendable {
   /// - Parameters:
   ///   - storage: The storage.
   ///   - folder: A folder that the checks have for themselves.
-  /// - Returns: What is not as it has to be; nothing where all is well.
+  /// - Returns: The violations; empty if there are none.
   /// - Throws: `StorageError` when the folder cannot be emptied.
   public static func run(on storage: any StorageProvider, in folder: RemotePath) async throws -> [Fault] {
     var suite = StorageConformance(storage: storage, folder: folder)
@@ -79,7 +80,7 @@ public struct StorageConformance: Sendable {
     return String(decoding: try await download.chunks.bytes(upTo: 1 << 20), as: UTF8.self)
   }
 
-  /// The code of the error that something ends with; nil when it succeeds.
+  /// The code of the error that something ends with; nil if it succeeds.
   private func code(of body: () async throws -> Void) async throws -> StorageError.Code? {
     do {
       try await body()
@@ -87,7 +88,7 @@ public struct StorageConformance: Sendable {
     } catch let error as StorageError { return error.code }
   }
 
-  /// The version of an object, which not every storage tells when it is put.
+  /// The version of an object, which some storages do not return for a put.
   private func version(_ name: String) async throws -> ObjectVersion? { try await storage.stat(path(name))?.version }
 
   // MARK: Reading and writing

@@ -8,30 +8,30 @@ public struct StorageContents: Sendable {
   }
 
   private let source: Source
-  /// How many bytes.
+  /// The number of bytes.
   public let byteCount: Int64
-  /// The SHA-256 of the bytes in lower-case hexadecimal, where it is known already: it need not be computed then.
+  /// The SHA-256 of the bytes in lowercase hexadecimal, if known, which saves computing it.
   public var sha256: String?
-  /// True for the contents of a file that others may not read: a copy of it must not be more open.
+  /// True for the contents of a private file, whose copies must be private, too.
   package private(set) var isPrivate = false
-  /// Sees the bytes whenever all of them are read; nil for nobody.
+  /// Called with the bytes of each full read; nil for no calls.
   private var watcher: (begin: @Sendable () -> Void, add: @Sendable ([UInt8]) -> Void)?
 
-  /// How many bytes are read at once.
+  /// The size of a read in bytes.
   private static let chunkBytes = 128 << 10
 
-  /// Takes bytes.
+  /// Creates contents from bytes.
   public init(_ bytes: [UInt8], sha256: String? = nil) {
     source = .bytes(bytes)
     byteCount = Int64(bytes.count)
     self.sha256 = sha256
   }
 
-  /// Takes a file, which must stay as it is until it is stored.
+  /// Creates contents from a file, which must not change until it is stored.
   ///
   /// - Parameters:
   ///   - path: The file. A symbolic link is refused.
-  ///   - sha256: Its SHA-256 in lower-case hexadecimal, where it is known.
+  ///   - sha256: Its SHA-256 in lowercase hexadecimal, if known.
   /// - Throws: `StorageError` when it cannot be read.
   public init(file path: String, sha256: String? = nil) throws(StorageError) {
     let file: PosixFile
@@ -45,9 +45,9 @@ public struct StorageContents: Sendable {
 
   /// The bytes in a range, in pieces. Each reader has its own position.
   ///
-  /// What they throw: `StorageError` with `sourceChanged` when the file has been changed since, or when it cannot be read.
+  /// Iterating throws `StorageError` with `sourceChanged` when the file has changed since, or when it cannot be read.
   ///
-  /// - Parameter range: Which bytes; nil for all.
+  /// - Parameter range: The range; nil for all bytes.
   public func chunks(in range: Range<Int64>? = nil) -> ByteChunks {
     let range = (range ?? 0..<byteCount).clamped(to: 0..<byteCount)
     let chunks = unwatchedChunks(in: range)
@@ -103,7 +103,7 @@ public struct StorageContents: Sendable {
       guard open.identity == identity else { throw changed(path) }
       let count = Int(min(Int64(chunkBytes), end - offset))
       guard count > 0 else {
-        // What was written while it was read shows in the file of that name now.
+        // A write during the read changes the identity of the file.
         guard try PosixFile(reading: path).identity == identity else { throw changed(path) }
         return (HandedOver(open), nil)
       }
@@ -117,11 +117,11 @@ public struct StorageContents: Sendable {
     }
   }
 
-  /// The same bytes, which somebody sees when all of them are read, once or several times: so they need not be read for that alone.
+  /// The same bytes, with an observer of each full read: it can digest them without an additional read.
   ///
   /// - Parameters:
-  ///   - begin: Is told that they are read from the beginning on.
-  ///   - add: Is given the next ones.
+  ///   - begin: Called when a read from the beginning starts.
+  ///   - add: Receives the next ones.
   package func watched(
     begin: @escaping @Sendable () -> Void, add: @escaping @Sendable ([UInt8]) -> Void
   ) -> StorageContents {
@@ -150,9 +150,10 @@ extension StorageError {
 }
 
 extension StorageContents {
-  /// Looks whether an object has these bytes, or only the first of them: what a broken upload leaves on servers that write it straight into its place.
+  /// Finds an object with these bytes, or with only the first of them: a broken upload leaves such an object on servers
+  /// that write in place.
   ///
-  /// - Returns: The object; nil where it has others.
+  /// - Returns: The object; nil if it has other bytes.
   /// - Throws: `StorageError` when either cannot be read.
   package func objectWithBeginning(at path: RemotePath, in storage: any StorageProvider) async throws -> StoredObject? {
     let download = try await storage.get(path, GetRequest())
@@ -175,17 +176,17 @@ extension StorageContents {
 
 /// Bytes that come one piece after the other, and are read once.
 ///
-/// Nothing is read before somebody asks for it, so memory stays at one piece however many there are.
+/// A piece is only read on demand: memory stays at one piece, whatever their number.
 public struct ByteChunks: AsyncSequence, Sendable {
   /// A piece: at least one byte.
   public typealias Element = [UInt8]
 
   private let makeNext: @Sendable () -> Iterator.Next
 
-  /// Makes a sequence.
+  /// Creates a sequence.
   ///
-  /// - Parameter makeNext: Begins again and returns what gives the next piece, which is never empty, or nil at the end. What that throws is
-  ///   a `StorageError` or `CancellationError`.
+  /// - Parameter makeNext: Begins an iteration, and returns a function that returns the next piece, which is never
+  ///   empty, or nil at the end. The function throws `StorageError` or `CancellationError`.
   public init(_ makeNext: @escaping @Sendable () -> (() async throws -> [UInt8]?)) { self.makeNext = makeNext }
 
   /// All bytes in one piece.
@@ -218,7 +219,7 @@ public struct ByteChunks: AsyncSequence, Sendable {
 
   /// All bytes in one array.
   ///
-  /// - Parameter limit: How many bytes there may be.
+  /// - Parameter limit: The maximum number of bytes.
   /// - Throws: `StorageError` with `invalidAnswer` when there are more.
   public func bytes(upTo limit: Int) async throws -> [UInt8] {
     var bytes: [UInt8] = []

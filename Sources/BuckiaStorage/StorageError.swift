@@ -1,16 +1,16 @@
-/// Why a storage did not do what it was asked for: what happened, to which object, and what to do.
+/// An error of a storage, with the object and the remedy.
 public struct StorageError: Error, Sendable, CustomStringConvertible {
   /// What kind of error. Each code is a word that stays, as `--json` prints it. More may come.
   public struct Code: RawRepresentable, Hashable, Sendable {
     /// The word.
     public let rawValue: String
-    /// Makes a code.
+    /// Creates a code.
     public init(rawValue: String) { self.rawValue = rawValue }
   }
 
   /// What kind of error.
   public let code: Code
-  /// A sentence for people: what happened and what to do.
+  /// A sentence with the error and the remedy.
   public let message: String
   /// The object that it is about.
   public var path: RemotePath?
@@ -18,16 +18,16 @@ public struct StorageError: Error, Sendable, CustomStringConvertible {
   public var status: Int?
   /// How long the server wants to be left alone, in milliseconds.
   public var retryAfter: Int64?
-  /// The error behind it, when there is one.
+  /// The underlying error, if any.
   public let cause: (any Error)?
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
   ///   - code: What kind of error.
   ///   - message: A sentence for people, without a full stop, that does not name the object.
   ///   - path: The object.
-  ///   - cause: The error behind it.
+  ///   - cause: The underlying error.
   public init(_ code: Code, _ message: String, path: RemotePath? = nil, cause: (any Error)? = nil) {
     self.code = code
     self.message = message
@@ -45,7 +45,7 @@ public struct StorageError: Error, Sendable, CustomStringConvertible {
     .unreachable, .interrupted, .timedOut, .truncated, .damaged, .tooManyRequests, .unavailable,
   ]
 
-  /// The same error about an object, where it names none.
+  /// The same error with a path, unless it has one.
   public func about(_ path: RemotePath) -> StorageError {
     var error = self
     error.path = error.path ?? path
@@ -60,18 +60,18 @@ extension StorageError.Code {
   public static let notFound = Self(rawValue: "not-found")
   /// There is an object of that name, which was not to be replaced.
   public static let alreadyExists = Self(rawValue: "object-exists")
-  /// The object is not the one that was expected: somebody has replaced it meanwhile.
+  /// The object is not the expected one: it was replaced meanwhile.
   public static let changed = Self(rawValue: "object-changed")
   /// A name that no object can have.
   public static let invalidName = Self(rawValue: "invalid-object-name")
-  /// A file that was being sent was changed by somebody meanwhile.
+  /// A file was changed while it was sent.
   public static let sourceChanged = Self(rawValue: "source-changed")
 
   // MARK: Who may do what
 
-  /// The storage does not know who asks: a key, token or password is wrong or has expired.
+  /// Authentication failed: a key, token or password is wrong or has expired.
   public static let unauthorized = Self(rawValue: "unauthorized")
-  /// The storage knows who asks and does not let them.
+  /// The user is authenticated, and lacks the permission.
   public static let forbidden = Self(rawValue: "forbidden")
   /// The clock of this device differs too much from the server's.
   public static let clockSkew = Self(rawValue: "clock-skew")
@@ -86,13 +86,13 @@ extension StorageError.Code {
   public static let timedOut = Self(rawValue: "timed-out")
   /// Fewer bytes came, or more, than the server had announced.
   public static let truncated = Self(rawValue: "wrong-length")
-  /// What came, or was stored, has another digest than it should.
+  /// The received or stored bytes have a wrong digest.
   public static let damaged = Self(rawValue: "damaged-transfer")
   /// The server wants fewer requests.
   public static let tooManyRequests = Self(rawValue: "too-many-requests")
   /// The server has a fault of its own, or is overloaded.
   public static let unavailable = Self(rawValue: "server-unavailable")
-  /// Something else is happening to the object or folder at the same time.
+  /// Another operation on the object or folder is in progress.
   public static let conflict = Self(rawValue: "storage-conflict")
   /// The server sends on to other addresses, or in circles.
   public static let redirected = Self(rawValue: "redirected")
@@ -100,7 +100,7 @@ extension StorageError.Code {
   public static let untrustedServer = Self(rawValue: "untrusted-server")
   /// The storage has no room left.
   public static let fullStorage = Self(rawValue: "full-storage")
-  /// The server's answer is not as its protocol says.
+  /// The server's answer breaks its protocol.
   public static let invalidAnswer = Self(rawValue: "invalid-answer")
   /// The storage cannot do this.
   public static let unsupported = Self(rawValue: "unsupported-by-storage")

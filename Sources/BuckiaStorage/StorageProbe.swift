@@ -1,11 +1,12 @@
-/// Tries out what a storage really does, when it is set up: many servers answer a conditional request with 200 and ignore the condition.
+/// Tests the capabilities of a storage during its setup: many servers answer a conditional request with 200 and ignore
+/// the condition.
 public enum StorageProbe {
   /// Tries conditions, ranges and moves with a small object, and removes it again.
   ///
   /// - Parameters:
   ///   - storage: The storage.
-  ///   - folder: Where the object goes; nil for the top.
-  /// - Returns: What the storage can do: what it says of itself, without what did not work.
+  ///   - folder: The folder for the test object; nil for the top.
+  /// - Returns: The stated capabilities without those that did not work.
   /// - Throws: `StorageError` when it cannot be written, read or deleted at all.
   public static func run(on storage: some StorageProvider, in folder: RemotePath? = nil) async throws
     -> StorageCapabilities

@@ -2,19 +2,19 @@ import BuckiaBytes
 
 /// A storage of objects: a folder, a bucket, a WebDAV server.
 ///
-/// It knows nothing of Buckia. Everything else (files, retries of whole transfers, copies where there is no move) is made of these calls, in
-/// extensions. ``StorageConformance`` checks a provider of one's own.
+/// It is independent of Buckia. Everything else (files, retries of whole transfers, copies in place of moves) is built
+/// on these calls, in extensions. ``StorageConformance`` checks your own provider.
 ///
 /// Objects appear whole or not at all: a reader never sees one that is half written. A call that throws may have happened all the same,
 /// when the answer was lost; each can be made again.
 public protocol StorageProvider: Sendable {
-  /// What people call the storage, in errors: an address, without anything secret.
+  /// The storage's name in errors: an address, without secrets.
   var name: String { get }
 
-  /// What the storage can do. Where servers lie about it, ``StorageProbe`` finds out.
+  /// The storage's abilities. ``StorageProbe`` tests whether a server really has them.
   var capabilities: StorageCapabilities { get }
 
-  /// Lists objects, those in folders of the folder too, in the order of their names as bytes: one page of them.
+  /// Lists one page of objects, also those in inner folders, in the byte order of their names.
   ///
   /// A folder that does not exist is empty.
   ///
@@ -23,22 +23,22 @@ public protocol StorageProvider: Sendable {
 
   /// Looks an object up.
   ///
-  /// - Returns: The object; nil when there is none.
+  /// - Returns: The object; nil if there is none.
   /// - Throws: `StorageError`.
   func stat(_ path: RemotePath) async throws -> StoredObject?
 
   /// Begins to read an object, or a part of it.
   ///
-  /// - Returns: What the storage says of it, and the bytes, which are read while they come. They end early only with an error.
+  /// - Returns: The object's facts, and its bytes, which are streamed. They end early only with an error.
   /// - Throws: `StorageError` with `notFound`, `changed` when it is not the wanted version, or another.
   func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload
 
-  /// Writes an object, and the folders around it where the storage has folders.
+  /// Writes an object, and creates its folders if the storage has folders.
   ///
   /// - Parameters:
   ///   - contents: The bytes. They are read more than once when something has to be repeated.
-  ///   - condition: What must be so for it to happen.
-  /// - Returns: The object, as far as the storage tells.
+  ///   - condition: The condition for the write.
+  /// - Returns: The object, with the facts that the storage returns.
   /// - Throws: `StorageError` with `alreadyExists` or `changed` when the condition does not hold, or another.
   @discardableResult
   func put(_ contents: StorageContents, to path: RemotePath, _ condition: PutCondition) async throws -> StoredObject
@@ -48,7 +48,7 @@ public protocol StorageProvider: Sendable {
   /// - Throws: `StorageError`.
   func delete(_ path: RemotePath) async throws
 
-  /// Moves an object within the storage, in one step. Called only where ``StorageCapabilities/moves`` says that it can be done.
+  /// Moves an object within the storage, atomically. Called only if ``StorageCapabilities/moves`` is true.
   ///
   /// - Parameter isReplacing: True if an object that has the new name is replaced.
   /// - Throws: `StorageError` with `notFound`, `alreadyExists`, `unsupported`, or another.
@@ -56,7 +56,7 @@ public protocol StorageProvider: Sendable {
 }
 
 extension StorageProvider {
-  /// Cannot move anything.
+  /// Throws: the default for storages without moves.
   ///
   /// - Throws: `StorageError` with `unsupported`.
   public func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
@@ -64,15 +64,15 @@ extension StorageProvider {
   }
 }
 
-/// Which objects are to be listed.
+/// A request for a page of objects.
 public struct ListRequest: Sendable, Equatable {
   /// The folder; nil for everything.
   public var folder: RemotePath?
   /// Only names that come after this one.
   public var after: RemotePath?
-  /// How many at most a page has; nil for as many as the storage likes.
+  /// The maximum number of objects of a page; nil for the storage's default.
   public var limit: Int?
-  /// What the page before has said; nil for the first.
+  /// The continuation of the previous page; nil for the first.
   public var continuation: String?
 
   /// Describes a listing.
@@ -92,12 +92,12 @@ public struct ListPage: Sendable, Equatable {
   public var objects: [StoredObject]
   /// What gets the next page; nil on the last one.
   public var continuation: String?
-  /// How many objects were left out because their names are no ``RemotePath``: other programs have put them there.
+  /// The number of objects of other programs that were left out because their names are no ``RemotePath``.
   public var unusableNames: Int
-  /// True if the storage says that there is no such folder, and not only that nothing is in it.
+  /// True if the folder does not exist, as opposed to an empty one.
   public var isMissing: Bool
 
-  /// Makes a page.
+  /// Creates a page.
   public init(
     objects: [StoredObject], continuation: String? = nil, unusableNames: Int = 0, isMissing: Bool = false
   ) {
@@ -108,16 +108,16 @@ public struct ListPage: Sendable, Equatable {
   }
 }
 
-/// Which bytes of an object are wanted.
+/// A request for bytes of an object.
 public struct GetRequest: Sendable, Equatable {
-  /// Where they begin, in bytes. Where the storage reads no ranges, the bytes before are read and left out.
+  /// The offset of the first byte. If the storage has no ranges, the earlier bytes are read and skipped.
   public var offset: Int64
-  /// How many at most; nil for all that follow.
+  /// The maximum number of bytes; nil for all that follow.
   public var count: Int64?
   /// The version that they must be of; nil for any.
   public var version: ObjectVersion?
 
-  /// All bytes, unless it is said otherwise.
+  /// Creates a request, for all bytes by default.
   public init(offset: Int64 = 0, count: Int64? = nil, version: ObjectVersion? = nil) {
     self.offset = offset
     self.count = count
@@ -132,7 +132,7 @@ public struct StorageDownload: Sendable {
   /// The bytes that were asked for.
   public let chunks: ByteChunks
 
-  /// Makes one.
+  /// Creates a download.
   public init(object: StoredObject, chunks: ByteChunks) {
     self.object = object
     self.chunks = chunks
@@ -143,14 +143,14 @@ public struct StorageDownload: Sendable {
 public struct StorageListing: Sendable, Equatable {
   /// The objects, by name, each once.
   public var objects: [StoredObject]
-  /// How many more there are whose names are no ``RemotePath``.
+  /// The number of further objects whose names are no ``RemotePath``.
   public var unusableNames: Int
-  /// True if the storage says that there is no such folder, and not only that nothing is in it.
+  /// True if the folder does not exist, as opposed to an empty one.
   public var isMissing = false
 }
 
 extension StorageListing {
-  /// How many objects a listing has at most, and as many pages and folders: what goes on is a server at fault, and not a folder.
+  /// The maximum number of objects of a listing, and of pages and folders: a longer one is an error of the server.
   package static let limit = 500_000
 
   /// The error of a listing that does not end.
@@ -168,8 +168,8 @@ extension StorageProvider {
   /// - Parameters:
   ///   - folder: The folder; nil for everything.
   ///   - after: Only names that come after this one.
-  ///   - pageSize: How many objects to ask for at once; nil for as many as the storage likes.
-  /// - Returns: The objects by name, even if the storage lists them in another order or some of them twice.
+  ///   - pageSize: The number of objects of a page; nil for the storage's default.
+  /// - Returns: The objects in order of their names, each once, even if the storage lists them differently.
   /// - Throws: `StorageError` with `invalidAnswer` when the listing does not come to an end or holds what was not asked for; what the
   ///   storage throws.
   public func listAll(
@@ -207,7 +207,7 @@ extension StorageProvider {
   /// The objects by name, each once.
   private static func sorted(_ objects: [StoredObject]) -> [StoredObject] {
     var known: Set<RemotePath> = []
-    // Of an object that was written while it was listed, the later page knows more.
+    // Of an object that was written during the listing, the later page is more recent.
     return objects.reversed().filter { known.insert($0.path).inserted }.sorted { $0.path < $1.path }
   }
 }
@@ -218,12 +218,12 @@ extension StorageProvider {
   /// - Throws: `StorageError`.
   public func exists(_ path: RemotePath) async throws -> Bool { try await stat(path) != nil }
 
-  /// Writes an object on a condition, also where the storage cannot check it in one step: then the object is looked up first, and of two who
-  /// write at the same moment, the later one wins.
+  /// Writes an object on a condition, also if the storage cannot check it atomically: then the object is read first,
+  /// and of two simultaneous writers the later one wins.
   ///
   /// - Parameters:
   ///   - contents: The bytes.
-  ///   - condition: What must be so.
+  ///   - condition: The condition for the write.
   /// - Throws: `StorageError` with `alreadyExists` or `changed` when the condition does not hold.
   @discardableResult
   public func putChecked(
@@ -241,7 +241,8 @@ extension StorageProvider {
     return try await put(contents, to: path, .none)
   }
 
-  /// Moves an object, also where the storage cannot: then it is copied and the original deleted. A stop in between leaves both.
+  /// Moves an object, also if the storage cannot: then it is copied and the original deleted. An interruption leaves
+  /// both.
   ///
   /// - Parameter isReplacing: True if an object that has the new name is replaced.
   /// - Throws: `StorageError` with `notFound`, `alreadyExists`, or another.
@@ -250,12 +251,12 @@ extension StorageProvider {
       do { return try await move(path, to: newPath, replacing: isReplacing) } catch let error as StorageError
         where error.code == .unsupported
       {
-        // It moves objects, but not this one: too large, say.
+        // The storage moves objects, but not this one, for instance because of its size.
       }
     }
     guard path != newPath else { return }
     let download = try await get(path, GetRequest())
-    // A file of this process's own, which is gone with it.
+    // A file of this process, which is deleted when the process ends.
     let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     let made = try await runBlocking {
       do throws(ByteStreamError) {
@@ -281,7 +282,7 @@ extension StorageProvider {
 
   /// Deletes all objects in a folder.
   ///
-  /// - Returns: How many.
+  /// - Returns: The number.
   /// - Throws: `StorageError`; some are deleted then.
   @discardableResult
   public func deleteAll(in folder: RemotePath) async throws -> Int {
@@ -294,7 +295,7 @@ extension StorageProvider {
 extension PutCondition {
   /// Checks whether an object is as the condition wants it.
   ///
-  /// - Parameter object: What is there; nil for nothing.
+  /// - Parameter object: The present object; nil for none.
   /// - Throws: `StorageError` with `alreadyExists` or `changed`.
   public func require(of object: StoredObject?, at path: RemotePath) throws(StorageError) {
     switch self {
@@ -313,7 +314,7 @@ extension StorageError {
     StorageError(.alreadyExists, "an object of that name is there already, and was not replaced", path: path)
   }
 
-  /// The object is another than the one that was expected.
+  /// The object is not the expected one.
   package static func changed(_ path: RemotePath) -> StorageError {
     StorageError(
       .changed, "somebody has replaced or removed it meanwhile; nothing was written over it", path: path)
@@ -325,14 +326,14 @@ extension StorageError {
   }
 }
 
-/// What must be true of a download before it gets its name.
+/// The expected properties of a download, which are checked before it gets its name.
 public struct DownloadExpectation: Sendable, Equatable {
   /// The version, as a listing has it; nil for any.
   public var version: ObjectVersion?
   /// The size in bytes, as a listing has it; nil for any.
   public var byteCount: Int64?
 
-  /// Expects nothing, unless it is said otherwise.
+  /// Creates an expectation, of nothing by default.
   public init(version: ObjectVersion? = nil, byteCount: Int64? = nil) {
     self.version = version
     self.byteCount = byteCount
@@ -348,7 +349,7 @@ extension StorageProvider {
   /// - Parameters:
   ///   - file: The file.
   ///   - path: The object.
-  ///   - condition: What must be so, see ``putChecked(_:to:_:)``.
+  ///   - condition: The condition for the write, see ``putChecked(_:to:_:)``.
   /// - Returns: The object.
   /// - Throws: `StorageError`.
   @discardableResult
@@ -360,15 +361,15 @@ extension StorageProvider {
 
   /// Reads an object into a file, which appears complete and safely on disk, or not at all.
   ///
-  /// An interrupted transfer goes on where it stopped if the storage reads ranges and names versions; else it begins again.
+  /// An interrupted transfer resumes if the storage has ranges and versions; otherwise it begins again.
   ///
   /// - Parameters:
   ///   - path: The object.
   ///   - file: The file; one of that name is replaced.
-  ///   - expectation: What must be true of it.
+  ///   - expectation: The expected properties.
   ///   - isPrivate: True if only its owner may read the file.
   ///   - attempts: How often to try in a row: without a single further byte, or from the beginning.
-  ///   - progress: Is told how many bytes have come, whenever some have.
+  ///   - progress: Called with the number of received bytes after each piece.
   /// - Returns: The object.
   /// - Throws: `StorageError`: `truncated` when it has another size than the storage says, `changed` when it is not the expected version.
   @discardableResult
@@ -385,7 +386,7 @@ extension StorageProvider {
         return object
       } catch let error as StorageError where error.isTransient {
         let goesOn = transfer.goesOn(with: capabilities)
-        // What has to begin again each time would never end.
+        // A transfer that begins again each time counts as failed each time, or it would never end.
         failures = goesOn && transfer.received > before ? 0 : failures + 1
         guard failures < attempts else { throw error.about(path) }
         if !goesOn { transfer = FileTransfer(path, to: file, expectation, isPrivate) }
@@ -420,7 +421,7 @@ private struct FileTransfer {
     self.expectation = expectation
   }
 
-  /// True if what has come is a beginning that the rest can follow.
+  /// True if a download can be resumed after the received bytes.
   func goesOn(with capabilities: StorageCapabilities) -> Bool {
     received > 0 && capabilities.readsRanges && object?.version?.isStrong == true
   }

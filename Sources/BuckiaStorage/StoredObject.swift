@@ -1,14 +1,14 @@
 import BuckiaBytes
 
-/// An object in a storage, as far as the storage tells.
+/// An object in a storage, with the facts that the storage returns.
 public struct StoredObject: Sendable, Hashable {
   /// Its name.
   public let path: RemotePath
   /// Its size in bytes.
   public var byteCount: Int64
-  /// Names its present contents: changes with them. Nil where the storage has nothing of the kind.
+  /// Identifies its present contents, and changes with them. Nil if the storage has no versions.
   public var version: ObjectVersion?
-  /// When it was written, in milliseconds since 1970; nil where the storage does not say.
+  /// The time of its last write, in milliseconds since 1970; nil if unknown.
   public var modifiedAt: Int64?
   /// The digests that the storage itself has computed of the contents.
   public var checksums: [ContentChecksum]
@@ -26,15 +26,15 @@ public struct StoredObject: Sendable, Hashable {
   }
 }
 
-/// What a storage calls the present contents of an object: an entity tag, for HTTP (RFC 9110, section 8.8.3).
+/// A storage's identifier for the present contents of an object: an entity tag, for HTTP (RFC 9110, section 8.8.3).
 public struct ObjectVersion: Hashable, Sendable, CustomStringConvertible {
   /// The storage's own text, with its quotation marks.
   public let text: String
 
-  /// Takes what a storage has said.
+  /// Creates a version from a storage's text.
   public init(_ text: String) { self.text = text }
 
-  /// True if equal versions stand for equal bytes. A weak entity tag (`W/"…"`) does not promise that.
+  /// True if equal versions guarantee equal bytes. A weak entity tag (`W/"…"`) does not.
   public var isStrong: Bool { !text.hasPrefix("W/") }
 
   /// The text.
@@ -45,7 +45,7 @@ public struct ObjectVersion: Hashable, Sendable, CustomStringConvertible {
 public struct ContentChecksum: Hashable, Sendable, CustomStringConvertible {
   /// How it is computed.
   public enum Algorithm: String, Sendable, CaseIterable {
-    /// MD5: says whether bytes were altered by accident, and no more.
+    /// MD5, which detects only accidental changes.
     case md5
     /// SHA-1: the same.
     case sha1
@@ -58,7 +58,7 @@ public struct ContentChecksum: Hashable, Sendable, CustomStringConvertible {
   /// The digest in lower-case hexadecimal.
   public let hex: String
 
-  /// Takes a digest.
+  /// Creates a digest.
   ///
   /// - Parameters:
   ///   - algorithm: How it was computed.
@@ -74,18 +74,18 @@ public struct ContentChecksum: Hashable, Sendable, CustomStringConvertible {
 
 /// The name of an object in a storage: segments that slashes separate, as in `7f3a/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff`.
 ///
-/// A path never begins or ends with a slash, has no empty segment, none that is `.` or `..`, and no control character, so
-/// that it means the same to every storage and leaves no folder. It is at most 1,024 bytes long in UTF-8, as S3 demands. Paths are compared as bytes,
-/// which is the order in which S3 lists.
+/// A path never begins or ends with a slash, and has no empty segment, no `.` or `..`, and no control character: it
+/// means the same to every storage and cannot leave the folder. It is at most 1,024 bytes long in UTF-8, the limit of
+/// S3. Paths are compared as bytes, which is the order in which S3 lists.
 public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The path as text.
   public let text: String
 
-  /// How many bytes of UTF-8 a path may have:
+  /// The maximum size of a path in bytes of UTF-8:
   /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>.
   public static let byteLimit = 1024
 
-  /// Takes a path.
+  /// Creates a path from its text.
   ///
   /// - Parameter text: The segments, with a slash between each two.
   /// - Throws: `StorageError` with `invalidName` when it is no path as described above.
@@ -126,7 +126,7 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
       && text.utf8[text.utf8.index(text.utf8.startIndex, offsetBy: prefix.count)] == Self.slash
   }
 
-  /// The path from a folder on; nil when this does not lie in it.
+  /// The path from a folder on; nil if this does not lie in it.
   public func relative(to folder: RemotePath) -> String? {
     guard isIn(folder) else { return nil }
     return String(Substring(text.utf8.dropFirst(folder.text.utf8.count + 1)))
@@ -135,7 +135,7 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
   /// The path.
   public var description: String { text }
 
-  /// True if a path comes first by its bytes.
+  /// Compares the bytes of two paths.
   public static func < (one: RemotePath, other: RemotePath) -> Bool {
     one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
   }
@@ -151,7 +151,7 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
 
   private static let slash = UInt8(ascii: "/")
 
-  /// Why text is no path; nil when it is one.
+  /// Why text is no path; nil if it is one.
   private static func fault(in text: String) -> String? {
     if text.isEmpty { return "it is empty" }
     if text.utf8.count > byteLimit { return "it is longer than \(byteLimit) bytes" }
@@ -167,7 +167,7 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
   }
 
-  /// Somebody else's text without what would act on a terminal.
+  /// A foreign text without characters that control a terminal.
   private static func printable(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars.prefix(200) {
@@ -178,7 +178,7 @@ public struct RemotePath: Hashable, Comparable, Sendable, CustomStringConvertibl
   }
 }
 
-/// What must be so for an object to be written.
+/// The condition for writing an object.
 public enum PutCondition: Sendable, Equatable {
   /// Nothing: whatever has the name is replaced.
   case none

@@ -4,7 +4,8 @@ import BuckiaStorage
 import Dispatch
 import NIOConcurrencyHelpers
 
-/// Brings a person's data to a storage and back: downloads what others have sent, applies it, backs the database up, and uploads media and diffs.
+/// Syncs a person's data with a storage: downloads and applies received diffs, backs the database up, and uploads media
+/// and diffs.
 ///
 /// ```swift
 /// let client = try BuckiaClient(configuration)
@@ -12,16 +13,16 @@ import NIOConcurrencyHelpers
 /// for failure in result.failures { print(failure.error) }
 /// ```
 ///
-/// Whatever stops a round, nothing is lost and nothing half visible: files appear whole, and what was applied is dropped from the storage
-/// only when a backup that has it is there.
+/// Whatever stops a round, nothing is lost and nothing is visible in part: files appear whole, and applied diffs are
+/// removed from the storage only when a backup that contains them is there.
 public final class BuckiaClient: Sendable {
-  /// What it works with.
+  /// The configuration.
   public let configuration: BuckiaConfiguration
   let index: SyncIndex
   let storages: [any StorageProvider]
   private let deliveryStorages: [any StorageProvider]
   private let observers: ProgressObservers
-  /// In which state what is edited here was when the last round looked at it.
+  /// The state of locally edited files at the last round.
   private let lastState = NIOLockedValueBox<String?>(nil)
   /// How often it is looked whether something was edited here.
   private static let editPause = Duration.seconds(1)
@@ -29,7 +30,7 @@ public final class BuckiaClient: Sendable {
   /// Prepares a client. Nothing is sent yet.
   ///
   /// - Parameters:
-  ///   - configuration: What it works with.
+  ///   - configuration: The configuration.
   ///   - transport: What brings requests to servers; nil for one of its own for each storage.
   /// - Throws: `StorageError` or `BuckiaError` when a setting is not in order.
   public init(_ configuration: BuckiaConfiguration, transport: (any HTTPTransport)? = nil) throws {
@@ -53,12 +54,12 @@ public final class BuckiaClient: Sendable {
     observers = ProgressObservers()
   }
 
-  /// The file that holds what is known of the storages, in the person's home.
+  /// The path of the sync index, in the person's home.
   private static func indexPath(of configuration: BuckiaConfiguration) throws -> String {
     try configuration.database.home.syncIndexPath(of: configuration.database.path, userID: configuration.userID)
   }
 
-  /// How far the present round has come, whenever that changes: for each caller from now on, until the client goes.
+  /// The progress of the present round, for each caller from now on, until the client is released.
   public var progress: AsyncStream<SyncProgress> { observers.stream() }
 
   /// The person's folder on this device, found or made.
@@ -75,7 +76,7 @@ public final class BuckiaClient: Sendable {
     try await index.setting("place").flatMap { FolderStructureConfiguration.Place(rawValue: $0) }
   }
 
-  /// The person's folder as it is: what only looks makes none.
+  /// The person's existing folder. Read-only calls do not create it.
   private func foundFolders() async throws -> LocalFolders {
     let (configuration, place) = (configuration, try await preferredPlace())
     return try await runBlocking {
@@ -98,18 +99,19 @@ public final class BuckiaClient: Sendable {
     return moved
   }
 
-  /// One round: downloads what is new in the inbound folder, applies it, backs up, drops what was applied, uploads media, and delivers diffs.
+  /// Runs one round: downloads new files of the inbound folder, applies them, backs up, removes applied files, uploads
+  /// media, and delivers diffs.
   ///
   /// - Parameters:
   ///   - options: How.
-  ///   - state: Is told how far it has come; nil for nobody.
-  /// - Returns: What was done, and what did not work out without stopping the rest.
+  ///   - state: An object for the progress; nil for none.
+  /// - Returns: The result, with failures that did not stop the rest.
   /// - Throws: `StorageError` when neither the storage nor its fallback can be listed; `BuckiaError` when the database cannot be used, or another round for
   ///   it is under way (`busy`); `CancellationError`. What was done until then stays, and the next round goes on from there.
   public func sync(_ options: SyncOptions = SyncOptions(), observing state: SyncState? = nil) async throws -> SyncResult
   {
     await state?.begin()
-    // In their order, and none behind the end of the round.
+    // In order, and none after the end of the round.
     let (steps, sender) = AsyncStream.makeStream(of: SyncProgress.self, bufferingPolicy: .bufferingNewest(1))
     let telling = state.map { state in
       Task { @MainActor in
@@ -141,7 +143,7 @@ public final class BuckiaClient: Sendable {
       observers.send(progress)
       report(progress)
     }
-    // A round that fails has an end, too, and nothing is told behind that.
+    // A failed round has an end, too, after which nothing is reported.
     defer { tell(SyncProgress(step: .done)) }
     let main = storages[0]
     let fallback = configuration.fallback == nil ? nil : storages[1]
@@ -173,7 +175,7 @@ public final class BuckiaClient: Sendable {
     }
   }
 
-  /// Takes the folders that storages are as they are now, where one was emptied or exchanged on purpose.
+  /// Accepts the present state of local storages, after one was emptied or exchanged on purpose.
   ///
   /// - Throws: `StorageError` when the folder around one does not exist.
   public func adoptFolders() async throws {
@@ -215,12 +217,13 @@ extension BuckiaClient {
     try await DeviceMarks(of: index.device(in: nil), in: RemotePath(configuration.userID), storages[0], index)
   }
 
-  /// Takes part as one of the person's devices. Restoring a backup begins with this, so that files which arrive meanwhile are kept for the device.
+  /// Registers this as one of the person's devices. Restoring a backup begins with this, because files that arrive
+  /// meanwhile must be kept for the device.
   func takePart() async throws {
     if configuration.hasSeveralDevices { try await marks().takePart(at: WallClock.unixMilliseconds) }
   }
 
-  /// Lets another device of the person be forgotten, which is gone for good: diffs do not wait for it any more.
+  /// Removes another device of the person that no longer exists. Diffs no longer wait for it.
   ///
   /// - Parameter device: Its id, as a round names it.
   /// - Throws: `StorageError`: `notFound` when there is no such device.
@@ -231,7 +234,7 @@ extension BuckiaClient {
 ///
 /// - Parameters:
 ///   - work: The work.
-///   - tick: Is called ten times a second meanwhile, on the thread that waits.
+///   - tick: Called ten times a second meanwhile, on the waiting thread.
 /// - Throws: What the work throws.
 package func waitForTask<Value: Sendable>(
   _ work: @escaping @Sendable () async throws -> Value, meanwhile tick: () -> Void = {}

@@ -1,23 +1,23 @@
 import Buckia
 import BuckiaStorage
 
-/// What a client works with: whose data, where it is here, and where it goes.
+/// The configuration of a client: the database, the local folders, and the storages.
 public struct BuckiaConfiguration: Sendable {
   /// The person's folder in the storage: one part of a path, such as `7f3a91`.
   public var userID: String
-  /// The local database, with the home of the person: identity, contacts, and what was sent where.
+  /// The local database, with the home of the person: identity, contacts, and the list of sent files.
   public var database: DatabaseManager
-  /// Where the person's files are on this device.
+  /// The folders of the person on this device.
   public var folders: FolderStructureConfiguration
   /// The storage.
   public var storage: StorageAccount
-  /// Takes the place of the storage in a round in which that cannot be reached; nil for none.
+  /// The storage to use in a round in which the first cannot be reached; nil for none.
   public var fallback: StorageAccount?
-  /// Get what the storage gets, too: the backup and the media. One that cannot be reached is reported, and stops nothing.
+  /// Further storages for the backup and the media. One that cannot be reached is reported, and stops nothing.
   public var mirrors: [StorageAccount] = []
   /// True if the person has several devices with this folder in the storage: then a diff stays in the inbound folder until all have applied it.
   public var hasSeveralDevices = false
-  /// Where diffs for others go.
+  /// The destinations of diffs for others.
   public var deliveries: [Delivery] = []
 
   /// Diffs for one person.
@@ -37,7 +37,7 @@ public struct BuckiaConfiguration: Sendable {
     }
   }
 
-  /// Describes what a client works with.
+  /// Creates a configuration.
   public init(
     userID: String, database: DatabaseManager, folders: FolderStructureConfiguration, storage: StorageAccount
   ) {
@@ -48,7 +48,7 @@ public struct BuckiaConfiguration: Sendable {
   }
 }
 
-/// Which storage.
+/// The type of a storage.
 public enum StorageProviderType: Sendable {
   /// A folder of this machine.
   case localFolder(String)
@@ -64,7 +64,7 @@ public enum StorageProviderType: Sendable {
   case custom(any StorageProvider)
 }
 
-/// Who asks a storage. Secrets are never printed.
+/// The credentials for a storage. Secrets are never printed.
 public enum AuthenticationConfiguration: Sendable, CustomStringConvertible, CustomReflectable {
   /// Nobody in particular.
   case none
@@ -74,7 +74,7 @@ public enum AuthenticationConfiguration: Sendable, CustomStringConvertible, Cust
   case accessKey(S3Credentials)
   /// The password of a storage zone, for Bunny.net.
   case zonePassword(String)
-  /// A bearer token that is renewed before it expires, for WebDAV: of an OAuth server, say.
+  /// A bearer token for WebDAV, such as of an OAuth server, which is renewed before it expires.
   case bearer(TokenManager, TokenContext)
 
   /// What kind of credentials.
@@ -94,13 +94,13 @@ public enum AuthenticationConfiguration: Sendable, CustomStringConvertible, Cust
 
 /// One storage, and how it is reached.
 public struct StorageAccount: Sendable {
-  /// Which storage.
+  /// The type of the storage.
   public var type: StorageProviderType
-  /// Who asks.
+  /// The credentials.
   public var authentication: AuthenticationConfiguration
   /// How the server is reached.
   public var http: HTTPSettings
-  /// What may be done with the storage from here, whatever the credentials would allow; nil for everything.
+  /// The permissions on this device, which can be narrower than those of the credentials; nil for everything.
   public var permissions: StoragePermissions?
 
   /// Takes a storage.
@@ -113,7 +113,7 @@ public struct StorageAccount: Sendable {
     self.http = http
   }
 
-  /// Makes what works on the storage. Nothing is sent yet.
+  /// Creates the provider of the storage. Nothing is sent yet.
   ///
   /// - Parameter transport: What brings requests to servers; nil for one of its own.
   /// - Throws: `StorageError` with `invalidSetting` when the settings contradict each other.
@@ -168,36 +168,37 @@ public struct StorageAccount: Sendable {
 
 /// How a round of sync works.
 public struct SyncOptions: Sendable {
-  /// How diffs are applied. Files stay or go as the round decides, whatever these say of it.
+  /// The options for applying. The round decides which files are removed, regardless of these.
   public var apply = ApplyOptions()
-  /// How many bytes of diffs that are not applied may lie on this device: who has sent them is known only when they are here. What does not fit
-  /// stays in the storage until there is room, or a person lets it through.
+  /// The most bytes of unapplied diffs on this device, because their senders are known only after the download. Diffs
+  /// that do not fit stay in the storage until there is room, or a person approves them.
   public var downloadBytes: Int64 = 4 << 30
   /// The ids of diffs that a person lets through, however much they bring.
   public var allowed: Set<KSUID> = []
-  /// True if the database is backed up. What was applied is dropped from the inbound folder of the storage only behind a backup, or at
-  /// once where there is none.
+  /// True to back up the database. Applied diffs are removed from the inbound folder of the storage only after a
+  /// backup, or at once if there is none.
   public var backsUp = true
   /// True if original recordings are uploaded.
   public var uploadsOriginals = true
   /// True if smaller versions are uploaded.
   public var uploadsReworked = true
-  /// Only media whose path in its folder matches one of these patterns; empty for all. `*` stands for anything in a name, `**` across folders, `?`
-  /// for one character.
+  /// Patterns for the paths of media in their folder; empty for all. `*` stands for anything in a name, `**` across
+  /// folders, `?` for one character.
   public var include: [String] = []
   /// No media whose path matches one of these patterns.
   public var exclude: [String] = []
-  /// Patterns of media that are fetched from the storage where they are missing here, of their paths in the person's folder: `reworked/**`. Empty for none.
+  /// Patterns for the paths, in the person's folder, of media that are fetched from the storage if they are missing
+  /// here: `reworked/**`. Empty for none.
   public var fetches: [String] = []
-  /// True to fetch also what this device had before: else it counts as removed by a person.
+  /// True to fetch also files that this device had before, which otherwise count as removed by a person.
   public var fetchesRemoved = false
-  /// True if media are deleted from the storage and its mirrors that this device has uploaded and that are gone here.
+  /// True to delete media from the storage and its mirrors that this device has uploaded and no longer has.
   public var deletesOrphanedFiles = false
-  /// How many files are transferred at once; nil for as many as the storage stands.
+  /// The number of simultaneous transfers; nil for as many as the storage supports.
   public var concurrency: Int?
-  /// True if it is only looked what would be done.
+  /// True to only report the planned work.
   public var isDryRun = false
-  /// True if the storage is looked through for what should be there, instead of believing what was noted when it was uploaded.
+  /// True to check that uploaded files are still in the storage, instead of relying on the index.
   public var looksThroughStorage = false
 
   /// Makes options with the defaults.

@@ -9,7 +9,7 @@ import BuckiaStorage
 #endif
 
 extension BuckiaConfiguration {
-  /// In which state the database and the folders are that are edited on this device, as the file system tells.
+  /// The state of the database and of the folders that are edited on this device, by the file system.
   func localState(in folders: LocalFolders) async throws -> String {
     let paths =
       [database.path, "\(database.path)-wal", folders.originals, folders.reworked] + deliveries.map(\.folder)
@@ -23,19 +23,19 @@ extension BuckiaConfiguration {
 
 /// A person's folder on this device: made, found and moved between its two places.
 public struct LocalFolders: Sendable, Equatable {
-  /// What its parts are called, and where it may be.
+  /// The names of its parts, and its possible places.
   public let structure: FolderStructureConfiguration
   /// The person's folder in the storage, which has the same name here.
   public let userID: String
-  /// Where it is.
+  /// The place.
   public private(set) var place: FolderStructureConfiguration.Place
 
-  /// Finds the folder, and makes it at the first place where there is none.
+  /// Finds the folder, or creates it at the first place.
   ///
   /// - Parameters:
-  ///   - structure: What its parts are called, and where it may be.
+  ///   - structure: The names of its parts, and its possible places.
   ///   - userID: Its name: one part of a path.
-  ///   - preferred: Where it was last; nil where that is not known.
+  ///   - preferred: The last place; nil if unknown.
   /// - Throws: `StorageError`: `invalidSetting` for a name that is no part of a path, `notFound` when it is on a volume that is not there, `conflict` when there is one at both places and it is not known which
   ///   counts, `unwritable` when it cannot be made.
   public init(
@@ -46,7 +46,7 @@ public struct LocalFolders: Sendable, Equatable {
     try make()
   }
 
-  /// Finds the folder, and makes nothing where there is none.
+  /// Finds the folder without creating it.
   init(
     finding structure: FolderStructureConfiguration, userID: String,
     preferring preferred: FolderStructureConfiguration.Place?
@@ -101,7 +101,7 @@ public struct LocalFolders: Sendable, Equatable {
     for folder in [originals, reworked, inbound] { try Self.makeFolder(folder) }
   }
 
-  /// Makes a folder of this device, and those around it.
+  /// Creates a folder on this device, and its parents.
   static func makeFolder(_ folder: String) throws(StorageError) {
     do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
       throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(error)", cause: error)
@@ -110,8 +110,8 @@ public struct LocalFolders: Sendable, Equatable {
 
   /// Moves the folder with all that is in it to the other place.
   ///
-  /// It is copied first where the places are on different volumes, and the original is removed when all of it is there. A stop in between leaves
-  /// the original.
+  /// If the places are on different volumes, the folder is copied first, and the original is removed after that. A stop
+  /// in between leaves the original.
   ///
   /// - Throws: `StorageError`: `invalidSetting` where there is no such place, `alreadyExists` when it has a folder of that name, `unwritable`.
   public mutating func move(to place: FolderStructureConfiguration.Place) throws(StorageError) {
@@ -134,7 +134,7 @@ public struct LocalFolders: Sendable, Equatable {
   }
 }
 
-/// What the parts of a person's folder are called, and at which of two places of this device it is.
+/// The names of the parts of a person's folder, and its two possible places on this device.
 ///
 /// ```
 /// <user-id>/backup.sqlite     a consistent copy of the local database
@@ -153,7 +153,7 @@ public struct FolderStructureConfiguration: Sendable, Equatable {
 
   /// The folder of this device that holds the person's folder.
   public var main: String
-  /// The other place; nil where there is none.
+  /// The other place; nil if there is none.
   public var other: String?
   /// The name of the backup.
   public var backup = "backup.sqlite"

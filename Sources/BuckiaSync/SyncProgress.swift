@@ -3,7 +3,7 @@ import BuckiaStorage
 import NIOConcurrencyHelpers
 import Observation
 
-/// How far a round of sync has come.
+/// The progress of a round of sync.
 public struct SyncProgress: Sendable, Equatable {
   /// The steps of a round, in their order.
   public enum Step: String, Sendable, CaseIterable {
@@ -18,15 +18,15 @@ public struct SyncProgress: Sendable, Equatable {
     case done
   }
 
-  /// What is being done.
+  /// The present step.
   public var step: Step
-  /// How many files of the step are done.
+  /// The number of finished files of the step.
   public var files = 0
-  /// How many files the step has.
+  /// The number of files of the step.
   public var fileCount = 0
-  /// How many bytes of the step are done.
+  /// The number of finished bytes of the step.
   public var bytes: Int64 = 0
-  /// How many bytes the step has.
+  /// The number of bytes of the step.
   public var byteCount: Int64 = 0
   /// The file that was worked on last.
   public var path: String?
@@ -39,23 +39,23 @@ public struct SyncProgress: Sendable, Equatable {
   }
 }
 
-/// How far a round has come, for a user interface that observes it.
+/// The state of rounds, for a user interface that observes it.
 @MainActor @Observable
 public final class SyncState {
-  /// How far the present round has come; nil before the first.
+  /// The progress of the present round; nil before the first.
   public internal(set) var progress: SyncProgress?
   /// True if a round is under way.
   public internal(set) var isRunning = false
-  /// What the last round did; nil before the end of the first, and where it failed.
+  /// The result of the last round; nil before the end of the first, and if it failed.
   public internal(set) var result: SyncResult?
-  /// Why the last round failed, in words; nil where it did not.
+  /// The error message of the last round; nil if it succeeded.
   public internal(set) var failure: String?
 
   /// Observes nothing yet.
   public init() {}
 }
 
-/// What a round of sync did.
+/// The result of a round of sync.
 public struct SyncResult: Sendable {
   /// One file that went somewhere.
   public struct Transfer: Sendable, Equatable {
@@ -69,15 +69,15 @@ public struct SyncResult: Sendable {
 
   /// One thing that did not work out, and did not stop the rest.
   public struct Failure: Sendable {
-    /// What was to be done.
+    /// The step that failed.
     public let step: SyncProgress.Step
-    /// The object or file, where it is about one.
+    /// The object or file; nil if it is about none.
     public let subject: String?
     /// Why.
     public let error: any Error
   }
 
-  /// A diff that brings more than may come without a person who lets it through.
+  /// A diff above a limit, which a person has to approve.
   public struct Held: Sendable, Equatable {
     /// Its id, by which it is let through: ``SyncOptions/allowed``.
     public let id: KSUID
@@ -89,43 +89,43 @@ public struct SyncResult: Sendable {
     public let reason: String
   }
 
-  /// The storage that was used: the fallback's address where the first could not be reached.
+  /// The storage that was used: that of the fallback if the first could not be reached.
   public internal(set) var storage = ""
-  /// Why the fallback was used; nil where it was not.
+  /// The reason for using the fallback; nil if it was not used.
   public internal(set) var fallbackReason: String?
-  /// How many diff files and other objects were in the inbound folder.
+  /// The number of diff files and other objects in the inbound folder.
   public internal(set) var inboundCount = 0
-  /// What was downloaded.
+  /// The downloaded files.
   public internal(set) var downloaded: [Transfer] = []
-  /// What became of the diffs; nil where none were there, and in a dry run.
+  /// The report of applying; nil without diffs, and in a dry run.
   public internal(set) var applied: ApplyReport?
-  /// Diffs that wait for a person because of what they bring.
+  /// Diffs that wait for a person's approval.
   public internal(set) var held: [Held] = []
-  /// What was uploaded: backups and media.
+  /// The uploaded files: backups and media.
   public internal(set) var uploaded: [Transfer] = []
   /// True if the database was backed up in this round.
   public internal(set) var backedUp = false
-  /// What was dropped from the inbound folder, because it is in the database now.
+  /// The objects that were removed from the inbound folder, because the database has them now.
   public internal(set) var dropped: [RemotePath] = []
-  /// Media that were deleted from the storage, because they are gone here.
+  /// Media that were deleted from the storage, because they were deleted here.
   public internal(set) var deleted: [RemotePath] = []
-  /// Diffs that were brought to others.
+  /// Delivered diffs.
   public internal(set) var delivered: [Transfer] = []
   /// Media that were fetched from the storage.
   public internal(set) var fetched: [Transfer] = []
-  /// How many media were there already.
+  /// The number of media that the storage had already.
   public internal(set) var unchangedCount = 0
   /// What did not work out.
   public internal(set) var failures: [Failure] = []
   /// True if the round ended after applying, because the storage broke down or this device had no room: nothing was uploaded or deleted then.
   public internal(set) var isCutShort = false
-  /// What is worth knowing.
+  /// Warnings.
   public internal(set) var notes: [String] = []
   /// True if nothing was changed, because only a look was wanted.
   public internal(set) var isDryRun = false
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
-  /// In which state what is edited here was when the round looked at it.
+  /// The state of locally edited files when the round read it.
   var localState: String?
 
   /// True if there was nothing to do.
@@ -143,7 +143,7 @@ extension SyncResult.Transfer {
   }
 }
 
-/// Those who want to know how far rounds have come.
+/// The observers of progress.
 final class ProgressObservers: Sendable {
   private let continuations = NIOLockedValueBox<[Int: AsyncStream<SyncProgress>.Continuation]>([:])
 

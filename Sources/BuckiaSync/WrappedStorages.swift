@@ -7,15 +7,16 @@ import BuckiaStorage
   import Foundation
 #endif
 
-/// A folder of this machine that is told from what is at its place while its volume is not mounted: by a file in it, `.buckia-storage`, whose
-/// contents the index has.
+/// A local folder that is distinguished from an unmounted volume's mount point by a file in it, `.buckia-storage`,
+/// whose contents the index has.
 ///
-/// The file is made with the first object. From then on a folder without it, or with another one, is not reached until a person says that it is meant.
+/// The file is created with the first object. From then on a folder without it, or with another one, counts as
+/// unreachable until a person accepts it.
 struct MarkedFolder: StorageProvider {
   static let markerName = ".buckia-storage"
 
   let inner: any StorageProvider
-  /// Where the folder is.
+  /// The path of the folder.
   let path: String
   let index: SyncIndex
 
@@ -27,7 +28,7 @@ struct MarkedFolder: StorageProvider {
     try await runBlocking { FileManager.default.contents(atPath: marker).map { String(decoding: $0, as: UTF8.self) } }
   }
 
-  /// Makes sure that the folder is what it was.
+  /// Requires that the folder is the same as before.
   ///
   /// - Parameter isWritten: True if something is about to be put into the folder, which makes the marker of a new folder.
   private func require(toWrite isWritten: Bool = false) async throws {
@@ -45,7 +46,7 @@ struct MarkedFolder: StorageProvider {
     )
   }
 
-  /// Takes the folder in its present state.
+  /// Accepts the folder in its present state.
   func adopt() async throws {
     if let found = try await found() { return try await index.set(setting, to: found) }
     try await runBlocking { try make() }
@@ -106,13 +107,14 @@ struct MarkedFolder: StorageProvider {
   }
 }
 
-/// A storage that is tried out before it first has to keep a condition, because many servers ignore conditions and say that all is well.
+/// A storage that is tested before it first has to honour a condition, because many servers ignore conditions and
+/// report success.
 ///
-/// What was found is kept in the index. Where a condition is not kept, the object is looked up first, as ``StorageProvider/putChecked(_:to:_:)``
-/// does it.
+/// The result is kept in the index. If conditions are not honoured, the object is looked up first, as by
+/// ``StorageProvider/putChecked(_:to:_:)``.
 struct ProbedStorage: StorageProvider {
   let inner: any StorageProvider
-  /// Keeps what was found.
+  /// The index for the results.
   let index: SyncIndex
 
   var name: String { inner.name }
@@ -135,7 +137,7 @@ struct ProbedStorage: StorageProvider {
     return try await inner.put(contents, to: path, condition)
   }
 
-  /// True if the storage keeps a condition, and not only says so.
+  /// True if the storage really honours a condition.
   private func keeps(_ condition: PutCondition, in folder: RemotePath?) async throws -> Bool {
     if condition == .none { return true }
     guard capabilities.keeps(condition) else { return false }
@@ -146,7 +148,7 @@ struct ProbedStorage: StorageProvider {
     return found.keeps(condition)
   }
 
-  /// What was found before; nil where another version has written it: it is tried out again.
+  /// The earlier result; nil if another version has written it, and the test is repeated.
   private static func read(_ text: String) -> StorageCapabilities? {
     do { return try JSONDecoder().decode(StorageCapabilities.self, from: Data(text.utf8)) } catch { return nil }
   }
@@ -155,7 +157,7 @@ struct ProbedStorage: StorageProvider {
     do { return try await StorageProbe.run(on: inner, in: folder) } catch let error as StorageError
       where [.forbidden, .unsupported].contains(error.code)
     {
-      // Who may write there need not be allowed to read or delete. What the storage says of itself has to do.
+      // Write permission need not include reading or deleting. The storage's own claims have to be enough.
       return capabilities
     }
   }

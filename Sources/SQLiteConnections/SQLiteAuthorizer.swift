@@ -3,7 +3,7 @@ import CBuckiaSQLite
 /// Something that a statement would do, as SQLite's authorizer is asked about it.
 /// See <https://sqlite.org/c3ref/c_alter_table.html>.
 package struct SQLiteAction: Sendable {
-  /// What is done.
+  /// The kind of action.
   package enum Verb: Sendable {
     case createTable, createVirtualTable, createIndex, createView, createTrigger
     case insert, update, delete, read, select
@@ -12,17 +12,17 @@ package struct SQLiteAction: Sendable {
     case reindex
     /// A common table expression refers to itself.
     case recursive
-    /// Everything else: ATTACH, PRAGMA, DROP, ALTER, what concerns TEMP, transactions and savepoints.
+    /// Everything else: ATTACH, PRAGMA, DROP, ALTER, actions on TEMP objects, transactions and savepoints.
     case other
   }
 
-  /// What is done.
+  /// The kind of action.
   package let verb: Verb
-  /// What it is done to: a table, or the thing that is created.
+  /// The object of the action: a table, or the created object.
   package let name: String
   /// The column, the table of an index or trigger, the module, or the function.
   package let detail: String
-  /// The schema, such as `main`; empty where there is none.
+  /// The schema, such as `main`; empty if there is none.
   package let schema: String
   /// The innermost trigger or view that does it; nil for the statement itself.
   package let cause: String?
@@ -59,14 +59,14 @@ package struct SQLiteAction: Sendable {
 }
 
 extension SQLiteConnection {
-  /// Runs `body` while every statement that is prepared asks whether it may do what it does.
+  /// Runs `body` with an authorizer that is called when a statement is prepared, for each action of it.
   ///
-  /// A statement that may not is not prepared, and the error has the code `SQLITE_AUTH`. The authorizer that was there before is
-  /// gone afterwards and cannot be put back, so this is for connections of our own only.
+  /// Preparing a denied statement fails with the code `SQLITE_AUTH`. The previous authorizer is removed and cannot be
+  /// restored, so this is for our own connections only.
   ///
   /// - Parameters:
   ///   - judge: True if an action is allowed. It must not use the connection.
-  ///   - body: What to do.
+  ///   - body: The work.
   /// - Throws: `SQLiteError` with `SQLITE_MISUSE` on a connection that belongs to somebody else; whatever `body` throws.
   package func withAuthorizer<Result>(
     _ judge: @escaping (SQLiteAction) -> Bool, _ body: (borrowing SQLiteConnection) throws -> Result

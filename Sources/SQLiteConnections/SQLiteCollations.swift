@@ -25,7 +25,7 @@ extension SQLiteConnection {
     try handle.check(BuiltInCollation.binary.register(name, on: handle.pointer, handle.routines))
   }
 
-  /// Replaces every unknown collating sequence with a byte-by-byte comparison, so that tables which use one can be read.
+  /// Replaces every unknown collating sequence with a byte-by-byte comparison, to make tables that use one readable.
   ///
   /// SQLite refuses to read a WITHOUT ROWID table whose key it cannot compare, although a full scan compares nothing. Only
   /// for a connection that reads whole tables: index lookups and writes would go wrong.
@@ -35,7 +35,7 @@ extension SQLiteConnection {
       guard let pointer, let name = bytes.map({ String(cString: $0) }) else { return }
       // SQLite has its own for UTF-8 only, and asks before it uses them for UTF-16.
       if BuiltInCollation(named: name) != nil { return }
-      // Where this fails, SQLite reports that there is no such collating sequence.
+      // If this fails, SQLite reports that there is no such collating sequence.
       _ = BuiltInCollation.binary.register(name, on: pointer, SQLiteLibrary(context: context).routines)
     }
     try handle.check(code)
@@ -83,8 +83,8 @@ private func trimmed(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
   UnsafeRawBufferPointer(rebasing: text.prefix(text.lastIndex { $0 != 0x20 }.map { $0 + 1 } ?? 0))
 }
 
-/// What a program adds to each connection that it opens: the functions and collating sequences of the app that made the
-/// database, without which SQLite can neither read nor write what uses them.
+/// Additions to each connection that the program opens: functions and collating sequences of the app that made the
+/// database. Without them SQLite can neither read nor write tables that use them.
 ///
 /// Connections that an app lends have their own.
 package struct ConnectionExtensions: Sendable {
@@ -92,14 +92,14 @@ package struct ConnectionExtensions: Sendable {
   package var files: [String] = []
   /// Built-in collating sequences that stand in for an app's own, by the names of the latter.
   ///
-  /// They have to put the values that are there into the same order: in an index that was written in another one, SQLite misses rows. An
+  /// They must put the present values into the same order: in an index with another order, SQLite misses rows. An
   /// integrity check finds such indexes.
   package var collations: [String: BuiltInCollation] = [:]
 
   /// Nothing is added.
   package init() {}
 
-  /// What connections get that are opened from now on. A program sets it when it starts, before anything else runs.
+  /// The additions for connections that are opened later. Set once when the program starts, before other threads run.
   nonisolated(unsafe) package static var ofProcess = ConnectionExtensions()
 
   /// Adds all of it to a connection that was just opened.

@@ -24,7 +24,7 @@ extension SQLiteConnection {
     return made
   }
 
-  /// The first column of the first row of a cached statement, as an integer; nil when there is no row or it is NULL.
+  /// The first column of the first row of a cached statement, as an integer; nil if there is no row or it is NULL.
   ///
   /// - Throws: `SQLiteError`, as `cached`.
   package func cachedInteger(_ sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Int64? {
@@ -58,7 +58,7 @@ extension SQLiteConnection {
 
   /// Runs a cached query for its first row, with values for its parameters.
   ///
-  /// - Returns: What `row` makes of it; nil when there is no row.
+  /// - Returns: What `row` makes of it; nil if there is no row.
   /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
   package func first<Value>(
     ofCached sql: String, _ values: (any SQLiteBindable)?..., row: (borrowing SQLiteStatement) throws -> Value
@@ -79,7 +79,7 @@ extension SQLiteConnection {
     return try query.statement.step()
   }
 
-  /// Runs a query and returns what `row` makes of each row.
+  /// Runs a query and returns the result of `row` for each row.
   ///
   /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
   package func rows<Value>(
@@ -90,7 +90,7 @@ extension SQLiteConnection {
     return found
   }
 
-  /// Runs a cached query and returns what `row`, which must not run it again, makes of each row.
+  /// Runs a cached query and returns the result of `row` for each row. `row` must not run the same query.
   ///
   /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
   package func rows<Value>(
@@ -125,7 +125,7 @@ extension SQLiteConnection {
     while try query.statement.step() { try row(query.statement) }
   }
 
-  /// The first column of the first row as an integer; nil when there is no row or it is NULL.
+  /// The first column of the first row as an integer; nil if there is no row or it is NULL.
   package func integer(_ sql: String, binding values: [(any SQLiteBindable)?] = []) throws(SQLiteError) -> Int64? {
     let statement = try prepare(sql)
     try statement.bind(values)
@@ -133,7 +133,7 @@ extension SQLiteConnection {
     return statement.integer(at: 0)
   }
 
-  /// The first column of the first row as text; nil when there is no row or it is NULL.
+  /// The first column of the first row as text; nil if there is no row or it is NULL.
   package func text(_ sql: String, binding values: [(any SQLiteBindable)?] = []) throws(SQLiteError) -> String? {
     let statement = try prepare(sql)
     try statement.bind(values)
@@ -141,10 +141,10 @@ extension SQLiteConnection {
     return statement.text(at: 0)
   }
 
-  /// How many of SQLite's virtual-machine instructions run between two polls: some milliseconds.
+  /// The number of SQLite's virtual-machine instructions between two polls: some milliseconds.
   private static let instructionsPerPoll: Int32 = 100_000
 
-  /// Keeps what a poll has thrown until the statement has ended.
+  /// Keeps the error of a poll until the statement has ended.
   private final class Poll {
     let body: () throws -> Void
     var error: (any Error)?
@@ -152,7 +152,7 @@ extension SQLiteConnection {
     init(_ body: @escaping () throws -> Void) { self.body = body }
   }
 
-  /// Runs one or more statements that can take seconds, and asks now and then whether to go on.
+  /// Runs one or more long statements, and calls `poll` from time to time, which can throw to stop them.
   ///
   /// On a connection of the app's nothing is asked: it may have a
   /// [progress handler](https://sqlite.org/c3ref/progress_handler.html) of its own, of which there can be only one.

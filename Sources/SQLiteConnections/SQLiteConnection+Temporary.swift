@@ -2,16 +2,17 @@ import CBuckiaSQLite
 
 /// What Buckia adds to a connection for the length of a call.
 extension SQLiteConnection {
-  /// The names of all TEMP tables and triggers of Buckia begin so. ``borrowing(_:of:_:)`` drops those that are left.
+  /// The prefix of all TEMP tables and triggers of Buckia. ``borrowing(_:of:_:)`` drops the remaining ones.
   package static let temporaryPrefix = "buckia_temp_"
 
   /// The connections of the app's that are borrowed at the moment.
   private static let loans = ConnectionCounts()
 
-  /// Notes that the connection is borrowed.
+  /// Records that the connection is borrowed.
   func beginLoan() { Self.loans.begin(handle.pointer) }
 
-  /// Removes what Buckia has added to a borrowed connection. A call inside of another, such as a resolver's, leaves what that one needs.
+  /// Removes Buckia's additions to a borrowed connection. A call inside another, such as a resolver's, leaves the outer
+  /// one's additions.
   ///
   /// - Throws: `SQLiteError`.
   func giveBack() throws {
@@ -22,7 +23,7 @@ extension SQLiteConnection {
 
   private static let isOurs = "substr(iif(type = 'trigger', name, tbl_name), 1, 12) = '\(temporaryPrefix)'"
 
-  /// A Boolean value that indicates whether anything was made in the schema `temp` by others than Buckia.
+  /// True if the schema `temp` has objects other than Buckia's.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
   var hasTemporaryObjectsOfOthers: Bool {
@@ -61,16 +62,16 @@ extension SQLiteConnection {
     }
   }
 
-  /// A Boolean value that indicates whether the connection has used the schema `temp` so far. SQLite makes it when it is first asked for,
-  /// and does not let its storage be chosen any more inside a transaction.
+  /// True if the connection has used the schema `temp`. SQLite creates it on first use, and then refuses to change its
+  /// storage inside a transaction.
   private var hasTemporarySchema: Bool { handle.routines.db_readonly(handle.pointer, "temp") >= 0 }
 
-  /// How many bytes the page caches of the connection take up.
+  /// The size of the connection's page caches in bytes.
   ///
   /// See [`SQLITE_DBSTATUS_CACHE_USED`](https://sqlite.org/c3ref/c_dbstatus_options.html).
   package var cacheBytes: Int { status(SQLITE_DBSTATUS_CACHE_USED) }
 
-  /// Writes the changed pages in the page cache to the database file or its WAL, so that they no longer fill the cache.
+  /// Writes the changed pages in the page cache to the database file or its WAL, to free the cache.
   ///
   /// They stay part of the open transaction. See <https://sqlite.org/c3ref/db_cacheflush.html>.
   ///
@@ -81,7 +82,7 @@ extension SQLiteConnection {
     if code != SQLITE_BUSY { try handle.check(code) }
   }
 
-  /// Does something with a page cache of `main` that may take up so many bytes, or more if it may already.
+  /// Runs `body` with a limit of at least this many bytes for the page cache of `main`.
   ///
   /// See <https://sqlite.org/pragma.html#pragma_cache_size>.
   ///
@@ -95,14 +96,15 @@ extension SQLiteConnection {
     return try cleaningUp(after: body) { try execute("PRAGMA main.cache_size = \(size)") }
   }
 
-  /// Does something while SQLite writes no temporary files, but keeps what does not fit in memory of any amount.
+  /// Runs `body` while SQLite keeps temporary data in memory, without a limit, and writes no temporary files.
   ///
   /// See <https://sqlite.org/pragma.html#pragma_temp_store>.
   ///
   /// The setting is as before afterwards, unless the app has made TEMP tables meanwhile, which would be lost.
   ///
-  /// - Returns: nil, and nothing is done, where it cannot be had: the connection has TEMP tables or triggers of the app's, which would
-  ///   be lost, or a transaction is open, in which SQLite does not change the setting, or its SQLite was built to write such files always.
+  /// - Returns: nil, without running `body`, if that is impossible: the connection has TEMP tables or triggers of the
+  ///   app, which would be lost, or a transaction is open, in which SQLite does not change the setting, or its SQLite
+  ///   was built to write such files always.
   /// - Throws: `SQLiteError` when the setting cannot be read or changed; what `body` throws.
   package func withTemporaryFilesInMemory<Result>(_ body: () throws -> Result) throws -> Result? {
     if try keepsTemporaryFilesInMemory { return try body() }
@@ -114,7 +116,7 @@ extension SQLiteConnection {
     }
   }
 
-  /// True if SQLite keeps what does not fit, such as the parts of a sort, in memory of any amount instead of in files.
+  /// True if SQLite keeps temporary data, such as the parts of a sort, in memory without a limit, and not in files.
   ///
   /// See <https://sqlite.org/tempfiles.html#the_sqlite_temp_store_compile_time_parameter_and_pragma>.
   ///

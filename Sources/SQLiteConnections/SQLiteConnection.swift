@@ -11,7 +11,7 @@ import CBuckiaSQLite
 /// try connection.execute("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT)")
 /// ```
 package struct SQLiteConnection: ~Copyable {
-  /// What the connection may do with its file.
+  /// The access to the file.
   package enum Access: Sendable {
     /// Read only. The file must exist.
     case readOnly
@@ -26,7 +26,7 @@ package struct SQLiteConnection: ~Copyable {
   let handle: SQLiteHandle
   let isOwned: Bool
 
-  /// The file's path as it was given, for messages; `:memory:` for a database in memory.
+  /// The given path of the file, for messages; `:memory:` for a database in memory.
   package var path: String { handle.path }
 
   /// The copy of SQLite that the connection belongs to.
@@ -34,12 +34,12 @@ package struct SQLiteConnection: ~Copyable {
 
   /// Opens a database file.
   ///
-  /// SQLite reads the file when the first statement runs. Only then does it notice damage or another format.
+  /// SQLite reads the file when the first statement runs, and only then detects damage or another format.
   ///
   /// - Parameters:
   ///   - path: The file, or `:memory:`.
-  ///   - access: What the connection may do.
-  ///   - busyTimeout: How long to wait for another connection's lock, in milliseconds.
+  ///   - access: The access to the file.
+  ///   - busyTimeout: The maximum wait for another connection's lock, in milliseconds.
   ///   - library: The copy of SQLite that opens it; nil for the linked one.
   /// - Throws: `SQLiteError` when the file cannot be opened.
   package init(
@@ -81,7 +81,8 @@ package struct SQLiteConnection: ~Copyable {
     isOwned = false
   }
 
-  /// Shares the handle and the kept statements of another connection, which must outlive this one and closes it.
+  /// Shares the handle and the cached statements of another connection, which must outlive this one and closes the
+  /// handle.
   package init(sharing other: borrowing SQLiteConnection) {
     handle = other.handle
     isOwned = false
@@ -101,7 +102,7 @@ package struct SQLiteConnection: ~Copyable {
   /// - Parameters:
   ///   - pointer: The app's `sqlite3 *`, which must be open.
   ///   - library: The copy of SQLite that made it; nil for the linked one.
-  ///   - body: What to do. The connection must not be kept beyond it.
+  ///   - body: The work. It must not keep the connection.
   /// - Throws: `SQLiteError` with the fault `foreignHandle` when another copy of SQLite made the handle
   ///   (``SQLiteLibrary`` says how to hand that copy over); whatever `body` throws.
   package static func borrowing<Result>(
@@ -125,7 +126,7 @@ package struct SQLiteConnection: ~Copyable {
     }
     var count = 0
     while message[count] != 0 { count += 1 }
-    // Sound: the text ends with a NUL and stays until another call, which `body` must not make.
+    // Sound: the text ends with a NUL and stays valid until another call, which `body` must not make.
     return try body(UnsafeRawBufferPointer(start: message, count: count))
   }
 
@@ -150,17 +151,17 @@ package struct SQLiteConnection: ~Copyable {
   /// True if a transaction is open.
   package var isInTransaction: Bool { handle.routines.get_autocommit(handle.pointer) == 0 }
 
-  /// What the open transaction has done with the database `main`. See <https://sqlite.org/c3ref/txn_state.html>.
+  /// The state of the open transaction in the database `main`. See <https://sqlite.org/c3ref/txn_state.html>.
   package enum TransactionState {
-    /// It has not read anything yet, or no transaction is open.
+    /// It has not read yet, or no transaction is open.
     case none
-    /// It has read, so it sees one state of the database for as long as it lasts.
+    /// It has read, and sees one state of the database until it ends.
     case read
     /// It has changed something that is not committed.
     case write
   }
 
-  /// What the open transaction has done with the database `main`.
+  /// The state of the open transaction in the database `main`.
   package var transactionState: TransactionState {
     switch handle.routines.txn_state(handle.pointer, "main") {
     case SQLITE_TXN_WRITE: .write
@@ -169,7 +170,8 @@ package struct SQLiteConnection: ~Copyable {
     }
   }
 
-  /// How many rows the last INSERT, UPDATE or DELETE changed itself, without triggers and foreign-key actions.
+  /// The number of rows that the last INSERT, UPDATE or DELETE changed itself, without triggers and foreign-key
+  /// actions.
   package var changes: Int { Int(handle.routines.changes64(handle.pointer)) }
 
   /// True if a deferred foreign key is violated at this moment of the open transaction.
@@ -202,18 +204,17 @@ package struct SQLiteConnection: ~Copyable {
     _ = try flag(SQLITE_DBCONFIG_ENABLE_TRIGGER, set: enabled ? 1 : 0)
   }
 
-  /// True if foreign keys are enforced on this connection, as [`PRAGMA foreign_keys`](https://sqlite.org/pragma.html#pragma_foreign_keys)
-  /// says.
+  /// True if foreign keys are enforced on this connection: [`PRAGMA
+  /// foreign_keys`](https://sqlite.org/pragma.html#pragma_foreign_keys).
   package var foreignKeysEnforced: Bool {
     get throws(SQLiteError) { try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: -1) }
   }
 
-  /// Switches the enforcement of foreign keys on or off for this connection, also inside a transaction, where the pragma does
-  /// nothing.
+  /// Switches the enforcement of foreign keys on or off for this connection, also inside a transaction, in which the
+  /// pragma has no effect.
   ///
-  /// What is written meanwhile sets off no action, and SQLite's counter of deferred violations does not see it: neither does
-  /// COMMIT, which looks at nothing but that counter. See
-  /// [`SQLITE_DBCONFIG_ENABLE_FKEY`](https://sqlite.org/c3ref/c_dbconfig_defensive.html).
+  /// Writes without enforcement fire no actions and do not count as deferred violations, and COMMIT checks only that
+  /// counter. See [`SQLITE_DBCONFIG_ENABLE_FKEY`](https://sqlite.org/c3ref/c_dbconfig_defensive.html).
   package func enforceForeignKeys(_ enforced: Bool) throws(SQLiteError) {
     _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
   }
@@ -235,7 +236,7 @@ package struct SQLiteConnection: ~Copyable {
 
   /// Runs `body` while SQLite takes a double-quoted word for a name only.
   ///
-  /// Otherwise it takes a name that it does not know for text (<https://sqlite.org/quirks.html#dblquote>).
+  /// Otherwise it reads an unknown name as text (<https://sqlite.org/quirks.html#dblquote>).
   package func withoutDoubleQuotedText<Result>(_ body: () throws -> Result) throws -> Result {
     try with(SQLITE_DBCONFIG_DQS_DML, false, body)
   }
@@ -253,7 +254,7 @@ package struct SQLiteConnection: ~Copyable {
     return result != 0
   }
 
-  /// What SQLite knows about a column beyond `PRAGMA table_xinfo`: its collating sequence and AUTOINCREMENT.
+  /// The properties of a column that `PRAGMA table_xinfo` lacks: its collating sequence and AUTOINCREMENT.
   ///
   /// - Throws: `SQLiteError` when there is no such column.
   package func columnMetadata(
@@ -270,12 +271,12 @@ package struct SQLiteConnection: ~Copyable {
 extension SQLiteConnection {
   /// Opens a file that is only to be read, and makes sure that it is a database.
   ///
-  /// A database in WAL mode needs its index file even for reading, which cannot be made in a folder that is read-only.
-  /// When no WAL is there, nothing can be in it, and the file itself is read as it stands.
+  /// A database in WAL mode needs its index file even for reading, which cannot be created in a read-only folder.
+  /// Without a WAL file, all content is in the main file, which is then read as immutable.
   ///
   /// - Parameters:
   ///   - path: The database file.
-  ///   - busyTimeout: How long to wait for another connection's lock, in milliseconds.
+  ///   - busyTimeout: The maximum wait for another connection's lock, in milliseconds.
   /// - Throws: `SQLiteError` when it cannot be opened, is no database, is locked or must be recovered first.
   package static func reading(_ path: String, busyTimeout: Int32 = 10_000) throws(SQLiteError) -> SQLiteConnection {
     do throws(SQLiteError) {
@@ -319,8 +320,8 @@ extension SQLiteConnection {
 
   /// Copies a consistent state of the database into a new file, also while others have it open.
   ///
-  /// This is [SQLite's backup](https://sqlite.org/c3ref/backup_finish.html), which reads through the connection. A copy of
-  /// the files could miss what is in the write-ahead log, and reading them by path would drop this process's locks on them.
+  /// This is [SQLite's backup](https://sqlite.org/c3ref/backup_finish.html), which reads through the connection. A copy
+  /// of the files could miss the write-ahead log, and reading them by path would drop this process's locks on them.
   ///
   /// - Parameter path: The new file.
   /// - Throws: `SQLiteError` when either file cannot be read or written, or this one is locked; the new file is unusable then.

@@ -9,14 +9,14 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
   package let code: Int32
   /// SQLite's message.
   package let message: String
-  /// The database file, when known.
+  /// The database file, if known.
   package let path: String?
   /// The statement that failed, when there was one: for programs, since people have not written it.
   package let sql: String?
-  /// What is wrong with the copy of SQLite or the handle, when that is the reason.
+  /// The fault of the copy of SQLite or of the handle, if that is the reason.
   package let fault: SQLiteLibraryFault?
 
-  /// Makes an error.
+  /// Creates an error.
   package init(
     code: Int32, message: String, path: String? = nil, sql: String? = nil, fault: SQLiteLibraryFault? = nil
   ) {
@@ -27,7 +27,7 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     self.sql = sql
   }
 
-  /// Makes the error for a copy of SQLite, or a handle, that cannot be used.
+  /// Creates the error for an unusable copy of SQLite or handle.
   init(fault: SQLiteLibraryFault) {
     self.init(code: SQLITE_MISUSE, message: fault.description, fault: fault)
   }
@@ -35,7 +35,7 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
   /// The primary result code: the low byte.
   package var primaryCode: Int32 { code & 0xff }
 
-  /// True if another connection holds a lock, so that trying again later can help.
+  /// True if another connection holds a lock: a later attempt can succeed.
   package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
   /// True if the volume is full.
   package var isFullDisk: Bool { primaryCode == SQLITE_FULL }
@@ -62,7 +62,7 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
   /// True if a connection that can write must roll back a hot journal first.
   package var needsRecovery: Bool { code == SQLITE_READONLY | (3 << 8) || code == SQLITE_READONLY | (2 << 8) }
 
-  /// What happened, to which file, and what to do about it.
+  /// The error, the file and the remedy.
   package var description: String {
     let place = path.map { "\($0): " } ?? ""
     if isBusy { return "\(place)the database is locked by another program; try again when it is done" }
@@ -95,7 +95,7 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     return "\(place)\(message)"
   }
 
-  /// The collating sequence that SQLite's message says is not there.
+  /// The name of the missing collating sequence in SQLite's message.
   static func missingCollation(in message: String) -> String? {
     let start = "no such collation sequence: "
     return message.hasPrefix(start) ? String(message.dropFirst(start.count)) : nil
@@ -114,7 +114,7 @@ package enum SQLiteLibraryFault: Equatable, Sendable, CustomStringConvertible {
   case tooMany
   /// Another copy of SQLite has loaded Buckia as an extension into this process before.
   case otherHost
-  /// The handle was made by another copy.
+  /// The handle belongs to another copy.
   case foreignHandle
 
   package var description: String {

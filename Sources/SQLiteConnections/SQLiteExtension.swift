@@ -1,8 +1,8 @@
 import CBuckiaSQLite
 
-/// What the entry point of a loadable extension does. See <https://sqlite.org/loadext.html>.
+/// The entry point of a loadable extension. See <https://sqlite.org/loadext.html>.
 package enum SQLiteExtension {
-  /// Gives a connection of the host what the extension consists of.
+  /// Adds the extension to a connection of the host.
   ///
   /// ```swift
   /// @_cdecl("sqlite3_example_init")
@@ -16,7 +16,7 @@ package enum SQLiteExtension {
   /// - Parameters:
   ///   - handle: The connection that loads the extension.
   ///   - routines: The host's functions.
-  ///   - message: Where an error message goes. The host frees it.
+  ///   - message: Receives an error message, which the host frees.
   ///   - body: Adds functions and modules to the connection.
   /// - Returns: `SQLITE_OK_LOAD_PERMANENTLY`, because Swift's runtime cannot be unloaded, or an error code.
   package static func load(
@@ -24,7 +24,7 @@ package enum SQLiteExtension {
     _ message: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
     _ body: (borrowing SQLiteConnection) throws -> Void
   ) -> Int32 {
-    // A host that was compiled without extensions passes no table, and then there is nothing to say it with.
+    // A host that was compiled without extensions passes no table. Without it an error message cannot be allocated.
     guard let handle, let routines else { return SQLITE_MISUSE }
     do {
       try SQLiteConnection.borrowing(handle, of: SQLiteLibrary(host: routines), body)

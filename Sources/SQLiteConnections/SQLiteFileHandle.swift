@@ -18,7 +18,7 @@ package final class SQLiteFileHandle {
   private let connection: SQLiteHandle
   private let ownsConnection: Bool
 
-  /// Takes a file of a connection's database `main`.
+  /// Gets a file of a connection's database `main`.
   ///
   /// - Returns: nil when there is no such file: for a database in memory, or without a log.
   package init?(_ which: File, of connection: borrowing SQLiteConnection) {
@@ -47,10 +47,10 @@ package final class SQLiteFileHandle {
 
   /// Opens the database's file once more, for another thread.
   ///
-  /// SQLite opens it, so the locks of this process stay. The new handle takes none: it reads what a transaction of the first
-  /// connection sees, as long as that lasts.
+  /// SQLite opens it, which keeps the locks of this process. The new handle takes no locks: it reads the state that a
+  /// transaction of the first connection sees, while that is open.
   ///
-  /// - Returns: nil when SQLite cannot open the file again, or its path leads to another file now.
+  /// - Returns: nil if SQLite cannot open the file again, or its path now leads to another file.
   package func another() -> SQLiteFileHandle? {
     let routines = connection.routines
     var opened: OpaquePointer?
@@ -72,7 +72,7 @@ package final class SQLiteFileHandle {
       && hasMoved == 0
   }
 
-  /// How many bytes the file has now.
+  /// The present size of the file in bytes.
   package func byteCount() throws(SQLiteError) -> Int64 {
     var size: sqlite3_int64 = 0
     let code = file.pointee.pMethods.pointee.xFileSize(file, &size)
@@ -82,7 +82,7 @@ package final class SQLiteFileHandle {
 
   /// Fills a buffer with the bytes at an offset.
   ///
-  /// - Returns: How many bytes were read; fewer than requested only at the end of the file.
+  /// - Returns: The number of read bytes; fewer than requested only at the end of the file.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SQLiteError) -> Int {
     let code = file.pointee.pMethods.pointee.xRead(file, buffer.baseAddress, Int32(buffer.count), offset)
     if code == SQLITE_OK { return buffer.count }
@@ -97,7 +97,7 @@ package final class SQLiteFileHandle {
 
   /// The state of a write-ahead log, according to its shared index.
   package struct LogState: Equatable, Sendable {
-    /// How many frames there are up to the last commit.
+    /// The number of frames up to the last commit.
     package let frameCount: Int
     /// A counter that changes with every commit.
     package let change: UInt32
@@ -107,7 +107,7 @@ package final class SQLiteFileHandle {
     package let checksum: UInt64
   }
 
-  /// The current state of the log; nil when there is no shared index, or another connection is writing it.
+  /// The current state of the log; nil if there is no shared index, or another connection is writing it.
   ///
   /// Call this on the database's file after the connection has read something, because the index is open then. When the
   /// states before and after a transaction begins are equal, that is the state the transaction sees.

@@ -23,8 +23,8 @@ package struct SQLiteFunctions: ~Copyable {
   ///
   /// - Parameters:
   ///   - name: Its name in SQL.
-  ///   - argumentCount: How many arguments it takes; nil for any number.
-  ///   - isDeterministic: True if equal arguments always give an equal result, so that SQLite may call it less often.
+  ///   - argumentCount: The number of arguments; nil for any number.
+  ///   - isDeterministic: True if equal arguments always give an equal result: SQLite can then save calls.
   ///   - body: Computes the result. It must not use the connection, and may be called until the function is removed.
   /// - Throws: `SQLiteError`, busy when there is somebody else's function of that name and number of arguments already and a
   ///   statement is running.
@@ -61,7 +61,8 @@ package struct SQLiteFunctions: ~Copyable {
 
   private typealias Call = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
 
-  /// What SQLite calls, one function for each copy of it: only a function of that copy can tell the box that belongs to a call.
+  /// The C functions that SQLite calls, one for each copy of SQLite: only a function of that copy can find the box of a
+  /// call.
   private static let calls: [Call] = [
     { call(library: 0, $0, $1, $2) }, { call(library: 1, $0, $1, $2) }, { call(library: 2, $0, $1, $2) },
     { call(library: 3, $0, $1, $2) }, { call(library: 4, $0, $1, $2) }, { call(library: 5, $0, $1, $2) },
@@ -84,7 +85,7 @@ package struct SQLiteFunctions: ~Copyable {
 
   /// Removes the functions.
   ///
-  /// - Returns: The names of those that SQLite keeps, because a statement of the connection is running.
+  /// - Returns: The names of those that SQLite retains, because a statement of the connection is running.
   package mutating func removeAll() -> [String] {
     defer { added = [] }
     return kept()
@@ -92,7 +93,7 @@ package struct SQLiteFunctions: ~Copyable {
 
   deinit { _ = kept() }
 
-  /// Removes the functions, and returns those that stay.
+  /// Removes the functions, and returns the retained ones.
   private func kept() -> [String] {
     added.compactMap { name, count, body in
       let code = handle.routines.create_function_v2(handle.pointer, name, count, SQLITE_UTF8, nil, nil, nil)
@@ -103,9 +104,9 @@ package struct SQLiteFunctions: ~Copyable {
   }
 }
 
-/// Where a function, or a table-valued one, may be called from.
+/// The places from which a function, or a table-valued one, may be called.
 package enum SQLiteFunctionAccess: Sendable {
-  /// Everywhere, a schema that is not trusted included: it has no effect, and tells nothing but what follows from its arguments.
+  /// Everywhere, also an untrusted schema: it has no effects, and its result depends only on its arguments.
   case innocuous
   /// Everywhere but in a schema that is not trusted.
   case normal
@@ -119,9 +120,9 @@ extension SQLiteConnection {
   /// - Parameters:
   ///   - name: Its name in SQL.
   ///   - argumentCounts: With how many arguments it may be called.
-  ///   - access: Where it may be called from.
+  ///   - access: The places from which it may be called.
   ///   - isDeterministic: True if equal arguments always give an equal result.
-  ///   - body: Computes the result; what it throws ends the statement with that message.
+  ///   - body: Computes the result; an error ends the statement with its message.
   /// - Throws: `SQLiteError`.
   package func addFunction(
     _ name: String, argumentCounts: ClosedRange<Int>, access: SQLiteFunctionAccess, isDeterministic: Bool = false,
@@ -165,9 +166,9 @@ final class SQLiteFunctionBody {
   /// Computes the result.
   typealias Call = (borrowing SQLiteArguments) throws -> SQLiteFunctionResult
 
-  /// What it does now.
+  /// The present implementation.
   var call: Call
-  /// What it is called among the kept functions; nil until it is one of them.
+  /// Its name among the retained functions; nil if it is not retained.
   var keptName: KeptFunctions.Name?
 
   init(_ call: @escaping Call) { self.call = call }
@@ -179,7 +180,7 @@ final class SQLiteFunctionBody {
 package struct SQLiteArguments: ~Copyable {
   private let values: UnsafeMutablePointer<OpaquePointer?>?
   private let routines: SQLiteRoutines
-  /// How many there are.
+  /// The number of them.
   package let count: Int
 
   init(_ values: UnsafeMutablePointer<OpaquePointer?>?, count: Int, _ routines: SQLiteRoutines) {
@@ -203,12 +204,12 @@ package struct SQLiteArguments: ~Copyable {
     guard let value = self[index], storageClass(at: index) != .null, let start = routines.value_text(value) else {
       return nil
     }
-    // Sound: SQLite keeps the text, of as many bytes as it says, until the next conversion of this value.
+    // Sound: SQLite keeps the text and its size until the next conversion of this value.
     let bytes = UnsafeRawBufferPointer(start: start, count: Int(routines.value_bytes(value)))
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// A copy of the bytes of an argument; nil when it is not a blob.
+  /// A copy of the bytes of an argument; nil if it is not a blob.
   package func blob(at index: Int) -> [UInt8]? {
     withBlob(at: index) { bytes in bytes.withUnsafeBytes { Array($0) } }
   }
@@ -218,23 +219,23 @@ package struct SQLiteArguments: ~Copyable {
   /// - Returns: What `body` returns; nil without a call when the argument is not a blob.
   package func withBlob<Result>(at index: Int, _ body: (RawSpan) -> Result?) -> Result? {
     guard let value = self[index], routines.value_type(value) == SQLITE_BLOB else { return nil }
-    // Sound: SQLite keeps the bytes as they are during the call. An empty blob has no address and no bytes.
+    // Sound: SQLite does not change the bytes during the call. An empty blob has no address and no bytes.
     let start = routines.value_blob(value)
     let bytes = UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(routines.value_bytes(value)))
     return body(bytes.bytes)
   }
 }
 
-/// What a function, or a column of a virtual table, returns to SQLite.
+/// The result of a function, or of a column of a virtual table.
 package enum SQLiteFunctionResult: Equatable, Sendable {
   case null
   case integer(Int64)
   case real(Double)
-  /// Text by its bytes, which should be UTF-8 and are handed on as they are.
+  /// Text as bytes, which should be UTF-8 and are passed on unchecked.
   case utf8([UInt8])
   case blob([UInt8])
 
-  /// Text; NULL where there is none.
+  /// Text; NULL for nil.
   package static func text(_ text: String?) -> SQLiteFunctionResult { text.map { .utf8(Array($0.utf8)) } ?? .null }
 
   /// Hands the value to SQLite, which copies it.
@@ -253,20 +254,20 @@ package enum SQLiteFunctionResult: Equatable, Sendable {
 
 /// An error that a function ends its statement with.
 package struct SQLiteFunctionFailure: Error, CustomStringConvertible {
-  /// What happened and what to do.
+  /// The error and the remedy.
   package let message: String
   /// True if trying again later can help.
   package let isBusy: Bool
 
   package var description: String { message }
 
-  /// Makes an error.
+  /// Creates an error.
   package init(_ message: String, isBusy: Bool = false) {
     self.message = message
     self.isBusy = isBusy
   }
 
-  /// Takes any error by its description.
+  /// Creates a failure with an error's description.
   init(_ error: any Error) {
     switch error {
     case let failure as SQLiteFunctionFailure: self = failure
@@ -306,29 +307,29 @@ enum KeptFunctions {
 
   private static let kept = Guarded<[Name: Kept]>([:])
 
-  /// Notes that SQLite has kept a function.
+  /// Records that SQLite retains a function.
   static func note(_ body: SQLiteFunctionBody, as name: Name) {
     body.keptName = name
     kept.withLock { $0[name] = Kept(identity: ObjectIdentifier(body), body: body) }
   }
 
-  /// Gives a kept function what it does from now on.
+  /// Gives a retained function a new implementation.
   ///
-  /// - Returns: It; nil when no function of that name was kept.
+  /// - Returns: It; nil if no function of that name was kept.
   static func reuse(_ name: Name, for call: @escaping SQLiteFunctionBody.Call) -> SQLiteFunctionBody? {
     guard let body = kept.withLock({ $0[name]?.body }) else { return nil }
     body.call = call
     return body
   }
 
-  /// Notes that SQLite releases a function. One of the same name that was noted since stays: a connection can be opened at the
-  /// address of one that was closed.
+  /// Records that SQLite releases a function. A newer one of the same name stays: a connection can be opened at the
+  /// address of a closed one.
   static func forget(_ name: Name, _ identity: ObjectIdentifier) {
     kept.withLock { if $0[name]?.identity == identity { $0[name] = nil } }
   }
 }
 
-/// An SQL function without arguments that tells triggers whether something is going on on their connection: 1 while it is, else 0.
+/// An SQL function without arguments that tells triggers the state of their connection: 1 during an operation, else 0.
 ///
 /// ```swift
 /// try copying.add(to: connection)
@@ -341,11 +342,11 @@ package final class SQLiteStateFunction: Sendable {
   package let name: String
   private let counts = ConnectionCounts()
 
-  /// Makes a function, which is on no connection yet.
+  /// Creates a function, which is on no connection yet.
   package init(named name: String) { self.name = name }
 
-  /// Adds the function to a connection, where it stays until it is removed or the connection is closed. A function of this name that
-  /// is there already stays.
+  /// Adds the function to a connection, until it is removed or the connection is closed. It does not replace a function
+  /// of this name.
   ///
   /// - Returns: True if it was added.
   /// - Throws: `SQLiteError` when there is no memory for it.
@@ -353,7 +354,7 @@ package final class SQLiteStateFunction: Sendable {
   package func add(to connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
     guard !isThere(on: connection) else { return false }
     let pointer = connection.handle.pointer
-    // The schema may use it, also where it is not trusted: it tells nothing and does nothing that could do harm
+    // Also an untrusted schema may use it: it has no effects and reveals nothing
     // (https://sqlite.org/c3ref/c_deterministic.html).
     let body = SQLiteFunctionBody { [counts] _ in .integer(counts[pointer] == 0 ? 0 : 1) }
     let code = SQLiteFunctions.create(name, 0, SQLITE_INNOCUOUS, on: connection.handle, body)
@@ -363,8 +364,8 @@ package final class SQLiteStateFunction: Sendable {
     return true
   }
 
-  /// Removes the function from a connection. SQLite keeps it while a statement of the connection is running, or an R-tree has been
-  /// written to in the open transaction: then it stays, and says that nothing is going on.
+  /// Removes the function from a connection. While a statement of the connection is running, or after a write to an
+  /// R-tree in the open transaction, SQLite retains it: then it returns 0.
   package func remove(from connection: borrowing SQLiteConnection) {
     _ = connection.handle.routines.create_function_v2(
       connection.handle.pointer, name, 0, SQLITE_UTF8, nil, nil, nil)
@@ -387,7 +388,7 @@ package final class SQLiteStateFunction: Sendable {
   package func end(on connection: borrowing SQLiteConnection) { counts.end(connection.handle.pointer) }
 }
 
-/// How often something goes on at the moment on each connection of the process.
+/// The number of operations in progress on each connection of the process.
 ///
 /// On a connection that is closed all has ended before.
 struct ConnectionCounts: Sendable {
@@ -400,9 +401,9 @@ struct ConnectionCounts: Sendable {
   /// Adds one to the count of a connection.
   func begin(_ connection: OpaquePointer) { counts.withLock { $0[connection, default: 0] += 1 } }
 
-  /// Takes one from the count of a connection.
+  /// Decrements the count of a connection.
   ///
-  /// - Returns: What is left of it.
+  /// - Returns: The remaining count.
   @discardableResult
   func end(_ connection: OpaquePointer) -> Int {
     counts.withLock { counts in

@@ -1,19 +1,20 @@
 import BuckiaBytes
 import CBuckiaSQLite
 
-/// A `sqlite3 *` with the copy of SQLite it belongs to: what a connection shares with its statements, sessions and
-/// transactions. It does not own the connection.
+/// A `sqlite3 *` with its copy of SQLite, which a connection shares with its statements, sessions and transactions. It
+/// does not own the connection.
 final class SQLiteHandle {
   let pointer: OpaquePointer
   let library: SQLiteLibrary
   let routines: SQLiteRoutines
-  /// The file's path as it was given, for messages.
+  /// The given path of the file, for messages.
   let path: String
   /// True if the connection belongs to the app, with whatever the app has installed on it.
   let isBorrowed: Bool
   /// A Boolean value that indicates whether a collating sequence of ours was added.
   var hasByteCollation = false
-  /// The statements that the connection keeps, by their text. They hold this handle: whoever ends the connection lets go of them.
+  /// The cached statements of the connection, by their text. They retain this handle: the connection must release them
+  /// when it ends.
   var statements: [String: PreparedStatement] = [:]
 
   init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String, isBorrowed: Bool = false) {
@@ -27,7 +28,7 @@ final class SQLiteHandle {
   /// The error that a call has just returned, with SQLite's message.
   func error(_ code: Int32, sql: String? = nil) -> SQLiteError {
     let extended = routines.extended_errcode(pointer)
-    // The session functions return codes that the connection knows nothing of; its message is about another call then.
+    // The connection does not record the codes of the session functions; its message is then about another call.
     let isOwn = extended & 0xff == code & 0xff
     let text = (isOwn ? routines.errmsg(pointer) : nil) ?? routines.errstr(code)
     var message = text.map { String(cString: $0) } ?? "unknown error"

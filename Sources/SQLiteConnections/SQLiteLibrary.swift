@@ -24,7 +24,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
 
   private init(number: Int32) { self.number = number }
 
-  /// The library as the context of a C callback: a number in the place of an address, so there is nothing to keep alive.
+  /// The library as the context of a C callback: a number in place of an address, which needs no lifetime.
   var context: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: Int(number)) }
 
   /// The library of a callback's context.
@@ -40,7 +40,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
     }
   }
 
-  /// Takes a copy of SQLite by its `sqlite3_api_routines`, which every copy passes to its extensions.
+  /// Uses a copy of SQLite by its `sqlite3_api_routines`, which every copy passes to its extensions.
   ///
   /// SQLite passes it to loadable extensions and to entry points registered with
   /// [`sqlite3_auto_extension`](https://sqlite.org/c3ref/auto_extension.html). A copy compiled with
@@ -57,9 +57,9 @@ package struct SQLiteLibrary: Equatable, Sendable {
     try self.init(table: routines.assumingMemoryBound(to: sqlite3_api_routines.self), resolver: sessions)
   }
 
-  /// Takes a copy of SQLite by the names of its functions, those of the session extension included.
+  /// Uses a copy of SQLite by the names of its functions, with those of the session extension.
   ///
-  /// - Parameter resolve: Finds the address of a function, such as `sqlite3_step`; nil where there is none.
+  /// - Parameter resolve: Finds the address of a function, such as `sqlite3_step`; nil if there is none.
   /// - Throws: `SQLiteError` with a fault: `tooOld`, `missing`, `tooMany`.
   package init(resolving resolve: @escaping (_ symbol: String) -> UnsafeMutableRawPointer?) throws(SQLiteError) {
     try self.init(table: nil, resolver: resolve)
@@ -85,7 +85,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
     self.number = number
   }
 
-  /// What a negative result of the table's functions means.
+  /// The error for a negative result of the table's functions.
   private static func error(_ code: Int32, _ detail: UnsafePointer<CChar>?) -> SQLiteError {
     let text = detail.map { String(cString: $0) } ?? ""
     return switch code {
@@ -166,7 +166,7 @@ final class CallbackBox<Value> {
 }
 
 extension SQLiteRoutines {
-  /// A copy of a message in SQLite's memory, for SQLite to free; nil when there is none left.
+  /// A copy of a message in SQLite's memory, for SQLite to free; nil if there is none left.
   func copy(of message: String) -> UnsafeMutablePointer<CChar>? {
     let bytes = Array(message.utf8.prefix { $0 != 0 }) + [0]
     guard let memory = malloc(Int32(clamping: bytes.count)) else { return nil }

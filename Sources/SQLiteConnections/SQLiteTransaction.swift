@@ -51,7 +51,7 @@ package struct SQLiteTransaction: ~Copyable {
 
   /// Rolls everything back and begins again.
   ///
-  /// - Throws: `SQLiteError`, busy when another writer has come in between; nothing is open then.
+  /// - Throws: `SQLiteError`, busy when another connection wrote in between; no transaction is open then.
   package func restart() throws(SQLiteError) {
     let sql = isNested ? "ROLLBACK TO buckia" : "ROLLBACK; BEGIN IMMEDIATE"
     let code = handle.routines.exec(handle.pointer, sql)

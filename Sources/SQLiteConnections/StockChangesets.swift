@@ -135,13 +135,13 @@ package enum StockChangesets {
     /// The table; empty for foreign keys.
     package var table: String { name.map { String(cString: $0) } ?? "" }
 
-    /// The change's old values by column; nil where there is none.
+    /// The change's old values by column; nil if there is none.
     package var old: [Value?] { values { sessions.changeset_old(iterator, $0, $1) } }
 
-    /// The change's new values by column; nil where there is none.
+    /// The change's new values by column; nil if there is none.
     package var new: [Value?] { values { sessions.changeset_new(iterator, $0, $1) } }
 
-    /// The conflicting local row by column of the changeset; empty where SQLite gives none.
+    /// The conflicting local row by column of the changeset; empty if SQLite gives none.
     package var conflicting: [Value?] {
       kind == .data || kind == .conflict ? values { sessions.changeset_conflict(iterator, $0, $1) } : []
     }

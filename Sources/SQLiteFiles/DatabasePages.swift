@@ -23,7 +23,7 @@ public final class DatabasePages {
   public let header: DatabaseHeader
   /// The number of pages of the database.
   public let pageCount: Int
-  /// The write-ahead log; nil when there is none, or no commit in it.
+  /// The write-ahead log; nil if there is none, or no commit in it.
   public let log: WriteAheadLog?
 
   /// The database file.
@@ -36,7 +36,7 @@ public final class DatabasePages {
   ///
   /// - Parameters:
   ///   - file: The database file.
-  ///   - logFile: The write-ahead log; nil when there is none.
+  ///   - logFile: The write-ahead log; nil if there is none.
   ///   - endMark: The state of the log to read; nil for its last commit.
   /// - Throws: `DatabaseFileError` with `notADatabase`, `badHeader`, `truncated` or `badLog`; what a source throws.
   public init(_ file: any ByteSource, log logFile: (any ByteSource)? = nil, upTo endMark: WriteAheadLog.EndMark? = nil)
@@ -90,7 +90,7 @@ public final class DatabasePages {
 
   /// The same pages twice, for one thread each. This instance is not to be used meanwhile.
   ///
-  /// - Returns: nil where the file cannot be read by two threads.
+  /// - Returns: nil if the file cannot be read by two threads.
   /// - Throws: What the source throws.
   package func forTwoThreads() throws -> (DatabasePages, DatabasePages)? {
     guard let second = try file.duplicate() else { return nil }
@@ -138,7 +138,7 @@ public final class DatabasePages {
   }
 }
 
-/// A source that is read by one thread at a time, whoever asks.
+/// A source with a lock: one thread reads at a time.
 private final class LockedBytes: ByteSource {
   private let source: any ByteSource
   private let queue = DispatchQueue(label: "SQLiteFiles.LockedBytes")
@@ -188,7 +188,7 @@ public struct DatabaseHeader: Equatable, Sendable {
   public let reservedBytes: Int
   /// True if the database is in WAL mode, by its read version.
   public let usesWAL: Bool
-  /// The number of pages; nil when the header's number is out of date and the size of the file counts.
+  /// The number of pages; nil if the header's number is out of date and the size of the file counts.
   public let pageCount: Int?
   /// The page number of the first freelist trunk page; 0 when the freelist is empty.
   public let firstFreelistTrunkPage: Int
@@ -292,7 +292,7 @@ public struct DatabaseFileError: Error, Equatable, Sendable, CustomStringConvert
 
   /// The kind of error.
   public let code: Code
-  /// The number of the page at fault, from 1; nil when the error is not about one page.
+  /// The number of the page at fault, from 1; nil if the error is not about one page.
   public let page: Int?
   /// What is wrong, in English.
   public let message: String

@@ -95,7 +95,7 @@ final class PageDifferences: @unchecked Sendable {
     }
   }
 
-  /// Records the result for one page, which is nil where a database does not have it.
+  /// Records the result for one page, which is nil if a database does not have it.
   private func record(_ page: Int, _ older: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?) {
     let place = BTreePage.headerOffset(of: page)
     if let older, let newer, older.isEqual(to: newer) {

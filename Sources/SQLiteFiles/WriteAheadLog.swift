@@ -97,7 +97,7 @@ public struct WriteAheadLog: Sendable {
     try LogHeader(source)?.salts != endMark.salts
   }
 
-  /// The offset of a page's content in the log; nil when the log does not contain the page.
+  /// The offset of a page's content in the log; nil if the log does not contain the page.
   func offset(ofPage page: Int) -> Int64? {
     frames[UInt32(truncatingIfNeeded: page)].map {
       Self.offset(ofFrame: Int($0), pageSize: pageSize) + Int64(Self.frameHeaderBytes)

@@ -8,12 +8,12 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Writes what turns an older database into this one into a diff file.
+  /// Writes the differences between an older database and this one to a diff file.
   ///
-  /// No row of either database is changed, and both may be in use: each is read as it is at one moment. A snapshot
-  /// (``snapshot(to:)``) as the older one notes what was sent, and the ledger of the newer one, where it has one, the id of the diff and,
-  /// with clocks, which rows it has; see <doc:Replicas>. Other databases are only read. A borrowed database is read as
-  /// the app's connection sees it, what its open transaction has changed included.
+  /// No row of either database is changed, and both may be in use: each is read in one transaction. A snapshot
+  /// (``snapshot(to:)``) as the older one records the sent changes. The ledger of the newer one, if it has one, records
+  /// the id of the diff and, with clocks, its rows; see <doc:Replicas>. Other databases are only read. A borrowed
+  /// database is read through the app's connection, with the uncommitted changes of its open transaction.
   ///
   /// ```swift
   /// let report = try database.createDatabaseDiff(since: "before.sqlite", output: .folder("outbox"))
@@ -21,14 +21,13 @@ extension DatabaseManager {
   /// ```
   ///
   /// - Parameters:
-  ///   - older: The database as it was; nil for none, so that all rows of this one are INSERTs.
-  ///   - output: Where the file goes.
-  ///   - options: Which tables, which of their rows and columns, how, and whether a bare changeset is wanted.
-  ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which is not taken where
-  ///     only known senders are trusted.
-  ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
-  ///     stop.
-  /// - Returns: What was found and written; `id` is nil when there is no difference, and then there is no file.
+  ///   - older: The older database; nil to send all rows of this one as INSERTs.
+  ///   - output: The destination of the file.
+  ///   - options: The tables, rows and columns to compare, the method, and the kind of file.
+  ///   - identity: The signing identity, such as ``BuckiaHome/identity()``; nil for an unsigned file, which receivers
+  ///     refuse that trust only known senders.
+  ///   - progress: Called before each table, and every few thousand rows. May throw to stop.
+  /// - Returns: The differences and the written file; `id` is nil if there are no differences, and no file.
   /// - Throws: `BuckiaError` when a database cannot be read, a table is nowhere, a selection cannot be used, or the file
   ///   cannot be written; with code `cannotSign` when a bare changeset is to be signed; with code `nothingInCommon` when the two share no table, unless the options allow it; whatever
   ///   `progress` and a stream throw. No file then.
@@ -62,10 +61,10 @@ extension DatabaseManager {
     return report
   }
 
-  /// Writes what turns an older database into this one into a diff file, on a thread of its own.
+  /// Writes the differences between an older database and this one to a diff file, on another thread.
   ///
-  /// It does what the synchronous call of the same name does. When the task is cancelled, it stops within a few thousand rows and
-  /// leaves no file. A borrowed database belongs to its thread: use the synchronous call there.
+  /// It does the same as the synchronous call of this name. When the task is cancelled, it stops within a few thousand
+  /// rows and leaves no file. A borrowed database belongs to its thread: use the synchronous call there.
   ///
   /// - Throws: As the synchronous call; `CancellationError`.
   @discardableResult
@@ -89,11 +88,11 @@ extension DatabaseManager {
     }
   }
 
-  /// Writes what turns one source of rows into another into a diff file.
+  /// Writes the differences between two sources of rows to a diff file.
   ///
   /// - Parameters:
-  ///   - signer: Who signs it; nil for nobody.
-  ///   - home: Gives the file its id.
+  ///   - signer: The signing identity; nil for an unsigned file.
+  ///   - home: Assigns the id of the file.
   /// - Throws: As `createDatabaseDiff`; `IncompleteChangeset` where the options refuse that.
   package static func writeDiff(
     from older: RowSource, to newer: RowSource, kind: Manifest.Kind = .delta, output: DiffOutput,
@@ -119,7 +118,7 @@ extension DatabaseManager {
     let known = try [older, newer].flatMap { try LedgerProgress.knownIDs(on: $0.connection) }
     let (id, remark) = try home.next(after: known)
     if let remark { report.warnings.append(remark) }
-    // Before there is a file: no crash must make one that nobody knows.
+    // Before the file exists, because a crash must not leave a file that is not recorded.
     let origin = try home.begin(id, from: newer)
     report.warnings += origin.remarks
     try report.add(
@@ -128,7 +127,7 @@ extension DatabaseManager {
         isRaw: options.isRaw,
         isPrivate: [older, newer].compactMap(\.attachablePath).contains { !FileSystem.isReadableByAll($0) }))
     if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
-    // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
+    // A selection of columns does not update the snapshot's rows. They are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {
       do {
         try SentChanges.note(found.changeset, in: older)
@@ -139,24 +138,24 @@ extension DatabaseManager {
     return report
   }
 
-  /// What is to be sent of a difference from a snapshot, after other diffs from it.
+  /// The unsent part of a difference from a snapshot, after other diffs from it.
   private static func unsent(
     of found: DatabaseDifference, from older: RowSource, to newer: RowSource, _ options: DiffOptions
   ) throws -> DatabaseDifference {
     let sent = try SentChanges.read(from: older.connection)
-    // With a later id, what was sent would beat what others have changed since.
+    // With a later id, sent changes would win over later changes of others.
     if !options.includesSent, options.tables == nil, options.selections.isEmpty,
       try !RowClocks.tables(on: newer.connection).isEmpty, let unsent = try found.leavingOut(sent, in: newer)
     {
       return unsent
     }
-    // A row that was sent as deleted is no edit to those who have applied that.
+    // For receivers that have applied a deletion, a row that exists again is an insertion.
     return try found.reinserting(rowsDeletedBy: sent)
   }
 
-  /// Notes in the clocks of the newer database what the diff says: where others have it, theirs say the same.
+  /// Stamps the changes of the diff in the clocks of the newer database, like the clocks of its receivers.
   ///
-  /// - Parameter origins: What the diff says of where its changes come from; empty where all are its own.
+  /// - Parameter origins: The origins of the changes; empty if all are the diff's own.
   /// - Returns: A remark when that could not be done.
   static func stamp(
     _ difference: DatabaseDifference, by id: KSUID, _ origins: [OriginRun] = [], in newer: RowSource
@@ -186,7 +185,7 @@ extension DatabaseManager {
     let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
     if isRaw { return (id, file.path, try file.write(raw: difference.changeset, isPrivate: isPrivate)) }
     let renames = difference.tables.flatMap(\.renames)
-    // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
+    // A reader that does not know the rename would add a new column, without the values of unchanged rows.
     let manifest = Manifest(
       id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], dataset: dataset?.id, sender: sender,
       renames: renames)
@@ -243,11 +242,11 @@ extension SQLiteConnection {
 }
 
 extension RowSource {
-  /// Makes sure that another source may be a later state of the same database.
+  /// Requires that another source can be a later state of the same database.
   ///
-  /// Two databases without a table in common are rather two databases than two states of one: the difference would delete
-  /// everything and insert everything, which somebody who has mixed up two paths does not want. A database without any
-  /// tables is the beginning, or the end, of any other.
+  /// Two databases without a common table are hardly two states of one: the difference would delete and insert
+  /// everything, which is rarely intended and mostly a mistake in the paths. A database without any tables can be the
+  /// beginning, or the end, of any other.
   ///
   /// - Throws: `BuckiaError` with `nothingInCommon`; `SQLiteError` when a schema cannot be read.
   func requireRelation(to newer: RowSource) throws {
@@ -288,7 +287,7 @@ extension SchemaReader {
 
   /// The names of a table's columns, in lower case.
   fileprivate func columns(of entry: SchemaEntry) throws -> [String] {
-    // What a virtual table is made of may not be loaded here; its name is enough then.
+    // The module of a virtual table may be missing here; the name is enough.
     guard case .table = entry.kind else { return [entry.name.text.lowercased()] }
     return try definition(of: entry).columns.map { ASCIIName.folded($0.name) }
   }

@@ -6,21 +6,21 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Gives the whole database as text, line by line, such that programs which compare texts can compare databases.
+  /// Calls `body` with the whole database as lines of text, for programs that compare texts.
   ///
-  /// First come the statements of the schema by kind and name, then the rows of each table, one a line, in the order of their keys. What
-  /// is equal in two databases gives the same lines, wherever it is stored, and what differs in storage class or bytes gives others.
+  /// First come the statements of the schema by kind and name, then the rows of each table, one for each line, in the
+  /// order of their keys. Equal rows give the same lines, wherever they are stored, and values that differ in storage
+  /// class or bytes give different ones.
   ///
   /// ```swift
   /// try DatabaseManager("notes.sqlite").forEachTextLine { print($0) }
   /// ```
   ///
-  /// - Text stands in single quotes, doubled inside; what is not visible, and the backslash, is written with a backslash.
+  /// - Text is in single quotes, doubled inside; invisible characters and the backslash are escaped with a backslash.
   /// - A blob of more than 32 bytes is its size and SHA-256, a shorter one `x'…'`. A real always has a point, an exponent or a sign.
-  /// - Tables of SQLite and of Buckia, and what virtual tables keep inside, have no rows in the text; recorded conflicts are
-  ///   counted.
+  /// - Tables of SQLite and of Buckia, and shadow tables, have no rows in the text; recorded conflicts are counted.
   ///
-  /// - Parameter body: Takes a line without its end. Control characters in it are escaped. May throw to stop.
+  /// - Parameter body: Receives a line without its end. Control characters in it are escaped. May throw to stop.
   /// - Throws: `BuckiaError` when the database cannot be read; whatever `body` throws.
   public func forEachTextLine(_ body: (String) throws -> Void) throws {
     try BuckiaError.wrapping {
@@ -40,7 +40,7 @@ extension DatabaseManager {
 }
 
 extension SchemaEntry {
-  /// True if it is a table, and no shadow of another one.
+  /// True for a table that is not the shadow table of another.
   fileprivate var holdsRows: Bool {
     switch kind {
     case .table, .virtual: true
@@ -76,7 +76,7 @@ private struct DatabaseText: ~Copyable {
     if conflicts > 0 { for line in ["", "-- recorded conflicts: \(conflicts)"] { try body(line) } }
   }
 
-  /// What the database says of itself, as far as it is not as in a new one.
+  /// The settings of the database that differ from those of a new one.
   private func settings() throws -> [String] {
     var lines: [String] = []
     for name in ["application_id", "user_version"] {
@@ -113,7 +113,7 @@ private struct DatabaseText: ~Copyable {
     var results = table.columns.map { SQLText.identifier($0.name) }
     if table.isKeyedByRowID { results.insert(table.rowIDName ?? TableDefinition.rowIDColumn, at: 0) }
     var order = table.keyIndexes.map { "\(results[$0]) COLLATE BINARY" }
-    // Rows with NULL in the key are told apart by all that they hold.
+    // Rows with NULL in the key are identified by their content.
     if !table.nullableKeyColumns.isEmpty { order += results.indices.map { "\(results[$0]) COLLATE BINARY" } }
     try body("")
     try body("table \(entry.name.text.escaped)")

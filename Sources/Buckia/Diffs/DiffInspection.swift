@@ -24,10 +24,10 @@ public enum DiffInspection {
   /// The same for files, folders and bytes that came without a file.
   ///
   /// - Parameters:
-  ///   - home: Where the contacts are, whose names senders have, and the identity; nil where neither matters.
+  ///   - home: Where the contacts are, whose names senders have, and the identity; nil if neither matters.
   ///   - decryption: What else opens encrypted files.
-  ///   - progress: Is told how far the file is read that is being checked.
-  ///   - poll: Is called now and then. May throw to stop.
+  ///   - progress: Called with the progress of reading that is being checked.
+  ///   - poll: Called now and then. May throw to stop.
   package static func verify(
     _ sources: [InboundSource], home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
     progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
@@ -118,13 +118,13 @@ public enum DiffInspection {
     try open(.path(path), home: home, decryption: decryption)
   }
 
-  /// Who has signed a file, for people. Only its beginning is read, and its changes are not verified.
+  /// The signer of a file, for people. Only its beginning is read, and its changes are not verified.
   ///
   /// - Parameters:
   ///   - path: The file.
   ///   - home: Where the contacts are, whose names senders have, and the identity.
   ///   - decryption: What else opens encrypted files.
-  /// - Returns: nil where the file cannot be read as far as its signature.
+  /// - Returns: nil if the file cannot be read as far as its signature.
   package static func sender(of path: String, home: BuckiaHome, decryption: FileDecryption?) -> String? {
     var sender: String?
     do {
@@ -142,7 +142,7 @@ public enum DiffInspection {
           }, decryptedBy: decrypt)
       }
     } catch {
-      // What is wrong with the file is told when it is applied or looked at.
+      // Errors in the file are reported when it is applied or shown.
     }
     return sender
   }
@@ -150,10 +150,10 @@ public enum DiffInspection {
   /// The same for a file, or bytes that came without one.
   ///
   /// - Parameters:
-  ///   - home: Where the contacts are, whose names senders have, and the identity; nil where neither matters.
+  ///   - home: Where the contacts are, whose names senders have, and the identity; nil if neither matters.
   ///   - decryption: What else opens encrypted files.
-  ///   - progress: Is told how far the file is read.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - progress: Called with the progress of reading.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   package static func open(
     _ source: InboundSource, home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
     progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
@@ -195,32 +195,32 @@ public enum DiffInspection {
 
 /// A verified file, opened to be looked at.
 public struct InspectedFile {
-  /// Where it is.
+  /// The path.
   let path: String
   /// Its id, if it has one.
   public let id: KSUID?
   /// Its size in bytes.
   public let byteCount: Int64
-  /// The manifest as it stands in the file; nil for a raw changeset.
+  /// The manifest of the file; nil for a raw changeset.
   package let manifest: JSONValue?
-  /// The definitions of the tables; nil where the file has none.
+  /// The definitions of the tables; nil if the file has none.
   let schema: [TableDefinition]?
-  /// The author's whole schema as SQL; nil where the file does not hold it.
+  /// The author's whole schema as SQL; nil if the file has none.
   let author: AuthorSchema?
   /// The sender, for people.
   public let sender: String
-  /// True if a signature proves who the sender is.
+  /// True if a signature proves the sender.
   package let isSigned: Bool
   /// The changes.
   package let changeset: TemporaryBuffer
   /// The tables that it changes, and how.
   package let summary: ChangesetSummary
-  /// The tables whose changes are in an order of their author's, which may mean something to triggers and foreign-key actions.
-  /// What a raw changeset is in the order of, nobody says.
+  /// The tables whose changes are in the author's order, on which triggers and foreign-key actions may depend. The
+  /// order of a raw changeset is unknown.
   let tablesInAuthorOrder: Set<TableName>
   /// The shared database it belongs to.
   let dataset: DatasetID?
-  /// True if it holds more than changes of one author: what a new file made of it could not keep.
+  /// True if the file has more than the changes of one author, which a rewritten file could not keep.
   let carriesMore: Bool
 
   init(_ diff: borrowing DiffFile, path: String, _ senders: KnownSenders) throws {
@@ -257,15 +257,15 @@ public struct InspectedFile {
 
   /// A statement of the author's schema.
   package struct ShownStatement {
-    /// What it makes: `table`, `index`, `view` or `trigger`.
+    /// The kind of the object: `table`, `index`, `view` or `trigger`.
     package let kind: String
-    /// The name of what it makes.
+    /// The name of the object.
     package let name: String
     /// The statement.
     package let sql: String
   }
 
-  /// What the author's schema is made by, for those who adopt it; nil where the file does not hold it.
+  /// The statements of the author's schema, for adopting it; nil if the file has none.
   package var statements: [ShownStatement]? {
     author?.statements.map { ShownStatement(kind: $0.kind.rawValue, name: $0.name.text, sql: $0.sql) }
   }

@@ -5,9 +5,10 @@ import SQLiteSchemas
 extension InspectedFile {
   /// A change as people see it.
   public struct ShownChange: Sendable {
-    /// A column and its value; the value is nil where the change says nothing of it.
+    /// A column and its value; the value is nil if the change does not contain it.
     ///
-    /// Of a long text or blob in a change of more than 8 MiB, the value is only a part, and `whole` is where all of it is.
+    /// For a long text or blob in a change of more than 8 MiB, the value is only a part, and `whole` refers to all of
+    /// it.
     public typealias Cell = (column: String, value: ChangesetValue?, whole: LongValue?)
     /// The table.
     public let table: String
@@ -15,15 +16,15 @@ extension InspectedFile {
     public let operation: ChangeOperation
     /// The row's key.
     public let key: [Cell]
-    /// The row before; nil for an INSERT. An UPDATE tells the key and what changes.
+    /// The row before; nil for an INSERT. An UPDATE has the key and the old values of changed columns.
     public let old: [Cell]?
-    /// The row after; nil for a DELETE. An UPDATE tells what changes.
+    /// The row after; nil for a DELETE. An UPDATE has the new values of changed columns.
     public let new: [Cell]?
   }
 
-  /// Gives every change to `body`, in the order of the file.
+  /// Calls `body` with every change, in the order of the file.
   ///
-  /// A change takes up little memory, also where its values are long: see ``LongValue``.
+  /// A change takes little memory even if its values are long: see ``LongValue``.
   ///
   /// - Throws: `BuckiaError`; whatever `body` throws.
   public func forEachChange(_ body: (ShownChange) throws -> Void) throws {
@@ -64,7 +65,7 @@ extension InspectedFile {
     (column, ChangesetValue(value, in: bytes), scan.longValue(value).map { LongValue(range: $0, shownFrom: 0) })
   }
 
-  /// The names of the columns; numbers from 1 where the file has no definitions.
+  /// The names of the columns; numbers from 1 if the file has no definitions.
   static func columns(of table: ChangesetTable, in schema: [TableDefinition]?) -> [String] {
     let definition = schema?.first { ASCIIName.matches($0.name, table.name) }
     guard let names = definition?.changesetColumns, names.count == table.columnCount else {
@@ -74,9 +75,9 @@ extension InspectedFile {
   }
 }
 
-/// Goes through the changes of a file one at a time, as whoever uses it asks for them.
+/// Iterates over the changes of a file.
 ///
-/// Values are not copied: they are slices of the bytes that a change stands in, and good for the length of one closure.
+/// Values are not copied: they are slices of the changeset's bytes, and valid for the duration of one closure.
 ///
 /// ```swift
 /// var iteration = ChangeIteration(of: file)
@@ -97,9 +98,9 @@ package struct ChangeIteration {
 
   /// Goes on to the next change.
   ///
-  /// - Parameter body: Gets the change, the names of its columns, which are numbers from 1 where the file has no
-  ///   definitions, a scan that has its table and its values, and the bytes these are in. It must not keep the bytes.
-  /// - Returns: What `body` returns; nil behind the last change.
+  /// - Parameter body: Receives the change, the names of its columns (numbers from 1 if the file has no definitions), a
+  ///   scan with its table and values, and the bytes of these. It must not keep the bytes.
+  /// - Returns: The result of `body`; nil after the last change.
   /// - Throws: `BuckiaError`; whatever `body` throws.
   package mutating func next<Result>(
     _ body: (_ change: Change, _ columns: [String], _ scan: ChangesetScan, _ bytes: RawSpan) throws -> Result
@@ -124,7 +125,7 @@ package struct ChangeIteration {
     }
   }
 
-  /// Where all of a long value is, of which the bytes have only the beginning; nil for other values.
+  /// The whole of a long value of which the bytes have only the beginning; nil for other values.
   package static func longValue(_ value: ValueSlice, in scan: ChangesetScan) -> LongValue? {
     scan.longValue(value).map { LongValue(range: $0, shownFrom: 0) }
   }
@@ -141,20 +142,20 @@ package struct ChangeIteration {
 /// }
 /// ```
 public struct LongValue: Sendable {
-  /// How many bytes it has: of text, its UTF-8.
+  /// The size in bytes; for text that of its UTF-8.
   public var byteCount: Int { range.count }
-  /// Where it is among the changes of its file.
+  /// The position among the changes of the file.
   let range: Range<Int>
-  /// Where the part begins that is shown, in bytes.
+  /// The offset of the shown part, in bytes.
   public let shownFrom: Int
 }
 
 extension InspectedFile {
-  /// Gives the bytes of a long value to `body`, piece by piece.
+  /// Calls `body` with the bytes of a long value, piece by piece.
   ///
   /// - Parameters:
   ///   - value: One of this file's.
-  ///   - body: Takes up to 512 KiB. It must not keep the bytes.
+  ///   - body: Receives up to 512 KiB. It must not keep the bytes.
   /// - Throws: `BuckiaError` when a temporary file cannot be read; whatever `body` throws.
   public func forEachPiece(of value: LongValue, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     try BuckiaError.wrapping { try changeset.forEachPiece(value.range, body) }
@@ -164,9 +165,9 @@ extension InspectedFile {
   ///
   /// - Parameters:
   ///   - value: One of this file's.
-  ///   - offset: Where to begin, in bytes.
-  ///   - buffer: What to fill.
-  /// - Returns: How many bytes were read: fewer than fit only at the end of the value.
+  ///   - offset: The offset of the first byte.
+  ///   - buffer: The buffer to fill.
+  /// - Returns: The number of bytes read, which is smaller than the buffer only at the end of the value.
   /// - Throws: `BuckiaError` when a temporary file cannot be read.
   package func read(
     _ value: LongValue, from offset: Int, into buffer: UnsafeMutableRawBufferPointer
@@ -179,11 +180,12 @@ extension InspectedFile {
     }
   }
 
-  /// How much of a value is shown that begins to differ far behind its beginning, and how much of that stands in front of the difference.
+  /// The size of the shown part of a value that differs far from its beginning, and the size of its part before the
+  /// difference.
   private static let shownBytes = 4 << 10
   private static let bytesBefore = 256
 
-  /// Lets both values of a cell show where they begin to differ, if that is not in the parts that they show.
+  /// Moves the shown parts of both values of a cell to the first difference, if they do not contain it.
   func showDifference(_ before: inout ShownChange.Cell, _ after: inout ShownChange.Cell) throws {
     guard let one = before.whole, let other = after.whole, let shown = before.value, shown == after.value else {
       return
@@ -195,7 +197,7 @@ extension InspectedFile {
     after = try part(of: after, from: start, isText: isText)
   }
 
-  /// The offset of the first byte in which two ranges of the changes differ; where the shorter ends if there is none.
+  /// The offset of the first byte in which two ranges of the changes differ, or the length of the shorter one.
   private func firstDifference(_ one: Range<Int>, _ other: Range<Int>) throws -> Int {
     let count = min(one.count, other.count)
     var offset = 0
@@ -234,7 +236,7 @@ extension InspectedFile {
 }
 
 extension InspectedFile {
-  /// A value of a change, as the file has it: text by its bytes, also where these are not UTF-8.
+  /// A value of a change in the bytes of the file: text as bytes, even if they are not UTF-8.
   package enum StoredValue {
     case null
     case integer(Int64)
@@ -243,7 +245,7 @@ extension InspectedFile {
     case blob([UInt8])
   }
 
-  /// A column of a change of which the change says something.
+  /// A column with a value in a change.
   package struct StoredCell {
     /// The change, counted from 1.
     package let position: Int64
@@ -255,13 +257,13 @@ extension InspectedFile {
     package let column: String
     /// True if the column is part of the key.
     package let isKey: Bool
-    /// The value before; nil where the change does not tell one.
+    /// The value before; nil if the change has none.
     package let old: StoredValue?
-    /// The value after; nil where the change does not tell one.
+    /// The value after; nil if the change has none.
     package let new: StoredValue?
   }
 
-  /// Gives every value to `body`, in the order of the file. Each is in memory as a whole.
+  /// Calls `body` with every value, in the order of the file. Each value is whole in memory.
   ///
   /// - Throws: `BuckiaError`; whatever `body` throws.
   package func forEachStoredCell(_ body: (StoredCell) throws -> Void) throws {

@@ -4,10 +4,11 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension RewrittenChanges {
-  /// The changes of a file, rebased onto those of others: what they are where the others have been applied before.
+  /// The changes of a file, rebased onto those of others: the changes that remain after the others have been applied.
   ///
-  /// All were made from the same state. Rows are merged by column; where the two contradict each other, the policy decides, and the
-  /// conflict is in ``rebase``. If the others are applied to that state and then the result, no conflict is met.
+  /// All files must have been made from the same state. Rows are merged by column; if two changes contradict each
+  /// other, the policy decides, and ``rebase`` lists the conflict. Applying the others to that state, and then the
+  /// result, meets no conflict.
   ///
   /// ```swift
   /// let options = RebaseOptions(policy: .takeIncoming, remapsKeys: true)
@@ -18,8 +19,8 @@ extension RewrittenChanges {
   /// - Parameters:
   ///   - local: The file with the changes to rebase.
   ///   - incoming: The files that are applied before it, in their order.
-  ///   - options: Who wins, and what is known of the tables.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - options: The policy, and the definitions of the tables.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when a file is missing, encrypted or not entirely in order, when one holds a patchset, which has no old values,
   ///   when two files describe one table differently, or the database with the definitions cannot be read; whatever `poll` throws.
   public init(
@@ -64,10 +65,10 @@ extension RewrittenChanges {
 
 /// How changes are rebased.
 public struct RebaseOptions: Sendable {
-  /// Who wins where local and incoming changes of a row contradict each other.
+  /// The policy for local and incoming changes of a row that contradict each other.
   public var policy: RebasePolicy
-  /// True if a local row gets a new key when the incoming changes insert another row with the integer key that it has. The rows of the local
-  /// changes that refer to it, by foreign keys that are declared, follow.
+  /// True if a local row gets a new key when the incoming changes insert another row with its integer key. Rows of the
+  /// local changes that refer to it by declared foreign keys follow.
   public var remapsKeys: Bool
   /// A database with the tables of the changes, if the files do not bring their definitions. It is only read: for the definitions, and for
   /// the keys in use.
@@ -81,27 +82,27 @@ public struct RebaseOptions: Sendable {
   }
 }
 
-/// What rebasing has met: the rows that local and incoming changes do not agree on, and those that have got new keys.
+/// The result of rebasing: the rows on which local and incoming changes do not agree, and the rows that got new keys.
 public struct RebaseReport: Sendable {
-  /// A row that local and incoming changes do not agree on, and who won.
+  /// A row on which local and incoming changes do not agree, and the winner.
   public struct Conflict: Sendable {
     /// The table.
     public let table: String
     /// The columns of the row's key and their values.
     public let key: [(column: String, value: ChangesetValue)]
-    /// What they do not agree on.
+    /// The kind of the disagreement.
     public let kind: RebaseConflict.Kind
     /// The columns that it is about; empty for the whole row.
     public let columns: [String]
-    /// Who won.
+    /// The winner.
     public let winner: RebasePolicy
   }
 
-  /// Who wins where the changes of a row contradict each other.
+  /// The policy for changes of a row that contradict each other.
   public let policy: RebasePolicy
-  /// True if local rows get new keys where the incoming changes insert other rows with the keys they have.
+  /// True if local rows got new keys where the incoming changes insert other rows with their keys.
   public let remapsKeys: Bool
-  /// How many conflicts there are.
+  /// The number of conflicts.
   public let conflictCount: Int
   /// The first ``RebaseConflicts/listLimit`` conflicts.
   public let conflicts: [Conflict]
@@ -129,7 +130,7 @@ public struct RebaseReport: Sendable {
   }
 }
 
-/// What is known of the tables of files that are rebased: from the definitions in the files, else from a database.
+/// The definitions for rebasing: from the files, otherwise from a database.
 struct RebaseDefinitions {
   private var definitions: [TableName: TableDefinition] = [:]
   private var greatestKeys: [TableName: Int64] = [:]
@@ -190,7 +191,7 @@ struct RebaseDefinitions {
     }
   }
 
-  /// What is known, as rebasing takes it.
+  /// The definitions in the form for rebasing.
   var rebaseTables: [RebaseTable] {
     tables.compactMap { table in
       let name = TableName(table.name)
@@ -214,7 +215,7 @@ struct RebaseDefinitions {
     return RebaseTable.Reference(columns: columns, parent: parent.name, parentColumns: parentColumns)
   }
 
-  /// The columns of a table by name; numbers from 1 where there is no definition.
+  /// The columns of a table by name; numbers from 1 without a definition.
   func columns(of table: String) -> [String]? { definitions[TableName(table)]?.changesetColumns }
 
   /// The indexes of a table's key columns, in column order.
@@ -223,7 +224,7 @@ struct RebaseDefinitions {
     return table.keyFlags.indices.filter { table.isKey($0) }
   }
 
-  /// What is worth knowing.
+  /// Warnings.
   func remarks(remapped: [RemappedKey], remapsKeys: Bool) -> [Remark] {
     var remarks = tables.filter { definitions[TableName($0.name)] == nil }
       .map { Remark(.rebasedWithoutDefinition, $0.name) }
@@ -243,7 +244,7 @@ extension TableDefinition {
     keyFlags.elementsEqual(table.keyFlags) { ($0 != 0) == ($1 != 0) }
   }
 
-  /// How many columns a changeset has in front of those of the table.
+  /// The number of columns in a changeset before those of the table.
   private var offset: Int { isKeyedByRowID ? 1 : 0 }
 
   fileprivate func changesetColumn(named name: String) -> Int? { column(named: name).map { $0 + offset } }

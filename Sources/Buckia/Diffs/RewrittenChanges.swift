@@ -15,33 +15,34 @@ import SQLiteSchemas
 public struct RewrittenChanges {
   /// The tables and how many changes each has; empty when nothing remains to be changed.
   public let tables: [ChangesetReport.Table]
-  /// What is worth knowing about them.
+  /// Warnings about the changes.
   public internal(set) var remarks: [Remark]
-  /// What rebasing has met; nil for changes that were made in another way.
+  /// The result of rebasing; nil for changes that were made in another way.
   public internal(set) var rebase: RebaseReport?
   private let changeset: TemporaryBuffer
   private let inputs: [InspectedFile]
   /// The definitions of all tables, when every file brought its own.
   private let definitions: [TableDefinition]?
-  /// The author's whole schema as SQL, where the changes are still all of one file's.
+  /// The author's whole schema as SQL, if the changes are still those of one file.
   private let author: AuthorSchema?
   private let tablesInKeyOrder: Set<TableName>
   private let began: ContinuousClock.Instant
 
-  /// Is told how far it has come.
+  /// Called with the progress.
   package typealias Progress = (RewritingProgress) -> Void
 
-  /// The changes that undo those of a file: what their author did, not what applying them did to some database. If a conflict was
-  /// met there and a local row was replaced, that row does not come back. A remark says this.
+  /// The changes that undo those of a file: they undo what the author did, and not the effects of applying the file to
+  /// a database. If a conflict was met there and a local row was replaced, that row does not come back. A remark says
+  /// this.
   ///
-  /// The tables come from the last to the first. In each, what was inserted is deleted first, then rows are updated, then what
-  /// was deleted is inserted, by key. If one row is changed more than once, the changes of its table come from the last to the first. So
-  /// they do where a diff file says that their order is its author's, as one of joined changes does: foreign-key actions and
-  /// triggers may depend on it. The author's schema as SQL is left out, and a remark says so.
+  /// The tables come from the last to the first. In each, inserted rows are deleted first, then rows are updated, then
+  /// deleted rows are inserted, by key. If one row is changed more than once, or a diff file declares the author's
+  /// order, the changes of the table come from the last to the first, because foreign-key actions and triggers may
+  /// depend on it. The author's schema as SQL is left out, and a remark says so.
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order, or holds a patchset, which does
   ///   not say what was there before; whatever `poll` throws.
   public init(inverting path: String, poll: @escaping () throws -> Void = {}) throws {
@@ -64,12 +65,12 @@ public struct RewrittenChanges {
     }
   }
 
-  /// The changes of several files, joined so that each row is changed at most once. Their authors' schemas as SQL are left
-  /// out, and a remark says so.
+  /// The changes of several files, joined into at most one change for each row. The schemas of the authors as SQL are
+  /// left out, and a remark says so.
   ///
   /// - Parameters:
   ///   - paths: The files, in the order in which they would be applied.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when a file is missing, encrypted or not entirely in order, or two files describe one table
   ///   differently; whatever `poll` throws.
   public init(concatenating paths: [String], poll: @escaping () throws -> Void = {}) throws {
@@ -92,7 +93,7 @@ public struct RewrittenChanges {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - poll: Is called every few thousand changes. May throw to stop.
+  ///   - poll: Called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order; whatever `poll` throws.
   public init(sorting path: String, poll: @escaping () throws -> Void = {}) throws {
     try self.init(sorting: .path(path), poll: poll)
@@ -114,8 +115,8 @@ public struct RewrittenChanges {
   }
 
   /// - Parameters:
-  ///   - remarks: What is worth knowing where anything is left to be changed.
-  ///   - rewrite: Writes what becomes of the inputs, counts it, and names the tables that are in key order then.
+  ///   - remarks: Warnings, if any changes are left.
+  ///   - rewrite: Writes the result, counts it, and names the tables in key order.
   init(
     _ sources: [InboundSource], remarks: [Remark] = [], keepingSchema: Bool = false,
     _ progress: Progress?, _ poll: @escaping () throws -> Void,
@@ -166,13 +167,13 @@ public struct RewrittenChanges {
 
   /// Writes the changes into a new file, complete or not at all; nothing when no changes are left.
   ///
-  /// A diff file is written where the name ends in `.bdiff`, and into a folder when only diff files went in; otherwise, and to a
-  /// stream, a raw changeset. The file is not signed.
+  /// A diff file is written if the name ends in `.bdiff`, and into a folder if all inputs are diff files; otherwise,
+  /// and to a stream, a raw changeset. The file is not signed.
   ///
   /// - Parameters:
-  ///   - output: Where the file goes.
-  ///   - home: Where the clock of the ids is kept.
-  /// - Returns: What was written; `id` is nil when no changes are left.
+  ///   - output: The destination of the file.
+  ///   - home: The home with the clock of ids.
+  /// - Returns: The written file; `id` is nil if no changes are left.
   /// - Throws: `BuckiaError` when the file cannot be written; with code `noDefinitions` or `carriesMore` when what went in
   ///   cannot make a diff file.
   public func write(to output: DiffOutput, home: BuckiaHome = .standard) throws -> ChangesetReport {
@@ -183,7 +184,7 @@ public struct RewrittenChanges {
     return report
   }
 
-  /// Gives the changes to `body` as a raw changeset, piece by piece: nothing is written, and no id is made.
+  /// Calls `body` with the changes as a raw changeset, piece by piece, without writing a file or creating an id.
   ///
   /// - Throws: `BuckiaError` when a temporary file cannot be read; whatever `body` throws.
   package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
@@ -206,7 +207,7 @@ public struct RewrittenChanges {
     report.path = file.path
   }
 
-  /// True if one of the files that the changes come from may not be read by others.
+  /// True if others may not read one of the input files.
   private var isPrivate: Bool { inputs.contains { !FileSystem.isReadableByAll($0.path) } }
 
   private func writeDiffFile(_ id: KSUID, to file: DiffOutput.File) throws -> Int {
@@ -237,7 +238,7 @@ public struct RewrittenChanges {
     return try Int(writer.write(draft, changeset: changeset, to: file))
   }
 
-  /// An id greater than those of the files it was made of, unless these are from the future.
+  /// An id greater than those of the input files, unless these are from the future.
   private func newID(in home: BuckiaHome) throws(KSUIDError) -> KSUID {
     let now = WallClock.unixMilliseconds / 1_000
     let observed = inputs.compactMap(\.id).filter { $0.unixSeconds <= now + KSUIDClock.tolerance }
@@ -259,11 +260,11 @@ public struct ChangesetReport: Hashable, Codable, Sendable {
   public struct Table: Hashable, Codable, Sendable {
     /// The table's name.
     public let name: String
-    /// How many rows are inserted.
+    /// The number of inserted rows.
     public let inserted: Int
-    /// How many rows are updated.
+    /// The number of updated rows.
     public let updated: Int
-    /// How many rows are deleted.
+    /// The number of deleted rows.
     public let deleted: Int
 
     init(_ table: ChangesetSummary.Table) {
@@ -281,17 +282,17 @@ public struct ChangesetReport: Hashable, Codable, Sendable {
     }
   }
 
-  /// The id of the file; nil when no changes were left.
+  /// The id of the file; nil if no changes were left.
   public internal(set) var id: KSUID?
-  /// The file; nil when no changes were left, and for a stream.
+  /// The file; nil if no changes were left, and for a stream.
   public internal(set) var path: String?
   /// Its size in bytes.
   public internal(set) var bytes: Int
   /// The tables that have changes.
   public let tables: [Table]
-  /// What is worth knowing about the changes.
+  /// Warnings about the changes.
   public let remarks: [Remark]
-  /// What rebasing has met; nil for changes that were made in another way.
+  /// The result of rebasing; nil for changes that were made in another way.
   public let rebase: RebaseReport?
   /// How long it took, in seconds, with opening and rewriting.
   public internal(set) var seconds: Double

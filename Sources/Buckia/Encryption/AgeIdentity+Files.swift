@@ -11,12 +11,12 @@ extension AgeIdentity {
     self = try BuckiaError.wrapping { try AgeIdentity(parsing: text) }
   }
 
-  /// Who can encrypt for this identity.
+  /// The recipient for this identity.
   ///
   /// - Throws: `BuckiaError` for a quantum-safe one on a system that has no such keys.
   public func recipient() throws -> AgeRecipient { try BuckiaError.wrapping { try makeRecipient() } }
 
-  /// The keys that a person decrypts with: the present one, and those before it.
+  /// The decryption keys of a person: the present one, and earlier ones.
   public static func identities(of identity: Identity) -> [AgeIdentity] {
     identity.decryptionSeeds.compactMap { AgeIdentity(x25519: $0) }
   }
@@ -25,7 +25,7 @@ extension AgeIdentity {
   ///
   /// - Parameters:
   ///   - path: The file. Of `age-keygen`'s, one identity a line; lines that begin with # are comments. At most 1 MB.
-  ///   - passphrase: What opens the file where it is itself encrypted with one.
+  ///   - passphrase: The passphrase, if the file itself is encrypted with one.
   /// - Throws: `BuckiaError` with code ``BuckiaErrorCode/invalidIdentity``, or when the file cannot be read; as
   ///   ``BuckiaHome/identity()`` for a person's.
   public static func identities(inFile path: String, passphrase: IdentityPassphrase? = nil) throws -> [AgeIdentity] {
@@ -59,7 +59,7 @@ extension AgeRecipient {
 
 /// A small file whose content is a secret: identities, a passphrase.
 extension CipherSource {
-  /// How many bytes a passphrase in a file may have.
+  /// The most bytes of a passphrase in a file.
   private static let maximumPassphraseBytes = 64 << 10
 
   /// Reads a passphrase. One end of line after it does not belong to it.
@@ -83,20 +83,20 @@ extension CipherSource {
   }
 }
 
-/// What protects an identity file, and opens it: a passphrase, which is only asked for where it is needed.
+/// The passphrase of an identity file. It is only asked for when it is needed.
 ///
 /// ```swift
 /// let home = BuckiaHome(path: folder, passphrase: IdentityPassphrase("correct horse battery staple"))
 /// ```
 public struct IdentityPassphrase: Sendable {
   private let source: Source
-  /// The logarithm to base 2 of what each guess costs; nil for 18.
+  /// The logarithm to base 2 of the cost of each guess; nil for 18.
   private let workFactor: Int?
 
-  /// Takes a passphrase.
+  /// Creates a passphrase.
   public init(_ passphrase: String) { self.init(Array(passphrase.utf8)) }
 
-  /// Takes a passphrase byte by byte.
+  /// Creates a passphrase from bytes.
   package init(_ bytes: [UInt8], workFactor: Int? = nil) {
     source = Source { bytes }
     self.workFactor = workFactor
@@ -104,13 +104,13 @@ public struct IdentityPassphrase: Sendable {
 
   /// Asks for it when it is first needed, once.
   ///
-  /// - Parameter ask: Gives the passphrase byte by byte. It may be called in any thread.
+  /// - Parameter ask: Returns the bytes of the passphrase. It may be called on any thread.
   public init(asking ask: @escaping @Sendable () throws -> [UInt8]) {
     source = Source(ask)
     workFactor = nil
   }
 
-  /// Keeps what was asked for.
+  /// Caches the passphrase.
   private final class Source: @unchecked Sendable {
     // The lock guards `known`.
     private let lock = DispatchSemaphore(value: 1)

@@ -1,14 +1,14 @@
 import BuckiaBytes
 import BuckiaFormat
 
-/// Encrypts files of any kind so that `age`, `buckia decrypt` and ``FileDecryption`` open them.
+/// Encrypts files of any kind in age's format, for `age`, `buckia decrypt` and ``FileDecryption``.
 ///
 /// ```swift
 /// let encryption = try FileEncryption(to: [AgeRecipient("age1…")])
 /// try encryption.encrypt("notes.sqlite", to: "notes.sqlite.age")
 /// ```
 ///
-/// Files of any size take the same memory; the plaintext goes nowhere else.
+/// Files of any size take the same memory. The plaintext is written nowhere else.
 public struct FileEncryption: Sendable {
   let encryption: Encryption
   /// True if the encrypted file is text, for places that take no other bytes. It is a third larger then.
@@ -22,15 +22,15 @@ public struct FileEncryption: Sendable {
     encryption = try BuckiaError.wrapping { try Encryption(to: recipients) }
   }
 
-  /// For all who know a passphrase. Making and opening such a file takes about a second and 256 MB of memory, so that
-  /// guessing is expensive.
+  /// Encrypts for a passphrase. Encrypting and decrypting takes about a second and 256 MB of memory, which makes
+  /// guessing expensive.
   ///
   /// - Throws: `BuckiaError` when the passphrase is empty.
   public init(passphrase: String) throws { try self.init(passphrase: Array(passphrase.utf8)) }
 
   /// The same with the passphrase byte by byte.
   ///
-  /// - Parameter workFactor: The logarithm to base 2 of what each guess costs; 18 by default.
+  /// - Parameter workFactor: The logarithm to base 2 of the cost of each guess; 18 by default.
   package init(passphrase: [UInt8], workFactor: Int? = nil) throws {
     encryption = try BuckiaError.wrapping { try Encryption(passphrase: passphrase, workFactor: workFactor) }
   }
@@ -69,7 +69,7 @@ public struct FileEncryption: Sendable {
 /// try decryption.decrypt("notes.sqlite.age", to: "notes.sqlite")
 /// ```
 ///
-/// That a file can be decrypted does not say who has encrypted it: everybody who knows the recipient can.
+/// Decryption does not prove who has encrypted a file: anybody who knows the recipient can.
 public struct FileDecryption: Sendable {
   let decryption: Decryption
   /// The public keys of the identities.
@@ -104,7 +104,7 @@ public struct FileDecryption: Sendable {
     try decrypt(.path(path), to: .path(target, replacing: isReplacing))
   }
 
-  /// The same from and to streams. What a stream has got when an error follows is authentic, and not all.
+  /// The same from and to streams. Bytes before an error are authentic, but incomplete.
   package func decrypt(_ source: CipherSource, to target: DiffOutput.File) throws -> Int64 {
     try BuckiaError.wrapping {
       let input = try source.opened()
@@ -118,12 +118,12 @@ public struct FileDecryption: Sendable {
   }
 }
 
-/// Where the bytes come from that are encrypted or decrypted.
+/// The source of the bytes to encrypt or decrypt.
 package enum CipherSource: Sendable {
   case path(String)
   case standardInput
 
-  /// True if it is a file that others may not read.
+  /// True for a file that others may not read.
   var isPrivate: Bool { if case .path(let path) = self { !FileSystem.isReadableByAll(path) } else { false } }
 
   /// Opens it for one reading from the first byte to the last.
@@ -133,7 +133,7 @@ package enum CipherSource: Sendable {
     switch self {
     case .standardInput: return try PosixFile.standardInput()
     case .path(let path):
-      // The person has named the link; what is refused elsewhere is one that somebody else put there.
+      // The person has named the link. Elsewhere links are refused because others could have put them there.
       guard let resolved = realpath(path, nil) else { return try PosixFile(reading: path) }
       defer { free(resolved) }
       return try PosixFile(reading: String(cString: resolved))
@@ -153,9 +153,9 @@ extension DiffOutput.File {
   /// Writes encrypted or decrypted bytes.
   ///
   /// - Parameters:
-  ///   - source: Where the bytes come from: a file is not more open than that.
-  ///   - body: Writes everything. What it has written is taken back where it throws, and where that can be.
-  /// - Returns: How many bytes there are.
+  ///   - source: The source of the bytes. The file does not get wider permissions than its source.
+  ///   - body: Writes everything. If it throws, the written bytes are removed as far as possible.
+  /// - Returns: The number of bytes.
   /// - Throws: What `body` throws, a `ByteStreamError`, or what the closure of a stream throws.
   func write(from source: CipherSource, _ body: (any ByteOutput) throws -> Void) throws -> Int64 {
     switch self {
@@ -190,7 +190,7 @@ extension ByteInput {
     }
   }
 
-  /// Reads all bytes that follow, through a buffer that does not keep them; nil when they are more than a limit.
+  /// Reads all bytes that follow, through a buffer that does not keep them; nil if they are more than a limit.
   func secretContents(limit: Int) throws(ByteStreamError) -> [UInt8]? {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
     defer {
@@ -202,10 +202,10 @@ extension ByteInput {
   }
 }
 
-/// Hands bytes to a closure, and keeps what it throws.
+/// Passes bytes to a closure, and keeps its error.
 final class ClosureOutput: ByteOutput {
   private let body: (UnsafeRawBufferPointer) throws -> Void
-  /// What the closure has thrown.
+  /// The error of the closure.
   private(set) var failure: (any Error)?
 
   init(_ body: @escaping (UnsafeRawBufferPointer) throws -> Void) { self.body = body }

@@ -5,7 +5,7 @@ import Dispatch
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What opens files that are encrypted for somebody here, and tells which diffs are for them.
+/// The keys that open encrypted files here, and recognize diffs that are addressed to them.
 struct ReaderKeys: Sendable {
   /// No keys.
   static let none = ReaderKeys(own: nil, decryption: nil)
@@ -20,7 +20,7 @@ struct ReaderKeys: Sendable {
     publicKeys = (own?.publicKeys ?? []) + (decryption?.publicKeys ?? [])
   }
 
-  /// The keys of a person, and whatever else opens files.
+  /// The keys of a person, and further decryption keys.
   ///
   /// - Throws: `BuckiaError` as ``BuckiaHome/identity()``.
   init(of home: BuckiaHome?, and decryption: FileDecryption?) throws {
@@ -34,7 +34,7 @@ struct ReaderKeys: Sendable {
     var decryptions = [decryption].compactMap { $0 }
     if let own {
       do throws(ByteStreamError) { decryptions.insert(try own.decryption(), at: 0) } catch {
-        // What was given beside it may do.
+        // The other keys may be enough.
         if decryptions.isEmpty { throw error }
       }
     }
@@ -45,7 +45,7 @@ struct ReaderKeys: Sendable {
     return try DecryptingInput(input, with: Decryption(joining: decryptions))
   }
 
-  /// True if a diff says that it is for one of these keys.
+  /// True if a diff is addressed to one of these keys.
   fileprivate func isAddressed(by audience: Audience) -> Bool { publicKeys.contains { audience.addresses($0) } }
 }
 
@@ -54,7 +54,7 @@ extension ByteStreamError.Code {
   fileprivate static let encrypted = Self(rawValue: BuckiaErrorCode.encrypted.rawValue)
 }
 
-/// One file that is being opened: what decrypts it if it is encrypted, and whether it is for somebody here.
+/// One file that is being opened, with its decryption and its addressee.
 final class Opening {
   private let keys: ReaderKeys
   private var input: DecryptingInput?
@@ -64,9 +64,10 @@ final class Opening {
   /// Decrypts a file.
   typealias Decrypt = (any ByteInput) throws(ByteStreamError) -> any ByteInput
 
-  /// Runs a call that reads the file: nothing of one that is encrypted lies in temporary files as it is.
+  /// Runs a call that reads the file. Temporary files of an encrypted file are encrypted, too.
   ///
-  /// - Parameter body: Is given what decrypts the file; nil for one that is not encrypted. There is no other way to get it.
+  /// - Parameter body: Receives the decryption of the file; nil for one that is not encrypted. There is no other way to
+  ///   get it.
   func sealing<Result>(_ isEncrypted: Bool, _ body: (Decrypt?) throws -> Result) rethrows -> Result {
     try Self.sealing(isEncrypted) {
       try body(isEncrypted ? { (source) throws(ByteStreamError) in try self.decrypt(source) } : nil)
@@ -79,13 +80,13 @@ final class Opening {
     return input
   }
 
-  /// Runs a call that makes or applies files: nothing of those that are encrypted lies in temporary files as it is.
+  /// Runs a call that makes or applies files. Temporary files of encrypted files are encrypted, too.
   static func sealing<Result>(_ isEncrypted: Bool, _ body: () throws -> Result) rethrows -> Result {
     guard isEncrypted else { return try body() }
     return try TemporaryBuffer.$sealing.withValue(TemporaryBuffer.Sealing { OneTimeSpoolKey() }, operation: body)
   }
 
-  /// Refuses a diff for others, whoever has passed it on: its author meant them, and would not know that it is applied here.
+  /// The refusal of a diff that is addressed to others. Its author would not know that it is applied here.
   func refusal(of manifest: Manifest, _ signature: DiffFile.Signature) -> Refusal? {
     switch manifest.audience {
     case .broadcast: return nil
@@ -95,7 +96,7 @@ final class Opening {
         "it is not addressed to you: it was made for others and passed on; ask its sender to share with you, or name the identity that it is for"
       )
     case nil:
-      // Whoever can open a signed file could encrypt it for somebody else, and it would look as if its author had done so.
+      // A recipient of a signed file could encrypt it again for others, and it would seem to come from its author.
       guard let input, !input.isByPassphrase, case .signed = signature else { return nil }
       return refusal(
         "it is encrypted and signed, but names no recipients, so it may have been passed on by a third person")
@@ -105,17 +106,17 @@ final class Opening {
   private func refusal(_ reason: String) -> Refusal { Refusal(.rejected, code: .notAddressed, reason: reason) }
 }
 
-/// The keys of a person that open what is encrypted for them. Those of a protected identity are unlocked by the first file that is
-/// encrypted, so that nobody is asked for a passphrase for nothing.
+/// The decryption keys of a person. Those of a protected identity are unlocked by the first encrypted file, because a
+/// passphrase must not be asked for without need.
 final class OwnKeys: @unchecked Sendable {
-  /// The public halves, which tell whether a diff is for them.
+  /// The public halves, which recognize diffs that are addressed to them.
   let publicKeys: [[UInt8]]
   private let home: BuckiaHome
   // The lock guards `unlocked`.
   private let lock = DispatchSemaphore(value: 1)
   private var unlocked: Result<Decryption, ByteStreamError>?
 
-  /// The keys of the person whose home it is; nil where they have none.
+  /// The keys of the home's owner; nil for none.
   ///
   /// - Throws: `BuckiaError` as ``BuckiaHome/publicIdentity()``.
   init?(of home: BuckiaHome) throws {
@@ -126,7 +127,8 @@ final class OwnKeys: @unchecked Sendable {
 
   /// What opens files.
   ///
-  /// - Throws: `ByteStreamError` when the identity cannot be unlocked: the same each time, so that nobody is asked again for each file.
+  /// - Throws: `ByteStreamError` when the identity cannot be unlocked. The error is kept for the next files, which do
+  ///   not ask for the passphrase again.
   func decryption() throws(ByteStreamError) -> Decryption {
     lock.wait()
     defer { lock.signal() }
@@ -147,12 +149,12 @@ final class OwnKeys: @unchecked Sendable {
   }
 }
 
-/// Keeps what SQLite would write into files of its own off the disk while encrypted files are made or applied: sorts, TEMP tables, and
-/// the pages that savepoints bring back.
+/// Keeps SQLite's temporary data in memory while encrypted files are made or applied: sorts, TEMP tables, and the pages
+/// of savepoints.
 ///
-/// Such files have names that others can open as long as they exist, and their bytes stay on the disk when they are gone. In memory they
-/// grow with the rows: some 25 bytes for each that is found by its content. The sorts that rebuild indexes stay within the memory
-/// limit: larger ones are not begun.
+/// While temporary files exist, others can open them by name, and their bytes stay on the disk after they are deleted.
+/// In memory the data grow with the rows: some 25 bytes for each row that is found by its content. The sorts that
+/// rebuild indexes stay within the memory limit: larger ones are not begun.
 extension SQLiteConnection {
   /// Runs `body` while SQLite writes no temporary files.
   ///

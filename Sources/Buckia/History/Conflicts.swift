@@ -19,12 +19,12 @@ extension DatabaseManager {
     }
   }
 
-  /// Gives recorded conflicts to `body`, oldest first, without having all of them in memory.
+  /// Calls `body` with recorded conflicts, oldest first, without loading all of them into memory.
   ///
   /// - Parameters:
   ///   - filter: Which of them are wanted.
-  ///   - count: How many of these at most: the newest; nil for all.
-  ///   - body: Takes a conflict. May throw to stop.
+  ///   - count: The most conflicts: the newest ones; nil for all.
+  ///   - body: Receives a conflict. May throw to stop.
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged; whatever `body`
   ///   throws.
   public func forEachConflict(
@@ -40,7 +40,7 @@ extension DatabaseManager {
     }
   }
 
-  /// How many recorded conflicts are alike: of one table, one kind and with one outcome, in the order in which they first came.
+  /// The number of recorded conflicts for each table, kind and outcome, in the order in which they first occurred.
   ///
   /// - Parameter filter: Which of them are wanted.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
@@ -51,7 +51,7 @@ extension DatabaseManager {
   }
 }
 
-/// Which recorded conflicts are wanted. Without any condition it is all of them.
+/// A filter for recorded conflicts. Without any condition it matches all of them.
 ///
 /// ```swift
 /// var filter = ConflictFilter()
@@ -60,18 +60,18 @@ extension DatabaseManager {
 /// try database.forEachConflict(matching: filter, newest: 20) { print($0.id) }
 /// ```
 public struct ConflictFilter: Equatable, Sendable {
-  /// Those of this table, whatever the case of its name.
+  /// Matches conflicts of this table, whatever the case of its name.
   public var table: String?
-  /// Those of this diff file: its id, or the content digest of a raw changeset.
+  /// Matches conflicts of this diff file: its id, or the digest of a raw changeset.
   public var diff: String?
-  /// Those of this kind.
+  /// Matches conflicts of this kind.
   public var kind: ConflictKind?
-  /// Only those that nobody has decided about in particular (``ConflictRecord/isOpen``).
+  /// Matches only open conflicts (``ConflictRecord/isOpen``).
   public var isOpen = false
-  /// Those with these numbers (``ConflictRecord/id``).
+  /// Matches conflicts with these numbers (``ConflictRecord/id``).
   package var numbers = Int64.min...Int64.max
 
-  /// Makes a filter that lets everything through.
+  /// Creates a filter that matches everything.
   public init() {}
 
   var selection: ConflictSelection {
@@ -94,7 +94,7 @@ struct NewConflicts {
 
   /// - Parameter number: That of the newest conflict before.
   init(after number: Int64) {
-    // None comes behind the greatest number there is.
+    // There is no conflict after the greatest number.
     guard number < .max else {
       selection = nil
       return
@@ -104,14 +104,14 @@ struct NewConflicts {
     self.selection = selection
   }
 
-  /// How many of them are alike.
+  /// The counts of the matching conflicts.
   func counts(on connection: borrowing SQLiteConnection) throws -> [ConflictCount] {
     try selection.map { try ConflictRecord.counts($0, on: connection) } ?? []
   }
 
   /// The first of them, with the rows that they refer to.
   ///
-  /// - Parameter senders: What is known of the senders, whose names conflicts have.
+  /// - Parameter senders: The known senders, whose names conflicts have.
   func first(naming senders: KnownSenders, on connection: borrowing SQLiteConnection) throws -> [ConflictRecord] {
     guard let selection else { return [] }
     let parents = MissingParents(on: connection)
@@ -119,7 +119,7 @@ struct NewConflicts {
   }
 }
 
-/// Finds, for rows that refer to others that are not there, which these are, and which conflict has left them out.
+/// Finds the missing rows to which rows refer, and the conflicts that have left them out.
 final class MissingParents {
   /// A foreign key: the parent, and the columns on both sides.
   private struct Reference: Hashable {
@@ -143,8 +143,8 @@ final class MissingParents {
     constraints = ViolatedConstraints(on: connection)
   }
 
-  /// A conflict with the constraint that it is about, and the missing row where it is of the kind `foreignKey`. Those of one diff
-  /// are best given one after the other.
+  /// A conflict with its constraint, and the missing row if the kind is `foreignKey`. The conflicts of one diff are
+  /// best passed one after the other.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   func named(in record: ConflictRecord) throws -> ConflictRecord {
@@ -177,7 +177,7 @@ final class MissingParents {
     return MissingParent(table: reference.parent, key: key, conflict: cause)
   }
 
-  /// The row that refers to another: the one that stands here, or the one that its author wants.
+  /// The referring row: the local one, or the one that its author wants.
   private static func referringRow(of record: ConflictRecord) -> [ConflictRecord.Cell]? {
     guard record.outcome != .reported, let incoming = record.incoming else { return record.local }
     return incoming.enumerated().map { place, cell in
@@ -213,7 +213,7 @@ final class MissingParents {
     return found
   }
 
-  /// A value of a row; nil for NULL, which refers to nothing, and where the record holds none.
+  /// A value of a row; nil for NULL, which refers to nothing, and if the record has none.
   private static func value(of column: String, in row: [ConflictRecord.Cell]) -> ChangesetValue? {
     let value = row.first { ASCIIName.matches($0.column, column) }?.value
     return value == .null ? nil : value
@@ -240,8 +240,8 @@ final class MissingParents {
   }
 }
 
-/// Finds in the schema what SQLite's message about a constraint does not tell: the name of a UNIQUE index over columns, and the
-/// expressions of one that the message names.
+/// Finds in the schema the facts that SQLite's message about a constraint lacks: the name of a UNIQUE index over
+/// columns, and the expressions of a named index.
 final class ViolatedConstraints {
   private struct Index {
     let name: String
@@ -255,7 +255,7 @@ final class ViolatedConstraints {
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// A conflict with the constraint that it is about, where that is known.
+  /// A conflict with its constraint, if that is known.
   ///
   /// - Throws: `SQLiteError`.
   func named(in record: ConflictRecord) throws -> ConflictRecord {
@@ -264,7 +264,7 @@ final class ViolatedConstraints {
     if let known = known[record.table]?[reason] {
       record.constraint = known
     } else if let constraint = try constraint(of: record.table, reason) {
-      // Those of NOT NULL and UNIQUE are few; a trigger may say anything, and is none.
+      // Only messages of NOT NULL and UNIQUE are cached: a trigger can have any message.
       known[record.table, default: [:]][reason] = constraint
       record.constraint = constraint
     }
@@ -283,7 +283,7 @@ final class ViolatedConstraints {
 
   private func nameIndex(of table: String, _ constraint: inout ViolatedConstraint) throws {
     let candidates = try indexes(of: table).filter { constraint.isOf(index: $0.name, over: $0.columns) }
-    // Two indexes can be over the same columns, for different rows. The one of a constraint in the table has no name to tell.
+    // Two indexes can have the same columns, for different rows. The index of a table constraint has no name to report.
     guard candidates.count == 1, let index = candidates.first, let terms = index.terms else { return }
     constraint.name = index.name
     constraint.columns = index.columns.compactMap { $0 }
@@ -293,7 +293,7 @@ final class ViolatedConstraints {
     }
   }
 
-  /// SQLite gives the name of a CHECK constraint, or its expression where it has none.
+  /// SQLite reports the name of a CHECK constraint, or without a name its expression.
   private func nameCheck(of table: String, _ constraint: inout ViolatedConstraint) throws {
     let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     guard let told = constraint.expression, let sql = try connection.text(query, binding: [table]) else { return }

@@ -17,9 +17,9 @@ extension DatabaseManager {
     return entries
   }
 
-  /// Gives everything the ledger holds to `body`, oldest first, without having all of it in memory.
+  /// Calls `body` with all ledger entries, oldest first, without loading all of them into memory.
   ///
-  /// - Parameter body: Takes an entry. May throw to stop.
+  /// - Parameter body: Receives an entry. May throw to stop.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; whatever `body` throws.
   public func forEachLogEntry(_ body: (LedgerEntry) throws -> Void) throws {
     let senders = try home.knownSenders()
@@ -30,7 +30,7 @@ extension DatabaseManager {
 
   /// The newest entries of the ledger, oldest first, and how many there are in all.
   ///
-  /// - Parameter count: How many are wanted at most.
+  /// - Parameter count: The most entries.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   public func log(newest count: Int) throws -> (entries: [LedgerEntry], total: Int) {
     let senders = try home.knownSenders()
@@ -39,7 +39,7 @@ extension DatabaseManager {
     }
   }
 
-  /// What was recorded last of each of some files, by their names.
+  /// The last ledger entry of each of some files, by their names.
   ///
   /// - Parameter files: Their names, without folders, and the ids that they go by.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
@@ -54,10 +54,10 @@ extension DatabaseManager {
     }
   }
 
-  /// By which digests the ledger knows files that are in the database: applied, or held for an upgrade.
+  /// The digests in the ledger of files that are in the database: applied, or held for an upgrade.
   ///
   /// - Parameter ids: The ids that they go by.
-  /// - Returns: The digests of each in hexadecimal; several where senders have used one id.
+  /// - Returns: The digests of each file in hexadecimal; several if senders have used the same id.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   package func settledDigests(of ids: [KSUID]) throws -> [KSUID: Set<String>] {
     guard !ids.isEmpty else { return [:] }
@@ -86,7 +86,7 @@ extension DatabaseManager {
   ///
   /// - Parameters:
   ///   - table: The table. It must have a clock: see ``keepClocks(of:)``.
-  ///   - key: A value for each column of its primary key, or for `_rowid_` where it has none.
+  ///   - key: A value for each column of its primary key, or for `_rowid_` without one.
   /// - Throws: `BuckiaError`: `noSuchTable`; `noClock`; `columnsDiffer` where the values are not those of the key; as
   ///   ``BuckiaHome/contacts()``.
   public func origin(ofRowIn table: String, key: [String: ChangesetValue]) throws -> RowOrigin {
@@ -132,7 +132,8 @@ extension DatabaseManager {
         diff: stamp.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), isClaimed: false,
         appliedAt: nil)
     case .claimed(let carrier):
-      // Anybody can say that a change comes from a diff of somebody else's, so the sender of the diff that says so is named.
+      // Any diff can claim that a change comes from another sender's diff, which is why the sender of the claiming diff
+      // is named.
       let entry = try carrier.flatMap { try LedgerEntries.applied($0, on: connection) }
       return RowOrigin.Source(
         diff: stamp.diff, sender: senders.shown(entry?.sender ?? LedgerEntries.ownSender), isClaimed: true,
@@ -151,11 +152,12 @@ public struct RowOrigin: Hashable, Codable, Sendable {
   public struct Source: Hashable, Codable, Sendable {
     /// The diff's id. It stays the same however often the change is passed on.
     public let diff: KSUID
-    /// The sender, for people: a contact's name, "unsigned", "key …" with the verified key, or "this database" where the diff
-    /// was made from it. Where ``isClaimed`` is true, the sender of the diff that names ``diff`` as the origin of the change.
+    /// The sender, for people: a contact's name, "unsigned", "key …" with the verified key, or "this database" if the
+    /// diff was made from it. If ``isClaimed`` is true, the sender of the diff that names ``diff`` as the origin of the
+    /// change.
     public let sender: String
-    /// True if only another diff, which was applied here, says that the change comes from ``diff``: its sender may have
-    /// passed it on, or made it up.
+    /// True if only another applied diff claims that the change comes from ``diff``. Its sender may have relayed the
+    /// change, or made the origin up.
     public let isClaimed: Bool
     /// When the diff of the sender was applied here, in milliseconds since 1970; nil for one that was made from this database.
     public let appliedAt: Int64?
@@ -165,10 +167,9 @@ public struct RowOrigin: Hashable, Codable, Sendable {
   public struct Column: Hashable, Codable, Sendable {
     /// The name of the column.
     public let name: String
-    /// Its value; nil where the row is not there.
+    /// The value; nil if the row does not exist.
     public let value: ChangesetValue?
-    /// The diff that has set it last; nil where no diff has: it has been so from the beginning, or was changed here and
-    /// not sent.
+    /// The diff that has set the column last; nil if none has: the value is original, or an unsent edit.
     public let source: Source?
   }
 
@@ -176,7 +177,7 @@ public struct RowOrigin: Hashable, Codable, Sendable {
   public let table: String
   /// True if the row is there.
   public let exists: Bool
-  /// The diff that has inserted the row, or deleted the one that is not there any more; nil where no diff has.
+  /// The diff that has inserted the existing row, or deleted the missing one; nil for none.
   public let source: Source?
   /// The columns in the order of the table.
   public let columns: [Column]

@@ -7,7 +7,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Says what of the database would replicate, what would not and why, and what is worth knowing.
+  /// Examines which parts of the database replicate, which do not and why, with warnings.
   ///
   /// - Throws: `BuckiaError` when there is no such database, or it cannot be read.
   public func examine() throws -> DoctorReport {
@@ -144,21 +144,22 @@ extension DoctorReport {
 
   fileprivate mutating func lookForDamage(_ connection: borrowing SQLiteConnection) throws {
     do {
-      // Only the longer check compares the order of indexes, which a collating sequence that stands in for another may not have.
+      // Only the longer check compares the order of indexes, which can be wrong under a substituted collating sequence.
       let check = ConnectionExtensions.ofProcess.collations.isEmpty ? "quick_check" : "integrity_check"
       let damage = try connection.text("PRAGMA \(check)(1)") ?? "ok"
       if damage != "ok" { warnings.append(Remark(.damaged, damage)) }
     } catch {
-      // An index by a collating sequence that is the application's own; everything else is damage, or no database.
+      // An index with a collating sequence of the application. All other errors are damage, or not a database.
       guard error.primaryCode == 1 else { throw error }
       warnings.append(Remark(.notCheckable, error.message))
     }
   }
 }
 
-/// What goes wrong only where several people write: keys that each copy gives out by itself, and counts that each keeps.
+/// Warns of problems that arise only when several people write: keys that each copy assigns, and counts that each copy
+/// keeps.
 extension DoctorReport {
-  /// Names the tables whose integer keys SQLite gives out, those that others refer to first.
+  /// Names the tables whose integer keys SQLite assigns, referenced tables first.
   ///
   /// - Parameter usesRanges: True if AUTOINCREMENT tables have ranges of their own.
   mutating func lookAtIntegerKeys(of tables: [TableDefinition], usingRanges usesRanges: Bool) {
@@ -172,7 +173,7 @@ extension DoctorReport {
       : ordered.map { Remark(.integerKeys, $0) }
   }
 
-  /// Names the columns that triggers keep: counts of what other tables hold, and times of changes.
+  /// Names the columns that triggers maintain: counts of other tables' rows, and times of changes.
   mutating func lookAtCounters(_ schema: SchemaReader) throws {
     warnings += try schema.columnsKeptByTriggers().map {
       Remark($0.isTime ? .timesKept : .counters, $0.table, $0.column)
@@ -192,8 +193,8 @@ extension TableDefinition {
 }
 
 extension DoctorReport {
-  /// Names the columns that seem to refer to rows of other tables by an integer key, though nothing declares it: if a row that arrives has
-  /// to get another key, because its own one is taken, such columns would go on referring to the old one.
+  /// Names the columns that seem to refer to rows of other tables by an undeclared integer key: if an incoming row gets
+  /// a new key because its own is in use, such columns would keep referring to the old one.
   ///
   /// - Parameters:
   ///   - tables: The tables that replicate.
@@ -211,7 +212,7 @@ extension DoctorReport {
             || declared.contains {
               $0.table == TableName(child.name) && $0.columns.contains { ASCIIName.matches($0, column.name) }
             }
-          // A table's own name says what its column holds, as a `price` has a price.
+          // A column that repeats its table's name describes the row itself, like the price of a `price`.
           let isOwn =
             child.name == parent.name
             && (child.primaryKey.contains(place) || ASCIIName.matches(column.name, parent.name))
@@ -235,7 +236,7 @@ extension DoctorReport {
     }
   }
 
-  /// Names the tables of which shares leave out columns by name, so that a new column is shared.
+  /// Names the tables of which shares leave out columns by name. A new column would be shared.
   ///
   /// - Throws: `SQLiteError`; `ReplicationError` when the ledger is damaged.
   mutating func lookForOmittedColumns(on connection: borrowing SQLiteConnection) throws {
@@ -247,7 +248,7 @@ extension DoctorReport {
     }
   }
 
-  /// Names the tables for which the sums of what streams have are not those of the rows that are noted.
+  /// Names the tables whose state digests do not match the recorded rows.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   mutating func lookAtStates(_ connection: borrowing SQLiteConnection) throws {

@@ -5,25 +5,27 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Resolves recorded conflicts: brings each row into the version that somebody has decided for, and records who, when, and what
-  /// the row was before and is afterwards.
+  /// Resolves recorded conflicts: writes the chosen version of each row, and records who decided, when, and the row
+  /// before and afterwards.
   ///
-  /// A conflict can be resolved again with another answer, any number of times. A row that was changed since, by anything but a
-  /// resolution of the same conflict, is not overwritten, unless the options say so. A conflict that cannot be resolved does not
-  /// stop the others: the report says why. All of it is one transaction, or part of that which the app has open.
+  /// A conflict can be resolved again with another answer, any number of times. A row that was changed since, other
+  /// than by a resolution of the same conflict, is not overwritten unless the options ask for it. A conflict that
+  /// cannot be resolved does not stop the others: the report gives the reason. All of it is one transaction, or part of
+  /// that which the app has open.
   ///
   /// ```swift
   /// let report = try database.resolve([7], taking: .incoming, options: ResolveOptions(decidedBy: "Ben"))
   /// for conflict in report.refused { print(conflict.id, conflict.refusal?.reason ?? "") }
   /// ```
   ///
-  /// Triggers do not fire, as where changes are applied; full-text and R-tree indexes that triggers keep are kept.
+  /// Triggers do not fire, as when changes are applied; full-text and R-tree indexes that triggers maintain are kept up
+  /// to date.
   ///
   /// - Parameters:
   ///   - conflicts: Their numbers (``ConflictRecord/id``).
   ///   - answer: The answer to all of them.
   ///   - options: How.
-  /// - Returns: What became of each.
+  /// - Returns: The outcome of each.
   /// - Throws: `BuckiaError` when the database cannot be opened or written, has a newer ledger, or a record is damaged; with
   ///   `misuse` where values or a deletion are to be kept as a rule. Nothing is changed then.
   @discardableResult
@@ -36,10 +38,10 @@ extension DatabaseManager {
   /// Resolves all recorded conflicts of some kind with one answer, oldest first.
   ///
   /// - Parameters:
-  ///   - filter: Which of them.
+  ///   - filter: The conflicts to resolve.
   ///   - answer: The answer to all of them.
   ///   - options: How.
-  /// - Returns: What became of them: all are counted, and the first 1,000 that were resolved, and that were not, are told one by one.
+  /// - Returns: The outcomes: the counts of all, and the first 1,000 resolved and refused conflicts.
   /// - Throws: As ``resolve(_:taking:options:)``.
   @discardableResult
   public func resolve(
@@ -107,8 +109,8 @@ extension DatabaseManager {
       isDryRun: options.isDryRun)
   }
 
-  /// The conflicts of rows that were left out because they refer to rows which have another key here, and the values by which they
-  /// refer to these.
+  /// The conflicts of rows that were left out because they refer to rows with another local key, and the referring
+  /// values.
   private func children(
     of parents: [ResolvedConflict], _ answer: ConflictAnswer, on connection: borrowing SQLiteConnection
   ) throws -> [(conflict: Int64, values: [String: ChangesetValue])] {
@@ -166,7 +168,7 @@ extension DatabaseManager {
     }
   }
 
-  /// The number of the newest resolution of any conflict, which tells whether somebody has decided since; 0 where there is none.
+  /// The number of the newest resolution, by which later decisions are noticed; 0 for none.
   ///
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   package func newestResolution() throws -> Int64 {
@@ -186,7 +188,7 @@ extension DatabaseManager {
     }
   }
 
-  /// Forgets a rule: it decides no more conflicts. What it has decided stays.
+  /// Removes a rule. It decides no more conflicts; earlier decisions stay.
   ///
   /// - Parameter rule: Its number (``ConflictRule/id``).
   /// - Throws: `BuckiaError` with `noSuchRule` when there is none with this number; when the database cannot be written, or has
@@ -208,7 +210,7 @@ extension DatabaseManager {
 
 /// How recorded conflicts are resolved.
 public struct ResolveOptions: Sendable {
-  /// Who decides, as it is recorded: a name that people know.
+  /// The recorded name of the person who decides.
   public var decidedBy: String
   /// True if rows that have been changed since are overwritten, and whether a row may refer to one that is not there.
   public var isForced: Bool
@@ -216,13 +218,13 @@ public struct ResolveOptions: Sendable {
   public var remembers: Bool
   /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
-  /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
+  /// The most keys of changed rows in the report, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
-  /// The last resolution that whoever decides has seen of a conflict, by the conflict's number; 0 for none. Where there is a
-  /// later one, nothing is resolved (`rowChanged`).
+  /// The last resolution of each conflict that the deciding person has seen, by the conflict's number; 0 for none. If
+  /// there is a later one, nothing is resolved (`rowChanged`).
   package var seenResolutions: [Int64: Int64] = [:]
 
-  /// Makes options; the defaults are those of the command line.
+  /// Creates options; the defaults are those of the command line.
   public init(
     decidedBy: String = "", isForced: Bool = false, remembers: Bool = false, isDryRun: Bool = false
   ) {
@@ -238,17 +240,17 @@ public struct ResolveReport: Hashable, Codable, Sendable {
   /// Each conflict, in the order given. Of conflicts that a filter has chosen, the first 1,000 that were resolved, and the first 1,000
   /// that were not, in the order of their numbers.
   public let conflicts: [ResolvedConflict]
-  /// What became of all of them.
+  /// The counts of all conflicts.
   public let counts: ResolveCounts
   /// The rules that the answers were kept as.
   public let rules: [ConflictRule]
   /// The tables that were changed.
   public let changedTables: [String]
-  /// The rows that were changed, by table, where the options ask for them; else empty.
+  /// The changed rows by table, if the options ask for them; otherwise empty.
   public let changedRows: [ChangedRows]
-  /// Sentences about rows that refer to others which are not there, because of what was written.
+  /// Sentences about references that were broken by writing.
   public let violations: [String]
-  /// What is worth knowing.
+  /// Warnings.
   public let warnings: [Remark]
   /// True if nothing was changed, because only a report was wanted.
   public let isDryRun: Bool

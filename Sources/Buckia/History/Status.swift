@@ -5,7 +5,8 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Says where the database stands: what has arrived, what waits or is open, and which replica it is. Changes nothing.
+  /// Reports the state of the database: what has arrived, what waits or is open, and which replica it is. Changes
+  /// nothing.
   ///
   /// ```swift
   /// let status = try database.status()
@@ -79,7 +80,7 @@ public struct StatusReport: Hashable, Codable, Sendable {
       case restored
       /// It is a copy of another database that is still there.
       case copied
-      /// Nothing is known here of its replica.
+      /// The home does not know the replica.
       case unknown
     }
 
@@ -87,7 +88,7 @@ public struct StatusReport: Hashable, Codable, Sendable {
     public let id: String
     /// Its incarnation: 32 digits.
     public let incarnation: String
-    /// What they are worth. Unless it is `present`, the next call that writes begins a new incarnation.
+    /// The validity of the ids. Unless it is `present`, the next call that writes begins a new incarnation.
     public let standing: Standing
   }
 
@@ -97,35 +98,35 @@ public struct StatusReport: Hashable, Codable, Sendable {
     public let people: String
     /// The table.
     public let table: String
-    /// How many rows.
+    /// The number of rows.
     public let rows: Int
   }
 
-  /// Who is trusted; nil for a database without a ledger.
+  /// The trust mode; nil for a database without a ledger.
   public internal(set) var trust: TrustMode?
-  /// Which replica it is; nil for one that is none yet.
+  /// The replica; nil if the database is none yet.
   public internal(set) var replica: Replica?
   /// The shared database that it belongs to; nil for none.
   public internal(set) var dataset: Dataset?
-  /// How many diff files have come to which state; nil without a ledger.
+  /// The numbers of diff files by state; nil without a ledger.
   public internal(set) var ledger: LedgerCounts?
   /// The greatest id that was applied; nil for none.
   public internal(set) var newest: KSUID?
   /// When the newest entry was written, in milliseconds since 1970; nil for none.
   public internal(set) var recordedAt: Int64?
-  /// What is shared with whom, the first share first.
+  /// The shares, oldest first.
   public internal(set) var shares: [ShareState] = []
-  /// What others share with this database: the streams from which something has come, the last one to bring something first.
+  /// The streams that others share with this database, the last active one first.
   public internal(set) var streams: [StreamState] = []
-  /// How many conflicts are recorded.
+  /// The number of recorded conflicts.
   public internal(set) var conflicts = 0
-  /// How many of them nobody has decided about in particular.
+  /// The number of open conflicts.
   public internal(set) var openConflicts = 0
   /// Rows that the last share of each scope has left out, since they refer to rows that the receivers would not have.
   public internal(set) var leftOut: [LeftOut] = []
-  /// The rows that are shared, as they are now, in words; empty unless that was asked for.
+  /// The words for the shared rows; empty unless they were requested.
   public internal(set) var words: [ComparedWords] = []
-  /// What is worth knowing.
+  /// Warnings.
   public internal(set) var warnings: [Remark] = []
 }
 
@@ -141,13 +142,13 @@ public struct ShareState: Hashable, Codable, Sendable {
 
   /// The names of the recipients.
   public let recipients: [String]
-  /// What is shared.
+  /// The scope.
   public let scope: ShareScope
   /// The stream of its diffs: 32 digits.
   public let stream: String
-  /// The number of the last diff; 0 where nothing was sent yet, as after an invitation.
+  /// The number of the last diff; 0 before the first, as after an invitation.
   public let sequence: Int64
-  /// The id of the last diff, which says when it was made; nil where nothing was sent yet.
+  /// The id of the last diff, which contains its time; nil before the first.
   public let id: KSUID?
   /// The tables with rows that are shared, and how many rows with a key were sent of each.
   public let tables: [SharedRows]
@@ -186,14 +187,14 @@ public struct SentDiff: Hashable, Codable, Sendable, Identifiable {
   public let file: String
   /// When it was made, in milliseconds since 1970.
   public let madeAt: Int64
-  /// True if all its files were written to where they go.
+  /// True if all its files were delivered.
   public let isDelivered: Bool
 }
 
 extension DatabaseManager {
   /// The diffs that were shared from this database, the oldest first.
   ///
-  /// - Parameter count: How many are wanted at most: the newest; nil for all.
+  /// - Parameter count: The most diffs: the newest ones; nil for all.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
   public func sentDiffs(newest count: Int? = nil) throws -> [SentDiff] {
     try withLedger(or: []) { connection in
@@ -215,13 +216,13 @@ public struct ComparedWords: Hashable, Codable, Sendable {
   public let people: String
   /// The streams between the two: 32 digits each.
   public let streams: [String]
-  /// How many rows there are.
+  /// The number of rows.
   public let rows: Int64
-  /// The words; empty where `problem` says why there are none.
+  /// The words; empty if `problem` gives the reason.
   public let words: [String]
-  /// What the words stand for: 32 digits.
+  /// The digest behind the words: 32 digits.
   public let digest: String
-  /// Why there are no words: a scope cannot be followed any more. nil where there are.
+  /// The reason for missing words: a scope can no longer be followed. Nil if there are words.
   public let problem: String?
 }
 
@@ -253,7 +254,7 @@ extension ComparedWords {
   private static func people(in exchange: LiveWords.Exchange, _ senders: KnownSenders) throws -> String {
     let names = try Set(exchange.shares.flatMap { try $0.recipients }).sorted().joined(separator: ", ")
     guard let sender = exchange.sender else { return names }
-    // Unsigned diffs do not say whose they are; the share that they acknowledge does.
+    // Unsigned diffs name no sender, but the share that they acknowledge does.
     return sender.isEmpty && !names.isEmpty ? names : senders.shown(sender)
   }
 }

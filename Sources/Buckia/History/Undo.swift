@@ -7,12 +7,12 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Takes back what diffs did to this database, also after their rows have been changed by others.
+  /// Undoes the effects of diffs on this database, also after later changes of their rows.
   ///
-  /// What a diff did here is kept with the ledger, up to 4 MiB of changes of all diffs and for 30 days where nothing else is set
-  /// (``setUndoRetention(bytes:days:)``). It is inverted and applied: rows that the diff inserted go, those that it deleted or
-  /// changed get their old values. A column that has been changed since keeps its value; a row that has been changed since and
-  /// would go stays. Both are conflicts, which are recorded. Tables and columns that the diff has created stay.
+  /// The effects of diffs are kept with the ledger, up to 4 MiB of changes of all diffs and for 30 days by default
+  /// (``setUndoRetention(bytes:days:)``). They are inverted and applied: inserted rows are deleted, deleted and changed
+  /// rows get their old values. A column that was changed since keeps its value, and a row that was changed since is
+  /// not deleted. Both are recorded as conflicts. Tables and columns that the diff has created stay.
   ///
   /// An undo has an entry in the ledger and an id, and can be taken back, too. The diff that was taken back counts as applied: it is not
   /// applied again when it arrives once more.
@@ -23,9 +23,9 @@ extension DatabaseManager {
   /// ```
   ///
   /// - Parameters:
-  ///   - subjects: What to take back; the newest goes first, whatever their order.
-  ///   - options: What to do about rows that have been changed since.
-  /// - Returns: What was done.
+  ///   - subjects: The diffs to undo. The newest is undone first, whatever their order.
+  ///   - options: How to treat rows that were changed since.
+  /// - Returns: The result.
   /// - Throws: `BuckiaError` when a diff is not in the ledger (`noSuchDiff`), a sender is not known (`noSuchSender`), a diff has been taken back (`alreadyUndone`), or is not
   ///   known well enough any more (`notKept`), and when the schema has changed since so that its rows do not fit. Nothing has
   ///   been changed then.
@@ -147,12 +147,12 @@ extension DatabaseManager {
     return hasher.digest.bytes
   }
 
-  /// Sets how much is kept of what diffs do here, so that they can be taken back.
+  /// Sets how many effects of diffs are kept for undo.
   ///
   /// - Parameters:
-  ///   - bytes: How many bytes of changes, of all diffs together and before they are compressed: the newest are kept. 0 keeps nothing. Nil leaves
-  ///     it as it is: 4 MiB at first.
-  ///   - days: For how many days. Nil leaves it as it is: 30 at first.
+  ///   - bytes: The most uncompressed bytes of changes of all diffs: the newest are kept. 0 keeps nothing. Nil leaves
+  ///     the limit unchanged: 4 MiB at first.
+  ///   - days: The number of days. Nil leaves it unchanged: 30 at first.
   /// - Throws: `BuckiaError` when the database cannot be written, or has a newer ledger.
   public func setUndoRetention(bytes: Int? = nil, days: Int? = nil) throws {
     try withWriter { connection in
@@ -179,35 +179,35 @@ extension UndoReport.Undone {
 
 /// How diffs are taken back.
 public struct UndoOptions: Sendable {
-  /// What to do about rows that have been changed since. Columns that have not been changed since get their old values in any
-  /// case; `keepLocal` leaves the others as they are, `takeIncoming` takes back the later change, too.
+  /// The policy for rows that were changed since. Unchanged columns get their old values in any case; `keepLocal` keeps
+  /// the others, `takeIncoming` undoes the later changes, too.
   public var conflicts: ConflictPolicies
   /// True if only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
 
-  /// Makes options; the defaults are those of the command line.
+  /// Creates options; the defaults are those of the command line.
   public init(conflicts: ConflictPolicies = .keepLocal, isDryRun: Bool = false) {
     self.conflicts = conflicts
     self.isDryRun = isDryRun
   }
 }
 
-/// What to take back.
+/// The diffs to undo.
 public enum UndoSubject: Sendable, Hashable {
   /// A diff, by its id; a raw changeset without one by its digest in hex. An undo has an id, too, and can be taken back.
   case diff(String)
-  /// All diffs of a sender that still stand, by the verified key in hex, or its beginning of eight digits or more.
+  /// All applied diffs of a sender, by the verified key in hexadecimal digits, or its first eight or more.
   case sender(String)
-  /// All unsigned diffs that still stand.
+  /// All applied unsigned diffs.
   case unsigned
 }
 
 extension UndoSubject {
-  /// What a text that names senders stands for.
+  /// The subjects that names of senders stand for.
   ///
   /// - Parameters:
   ///   - names: Names of contacts, removed ones included, keys in hex or their beginnings, or `unsigned`.
-  ///   - home: Where the contacts are.
+  ///   - home: The home with the contacts.
   /// - Throws: As ``BuckiaHome/contacts()``.
   package static func senders(named names: [String], in home: BuckiaHome) throws -> [UndoSubject] {
     guard !names.isEmpty else { return [] }
@@ -228,19 +228,19 @@ public struct UndoReport: Hashable, Codable, Sendable {
     public let diff: String
     /// The id of the undo, by which that can be taken back.
     public let id: KSUID
-    /// Rows inserted: those that the diff had deleted.
+    /// The number of inserted rows, which the diff had deleted.
     public let inserted: Int
     /// Rows updated.
     public let updated: Int
-    /// Rows deleted: those that the diff had inserted.
+    /// The number of deleted rows, which the diff had inserted.
     public let deleted: Int
     /// Rows that have been changed since.
     public let conflicts: Int
-    /// What was not taken back because of a conflict.
+    /// The number of changes that were not undone because of a conflict.
     public let omitted: Int
     /// The tables that changed.
     public let changedTables: [String]
-    /// What is worth knowing.
+    /// Warnings.
     public let warnings: [Remark]
   }
 
@@ -254,11 +254,11 @@ public struct UndoReport: Hashable, Codable, Sendable {
     public let reason: String
   }
 
-  /// What was taken back, the newest first.
+  /// The undone diffs, newest first.
   public internal(set) var undone: [Undone] = []
   /// What of a sender could not be taken back. A diff that was named by itself is an error instead.
   public internal(set) var skipped: [Skipped] = []
-  /// What is worth knowing about the database; what is about one diff is with that.
+  /// Warnings about the database. Those about one diff are with that diff.
   public internal(set) var warnings: [Remark] = []
   /// True if everything was only tried.
   public let isDryRun: Bool

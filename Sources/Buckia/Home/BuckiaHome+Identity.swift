@@ -12,36 +12,36 @@ extension BuckiaHome {
   ///   `passphraseNeeded` when it is protected and the home has no ``passphrase``; `noMatchingIdentity` when that is wrong.
   public func identity() throws -> Identity { try BuckiaError.wrapping { try identityFile.read() } }
 
-  /// The person's identity; nil where none has been made.
+  /// The person's identity; nil for none.
   ///
   /// - Throws: `BuckiaError` with `notPrivate` when others can read or change the file.
   package func identityIfAny() throws -> Identity? { try BuckiaError.wrapping { try identityFile.readIfPresent() } }
 
-  /// The card to give to others; nil where no identity has been made.
+  /// The card to give to others; nil without an identity.
   func ownCard() throws -> IdentityCard? { try identityFile.readPublicPart()?.card }
 
-  /// What is public of the person's identity: the card, and what tells others of keys that were replaced. A protected identity is not
-  /// unlocked for it.
+  /// The public part of the person's identity: the card, and the rotations of replaced keys. A protected identity is
+  /// not unlocked for it.
   ///
   /// - Throws: `BuckiaError`: `noIdentity`, `notPrivate`; `passphraseNeeded` when the file that is kept for it beside a protected
   ///   identity is missing.
   public func publicIdentity() throws -> PublicIdentity {
-    // Without an identity the call says so.
+    // Throws without an identity.
     try publicIdentityIfAny() ?? BuckiaError.wrapping { try identity().publicPart() }
   }
 
-  /// The same; nil where no identity has been made.
+  /// The same; nil without an identity.
   func publicIdentityIfAny() throws -> PublicIdentity? {
     try BuckiaError.wrapping { try identityFile.readPublicPart() }
   }
 
-  /// True if a passphrase protects the identity; nil where none has been made.
+  /// True if a passphrase protects the identity; nil without an identity.
   ///
   /// - Throws: `BuckiaError` with `notPrivate` when others can read or change the file.
   public func isIdentityProtected() throws -> Bool? { try BuckiaError.wrapping { try identityFile.isProtected() } }
 
-  /// Protects the identity with another passphrase, or with none. Who reads it meanwhile finds it protected in the old way or in the new
-  /// one. What the disk has kept of the old file is not wiped.
+  /// Protects the identity with another passphrase, or with none. A concurrent reader finds it protected in the old way
+  /// or in the new one. Remains of the old file on the disk are not wiped.
   ///
   /// - Parameter next: The passphrase from now on; nil for none. This home still has the old one.
   /// - Throws: As ``identity()``; when the file cannot be written. Nothing has been changed then.
@@ -49,15 +49,15 @@ extension BuckiaHome {
     try BuckiaError.wrapping { try identityFile.protect(with: next) }
   }
 
-  /// Makes an identity: new keys, in a file that only its owner can read, protected where the home has a ``passphrase``. One that is
-  /// there is never replaced.
+  /// Creates an identity: new keys, in a file that only its owner can read, protected if the home has a ``passphrase``.
+  /// An existing identity is never replaced.
   ///
   /// ```swift
   /// let me = try BuckiaHome.standard.makeIdentity(named: "Anna")
   /// print(me.card)
   /// ```
   ///
-  /// - Parameter name: What its owner is called, for others to see: 1 to 64 characters.
+  /// - Parameter name: The owner's name for others: 1 to 64 characters.
   /// - Throws: `BuckiaError`: `identityExists`; `invalidName`; when the file cannot be written.
   @discardableResult
   public func makeIdentity(named name: String) throws -> Identity {
@@ -70,9 +70,9 @@ extension BuckiaHome {
     }
   }
 
-  /// Puts new keys in the place of the old ones. What the old key has signed is refused by all who accept the rotation.
+  /// Replaces the keys by new ones. Everyone who accepts the rotation refuses files that are signed with the old key.
   ///
-  /// - Returns: What to send to everybody who has the card: they add it, and confirm the new fingerprint.
+  /// - Returns: The rotation to send to everyone who has the card. They add it, and confirm the new fingerprint.
   /// - Throws: As ``identity()``; when the file cannot be written. The old keys are in force then. A protected identity stays so.
   public func rotateIdentity() throws -> KeyRotation {
     try BuckiaError.wrapping {
@@ -87,7 +87,7 @@ extension Identity {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - passphrase: What opens it where it is protected.
+  ///   - passphrase: The passphrase of a protected identity.
   /// - Throws: `BuckiaError` as ``BuckiaHome/identity()``.
   public init(contentsOf path: String, passphrase: IdentityPassphrase? = nil) throws {
     self = try BuckiaError.wrapping { try IdentityFile(path: path, sealing: passphrase).read() }
@@ -137,13 +137,12 @@ extension BuckiaHome {
     try BuckiaError.wrapping { try contactsFile.read().require(named: name) }
   }
 
-  /// Keeps somebody's card, or the new keys that a contact proposes. Neither is trusted by that: see
-  /// ``trustContact(_:fingerprint:)``.
+  /// Adds a card, or the new keys that a contact proposes, without trusting them: see ``trustContact(_:fingerprint:)``.
   ///
   /// - Parameters:
   ///   - text: A card or a rotation: one line of text.
-  ///   - name: What a new contact is called here; nil for what the card says.
-  /// - Returns: What came of it.
+  ///   - name: The local name of a new contact; nil for the name on the card.
+  /// - Returns: The result.
   /// - Throws: `BuckiaError`: `invalidCard`, `badSignature`; `contactExists` when another one has the name or the key;
   ///   `endedKey` for a key that was removed or replaced; `invalidName`. Nothing has been changed then.
   @discardableResult
@@ -162,23 +161,22 @@ extension BuckiaHome {
     return try addContact(text, named: name)
   }
 
-  /// Trusts a contact: what they have signed is applied from now on where only known senders are trusted.
+  /// Trusts a contact: their signed files are applied from now on where only known senders are trusted.
   ///
-  /// Show ``Contact/fingerprintToConfirm`` first, and let a person compare it with what its owner reads to them. Where the contact
-  /// proposes new keys, those are trusted, and the old ones end for good.
+  /// Show ``Contact/fingerprintToConfirm`` first, and let a person compare it with the fingerprint that its owner reads
+  /// to them. If the contact proposes new keys, those are trusted, and the old ones end for good.
   ///
   /// - Parameters:
   ///   - name: The contact.
-  ///   - fingerprint: What was compared.
+  ///   - fingerprint: The compared fingerprint.
   /// - Throws: `BuckiaError`: `noSuchContact`; `otherFingerprint` when the contact has other keys. Nothing has been changed then.
   @discardableResult
   public func trustContact(_ name: String, fingerprint: Fingerprint) throws -> Contact {
     try change { try $0.trust(name, fingerprint: fingerprint, at: WallClock.unixMilliseconds) }
   }
 
-  /// Removes a contact. Nothing that their key has signed is ever applied again, in any database of this person, whoever else is
-  /// trusted; nor can the card be added again. What was applied before stays: see
-  /// ``DatabaseManager/undo(_:options:)``.
+  /// Removes a contact. Files that their key has signed are never applied again, in any database of this person, under
+  /// any trust mode, and the card cannot be added again. Applied files stay: see ``DatabaseManager/undo(_:options:)``.
   ///
   /// - Throws: `BuckiaError`: `noSuchContact`.
   @discardableResult
@@ -186,7 +184,7 @@ extension BuckiaHome {
     try change { try $0.remove(name, at: WallClock.unixMilliseconds) }
   }
 
-  /// Gives a contact another name. Their shares go on.
+  /// Gives a contact another name. Their shares continue.
   ///
   /// - Throws: `BuckiaError`: `noSuchContact`; `invalidName`; `contactExists` where another contact has, or had, the name. Nothing has been
   ///   changed then.
@@ -204,7 +202,7 @@ extension BuckiaHome {
 }
 
 extension BuckiaHome {
-  /// What the person knows of those who sign diffs: from the contacts and the person's own identity.
+  /// The known senders: the contacts and the person's own identity.
   ///
   /// - Throws: `BuckiaError` as ``contacts()`` and ``identity()``. Who is trusted is not guessed.
   func knownSenders() throws -> KnownSenders {

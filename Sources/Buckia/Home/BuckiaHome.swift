@@ -3,27 +3,27 @@ import BuckiaDiff
 import BuckiaFormat
 import SQLiteSchemas
 
-/// The folder that holds what belongs to a person and not to one database, and what is known of databases outside of them: the person's
-/// identity and contacts, the clock of their ids, which files were made from which database, and which replicas there are.
+/// The folder of a person, with everything that does not belong to one database: identity and contacts, the clock of
+/// ids, the list of files made from each database, and the known replicas.
 public struct BuckiaHome: Sendable {
-  /// Where it is. It is made when something is first kept in it.
+  /// The path. The folder is created when it is first needed.
   public let path: String
 
-  /// What opens the identity where it is protected; nil where nothing does.
+  /// The passphrase of a protected identity; nil for none.
   public var passphrase: IdentityPassphrase?
 
-  /// Takes a folder.
+  /// Creates a home in a folder.
   ///
   /// - Parameters:
-  ///   - path: Where it is.
-  ///   - passphrase: What opens the identity where it is protected. It is asked for where the secret keys are needed, and not before.
+  ///   - path: The path of the folder.
+  ///   - passphrase: The passphrase of a protected identity. It is asked for only when the secret keys are needed.
   public init(path: String, passphrase: IdentityPassphrase? = nil) {
     self.path = path
     self.passphrase = passphrase
   }
 
-  /// `BUCKIA_HOME`, else `buckia` in the configuration folder of the system: `XDG_CONFIG_HOME` or `~/.config`, on Apple
-  /// systems `~/Library/Application Support`.
+  /// The home in `BUCKIA_HOME`, otherwise `buckia` in the configuration folder of the system: `XDG_CONFIG_HOME` or
+  /// `~/.config`, on Apple systems `~/Library/Application Support`.
   public static var standard: BuckiaHome {
     if let home = variable("BUCKIA_HOME") { return BuckiaHome(path: home) }
     let user = variable("HOME") ?? "."
@@ -39,12 +39,12 @@ public struct BuckiaHome: Sendable {
     return String(cString: value)
   }
 
-  /// Makes new ids, each greater than all before it and than those given, across processes.
+  /// Creates new ids, each greater than all before it and than those given, across processes.
   ///
   /// The newest id is kept in the file `clock`, which is locked meanwhile.
   ///
   /// - Parameters:
-  ///   - count: How many.
+  ///   - count: The number of ids.
   ///   - observed: Ids that were applied before.
   ///   - unixSeconds: The wall clock.
   /// - Returns: The ids, and a remark when the clock could not be kept: they are then only unique, not ordered within
@@ -53,7 +53,7 @@ public struct BuckiaHome: Sendable {
   package func newIDs(
     _ count: Int = 1, after observed: [KSUID], unixSeconds: Int64
   ) throws(KSUIDError) -> (ids: [KSUID], remark: Remark?) {
-    // It stays locked until it goes.
+    // The file stays locked until it is released.
     let file = openClock()
     var clock = KSUIDClock(last: file.flatMap(Self.read))
     for id in observed { clock.observe(id) }
@@ -64,12 +64,12 @@ public struct BuckiaHome: Sendable {
     return (ids, isKept ? nil : Remark(.clockNotKept, "\(path)/clock"))
   }
 
-  /// The file with the newest id, locked; nil where it cannot be had, which the remark tells of.
+  /// The locked file with the newest id; nil if it cannot be opened, which a remark reports.
   func openClock() -> PosixFile? {
     makeFolders()
     do {
       let file = try PosixFile(updating: "\(path)/clock")
-      // Where files cannot be locked, ids are only ordered within this process.
+      // Without file locks, ids are only ordered within this process.
       _ = file.lock()
       return file
     } catch {
@@ -77,17 +77,17 @@ public struct BuckiaHome: Sendable {
     }
   }
 
-  /// Makes the folder where it is missing. Nobody else can look into it.
+  /// Creates the folder if it is missing, readable by its owner only.
   func makeFolders() {
     var prefix = path.hasPrefix("/") ? "" : "."
     for part in path.split(separator: "/") {
       prefix += "/\(part)"
-      // What is there already stays; what cannot be made shows when the file is opened.
+      // Existing folders stay; failures appear when the file is opened.
       mkdir(prefix, 0o700)
     }
   }
 
-  /// The newest id; nil where none was kept yet.
+  /// The newest id; nil for none.
   private static func read(_ file: PosixFile) -> KSUID? {
     do {
       let text = try [UInt8](unsafeUninitializedCapacity: KSUID.textLength) { buffer, count in
@@ -99,7 +99,7 @@ public struct BuckiaHome: Sendable {
     }
   }
 
-  /// Keeps the newest id, and says whether that could be done.
+  /// Stores the newest id. Returns false on failure.
   private static func write(_ id: KSUID, to file: PosixFile) -> Bool {
     do {
       try Array("\(id)\n".utf8).withUnsafeBytes { try file.write($0, at: 0) }
@@ -110,24 +110,24 @@ public struct BuckiaHome: Sendable {
   }
 }
 
-/// Which files were made from which database, so that no outbox is mistaken for an inbound folder and emptied.
+/// The list of files made from each database, by which an outbox is not mistaken for an inbound folder and emptied.
 ///
-/// The file `outgoing` has a line for each: the id, and the replica that the database is. One without a ledger is no replica: the
-/// beginning of a digest of its path stands for it. A copy of the database is another replica, however alike, and takes such files
-/// like anybody's.
+/// The file `outgoing` has a line for each file: the id, and the replica of the database. For a database without a
+/// ledger, the beginning of a digest of its path takes the place of the replica. A copy of the database is another
+/// replica and applies such files like any others.
 extension BuckiaHome {
   private var outgoingPath: String { "\(path)/outgoing" }
   /// The bytes of a line: an id, a space, 32 digits, a line end.
   private static let lineBytes = Int64(KSUID.textLength + 34)
-  /// So many lines are kept at least; twice as many are cut down to that.
+  /// The number of lines to which the file is cut when it has twice as many.
   private static let lineLimit: Int64 = 10_000
 
-  /// Notes that a file is about to be made from a database. One that is no replica and has no path is not noted.
+  /// Records that a file is about to be made from a database, if the database is a replica or has a path.
   ///
   /// - Returns: A remark when it could not be noted.
   func noteOutgoing(_ id: KSUID, from database: String, replica: ReplicaID? = nil) -> Remark? {
     guard let origin = replica?.description ?? Self.digest(of: database) else { return nil }
-    // While it is locked, nobody else adds or cuts.
+    // The lock keeps other processes from adding and cutting.
     let clock = openClock()
     defer { withExtendedLifetime(clock) {} }
     do {
@@ -135,7 +135,7 @@ extension BuckiaHome {
       try PosixFile(appendingTo: outgoingPath).write(Array("\(id) \(origin)\n".utf8))
       return nil
     } catch {
-      // Where the clock cannot be kept either, the remark about that says this, too.
+      // If the clock cannot be stored either, its remark covers both.
       return clock == nil ? nil : Remark(.outgoingNotNoted, outgoingPath)
     }
   }
@@ -153,13 +153,13 @@ extension BuckiaHome {
           return KSUID(String(decoding: line.prefix(KSUID.textLength), as: UTF8.self))
         })
     } catch {
-      // Nothing was noted yet, or it cannot be read: a remark has told of that when it could not be written.
+      // Nothing was recorded yet, or the file cannot be read, which was reported when it could not be written.
       return []
     }
   }
 
-  /// Counts the files that were made as a replica as made by the one that its restored backup is. Where that cannot be written, they count as
-  /// those of others.
+  /// Assigns the files made as one replica to the replica that continues its restored backup. If that cannot be stored,
+  /// they count as those of others.
   func passOutgoing(of replica: ReplicaID, to next: ReplicaID) {
     let clock = openClock()
     defer { withExtendedLifetime(clock) {} }
@@ -197,16 +197,16 @@ extension BuckiaHome {
   }
 }
 
-/// Gives new diffs their ids, and knows who makes them.
+/// Assigns the ids of new diffs, and determines their sender.
 package protocol OutgoingIDs {
-  /// Makes an id that is greater than all before it and than those given.
+  /// Creates an id greater than all before it and than those given.
   ///
   /// - Parameter observed: Ids that were applied before.
-  /// - Returns: The id, and a remark when the clock behind it could not be kept.
+  /// - Returns: The id, and a remark if its clock could not be stored.
   func next(after observed: [KSUID]) throws -> (id: KSUID, remark: Remark?)
-  /// Notes that a file is about to be made from a database.
+  /// Records that a file is about to be made from a database.
   ///
-  /// - Returns: What its manifest says of the sender, and what people should know.
+  /// - Returns: The sender for the manifest, and warnings.
   func begin(_ id: KSUID, from database: RowSource) throws -> (sender: Manifest.Sender?, remarks: [Remark])
 }
 
@@ -225,7 +225,7 @@ extension BuckiaHome: OutgoingIDs {
 }
 
 extension BuckiaHome {
-  /// The file that holds what is known of the storages to which a database goes.
+  /// The file with the state of the storages of a database.
   ///
   /// - Parameters:
   ///   - database: The database's path.
@@ -233,7 +233,7 @@ extension BuckiaHome {
   /// - Throws: `BuckiaError` when the folder for such files cannot be made.
   package func syncIndexPath(of database: String, userID: String) throws -> String {
     let sync = try syncFolder()
-    // The same database by another way is the same.
+    // Another path of the same database gives the same file.
     let folder = FileSystem.folder(of: database)
     let place = "\(FileSystem.resolved(folder) ?? folder)/\(FileSystem.name(of: database))\0\(userID)"
     return "\(sync)/\("\(ContentDigest(of: Array(place.utf8)))".prefix(32)).sqlite"

@@ -2,20 +2,20 @@ import BuckiaBytes
 import BuckiaFormat
 import BuckiaLedger
 
-/// What a home knows of a replica, outside of its database.
+/// A home's record of a replica, outside of its database.
 struct KnownReplica: Equatable {
   /// Its present incarnation.
   let incarnation: IncarnationID
   /// How far its ledger had come when it was last seen; nil until the incarnation has been seen in a committed database.
   var progress: LedgerProgress?
-  /// Where its database is: without links, from the root.
+  /// The absolute path of its database, without links.
   let path: String
 }
 
-/// A line of text: the incarnation, the number of the entry and the diff that was made last, both of a fixed width so that they
-/// can be replaced in place, and the path, with what would end the line or cannot be seen escaped by `%`.
+/// The record as a line of text: the incarnation, the number of the last entry and the last made diff, both of a fixed
+/// width to be replaced in place, and the path, in which line ends and invisible characters are escaped by `%`.
 extension KnownReplica {
-  /// Where the progress begins in the line, in bytes.
+  /// The offset of the progress in the line, in bytes.
   static let progressOffset = 2 * IncarnationID.byteCount + 1
 
   private static let entryDigits = 19
@@ -29,7 +29,7 @@ extension KnownReplica {
   /// How the lines of all replicas at a path end.
   static func lineEnd(of path: String) -> String { " \(escaped(path))\n" }
 
-  /// Reads a line; nil when it is damaged.
+  /// Reads a line; nil if it is damaged.
   init?(line: [UInt8]) {
     guard let end = line.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
     let fields = line[..<end].split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false).map {
@@ -87,22 +87,22 @@ extension KnownReplica {
   }
 }
 
-/// Which replicas this home has to do with: the folder `replicas` has a file of one line for each, named by the replica's id.
+/// The replicas that this home knows: the folder `replicas` has a file of one line for each, named by the replica's id.
 ///
-/// A database knows its replica, too, but a restored or copied file says what it said before. What is here is never ahead of what was
-/// committed, but for an incarnation that is just being begun.
+/// A database names its replica, too, but a restored or copied file names the earlier one. The records here are never
+/// ahead of the committed state, except for an incarnation that is just being begun.
 extension BuckiaHome {
-  /// Where the files are.
+  /// The folder of the files.
   var replicaFolder: String { "\(path)/replicas" }
-  /// So many replicas are known at least; when there are twice as many, those are dropped whose databases are gone, or were never
-  /// committed, then the oldest. A database that is dropped, and still there, begins a new incarnation.
+  /// The number of replicas to which the records are cut when there are twice as many: first those whose databases are
+  /// missing or were never committed, then the oldest. A database without its record begins a new incarnation.
   static let replicaLimit = 1_000
 
   private func file(of replica: ReplicaID) -> String { "\(replicaFolder)/\(replica)" }
 
   // MARK: Looking
 
-  /// What is known of a replica; nil for nothing that can be read.
+  /// The record of a replica; nil for none that can be read.
   func known(_ replica: ReplicaID) -> KnownReplica? { line(of: replica).flatMap { KnownReplica(line: $0) } }
 
   private func line(of replica: ReplicaID) -> [UInt8]? {
@@ -110,7 +110,7 @@ extension BuckiaHome {
       // A path has no more than a few thousand bytes, each of which can be escaped by three.
       return try PosixFile(reading: file(of: replica)).contents(limit: 1 << 16)
     } catch {
-      // There is none, or it cannot be read: then nothing is known of it, and a new incarnation is the safe answer.
+      // There is none, or it cannot be read. A new incarnation is the safe answer then.
       return nil
     }
   }
@@ -136,7 +136,7 @@ extension BuckiaHome {
 
   // MARK: Keeping
 
-  /// Keeps what is known of a replica now.
+  /// Stores the record of a replica.
   ///
   /// - Returns: True if that could be done.
   func keep(_ known: KnownReplica, of replica: ReplicaID) -> Bool {
@@ -155,18 +155,18 @@ extension BuckiaHome {
     }
   }
 
-  /// Notes how far the ledger of a replica has come, unless that is known, or another incarnation has been begun meanwhile.
+  /// Records the progress of a replica's ledger, unless it is recorded, or another incarnation has begun meanwhile.
   ///
   /// - Returns: True if that could be done.
   func note(_ progress: LedgerProgress, of replica: ReplicaID, in incarnation: IncarnationID) -> Bool {
-    // Nobody else begins another incarnation meanwhile.
+    // The lock keeps other processes from beginning another incarnation.
     let clock = openClock()
     defer { withExtendedLifetime(clock) {} }
     guard let known = known(replica) else { return false }
     guard known.incarnation == incarnation else { return true }
     if let seen = known.progress, seen == progress || progress.isBehind(seen) { return true }
     do {
-      // In place and without waiting for the disk: what is lost in a power cut is only that it is noted later.
+      // In place and without waiting for the disk: after a power cut the progress is only recorded later.
       let file = try PosixFile(updating: file(of: replica))
       try Array(KnownReplica.text(of: progress).utf8).withUnsafeBytes {
         try file.write($0, at: KnownReplica.progressOffset)
@@ -177,7 +177,7 @@ extension BuckiaHome {
     }
   }
 
-  /// Drops replicas where there are too many.
+  /// Drops records if there are too many.
   private func cutReplicas(but kept: ReplicaID) {
     let all = replicas()
     guard all.count >= 2 * Self.replicaLimit else { return }

@@ -7,33 +7,33 @@ import BuckiaSharing
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Compares what a database says of itself with what a home knows of it, and begins another incarnation where the two disagree.
+/// Compares the replica that a database names with the home's record, and begins another incarnation if the two
+/// disagree.
 ///
-/// A file that is copied or restored says what it said before. If two databases spoke for one replica, or one spoke again for what it
-/// has forgotten, others would take the files of one for those of the other.
+/// A copied or restored file names the earlier replica. If two databases spoke for one replica, or one spoke again for
+/// a state that it has lost, receivers would mistake the files of one for those of the other.
 struct ReplicaRegistration {
-  /// What came of it: the replica that the database is, nil where none could be kept both in the database and at home; and what people
-  /// should know.
+  /// The result: the replica, nil if none could be stored both in the database and at home; and warnings.
   typealias Result = (replica: Replica?, remarks: [Remark])
 
   private let home: BuckiaHome
-  /// Where the database is; nil for one in memory, which is as new as its connection.
+  /// The path of the database; nil for one in memory, which is as new as its connection.
   private let path: String?
 
   /// - Parameters:
   ///   - connection: The database.
-  ///   - home: What knows its replica.
+  ///   - home: The home with the records.
   init(of connection: borrowing SQLiteConnection, in home: BuckiaHome) {
     self.home = home
     path = FileSystem.resolved(connection.path)
   }
 
-  /// Which file the database is, and its path: another file with the same contents is a copy.
+  /// The identity of the database file, and its path: another file with the same contents is a copy.
   private var file: String? { path.flatMap { path in FileIdentity.ofFile(at: path).map { "\($0.file) \(path)" } } }
 
   // MARK: Looking
 
-  /// Which replica a database says it is, and what that is worth. Changes nothing.
+  /// The replica that a database names, and its standing. Changes nothing.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   func look(on connection: borrowing SQLiteConnection) throws -> (replica: Replica?, standing: ReplicaStanding) {
@@ -57,10 +57,10 @@ struct ReplicaRegistration {
     return (replica, isElsewhere ? .moved : .same)
   }
 
-  /// How long another database is waited for, in milliseconds.
+  /// How long to wait for another database, in milliseconds.
   private static let patience: Int32 = 500
 
-  /// True if the database at a path says it is a replica. One that cannot be read now counts as if it did.
+  /// True if the database at a path names a replica. A database that cannot be read now counts as if it did.
   private static func database(at path: String, is replica: ReplicaID, with library: SQLiteLibrary) -> Bool {
     guard FileSystem.exists(path), !FileSystem.isFolder(path) else { return false }
     let traces = ReadTraces(besides: [path])
@@ -78,13 +78,12 @@ struct ReplicaRegistration {
 
   // MARK: Settling
 
-  /// Makes sure that a database may speak for the replica that it says it is: gives it an id where it has none, and begins another
-  /// incarnation where it was restored or copied.
+  /// Makes sure that a database may speak for the replica that it names: creates an id if there is none, and begins
+  /// another incarnation if the database was restored or copied.
   ///
-  /// It is a transaction of its own, or part of the one that is open. Where that is rolled back, so is this, and it happens again the
-  /// next time.
+  /// It runs in a transaction of its own, or in the open one. If that is rolled back, it happens again the next time.
   ///
-  /// - Parameter isNewFile: True if the database itself was made just now, so that it cannot be an earlier state of another.
+  /// - Parameter isNewFile: True if the database itself was just created, and cannot be an earlier state of another.
   /// - Throws: `SQLiteError` when the database cannot be written; `LedgerError` for a newer ledger.
   func settle(on connection: borrowing SQLiteConnection, isNewFile: Bool = false) throws -> Result {
     let found = try look(on: connection)
@@ -112,7 +111,7 @@ struct ReplicaRegistration {
       return (replica, standing.remark.map { [$0] } ?? [])
     }
     let next = try Replica.random()
-    // Before it is committed: no other process must find a database that says what nobody knows.
+    // Before the commit, because no other process must find a database whose replica is not recorded.
     if let path, !home.keep(KnownReplica(incarnation: next.incarnation, progress: nil, path: path), of: next.id) {
       return (nil, [notKept])
     }
@@ -128,8 +127,8 @@ struct ReplicaRegistration {
     return (next, standing.remark.map { [$0] } ?? [])
   }
 
-  /// Notes at home how far the ledger of a database has come, as far as that is committed. Inside the app's transaction it is what was
-  /// committed before that.
+  /// Records the committed progress of a database's ledger at home. Inside the app's transaction it is the progress
+  /// before that.
   ///
   /// - Returns: A remark when it could not be noted.
   /// - Throws: `SQLiteError` when the database cannot be read.
@@ -137,17 +136,17 @@ struct ReplicaRegistration {
     guard let path, let replica = try Replica.read(on: connection) else { return nil }
     guard connection.isInTransaction else { return try noteCommittedProgress(of: replica, on: connection) }
     do {
-      // What this transaction has written another connection does not see.
+      // Another connection does not see the writes of this transaction.
       return try noteCommittedProgress(
         of: replica,
         on: SQLiteConnection(opening: path, as: .readOnly, busyTimeout: 0, with: connection.library))
     } catch {
-      // Nothing is read while the transaction keeps all others out: the next call does it.
+      // While the transaction excludes all readers, nothing is recorded; the next call does it.
       return nil
     }
   }
 
-  /// Notes the progress, and adds a remark, unless it is among some, when that could not be done.
+  /// Records the progress. On failure adds a remark, once.
   func noteProgress(on connection: borrowing SQLiteConnection, in remarks: inout [Remark]) throws {
     if let remark = try noteProgress(on: connection), !remarks.contains(remark) { remarks.append(remark) }
   }
@@ -155,7 +154,7 @@ struct ReplicaRegistration {
   private func noteCommittedProgress(
     of replica: Replica, on connection: borrowing SQLiteConnection
   ) throws -> Remark? {
-    // What was committed is of another replica, where this transaction has begun one.
+    // The committed state is that of another replica if this transaction has begun one.
     guard let committed = try Replica.read(on: connection), committed.id == replica.id,
       committed.incarnation == replica.incarnation
     else { return nil }
@@ -165,24 +164,25 @@ struct ReplicaRegistration {
   }
 }
 
-/// What a database that says which replica it is turns out to be, from what is known of that replica outside of it.
+/// The standing of a database: its named replica compared with the home's record.
 enum ReplicaStanding: Equatable {
-  /// What it says it is.
+  /// The database is the replica that it names.
   case same
-  /// What it says it is, at another path than before.
+  /// The database is the replica that it names, at another path than before.
   case moved
-  /// It does not say, and has to get an id. Another database, or a later state of this one, may have been at its path before.
+  /// The database names no replica, and has to get an id. Another database, or a later state of this one, may have been
+  /// at its path before.
   case new(wasKnown: Bool)
-  /// An earlier state of what it says it is.
+  /// The database is an earlier state of its replica.
   case restored
   /// A copy of the database at this path, which is still there.
   case copy(of: String)
-  /// What it says it is, and registered in another home.
+  /// The database is the replica that it names, and is recorded in another home.
   case otherHome
-  /// Unknown here: it comes from elsewhere, or what was known is lost.
+  /// The replica is unknown here: the database comes from elsewhere, or the record was lost.
   case unknown
 
-  /// What people are told when the standing has been mended; nil where there is nothing to tell.
+  /// The warning after the standing was corrected; nil if there is nothing to report.
   var remark: Remark? {
     switch self {
     case .same, .moved, .new(wasKnown: false): nil
@@ -200,17 +200,17 @@ struct Replica: Equatable {
   let id: ReplicaID
   let incarnation: IncarnationID
 
-  /// Makes one with ids that nobody else has.
+  /// Creates a replica with random ids.
   static func random() throws(BuckiaError) -> Replica { try Replica(id: randomID(), incarnation: randomID()) }
 
-  /// An id that nothing else has.
+  /// A random id.
   static func randomID<ID: FixedBytes>() throws(BuckiaError) -> ID {
     var generator = SystemRandomNumberGenerator()
     guard let id = ID.random(using: &generator) else { throw BuckiaError(.misuse, "no id can be made") }
     return id
   }
 
-  /// What the ledger of a database says; nil where it has none, or does not say yet.
+  /// The replica in the ledger of a database; nil for none.
   static func read(on connection: borrowing SQLiteConnection) throws -> Replica? {
     guard let identity = try ReplicaIdentity.read(on: connection), let id = ReplicaID(identity.replica),
       let incarnation = IncarnationID(identity.incarnation)
@@ -218,20 +218,20 @@ struct Replica: Equatable {
     return Replica(id: id, incarnation: incarnation)
   }
 
-  /// Makes the ledger of a database say so.
+  /// Stores the replica in the ledger of a database.
   func write(on connection: borrowing SQLiteConnection) throws {
     try ReplicaIdentity(replica: id.bytes, incarnation: incarnation.bytes).write(on: connection)
   }
 }
 
 extension DatabaseManager {
-  /// Makes sure that the database speaks for a replica of its own, before anything is done in its name: a copy or a restored backup begins
-  /// another incarnation. A database without a ledger stays as it is.
+  /// Makes sure that the database is a replica of its own before it makes a file: a copy or a restored backup begins
+  /// another incarnation. A database without a ledger stays unchanged.
   ///
-  /// - Returns: The incarnation in hexadecimal, nil without a ledger; and what people should know.
+  /// - Returns: The incarnation in hexadecimal digits, nil without a ledger; and warnings.
   /// - Throws: `BuckiaError` when there is no such database, it cannot be read or written, or has a newer ledger.
   package func settleReplica() throws -> (incarnation: String?, remarks: [Remark]) {
-    // As a writer, which rolls back what a process was killed in.
+    // A writer rolls back the transaction of a killed process.
     try withWriter { connection in
       guard try Ledger.exists(on: connection) else { return (nil, []) }
       let registration = ReplicaRegistration(of: connection, in: home)
@@ -243,7 +243,7 @@ extension DatabaseManager {
     }
   }
 
-  /// The ids of the files that were made from the database, as far as the home knows.
+  /// The ids of the files that were made from the database, by the home's records.
   ///
   /// - Throws: `BuckiaError` when the database cannot be read.
   package func outgoingIDs() throws -> Set<KSUID> {
@@ -254,17 +254,17 @@ extension DatabaseManager {
   }
 }
 
-/// Which replica a diff is made from. The database notes the diff, so that a backup which is older than it is told from the database.
+/// Determines the replica that makes a diff. The database records the diff, by which an older backup is recognized.
 extension BuckiaHome {
-  /// How long another writer is waited for, in milliseconds: a diff needs nothing but to read.
+  /// How long to wait for another writer, in milliseconds: a diff only needs to read.
   private static let patience: Int32 = 1_000
 
-  /// Settles which replica a database is, and notes that a diff is about to be made from it.
+  /// Determines the replica of a database, and records that a diff is about to be made from it.
   ///
   /// - Parameters:
   ///   - source: The database. Without a ledger it is no replica yet, and nothing is written.
   ///   - id: The diff's id.
-  /// - Returns: The replica, nil for a database without a ledger, and where it is not certain; and what people should know.
+  /// - Returns: The replica, nil for a database without a ledger, and if it is uncertain; and warnings.
   /// - Throws: `SQLiteError` when the database cannot be read; `LedgerError` for a newer ledger.
   func origin(of source: RowSource, making id: KSUID) throws -> ReplicaRegistration.Result {
     guard try Ledger.exists(on: source.connection) else { return (nil, []) }
@@ -297,7 +297,7 @@ extension ReplicaRegistration {
     return result
   }
 
-  /// Takes what the database says where that is certain, without writing anything.
+  /// Returns the replica that the database names if it is certain, without writing anything.
   fileprivate func certainReplica(on connection: borrowing SQLiteConnection) throws -> Result {
     let (found, standing) = try look(on: connection)
     switch standing {
@@ -309,7 +309,7 @@ extension ReplicaRegistration {
 }
 
 extension LedgerProgress {
-  /// The greatest ids that a database knows, which the id of a new diff has to be greater than.
+  /// The greatest ids in a database. The id of a new diff must be greater.
   static func knownIDs(on connection: borrowing SQLiteConnection) throws -> [KSUID] {
     try [LedgerEntries.newestID(on: connection), RowClocks.newestID(on: connection), read(on: connection).made]
       .compactMap { $0 }

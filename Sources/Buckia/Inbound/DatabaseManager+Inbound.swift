@@ -9,15 +9,15 @@ import SQLiteSchemas
 extension DatabaseManager {
   /// Applies diff files, raw changesets and whole inbound folders, each file exactly once.
   ///
-  /// Files are applied in the order of their ids. Each is verified before anything of it is committed, and its rows commit with
-  /// its ledger row, in a transaction that it may share with its neighbours. A file that is damaged or refused changes nothing,
-  /// is recorded with the reason and does not stop the others. Applied files are removed from folders when what they did is
-  /// safely on disk, unless the options keep them; inside a transaction that the app has open they stay, and so does
-  /// everything in a folder that holds files made from this database.
+  /// Files are applied in the order of their ids. Each is verified before anything of it is committed, and its rows
+  /// commit with its ledger row, in a transaction that it may share with its neighbours. A file that is damaged or
+  /// refused changes nothing, is recorded with the reason and does not stop the others. Applied files are removed from
+  /// folders after their transaction is safely on disk, unless the options keep them. Inside a transaction of the app
+  /// they stay, and so does everything in a folder that holds files made from this database.
   ///
-  /// While an encrypted file is among them, SQLite keeps its temporary files in memory: nothing of it lies on disk as it is, but in
-  /// the database. Where SQLite cannot do that, nothing is applied: on a connection of the app that has TEMP tables or an open transaction, unless
-  /// the app has set `PRAGMA temp_store = MEMORY` before.
+  /// While an encrypted file is among them, SQLite keeps its temporary files in memory: only the database has its
+  /// contents unencrypted on disk. If SQLite cannot do that, nothing is applied: on a connection of the app that has
+  /// TEMP tables or an open transaction, unless the app has set `PRAGMA temp_store = MEMORY` before.
   ///
   /// ```swift
   /// let report = try database.processInboundChanges(["inbound"]) { conflict in
@@ -28,9 +28,9 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders. A folder that is not there yet, in a parent folder that is, counts as an empty one.
   ///   - options: How to apply.
-  ///   - resolver: Is asked about each conflict, before the policies; again about the same one where files are applied again
-  ///     because one of them failed.
-  ///   - progress: Is told how far the work has come. May throw to stop it.
+  ///   - resolver: Called for each conflict, before the policies. It is called again for the same conflict if files are
+  ///     applied again because one of them failed.
+  ///   - progress: Called with the progress of the work. May throw to stop it.
   /// - Returns: What became of each file.
   /// - Throws: `BuckiaError` for a path that does not exist, and when the database cannot be opened or written; with `cannotEncrypt`
   ///   when an encrypted file would be written into temporary files in clear; what stopped the work. `ApplyInterruption` where some
@@ -75,7 +75,7 @@ extension DatabaseManager {
     _ progress: ApplyProgressHandler?,
     on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
-    // What may still be rolled back is neither streamed nor removed.
+    // Files that may still be rolled back are neither streamed nor removed.
     let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
     let answers = try AnswerRun(
       options: options, home: home, time: WallClock.unixMilliseconds,
@@ -109,7 +109,7 @@ extension DatabaseManager {
       if let snapshot, mark == nil { report.warnings.append(Remark(.firstSnapshot, snapshot)) }
     } catch var interruption as ApplyInterruption {
       interruption.report.answers = answers
-      // What was applied before is none of this database's own changes: the next difference must not have it.
+      // Previously applied changes are not this database's own. The next difference must not contain them.
       if let snapshot {
         interruption.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
       }
@@ -147,8 +147,8 @@ extension DatabaseManager {
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }
-    // An app's resolver may look something up with its own connection. And what happens inside another transaction cannot be
-    // begun again with the indexes kept, should the disk have no room to sort them.
+    // An app's resolver may read with its own connection. And work inside another transaction cannot be repeated with
+    // the indexes kept, should the disk have no room to sort them.
     if connection.isInTransaction || isBorrowed && resolver != nil { settings.indexPolicy = .keep }
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
@@ -202,11 +202,11 @@ extension SchemaReader {
 }
 
 extension ApplySettings {
-  /// What options say of how to apply.
+  /// The settings for applying from the options.
   ///
   /// - Parameters:
   ///   - options: The options.
-  ///   - resolver: Is asked about each conflict, before the policies.
+  ///   - resolver: Called for each conflict, before the policies.
   ///   - time: The present time, in milliseconds since 1970.
   package init(_ options: ApplyOptions, resolver: ConflictResolver?, time: Int64) {
     self.init(
@@ -232,8 +232,8 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
-  ///   - resolver: Is asked about each conflict, on the thread that does the work.
-  ///   - progress: Is told how far the work has come, on the same thread. May throw to stop it.
+  ///   - resolver: Called for each conflict, on the thread that does the work.
+  ///   - progress: Called with the progress of the work, on the same thread. May throw to stop it.
   /// - Returns: What became of each file.
   /// - Throws: As the synchronous call; `CancellationError`, or an `ApplyInterruption` with it as the cause.
   @discardableResult
@@ -251,9 +251,9 @@ extension DatabaseManager {
 
 /// Makes sure that what is committed is on disk, since files are removed on the strength of it.
 ///
-/// With a rollback journal a commit is the removal of that journal. Only `PRAGMA synchronous = EXTRA` also waits until the
-/// folder has lost it; after a power cut it could be back otherwise, and undo what a file did that is gone. In WAL mode it waits
-/// for the WAL at each commit, as FULL does. See <https://sqlite.org/pragma.html#pragma_synchronous>.
+/// With a rollback journal a commit is the removal of that journal. Only `PRAGMA synchronous = EXTRA` also waits until
+/// the removal is on disk; otherwise the journal could be back after a power cut, and undo a file that was removed. In
+/// WAL mode it waits for the WAL at each commit, as FULL does. See <https://sqlite.org/pragma.html#pragma_synchronous>.
 extension SQLiteConnection {
   /// The value of the setting `EXTRA`.
   private static let extraSynchronous: Int64 = 3

@@ -7,7 +7,7 @@ import BuckiaApply
 #endif
 
 extension DatabaseManager {
-  /// Takes a database file, which need not exist before a call needs it.
+  /// Creates a manager for a database file, which need not exist before a call needs it.
   public init(_ url: URL, home: BuckiaHome = .standard) { self.init(url.path, home: home) }
 
   /// Applies diff files, raw changesets and whole inbound folders: as with paths.

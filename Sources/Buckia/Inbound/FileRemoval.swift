@@ -3,11 +3,11 @@ import BuckiaFormat
 import BuckiaLedger
 import Dispatch
 
-/// Removes a file that has been read, if it is still that file: whoever delivers files may have put another in its place.
+/// Removes a file that was read, unless another file has taken its place since.
 struct FileRemoval: Sendable {
-  /// What became of the file.
+  /// The result of the removal.
   enum Outcome: Equatable {
-    /// It is gone, by us or by another process.
+    /// The file was removed, by this or another process.
     case removed
     /// Another file has its place, and stays for the next time.
     case replaced
@@ -15,18 +15,18 @@ struct FileRemoval: Sendable {
     case failed(String)
   }
 
-  /// Where it is.
+  /// The path.
   let path: String
   /// Its own name, without its folder.
   let name: String
-  /// Which file was read.
+  /// The identity of the read file.
   let identity: FileIdentity
 
   /// Removes the file.
   ///
-  /// No call removes a file only if it is a certain one. So it is renamed first, to a name that nobody else uses, and looked
-  /// at there; another file that has been caught in this way gets its name back. Whenever the process ends, each file is there
-  /// under one name at least, and the next listing finds it.
+  /// No system call removes a file only if it is a given one. The file is therefore renamed first, to a private name,
+  /// and examined there; another file that was renamed in this way gets its name back. Whenever the process ends, each
+  /// file exists under one name at least, and the next listing finds it.
   func run() -> Outcome {
     do throws(ByteStreamError) {
       guard let present = try FileIdentity.current(at: path) else { return .removed }
@@ -47,9 +47,9 @@ struct FileRemoval: Sendable {
     }
   }
 
-  /// Gives a file its name back, unless a third one has it by now: then it waits under the private one.
+  /// Gives a file its name back, unless a third file has that name now. Then it stays under the private one.
   func putBack(_ moved: String) {
-    // A second name is made only where the name is free; renaming would replace.
+    // A link is created only if the name is free; renaming would replace.
     if link(moved, path) == 0 { unlink(moved) }
   }
 

@@ -4,35 +4,35 @@ import BuckiaFormat
 import BuckiaLedger
 import SQLiteSchemas
 
-/// The files of some folders and paths on their way to the receiver: opened ahead in a thread of their own, and removed in
-/// another when they are done.
+/// The files of some folders and paths for the receiver: opened ahead in one thread, and removed in another when they
+/// are done.
 final class InboundFiles: IncomingFileSource {
-  /// What became of the files so far.
+  /// The outcomes of the files so far.
   private(set) var outcomes: [DiffOutcome] = []
-  /// Where the outcomes of the files are, by their places.
+  /// The indexes of the outcomes, by the places of the files.
   private var places: [Int: Int] = [:]
 
   private let items: [InboundItem]
   /// Says which files are removed when they are done; to be set before the first is.
   var removal = InboundRemoval.none
-  /// Says whether anything is taken from a sender; to be set before the first file is opened.
+  /// Returns false for a sender whose files are refused. Set it before the first file is opened.
   var takes: (String) -> Bool = { _ in true }
   /// True if large files are handed on while the rest of them is being verified.
   private let streams: Bool
   private let handler: ApplyProgressHandler?
   private var progress = ApplyProgress()
-  /// For each file how many bytes all before it have; empty where progress is not told.
+  /// The size of all files before each file; empty if progress is not reported.
   private var bytesBefore: [Int64] = []
   /// The file that is being applied: its place, and how many changes it has.
   private var present = (place: 0, changes: 0)
   private let remover = FileRemover()
-  /// The files that were verified before the first was asked for; nil where each is when it is needed.
+  /// The files that were verified ahead of applying; nil if each is verified when it is needed.
   private var verified: VerifiedFiles?
 
   /// - Parameters:
   ///   - items: The files in the order in which they are applied.
   ///   - streams: True if large files are handed on while the rest of them is being verified.
-  ///   - progress: Is told how far the work has come; nil for none, and then no file is asked for its size.
+  ///   - progress: A progress handler; nil for none, and then sizes are not read.
   init(
     _ items: [InboundItem], streams: Bool, progress handler: ApplyProgressHandler?
   ) {
@@ -48,10 +48,10 @@ final class InboundFiles: IncomingFileSource {
     }
   }
 
-  /// Takes the outcomes that come before those of the files.
+  /// Begins after other outcomes.
   func begin(after outcomes: [DiffOutcome]) { self.outcomes = outcomes }
 
-  /// So many changes of the present file have been applied.
+  /// Reports the number of applied changes of the present file.
   func didApply(rows: Int) throws {
     guard let handler else { return }
     progress.activity = .applying
@@ -67,9 +67,9 @@ final class InboundFiles: IncomingFileSource {
 
   var count: Int { items.count }
 
-  /// Verifies all files, before whoever applies them takes the write lock and keeps it until the last.
+  /// Verifies all files, before the write lock is taken for all of them.
   ///
-  /// - Parameter byteLimit: How many bytes of memory they may take. Those that do not fit are read once more.
+  /// - Parameter byteLimit: The most bytes of memory for them. Files that do not fit are read again.
   /// - Throws: What the progress handler throws to stop the work.
   func verifyAll(keeping byteLimit: Int) throws {
     let kept = VerifiedFiles(keeping: byteLimit)
@@ -102,7 +102,7 @@ final class InboundFiles: IncomingFileSource {
     progress.path = items[index].path
     progress.rows = 0
     present = (index, 0)
-    // One that had to wait comes once more, when others behind it are done.
+    // A waiting file comes again, after later ones are done.
     progress.files = max(progress.files, index)
     progress.bytes = max(progress.bytes, bytesBefore[index])
     try handler(progress)
@@ -126,7 +126,7 @@ final class InboundFiles: IncomingFileSource {
     remover.remove(done)
   }
 
-  /// Waits until all files that are done have been seen to, and notes which are gone and which are not.
+  /// Waits until all finished files have been removed, and records which were and which were not.
   func finishRemoving() {
     for (place, result) in remover.finish() {
       let path = outcomes[place].path
@@ -139,7 +139,7 @@ final class InboundFiles: IncomingFileSource {
   }
 }
 
-/// Hands files on, and tells of each.
+/// Passes files on, and reports each.
 private final class WatchedReader: IncomingFileReader {
   private let reader: any IncomingFileReader
   private let tell: (IncomingFile) -> Void
@@ -159,11 +159,11 @@ private final class WatchedReader: IncomingFileReader {
   }
 }
 
-/// Files that have been opened and verified before any of them is applied, for whoever then keeps the write lock until the last:
-/// nobody else has to wait for files to be read.
+/// Files that are opened and verified before any of them is applied, because the write lock is then held until the
+/// last, and no other writer has to wait for files to be read.
 ///
-/// They are kept as far as there is room. What is refused takes none. A file for which there is no room is opened once more when
-/// its turn comes.
+/// Files are kept as far as there is room. Refused files take none. A file without room is opened again when its turn
+/// comes.
 final class VerifiedFiles {
   /// The most files that are kept in temporary files, each with a descriptor of its own.
   private static let spoolLimit = 64
@@ -172,10 +172,10 @@ final class VerifiedFiles {
   private var room: Int
   private var spools = 0
 
-  /// - Parameter byteLimit: How many bytes of memory the files may take.
+  /// - Parameter byteLimit: The most bytes of memory for the files.
   init(keeping byteLimit: Int) { room = byteLimit }
 
-  /// Adds the next file; nil for one that is to be opened when its turn comes.
+  /// Adds the next file; nil for one that is opened when its turn comes.
   func add(_ file: IncomingFile?) {
     guard let file else { return files.append(nil) }
     let isSpooled = file.byteCount > TemporaryBuffer.usualMemoryLimit
@@ -187,7 +187,7 @@ final class VerifiedFiles {
     if isSpooled { spools += 1 }
   }
 
-  /// The file at a place; nil where it has not been kept.
+  /// The file at a place; nil if it was not kept.
   subscript(index: Int) -> IncomingFile? { files[index] }
 
   /// The places that follow one, as far as none of their files has been kept.
@@ -196,7 +196,7 @@ final class VerifiedFiles {
   }
 }
 
-/// Hands on files that have been verified before, and opens those once more that have not been kept.
+/// Returns files that were verified before, and opens again those that were not kept.
 final class VerifiedFileReader: IncomingFileReader {
   private let files: VerifiedFiles
   private var rest: Range<Int>
@@ -205,7 +205,7 @@ final class VerifiedFileReader: IncomingFileReader {
 
   /// - Parameters:
   ///   - files: The files.
-  ///   - range: The places of those that are handed on.
+  ///   - range: The places of the files to return.
   ///   - open: Begins to open some files once more.
   init(_ files: VerifiedFiles, _ range: Range<Int>, opening open: @escaping (Range<Int>) -> any IncomingFileReader) {
     self.files = files
@@ -223,7 +223,7 @@ final class VerifiedFileReader: IncomingFileReader {
     return file
   }
 
-  /// What reads the next file; nil where that has been kept.
+  /// The reader of the next file; nil if the file was kept.
   private func openedReader() -> (any IncomingFileReader)? {
     guard let index = rest.first, files[index] == nil else { return nil }
     if let opened { return opened.reader }

@@ -3,7 +3,7 @@ import BuckiaFormat
 
 /// A file that is to be applied, checked or looked into.
 struct InboundItem: Sendable {
-  /// What it is given by.
+  /// The origin of an item.
   enum Origin: Equatable {
     /// It was found in this folder.
     case folder(String)
@@ -13,14 +13,14 @@ struct InboundItem: Sendable {
     case bytes
   }
 
-  /// Where it is, or what its bytes are called.
+  /// The path, or the name of its bytes.
   let path: String
-  /// Its name without its folder. What an interrupted removal has left is still called what it was before.
+  /// The name without the folder. A file that an interrupted removal has left keeps its earlier name.
   let name: String
   /// The id in its name.
   let id: KSUID?
   let origin: Origin
-  /// What its name says that it is; nil when only its bytes can tell.
+  /// The kind by its name; nil if only the bytes can tell.
   let namedKind: InboundKind?
   /// What opens it if it is encrypted.
   var keys = ReaderKeys.none
@@ -40,14 +40,15 @@ struct InboundItem: Sendable {
     namedKind = known?.kind
   }
 
-  /// Takes the answer to an invitation that was found in a folder; nil for other names.
+  /// Creates an item for an answer to an invitation in a folder; nil for other names.
   init?(answerIn folder: String, name: String) {
     let plain = FileRemoval.plainName(of: name) ?? name
     guard let id = DiffFileName.acceptanceID(plain) else { return nil }
     self.init(path: FileSystem.path(of: name, in: folder), name: plain, origin: .folder(folder), answer: id)
   }
 
-  /// True if it is the answer to an invitation, by its first bytes. One that cannot be read is none: whoever reads it says why.
+  /// True if the file is the answer to an invitation, by its first bytes. False for a file that cannot be read; reading
+  /// it later reports the reason.
   var isAnswer: Bool {
     guard id == nil else { return false }
     do throws(DiffFileError) {
@@ -64,21 +65,21 @@ struct InboundItem: Sendable {
     do throws(DiffFileError) { return try open().kind == .encrypted } catch { return true }
   }
 
-  /// Takes a file that was found in a folder; nil for names that are not ours.
+  /// Creates an item for a file in a folder; nil for names of other files.
   init?(in folder: String, name: String) {
     let plain = FileRemoval.plainName(of: name) ?? name
     guard Self.known(plain) != nil else { return nil }
     self.init(path: FileSystem.path(of: name, in: folder), name: plain, origin: .folder(folder))
   }
 
-  /// Takes a file that was named by itself: any name will do, and then its first bytes tell what it is.
+  /// Creates an item for a named file. If the name has another form, the first bytes determine the kind.
   ///
-  /// - Parameter name: What it was called before an interrupted removal has left it there; nil for what it is called now.
+  /// - Parameter name: The name before an interrupted removal; nil for the present name.
   init(named path: String, before name: String? = nil) {
     self.init(path: path, name: name ?? FileSystem.name(of: path), origin: .path)
   }
 
-  /// Takes bytes.
+  /// Creates an item for bytes.
   init(_ spooled: SpooledInput) {
     self.init(path: spooled.name, name: spooled.name, origin: .bytes, spooled: spooled)
   }
@@ -92,13 +93,13 @@ struct InboundItem: Sendable {
   /// True if it was found in a folder.
   var isFromFolder: Bool { if case .folder = origin { true } else { false } }
 
-  /// How many bytes the file has; 0 when it is gone.
+  /// The size of the file in bytes; 0 if it is missing.
   var byteCount: Int64 { spooled?.byteCount ?? FileSystem.byteCount(of: path) }
 
   /// True if the name has to be the id of the manifest.
   var nameRule: DiffFile.NameRule { isFromFolder ? .mustMatch : .ifNamedByID }
 
-  /// Opens the file; what it is called does not matter any more then.
+  /// Opens the file. Its name no longer matters afterwards.
   ///
   /// - Throws: `DiffFileError` when it cannot be opened, or its first bytes cannot be read.
   func open() throws(DiffFileError) -> (file: OpenedFile, kind: InboundKind) {
@@ -119,7 +120,7 @@ enum InboundKind: Sendable {
   case changeset
   case encrypted
 
-  /// What a file with these first bytes is; nil when it is none of ours.
+  /// The kind of a file with these first bytes; nil for other files.
   init?(beginning: some Collection<UInt8>) {
     if beginning.starts(with: "age-encr".utf8) || beginning.starts(with: "-----BEG".utf8) {
       self = .encrypted
@@ -133,15 +134,15 @@ enum InboundKind: Sendable {
   }
 }
 
-/// What is to be applied, checked or looked into.
+/// A source of files to apply, check or show.
 package enum InboundSource: Sendable {
   /// A file, or an inbound folder.
   case path(String)
   /// Bytes that came without a file.
   case spooled(SpooledInput)
 
-  /// Files and folders. A folder that nothing has been put into yet may be missing: where a path's parent folder is there and
-  /// its name is none of a file to be applied, it counts as an empty folder.
+  /// Files and folders. A folder that is still empty may be missing: if a path's parent folder exists and its name is
+  /// not that of a file to apply, it counts as an empty folder.
   static func paths(_ paths: [String]) -> [InboundSource] {
     paths.filter { !isUnusedFolder($0) }.map { .path($0) }
   }
@@ -158,21 +159,21 @@ package enum InboundSource: Sendable {
 
 /// Bytes that came without a name, such as standard input, and can be read more than once.
 ///
-/// Where they are no file, they are kept: few in memory, many in a file without a name. Whatever ends the process, nothing stays
-/// behind.
+/// Bytes that are not from a file are stored: a few in memory, many in an unnamed file, of which nothing remains
+/// however the process ends.
 package final class SpooledInput: @unchecked Sendable {
-  /// What the bytes are called, for people and for the ledger.
+  /// The name of the bytes, for people and for the ledger.
   package let name: String
-  /// How many bytes there are.
+  /// The number of bytes.
   let byteCount: Int64
-  // Complete before anybody else sees it, and only read from then on.
+  // Complete before it is shared, and only read from then on.
   private let bytes: any RandomAccessBytes
 
-  /// Takes all bytes of an input; of one that begins as no file of ours does, only the first, by which it is refused.
+  /// Stores all bytes of an input. Of an unknown kind of file, only the first are stored, by which it is refused.
   ///
   /// - Parameters:
   ///   - input: The bytes.
-  ///   - name: What they are called.
+  ///   - name: The name of the bytes.
   /// - Throws: `BuckiaError` when they cannot be read or kept.
   package init(_ input: any ByteInput, named name: String) throws {
     self.name = name
@@ -191,14 +192,14 @@ package final class SpooledInput: @unchecked Sendable {
     byteCount = Int64(spool.count)
   }
 
-  /// Takes a regular file that is open already.
+  /// Creates an input from an open regular file.
   private init(opened file: PosixFile, named name: String) {
     self.name = name
     bytes = file
     byteCount = file.initialByteCount
   }
 
-  /// Takes the standard input of the process, up to its end.
+  /// Reads the standard input of the process to its end.
   ///
   /// - Throws: `BuckiaError` when it cannot be read or kept.
   package static func standardInput() throws -> SpooledInput {
@@ -212,22 +213,22 @@ package final class SpooledInput: @unchecked Sendable {
   func opened() -> OpenedFile { OpenedFile(PositionedInput(bytes), byteCount: byteCount, name: name) }
 }
 
-/// Everything that some paths stand for, in the order in which it is applied.
+/// The files that some paths stand for, in the order of applying.
 struct InboundListing: Sendable {
-  /// The files: those with an id by id, then the others as they were named.
+  /// The files: those with an id by id, then the others in the given order.
   let items: [InboundItem]
   /// The answers to invitations, by id.
   let answers: [InboundItem]
-  /// How many other files the folders hold.
+  /// The number of other files in the folders.
   let ignored: Int
-  /// Those of them that are diff files or changesets under another name, by path.
+  /// The paths of those that are diff files or changesets under another name.
   let misnamed: [String]
 
-  /// Lists folders whole and takes files as they are.
+  /// Lists the contents of folders, and files.
   ///
   /// - Parameters:
   ///   - keys: What opens encrypted files.
-  ///   - limits: How much files that are found in folders may ask for, but for those with some ids; nil for as much as any.
+  ///   - limits: The limits for files in folders, except those with some ids; nil for none.
   /// - Throws: `BuckiaError` when a path does not exist, or a folder cannot be read to its end.
   init(
     _ sources: [InboundSource], openedWith keys: ReaderKeys,
@@ -291,7 +292,7 @@ struct InboundListing: Sendable {
     Set(items.compactMap { if case .folder(let folder) = $0.origin { folder } else { nil } })
   }
 
-  /// What an interrupted removal has left of a file that was named by itself.
+  /// The files that an interrupted removal of a named file has left.
   private static func left(of path: String) throws(BuckiaError) -> [InboundItem] {
     let folder = FileSystem.folder(of: path)
     let name = FileSystem.name(of: path)

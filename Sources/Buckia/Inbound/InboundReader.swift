@@ -5,26 +5,27 @@ import Dispatch
 
 /// Opens files in a thread of its own, some steps ahead of the one that applies them.
 ///
-/// Opening, checking and decompressing takes about as long as applying a small file. Only so much is opened ahead that
-/// the memory of it stays small, whatever the files hold.
+/// Opening, checking and decompressing takes about as long as applying a small file. The number of files opened ahead
+/// is limited, which keeps memory small whatever the files contain.
 final class InboundReader: IncomingFileReader, @unchecked Sendable {
-  /// How many places there are for files that wait.
+  /// The number of places for waiting files.
   private static let places = 512
-  /// How many bytes of changes take up one place.
+  /// The number of bytes of changes that occupy one place.
   private static let bytesPerPlace = 8 << 10
-  /// How many bytes an opened file takes in memory beside its changes and its documents.
+  /// The size of an opened file in memory beside its changes and its documents, in bytes.
   private static let bytesPerFile = 4 << 10
-  /// How many times its size as text a document takes in memory.
+  /// The size of a document in memory, as a multiple of its text.
   private static let documentFactor = 8
-  /// How long whoever holds the write lock waits for the next file, in milliseconds.
+  /// How long the holder of the write lock waits for the next file, in milliseconds.
   private static let patience = 20
 
   private let items: ArraySlice<InboundItem>
   private let streams: Bool
   private let takes: (String) -> Bool
   private let poll: () throws -> Void
-  /// The lock guards `opened` and `isStopped`; everything else is set before the thread begins, or belongs to whoever takes
-  /// the files. An opened file is handed from one thread to the other, and neither touches it in the other's time.
+  /// The lock guards `opened` and `isStopped`; everything else is set before the thread begins, or belongs to the
+  /// consumer of the files. An opened file passes from one thread to the other, and only one of them accesses it at a
+  /// time.
   private let lock = DispatchSemaphore(value: 1)
   private var opened: [IncomingFile] = []
   private var isStopped = false
@@ -40,8 +41,8 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
   /// - Parameters:
   ///   - items: The files.
   ///   - streams: True if large files are handed on while the rest of them is being verified.
-  ///   - takes: Says whether anything is taken from a sender; if not, changes are not unpacked.
-  ///   - poll: Is called now and then while a file is being waited for. May throw to stop.
+  ///   - takes: Returns false for a sender whose files are refused; their changes are not unpacked.
+  ///   - poll: Called now and then while a file is being waited for. May throw to stop.
   init(
     _ items: ArraySlice<InboundItem>, streams: Bool, takes: @escaping (String) -> Bool,
     poll: @escaping () throws -> Void
@@ -50,7 +51,7 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
     self.streams = streams
     self.takes = takes
     self.poll = poll
-    // The semaphores are back at their first values before they go: libdispatch takes anything else for a mistake.
+    // The semaphores must have their first values when they are released, because libdispatch traps otherwise.
     DispatchQueue(label: "buckia.inbound").async { self.openAll() }
   }
 
@@ -96,7 +97,7 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
     min(places, 1 + (file.byteCount + documentFactor * file.documentBytes) / bytesPerPlace)
   }
 
-  /// How many bytes of memory an opened file takes about.
+  /// About the size of an opened file in memory, in bytes.
   static func memory(of file: IncomingFile) -> Int {
     bytesPerFile + min(file.byteCount, TemporaryBuffer.usualMemoryLimit) + documentFactor * file.documentBytes
   }

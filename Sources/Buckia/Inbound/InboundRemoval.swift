@@ -3,14 +3,14 @@ import BuckiaFormat
 import BuckiaLedger
 import Dispatch
 
-/// Which files are removed when they are done: those of inbound folders, and others where that is wanted.
+/// Decides which finished files are removed: those of inbound folders, and named ones if that is wanted.
 struct InboundRemoval: Sendable {
-  /// Nothing is removed: it is only a rehearsal, or part of what the application may still roll back.
+  /// Removes nothing: for a dry run, and inside a transaction that the application may still roll back.
   static let none = InboundRemoval(removesFound: false, removesNamed: false, outgoingFolders: [])
 
   private let removesFound: Bool
   private let removesNamed: Bool
-  /// Folders with files that were made from this very database: an outbox must not be emptied, whoever gives it by mistake.
+  /// Folders with files that were made from this database: an outbox that was given by mistake must not be emptied.
   let outgoingFolders: Set<String>
 
   private init(removesFound: Bool, removesNamed: Bool, outgoingFolders: Set<String>) {
@@ -19,7 +19,7 @@ struct InboundRemoval: Sendable {
     self.outgoingFolders = outgoingFolders
   }
 
-  /// What the options say of files, but for those in folders that hold outgoing ones.
+  /// The removal by the options, except in folders with outgoing files.
   ///
   /// - Parameters:
   ///   - options: How to apply.
@@ -43,9 +43,9 @@ struct InboundRemoval: Sendable {
     outgoingFolders = folders
   }
 
-  /// True if a file is removed that has come to this state.
+  /// True if a file with this state is removed.
   func removes(_ item: InboundItem, _ state: DiffState) -> Bool {
-    // What is held is in the database.
+    // Held parts are in the database.
     guard [.applied, .alreadyApplied, .held].contains(state) else { return false }
     return switch item.origin {
     // An empty changeset may be a file that has only begun to arrive.
@@ -57,14 +57,13 @@ struct InboundRemoval: Sendable {
   }
 }
 
-/// Removes files that are done, in a thread of its own: ten thousand of them take as long as some of what is applied
-/// meanwhile.
+/// Removes finished files in another thread, because removing ten thousand files takes long.
 final class FileRemover: @unchecked Sendable {
   private let queue = DispatchQueue(label: "buckia.remover")
   // Touched on the queue only, which does one thing after the other.
   private var results: [(place: Int, outcome: FileRemoval.Outcome)] = []
 
-  /// Begins to remove files, after those that were given before.
+  /// Begins to remove files, after those of earlier calls.
   ///
   /// - Parameter files: The files, each with the place of its outcome in the report.
   func remove(_ files: [(place: Int, removal: FileRemoval)]) {
@@ -80,14 +79,14 @@ final class FileRemover: @unchecked Sendable {
 
 /// The name that a file has while it is being removed: `.buckia-<random>.<its own name>`.
 ///
-/// A file gets it in order to be looked at once more where nothing can take its place. If the process ends just then, the
-/// file stays under this name, and whoever lists the folder next still takes it for what it is.
+/// A file gets a private name to be examined where no other file can take its place. If the process ends just then, the
+/// file stays under this name, and the next listing of the folder recognizes it.
 extension FileRemoval {
   private static let prefix = ".buckia-"
   /// The most bytes that a file's name has.
   private static let nameBytes = 255
 
-  /// A new name for a file; nil where it is too long for one.
+  /// A private name for a file; nil if it would be too long.
   static func privateName(for plainName: String) -> String? {
     let name = "\(prefix)\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).\(plainName)"
     return name.utf8.count <= nameBytes ? name : nil

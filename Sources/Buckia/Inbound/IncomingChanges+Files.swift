@@ -5,13 +5,13 @@ import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// From verified files to what the engine plans and applies.
+/// Converts verified files to the changes that the engine plans and applies.
 extension IncomingChanges {
-  /// Takes the changes of a verified diff file.
+  /// Creates the changes of a verified diff file.
   ///
   /// - Parameters:
   ///   - diff: The file.
-  ///   - path: What it is called, with or without its folder; the ledger keeps its name.
+  ///   - path: The name of the file, with or without its folder; the ledger stores the name.
   package init(_ diff: borrowing DiffFile, file path: String) {
     self.init(
       key: LedgerKey(
@@ -26,9 +26,9 @@ extension IncomingChanges {
     naming = { annotations?.keys.map { RowNaming($0) } ?? RowNaming() }
   }
 
-  /// Takes what a diff file begins with, without its changes.
+  /// Creates the head of a diff file, without its changes.
   ///
-  /// - Parameter feed: What says why the changes are not there.
+  /// - Parameter feed: A feed with the reason for the missing changes.
   init(_ head: DiffFile.Head, file path: String, _ feed: ChangesetFeed) {
     self.init(
       key: LedgerKey(
@@ -38,7 +38,7 @@ extension IncomingChanges {
     dataset = head.manifest.dataset?.bytes
   }
 
-  /// Takes the changes of a verified raw changeset.
+  /// Creates the changes of a verified raw changeset.
   package init(_ raw: borrowing RawChangeset, file path: String) {
     self.init(
       key: LedgerKey(sender: "", id: raw.id, digest: raw.digest.bytes, isRaw: true), file: FileSystem.name(of: path),
@@ -47,7 +47,7 @@ extension IncomingChanges {
 }
 
 extension IncomingChanges {
-  /// Takes the changes of a diff file that is still being verified, inside a transaction of ours.
+  /// Creates the changes of a diff file that is still being verified, for a transaction of our own.
   init(_ diff: StreamedDiffFile, file path: String) {
     self.init(
       key: LedgerKey(
@@ -57,14 +57,14 @@ extension IncomingChanges {
     claims = diff.manifest.claims
     dataset = diff.manifest.dataset?.bytes
     withdrawals = { try diff.file().file.annotations?.withdrawals ?? [] }
-    // Most files have none, and need not be there to the end to say so.
+    // Most files have no annotations, which the manifest shows before the end has arrived.
     if diff.manifest.hasAnnotations { origins = { try diff.file().file.annotations?.originRuns ?? [] } }
     naming = { try diff.file().file.annotations?.keys.map { RowNaming($0) } ?? RowNaming() }
   }
 }
 
 extension Manifest {
-  /// How many changes of each table there are.
+  /// The number of changes of each table.
   fileprivate var counts: [TableName: ApplyCounts] {
     let counts = tables.map { table in
       let counts = ApplyCounts(
@@ -77,7 +77,8 @@ extension Manifest {
 }
 
 extension Manifest {
-  /// The diff's place in its stream, by which it waits for others. Acknowledgements that name none before them wait for nothing.
+  /// The diff's place in its stream, which determines its predecessor. An acknowledgement without predecessor waits for
+  /// nothing.
   fileprivate var place: StreamPlace? {
     guard let chain, kind != .ack || chain.follows != nil || chain.sequence == 1 else { return nil }
     return StreamPlace(
@@ -88,7 +89,7 @@ extension Manifest {
 }
 
 extension DiffFile.Signature {
-  /// The verified key of the sender in hex, as the ledger keeps it; empty where there is no signature.
+  /// The verified key of the sender in the ledger's form; empty for an unsigned file.
   var sender: String {
     switch self {
     case .unsigned: ""
@@ -98,7 +99,7 @@ extension DiffFile.Signature {
 }
 
 extension Manifest {
-  /// What it says of its sender and of streams.
+  /// The claims about the sender and about streams.
   fileprivate var claims: StreamClaims {
     var claims = StreamClaims()
     claims.replica = sender?.replica?.bytes
@@ -121,14 +122,14 @@ extension Manifest {
 }
 
 extension Annotations {
-  /// How many neighbouring changes are withdrawals, or are not.
+  /// Runs of neighbouring changes; true for withdrawals.
   fileprivate var withdrawals: [(count: Int64, isWithdrawal: Bool)] {
     runs.map { ($0.count, $0.kind == .withdraw) }
   }
 }
 
 extension Annotations {
-  /// Which diffs neighbouring changes come from.
+  /// The origins of neighbouring changes.
   fileprivate var originRuns: [OriginRun] {
     runs.map { run in
       OriginRun(
@@ -140,7 +141,7 @@ extension Annotations {
 }
 
 extension RowNaming {
-  /// Takes what the annotations of a diff say.
+  /// Reads the annotations of a diff.
   fileprivate init(_ keys: RowKeys) {
     self.init()
     runs = keys.runs.map { run in

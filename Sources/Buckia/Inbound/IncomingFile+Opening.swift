@@ -10,10 +10,10 @@ extension IncomingFile {
   ///
   /// - Parameters:
   ///   - item: The file.
-  ///   - cache: What is kept of the files before it.
-  ///   - isWanted: Says whether anybody still wants the file.
+  ///   - cache: The cache of earlier files.
+  ///   - isWanted: Returns false if the file is no longer wanted.
   ///   - takes: Says whether anything is taken from a sender; if not, changes are not unpacked.
-  ///   - handOn: Takes the file.
+  ///   - handOn: Receives the file.
   static func open(
     _ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool, takes: @escaping (String) -> Bool,
     _ handOn: @escaping (IncomingFile) -> Void
@@ -135,7 +135,7 @@ extension IncomingFile {
       abandon: { diff.feed.abandon() })
   }
 
-  /// A file of a sender from whom nothing is taken. The gate refuses it by what it begins with.
+  /// A file of a refused sender. The gate refuses it by its head.
   private init(_ item: InboundItem, _ head: DiffFile.Head, _ opening: Opening, _ opened: OpenedFile) {
     let feed = ChangesetFeed()
     feed.fail(
@@ -160,8 +160,8 @@ extension IncomingFile {
   ///
   /// - Parameter opened: The file, if it could be opened.
   private init(_ item: InboundItem, _ error: DiffFileError, _ opened: OpenedFile?) {
-    // Another process may have applied and removed it since the folder was listed. Only that is no failure: what merely
-    // cannot be found, or not now, is still to be told of.
+    // Another process may have applied and removed the file since the folder was listed. Only that is not a failure: a
+    // file that merely cannot be found or read now is reported.
     let isGone =
       item.isFromFolder && opened?.identity == nil && error.code == .unreadable && error.systemError == ENOENT
     self.init(
@@ -171,8 +171,8 @@ extension IncomingFile {
       byteCount: 0, digest: Self.digest(of: opened, refusedBy: error))
   }
 
-  /// SHA-256 of a file that is refused, taken at once from the file that was read: another one may have its name by the time
-  /// the refusal is recorded.
+  /// SHA-256 of a refused file, computed at once from the read file, because another file may have its name when the
+  /// refusal is recorded.
   private static func digest(of opened: OpenedFile) -> () throws -> [UInt8] {
     let digest = Result { try FileDigest.sha256(of: opened).sha256.bytes }
     return { try digest.get() }
@@ -187,7 +187,7 @@ extension IncomingFile {
     count == 0 ? [] : [Remark(.attachmentsNotUnpacked, "\(count)")]
   }
 
-  /// Refuses what this version can read but not do: half of a diff must not pass for the whole.
+  /// The refusal of a file with unsupported parts: a part of a diff must not pass for the whole.
   private static func unsupported(_ manifest: Manifest, _ schema: [TableDefinition]?) -> Refusal? {
     if schema == nil, manifest.schema != nil {
       return Refusal(
@@ -200,8 +200,8 @@ extension IncomingFile {
 
 extension DiffFileError: FileFault {
   package var refusal: Refusal? {
-    // A file may ask for more room than there is, again with every try: nothing to record, but nothing that keeps the
-    // others waiting either.
+    // A file may ask for more room than there is on every try. That is not recorded, but must not keep other files
+    // waiting either.
     Refusal(
       code == .overLimit ? .quarantined : .rejected, code: BuckiaErrorCode(rawValue: code.rawValue),
       reason: description,

@@ -5,7 +5,7 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// One merge: takes what an incoming database has changed into the one that a connection has open, in one transaction.
+/// One merge: applies the changes of an incoming database to that of a connection, in one transaction.
 ///
 /// The incoming changes pass the gate and are applied as those of a diff file. Their ledger entry stays only if conflicts refer to
 /// it.
@@ -49,9 +49,9 @@ struct DatabaseMerge: ~Copyable {
     return report
   }
 
-  /// Applies the changes in one transaction, again where the schema cannot be merged, or an index not be made again.
+  /// Applies the changes in one transaction, and again if the schema cannot be merged, or an index cannot be rebuilt.
   ///
-  /// - Returns: false where conflicts were met and there is no ledger to record them in: nothing has been changed then.
+  /// - Returns: False if conflicts were met and there is no ledger to record them in. Nothing has been changed then.
   private mutating func apply(keepingLedger keepsLedger: Bool) throws -> Bool {
     let unchanged = report
     settings.keepsLedger = keepsLedger
@@ -94,7 +94,7 @@ struct DatabaseMerge: ~Copyable {
     let dropped = droppedTables(in: ours)
     let droppedColumns = try droppedColumns(in: ours, ColumnRenames(renames))
     let fitted = try FittedChanges(incoming, without: dropped, options, ColumnRenames(renames), on: connection)
-    // What the other side has changed of a table that is gone here is nothing without the rest of it.
+    // The other side's changes of a table that was dropped here make no sense without its other rows.
     let returned =
       dropped.isEmpty
       ? nil
@@ -156,7 +156,7 @@ struct DatabaseMerge: ~Copyable {
     return behind
   }
 
-  /// Makes sure that the columns which are said to have another name do.
+  /// Requires that the declared renames are true.
   private func requireKnown(_ renames: [ColumnRename]) throws {
     guard let unknown = options.renames.first(where: { !renames.contains($0) }) else { return }
     throw BuckiaError(
@@ -185,7 +185,7 @@ struct DatabaseMerge: ~Copyable {
 
   /// Drops a column that came back only because the other side still has it.
   ///
-  /// - Returns: False where it has values of the other side's, or is needed, and stays.
+  /// - Returns: False if the column has values of the other side, or is needed, and stays.
   private func drop(_ column: String, of table: TableName) throws -> Bool {
     let schema = try SchemaReader(connection)
     guard let definition = try schema.table(named: table) else { return true }
@@ -214,14 +214,14 @@ struct DatabaseMerge: ~Copyable {
     report.warnings += fitted.remarks
   }
 
-  /// Notes what a person has to decide.
+  /// Records the decisions that a person has to make.
   private mutating func noteConflicts(
     of schema: SchemaMerge, _ dropped: Set<TableName>, _ returnedColumns: [String], after newest: Int64
   ) throws {
     report.schemaConflicts = schema.conflicts
     for table in dropped.sorted(by: { $0.text < $1.text }) { noteConflict(.droppedHere, table) }
     report.schemaConflicts += returnedColumns.map { SchemaConflict(.droppedHere, "column", $0) }
-    // A table that the other side has dropped stays where it holds rows that were not there.
+    // A table that the other side has dropped stays if it has rows that the base did not have.
     let present = try SchemaReader(connection)
     for table in schema.droppedTables where present.entry(named: table) != nil { noteConflict(.droppedThere, table) }
     guard settings.keepsLedger else { return }
@@ -235,9 +235,9 @@ struct DatabaseMerge: ~Copyable {
     if !report.schemaConflicts.contains(conflict) { report.schemaConflicts.append(conflict) }
   }
 
-  /// Removes from the ledger what no conflict refers to.
+  /// Deletes the ledger entries to which no conflict refers.
   private func removeTraces(of key: LedgerKey) throws {
-    // What the keys mean to both sides ends with the merge: the next one has another base.
+    // Contested keys end with the merge, because the next one has another base.
     try ContestedKeys.forget(sender: key.sender, on: connection)
     if report.conflictCounts.isEmpty { try LedgerEntries.remove(key, on: connection) }
   }
@@ -254,14 +254,14 @@ extension BuckiaError {
 }
 
 extension ReplicationError {
-  /// True if another mode of taking the schema over may do.
+  /// True if another schema mode may succeed.
   fileprivate var isAboutTheSchema: Bool {
     code == .refusedDefinition || code == .columnsDiffer || code == .keyDiffers
   }
 }
 
 extension IncomingDatabase {
-  /// What was left out, but for definitions: these are merged from the schema as SQL, where that could be had.
+  /// The left-out items except definitions, which are merged from the schema as SQL if possible.
   fileprivate var rowsLeftOut: [SkippedItem] {
     difference.author == nil ? skipped : skipped.filter { !$0.reason.isAboutDefinition }
   }

@@ -4,20 +4,20 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// The changes of another database, made to fit one that has been changed by itself since their base.
+/// The changes of another database, adapted to one that has also changed since their base.
 ///
-/// Changes of tables that are gone here are left out, and columns that are no person's edit are settled (``SettledColumns``). Where both
-/// sides have given one number to different rows, the incoming row gets a number that neither side uses, and what refers to it follows: both
-/// rows are kept.
+/// Changes of tables that were dropped here are left out, and columns that no person edits are settled
+/// (``SettledColumns``). If both sides have given one number to different rows, the incoming row gets a number that
+/// neither side uses, and references to it follow: both rows are kept.
 struct FittedChanges {
   /// The changes.
   private(set) var changeset: TemporaryBuffer
-  /// What is worth knowing of the numbers.
+  /// Warnings about the numbers.
   private(set) var remarks: [Remark] = []
 
   /// - Parameters:
   ///   - incoming: The other side.
-  ///   - dropped: The tables that are gone here.
+  ///   - dropped: The tables that were dropped here.
   ///   - options: How to merge.
   ///   - renames: The renames of both sides.
   ///   - connection: The database that receives the changes.
@@ -67,7 +67,7 @@ struct FittedChanges {
   }
 }
 
-/// The rows here that have the numbers of incoming ones, or are the same under another number.
+/// The local rows with the numbers of incoming rows, or equal to them under another number.
 private struct LocalRows {
   /// The rows that have the numbers, as INSERTs in the form of the incoming changes.
   let rows: TemporaryBuffer
@@ -78,9 +78,9 @@ private struct LocalRows {
   private struct Table {
     let key: Int
     let byKey: PreparedStatement
-    /// The columns by which rows are the same, and what finds those of a row.
+    /// The columns by which rows are equal, and the query for equal rows.
     var matching: [(columns: [Int], query: PreparedStatement)] = []
-    /// Tells whether the base has a row; nil where it has no such table.
+    /// Finds a row in the base; nil if the base has no such table.
     let inBase: PreparedStatement?
   }
 
@@ -124,7 +124,7 @@ private struct LocalRows {
             guard wanted == nil else { throw Self.noSuchColumns(set, of: name) }
             continue
           }
-          // Without being told, only rows that differ in nothing but their numbers are the same.
+          // By default, only rows that differ in nothing but their numbers are equal.
           let compared =
             wanted == nil ? columns.indices.filter { $0 != table.key && columns[$0] != nil } : places
           let condition = compared.map { "\(columns[$0] ?? "") IS ?\($0 + 1)" }.joined(separator: " AND ")
@@ -202,7 +202,8 @@ private struct LocalRows {
     }
   }
 
-  /// Makes an UPDATE of what differs of each INSERT that is a row here: a column that has a value here is a conflict of this row alone.
+  /// Replaces each INSERT of an existing row by an UPDATE of the different columns. A column with a local value is a
+  /// conflict of this row alone.
   func updates(of changeset: TemporaryBuffer) throws -> TemporaryBuffer {
     let output = changeset.makeEmpty()
     let targets = matches.mapValues { Set($0.values) }

@@ -3,17 +3,17 @@ import BuckiaDiff
 import SQLiteSchemas
 import SQLiteConnections
 
-/// A database that is to be merged into another one: what it has changed since their base.
+/// The changes of a database that is merged into another one, since their base.
 struct IncomingDatabase {
   /// The database.
   let source: RowSource
-  /// The base; without tables where there is none.
+  /// The base; without tables if there is none.
   let base: RowSource
-  /// Columns that have another name in it than in the base.
+  /// Columns that were renamed since the base.
   let renames: [ColumnRename]
-  /// What it has changed.
+  /// The changes.
   let difference: DatabaseDifference
-  /// The tables whose rows are told apart by a key that is not the other side's.
+  /// The tables with another key than the other side's.
   let rekeyed: Set<TableName>
   /// The tables whose rows no key tells apart that the base has, too.
   let unpaired: [TableName]
@@ -23,18 +23,18 @@ struct IncomingDatabase {
   let baseStatements: [SchemaStatement]
   /// The name of its file.
   let name: String
-  /// What could not be compared or taken, but for what each database keeps by itself.
+  /// The items that could not be compared or merged, except those that each database keeps for itself.
   let skipped: [SkippedItem]
 
   /// Compares a database with the base.
   ///
   /// - Parameters:
   ///   - path: The database.
-  ///   - base: The base; nil or an empty file where there is none.
+  ///   - base: The base; nil or an empty file for none.
   ///   - busyTimeout: How long to wait for another program's lock, in milliseconds.
   ///   - options: How to merge.
   ///   - ours: The database that receives the changes.
-  ///   - progress: Is told how far the comparison has come. May throw to stop.
+  ///   - progress: Called with the progress of the comparison. May throw to stop it.
   /// - Throws: `BuckiaError` when a file is missing, or with `nothingInCommon`; what `DatabaseComparison` throws.
   init(
     _ path: String, since base: String?, busyTimeout: Int32, _ options: MergeOptions,
@@ -97,7 +97,7 @@ struct IncomingDatabase {
       }
     }
     var found = try DatabaseComparison.run(from: older, to: source, options: compared, progress: progress)
-    // Where the rows cannot be told apart by the key that the other side has now, those here still have the old one.
+    // If the other side's new key does not identify the rows, the local rows still have the old key.
     let unpaired = found.skipped.filter { $0.reason.code == .keyDiffers && compared.keys[TableName($0.name)] == nil }
     if !unpaired.isEmpty {
       for item in unpaired { compared.keys[TableName(item.name)] = try mine.table(named: TableName(item.name)) }
@@ -112,7 +112,8 @@ struct IncomingDatabase {
 }
 
 extension SchemaReader {
-  /// The columns that have another name in a later state of the database: those declared that do, and those that the definitions show.
+  /// The columns that were renamed in a later state of the database: the declared ones, and those that the definitions
+  /// show.
   func renames(to newer: SchemaReader, besides declared: [ColumnRename]) throws -> [ColumnRename] {
     func has(_ schema: SchemaReader, _ table: TableName, _ column: String) throws -> Bool {
       try schema.entry(named: table).map { try schema.definition(of: $0).column(named: column) != nil } ?? false

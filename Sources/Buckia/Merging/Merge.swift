@@ -5,11 +5,12 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Merges into this database what another one has changed since both had the same rows: a three-way merge.
+  /// Merges the changes of another database, since both had the same rows, into this one: a three-way merge.
   ///
-  /// Rows, tables, columns, indexes, triggers and views that only the other side has changed are taken from it. What both have changed
-  /// is a conflict: the options decide it, and each is recorded in the result with all three versions of the row, where
-  /// ``conflicts(matching:)`` finds it. A merge without conflicts leaves no other trace.
+  /// Rows, tables, columns, indexes, triggers and views that only the other side has changed are taken from it. An
+  /// object that both have changed is a conflict: the options decide it, and it is recorded in the result with all
+  /// three versions of the row, where ``conflicts(matching:)`` finds it. A merge without conflicts leaves no other
+  /// trace.
   ///
   /// ```swift
   /// let report = try DatabaseManager("mine.sqlite").merge("yours.sqlite", since: "base.sqlite", into: "merged.sqlite")
@@ -21,13 +22,13 @@ extension DatabaseManager {
   ///
   /// - Parameters:
   ///   - other: The database of the other side.
-  ///   - base: The database that both sides began with; nil, or an empty file, where they have none in common. Then rows that are
-  ///     equal are one row, and others with the same key are conflicts.
+  ///   - base: The database that both sides began with; nil, or an empty file, if they have none in common. Equal rows
+  ///     are then one row, and others with the same key are conflicts.
   ///   - output: The file that gets the result, complete or not at all; nil, or this database's own path, to change this one.
   ///   - options: How to merge.
-  ///   - resolver: Is asked about each conflict of rows, before the policies.
-  ///   - progress: Is told how far the work has come. May throw to stop it.
-  /// - Returns: What was done.
+  ///   - resolver: Called for each conflict of rows, before the policies.
+  ///   - progress: Called with the progress of the work. May throw to stop it.
+  /// - Returns: The result.
   /// - Throws: `BuckiaError` when a database cannot be read or written; with code `alreadyExists` when there is another file at the
   ///   output, or `notReplaceable` when it is no database; with `nothingInCommon` when base and other share no table; with `untrusted` when this database trusts known
   ///   senders only, since database files have none; with `conflict` under the policy `abort`; whatever `resolver` and
@@ -96,10 +97,10 @@ extension DatabaseManager {
 }
 
 extension DatabaseManager {
-  /// Merges into this database what another one has changed, on a thread of its own.
+  /// Merges the changes of another database into this one, on another thread.
   ///
-  /// It does what the synchronous call of the same name does. A borrowed database belongs to its thread: use the synchronous call
-  /// there.
+  /// It does the same as the synchronous call of this name. A borrowed database belongs to its thread: use the
+  /// synchronous call there.
   ///
   /// - Throws: As the synchronous call; `CancellationError` when the task is cancelled, and nothing has been changed.
   @discardableResult
@@ -115,11 +116,11 @@ extension DatabaseManager {
   }
 }
 
-/// How far a merge has come.
+/// The progress of a merge.
 public enum MergeProgress: Sendable {
   /// The other database is compared with the base.
   case comparing(DiffProgress)
-  /// So many changes have been applied.
+  /// This many changes have been applied.
   case applying(rows: Int)
 }
 
@@ -139,28 +140,29 @@ public struct MergeReport: Hashable, Codable, Sendable {
   public internal(set) var deleted = 0
   /// Changes that were not written.
   public internal(set) var omitted = 0
-  /// How many conflicts of each table, kind and outcome were recorded, or would have been.
+  /// The number of recorded conflicts, or in a dry run of those to record, by table, kind and outcome.
   public internal(set) var conflictCounts: [ConflictCount] = []
-  /// The first 10,000 of the conflicts that a dry run would have recorded; empty where it was none, since
+  /// The first 10,000 conflicts that a dry run would have recorded; otherwise empty, because
   /// ``DatabaseManager/conflicts(matching:)`` has them.
   public internal(set) var dryRunConflicts: [ConflictRecord] = []
-  /// What both sides have changed in the schema, each in another way. The database keeps its own; only this report names them.
+  /// The objects of the schema that both sides have changed differently. The database keeps its own; only this report
+  /// names them.
   public internal(set) var schemaConflicts: [SchemaConflict] = []
-  /// True if all that the other side has changed in the schema was taken, but for what is a conflict. If not, a remark says why, and what
-  /// is left out is among those that were skipped.
+  /// True if all schema changes of the other side were merged, except conflicts. If false, a remark gives the reason,
+  /// and the rest is among the skipped items.
   public internal(set) var isSchemaMerged = true
-  /// What was, or would be, created, added, changed and dropped, as sentences.
+  /// The changes of the schema, made or planned, as sentences.
   public internal(set) var schemaChanges: [String] = []
   /// What of the other database could not be compared or taken, and why.
   public internal(set) var skipped: [SkippedItem] = []
-  /// What is worth knowing although it stops nothing.
+  /// Warnings.
   public internal(set) var warnings: [Remark] = []
   /// The tables that changed.
   public internal(set) var changedTables: [String] = []
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
 
-  /// How many conflicts of rows were recorded, or would have been.
+  /// The number of recorded conflicts of rows, or in a dry run of those to record.
   public var conflicts: Int { conflictCounts.reduce(0) { $0 + $1.count } }
   /// True if nothing is left for a person to decide, and nothing that the other side has changed was left out.
   public var isClean: Bool {

@@ -6,7 +6,7 @@ import SQLiteSchemas
 
 /// How to merge a database that has been changed apart.
 public struct MergeOptions: Sendable {
-  /// What to do about conflicts, by table and column.
+  /// The policies for conflicts, by table and column.
   public var conflicts: ConflictPolicies
   /// True if a file at the output may be replaced that is neither of the two databases.
   public var replacesOutput: Bool
@@ -14,8 +14,8 @@ public struct MergeOptions: Sendable {
   public var isDryRun: Bool
   /// True if the other database may have no table in common with the base. Otherwise the paths are taken for mixed up.
   public var allowsUnrelated = false
-  /// Columns that have another name in one of the two databases than in their base, besides those that the definitions show: a column
-  /// at the same place and of the same type.
+  /// Columns that were renamed in one of the two databases since their base, besides those that the definitions show: a
+  /// column at the same place and of the same type.
   public var renames: [ColumnRename] = []
   /// True if rows that both sides have added under one number are different rows, unless they are equal: the incoming ones get other numbers.
   /// Otherwise they are a conflict. Only for tables whose numbers SQLite gives out.
@@ -25,12 +25,12 @@ public struct MergeOptions: Sendable {
   public var matches: [TableName: [String]] = [:]
   /// Columns in which nothing is taken from the other side but with new rows, and nothing is a conflict.
   public var ignoredColumns: [TableName: [String]] = [:]
-  /// What the other database is called in the records; its file's name where this is nil.
+  /// The name of the other database in the records; nil for its file's name.
   public var incomingName: String?
-  /// How many bytes SQLite's page cache and the sorting of indexes may take up together; 256 MiB unless it is set.
+  /// The most bytes for SQLite's page cache and the sorting of indexes together; 256 MiB by default.
   public var memoryLimit = ApplySession.defaultMemoryLimit
 
-  /// Makes options; the defaults are those of the command line.
+  /// Creates options; the defaults are those of the command line.
   public init(conflicts: ConflictPolicies = .keepLocal, replacesOutput: Bool = false, isDryRun: Bool = false) {
     self.conflicts = conflicts
     self.replacesOutput = replacesOutput

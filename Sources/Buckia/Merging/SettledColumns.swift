@@ -3,8 +3,8 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// The columns of a merge that hold no person's edits, and need no person to decide: counts that triggers keep are added up, of times
-/// that triggers note the later one stays, and columns that are to be ignored stay as they are here.
+/// The columns of a merge that no person edits or has to decide: counts that triggers maintain are added up, of times
+/// that triggers record the later one stays, and ignored columns keep their local values.
 struct SettledColumns {
   private enum Rule {
     case ignored, count, time

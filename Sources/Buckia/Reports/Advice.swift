@@ -6,7 +6,7 @@ import BuckiaBytes
   import Foundation
 #endif
 
-/// What the library says, with what to do about it on the command line.
+/// The library's messages with advice for the command line.
 extension Remark {
   /// The remark for people.
   package var shown: String {
@@ -58,15 +58,15 @@ extension BuckiaError {
   }
 }
 
-/// An error as programs are told of it: with a code, a sentence for people, and where it is.
+/// An error for programs: a code, a sentence for people, and the place.
 package struct FailureReport: Sendable {
   /// The kind of error: a word that stays.
   package let code: String
-  /// What happened and what to do.
+  /// A sentence with the cause and the advice.
   package let message: String
   /// The file that it is about.
   package let path: String?
-  /// Where in the file, in bytes.
+  /// The offset in the file, in bytes.
   package let offset: Int?
 
   /// Puts one together.
@@ -77,7 +77,7 @@ package struct FailureReport: Sendable {
     self.offset = offset
   }
 
-  /// Takes one of Buckia's. Which option of the command helps is of no use to a program that calls the library.
+  /// Creates a report without advice about options, which is of no use to a program that calls the library.
   package init(_ error: BuckiaError) {
     self.init(
       code: error.code.rawValue, message: error.description, path: error.context.path, offset: error.context.offset)

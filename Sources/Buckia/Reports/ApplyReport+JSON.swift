@@ -3,7 +3,7 @@ import BuckiaBytes
 extension ApplyReport {
   /// The report as `--json` has it.
   ///
-  /// - Parameter failure: What stopped the work, if anything did.
+  /// - Parameter failure: The error that stopped the work; nil for none.
   package func json(stoppedBy failure: FailureReport?) -> JSONValue {
     var object = JSONObject([
       .init("version", 1),

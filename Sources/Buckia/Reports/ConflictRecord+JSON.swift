@@ -26,7 +26,7 @@ extension ConflictRecord {
     ]
   }
 
-  /// Cells as an object of columns and values; those without a value are left out. No row is null.
+  /// Cells as an object of columns and values, without columns that have no value; null for no row.
   static func json(_ cells: [Cell]?) -> JSONValue {
     guard let cells else { return .null }
     var object = JSONObject()
@@ -65,7 +65,7 @@ extension ViolatedConstraint {
 }
 
 extension [ConflictCount] {
-  /// How many conflicts are alike, as `--json` has it.
+  /// The counts of conflicts for `--json`.
   package var json: JSONValue {
     .array(
       map { entry in

@@ -18,7 +18,7 @@ public struct DiffReport: Hashable, Codable, Sendable {
     public let deleted: Int
     /// How the difference was found.
     public let method: DiffMethod
-    /// Why it was not `pages`, where that was wanted.
+    /// The reason not to use `pages`, if that was requested.
     public let methodReason: SkipReason?
     /// True if the table is missing in the older database.
     public let isNew: Bool
@@ -28,13 +28,13 @@ public struct DiffReport: Hashable, Codable, Sendable {
     public let renames: [ColumnRename]
   }
 
-  /// The id of the diff file; nil when nothing changed.
+  /// The id of the diff file; nil if nothing changed.
   public internal(set) var id: KSUID?
-  /// The file that was written; nil when nothing changed, and for a stream.
+  /// The file that was written; nil if nothing changed, and for a stream.
   public internal(set) var path: String?
   /// Its size in bytes.
   public internal(set) var bytes = 0
-  /// The method that was asked for; nil where Buckia chose.
+  /// The requested method; nil if Buckia chose.
   public internal(set) var method: DiffMethod?
   /// What changed.
   public internal(set) var tables: [Table]
@@ -44,9 +44,9 @@ public struct DiffReport: Hashable, Codable, Sendable {
   public internal(set) var comparedByRows: [SkippedItem]
   /// True if no row that differs was left out.
   public var isComplete: Bool { !skipped.contains(where: \.leavesRowsOut) }
-  /// True if the newer database's whole schema travels as SQL, for those who adopt it.
+  /// True if the file has the newer database's whole schema as SQL, for adopting it.
   public internal(set) var includesSchema: Bool
-  /// What is worth knowing about it.
+  /// Warnings.
   public internal(set) var warnings: [Remark] = []
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
@@ -62,8 +62,8 @@ public struct ApplyReport: Hashable, Codable, Sendable {
   public internal(set) var answers: [InvitationAnswer] = []
   /// Other files in the folders, which were left alone.
   public let ignored: Int
-  /// Diff files and changesets in the folders that go by another name than their id, and were left alone for that. They can be
-  /// applied by their paths.
+  /// Diff files and changesets in the folders that are not named by their id, and were therefore left alone. They can
+  /// be applied by their paths.
   public internal(set) var misnamed: [String] = []
   /// True if the ledger tables were made just now.
   public let createdLedger: Bool
@@ -71,21 +71,21 @@ public struct ApplyReport: Hashable, Codable, Sendable {
   public internal(set) var seconds: Double
   /// True if nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
-  /// The first 10,000 of the conflicts that a dry run would have recorded; empty where it was none, since
+  /// The first 10,000 conflicts that a dry run would have recorded; otherwise empty, because
   /// ``DatabaseManager/conflicts(matching:)`` has them.
   public internal(set) var dryRunConflicts: [ConflictRecord] = []
-  /// How many conflicts of each table, kind and outcome a dry run would have recorded.
+  /// The number of conflicts that a dry run would have recorded, by table, kind and outcome.
   public internal(set) var dryRunConflictCounts: [ConflictCount] = []
-  /// The copy of the database that was made when all files were done; nil where none was asked for, and in a dry run.
+  /// The snapshot that was made when all files were done; nil if none was requested, and in a dry run.
   public internal(set) var snapshot: SnapshotReport?
-  /// True if another program has written to the database between the first file and the copy. What it has changed is in the
-  /// copy, so it is not in the next difference.
+  /// True if another program has written to the database between the first file and the snapshot. Its changes are in
+  /// the snapshot, and not in the next difference.
   public internal(set) var wasWrittenMeanwhile = false
-  /// The rows that were changed, by table, where the options ask for them; else empty.
+  /// The changed rows by table, if the options ask for them; otherwise empty.
   public let changedRows: [ChangedRows]
   /// The folders of which nothing was removed, because they hold files that were made from this very database.
   public internal(set) var outgoingFolders: [String] = []
-  /// What is worth knowing about the database and this device; what is about one file is with that.
+  /// Warnings about the database and this device. Those about one file are with that file.
   public internal(set) var warnings: [Remark] = []
 
   /// The tables that were changed.
@@ -94,7 +94,7 @@ public struct ApplyReport: Hashable, Codable, Sendable {
   public var rejected: [DiffOutcome] { diffs.filter { $0.state == .rejected } }
   /// The files that were applied now.
   public var applied: [DiffOutcome] { diffs.filter { $0.state == .applied } }
-  /// The files that are gone from their folders, because all they hold is in the database.
+  /// The files that were removed from their folders because all their contents are in the database.
   public var removed: [DiffOutcome] { diffs.filter(\.isRemoved) }
 }
 
@@ -106,18 +106,18 @@ public struct SnapshotReport: Hashable, Codable, Sendable {
   public let bytes: Int64
   /// True if it replaced an earlier one.
   public let isReplacement: Bool
-  /// How many changes of rows are not in it, because they have not been sent yet: the next difference has them. Nil where that
-  /// could not be told, since there was no earlier snapshot.
+  /// The number of unsent changes, which are not in the snapshot: the next difference has them. Nil if that is unknown,
+  /// because there was no earlier snapshot.
   public let unsentChanges: Int?
 }
 
 /// The work stopped before all files were looked at: the database was locked, its disk was full, or the app wanted to stop.
 ///
-/// The files before that are done. Where none was, the cause is thrown by itself.
+/// The earlier files are done. If there were none, the cause itself is thrown.
 public struct ApplyInterruption: Error, CustomStringConvertible {
-  /// What became of the files that are done.
+  /// The outcomes of the files that are done.
   public internal(set) var report: ApplyReport
-  /// What stopped the work: a `BuckiaError`, what a closure of the app has thrown, or `CancellationError`.
+  /// The cause: a `BuckiaError`, an error of a closure of the app, or `CancellationError`.
   public let cause: any Error
 
   /// The cause, and how many files are done.
@@ -130,7 +130,7 @@ public struct DoctorReport: Hashable, Codable, Sendable {
   public struct Table: Hashable, Codable, Sendable {
     /// The table's name.
     public let name: String
-    /// How its rows are told apart: the key's columns, or `rowid`.
+    /// The identity of the rows: the key's columns, or `rowid`.
     public let key: String
   }
 
@@ -138,7 +138,7 @@ public struct DoctorReport: Hashable, Codable, Sendable {
   public internal(set) var replicates: [Table] = []
   /// What does not, and why.
   public internal(set) var skipped: [SkippedItem] = []
-  /// What does, but with something to know.
+  /// Warnings about replicating parts.
   public internal(set) var warnings: [Remark] = []
 }
 
@@ -166,11 +166,11 @@ public struct VerifyReport: Hashable, Codable, Sendable {
     public let isGood: Bool
     /// The sender, for people.
     public let sender: String
-    /// What is known of its signature.
+    /// The state of the signature.
     public let signature: Signature
     /// True if it is encrypted.
     public let isEncrypted: Bool
-    /// What is wrong with it.
+    /// The error in the file.
     public let reason: String?
     /// The code of the error behind the reason, such as `badTarHeader`; `noMatchingIdentity` or `notAddressed` for a file that is not for
     /// this person.
@@ -179,6 +179,6 @@ public struct VerifyReport: Hashable, Codable, Sendable {
 
   /// The files, in the order given; folders by id.
   public let files: [File]
-  /// Diff files and changesets in the folders that go by another name than their id, and were not looked at for that.
+  /// Diff files and changesets in the folders that are not named by their id, and were therefore not checked.
   public internal(set) var misnamed: [String] = []
 }

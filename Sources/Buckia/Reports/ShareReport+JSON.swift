@@ -95,7 +95,7 @@ extension Invitation {
 extension InvitationReport {
   /// The report as `--json` has it.
   ///
-  /// - Parameter path: The file of the invitation; nil where there is none, and then the document has the text.
+  /// - Parameter path: The file of the invitation; nil for none, and then the document has the text.
   package func json(path: String?) -> JSONValue {
     [
       "version": 1, "invitation": invitation.json, "path": .text(path),

@@ -9,7 +9,7 @@ import BuckiaBytes
 extension StatusReport {
   /// The report as `--json` has it.
   ///
-  /// - Parameter next: What a person can do next, and why.
+  /// - Parameter next: Suggested commands, with reasons.
   package func json(next: [(reason: String, command: String)] = []) -> JSONValue {
     [
       "version": 1,
@@ -101,7 +101,7 @@ extension StreamState {
     ]
   }
 
-  /// How long ago its newest diff was made, in seconds, as the clocks of both sides have it; nil where none was applied.
+  /// The age of its newest diff in seconds, by the clocks of both sides; nil if none was applied.
   package var age: Int64? { id.map { max(0, Int64(Date().timeIntervalSince1970) - $0.unixSeconds) } }
 }
 
@@ -112,7 +112,7 @@ extension DatabaseManager.InitReport {
   ///   - clocked: The tables that were given clocks.
   ///   - keyRanges: The tables that give out keys from a range of their own.
   ///   - dataset: The shared database that it belongs to.
-  ///   - remarks: What else is worth knowing.
+  ///   - remarks: Further warnings.
   package func json(
     clocked: [String] = [], keyRanges: [String] = [], dataset: Dataset? = nil, remarks: [Remark] = []
   ) -> JSONValue {

@@ -15,14 +15,14 @@ extension DatabaseManager {
   /// print(report.path ?? "")
   /// ```
   ///
-  /// What was accepted is kept in the database, with the answer: a second time does nothing, but for delivering an answer that a crash
-  /// has held up.
+  /// The accepted invitation and the answer are recorded in the database: a second call only delivers an answer that a
+  /// crash has held up.
   ///
   /// - Parameters:
   ///   - invitation: The invitation.
-  ///   - name: What its author is to be called here; nil for what the card says.
-  ///   - output: Where the answer goes.
-  ///   - identity: Who accepts it.
+  ///   - name: The local name of its author; nil for the name on the card.
+  ///   - output: The destination of the answer.
+  ///   - identity: The identity that accepts.
   /// - Throws: `BuckiaError`: `expiredInvitation`; `ownKey` for one's own; `endedKey` for an author who was removed;
   ///   `contactExists` when another contact has the name; `misuse` for a borrowed database inside a transaction of the app.
   ///   Nothing has been changed then. When the answer cannot be written, the next call writes it.
@@ -57,7 +57,7 @@ extension DatabaseManager {
         stream: invitation.stream.stream.bytes, acceptedAt: time, file: DiffFileName.acceptance(id), answer: answer.text
       )
       try entry.insert(on: connection)
-      // Last of what can fail: a contact is not in the database, and is not taken back with it.
+      // The last step that can fail, because a contact is not in the database, and is not rolled back with it.
       let inviter = try home.change { contacts in
         try contacts.trustInviter(invitation.card, named: name, besides: identity.card, at: time)
       }
@@ -117,8 +117,8 @@ public struct AcceptanceReport: Hashable, Codable, Sendable {
   public let wasAccepted: Bool
   /// The answer as one line of text, for its author.
   public let answer: String
-  /// The file with the answer, written now; nil for a stream, and where it was delivered before.
+  /// The file with the answer that was written now; nil for a stream, and if it was delivered before.
   public internal(set) var path: String?
-  /// What is worth knowing about it.
+  /// Warnings about it.
   public internal(set) var warnings: [Remark] = []
 }

@@ -5,22 +5,20 @@ import BuckiaSharing
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Takes the answers to invitations that have arrived, before the files beside them: what those who have answered send along is then
-/// from a contact.
+/// Processes answers to invitations before the files beside them, whose senders are contacts then.
 ///
-/// The sender of an answer is a stranger. What admits them is the proof that they had the invitation's secret, whoever is trusted
-/// otherwise.
+/// The sender of an answer is unknown. The proof of the invitation's secret admits them, under any trust mode.
 struct AnswerRun {
-  /// How to apply: whether anything is changed, and whether files are removed.
+  /// The options for applying.
   let options: ApplyOptions
-  /// Where the contacts are.
+  /// The home with the contacts.
   let home: BuckiaHome
   /// The present time, in milliseconds since 1970.
   let time: Int64
   /// True if the database is in a transaction of the app, which may still roll back.
   let isInsideAnother: Bool
 
-  /// Takes the answers of a listing. A file that has vanished meanwhile is passed over.
+  /// Processes the answers of a listing. A file that has vanished meanwhile is skipped.
   ///
   /// - Parameter path: The database.
   /// - Throws: What is not a file's fault: the database locked, contacts that cannot be written.
@@ -53,7 +51,7 @@ struct AnswerRun {
     return answers
   }
 
-  /// Takes one answer; nil when its file is gone.
+  /// Processes one answer; nil if its file is missing.
   private func take(
     _ item: InboundItem, on connection: borrowing SQLiteConnection
   ) throws -> (answer: InvitationAnswer, identity: FileIdentity?)? {
@@ -76,7 +74,7 @@ struct AnswerRun {
     } catch let error as IdentityError where error.isAboutTheDocument {
       return (try refuse(item, error, opened, recordedAs: sender, on: connection), opened?.identity)
     } catch let error as BuckiaError where Self.refusals.contains(error.code) {
-      // Where the app has a transaction open, the file is not to blame.
+      // Inside a transaction of the app, the error is not the file's fault.
       let isRecorded = error.code != .misuse
       return (
         try refuse(item, error, opened, recordedAs: isRecorded ? sender : nil, on: connection), opened?.identity
@@ -86,13 +84,13 @@ struct AnswerRun {
 
   /// Says why an answer is refused, and writes it down as for any other file.
   ///
-  /// - Parameter sender: The verified key, empty where there is none; nil where nothing is written down.
+  /// - Parameter sender: The verified key, empty for none; nil to record nothing.
   private func refuse(
     _ item: InboundItem, _ error: any Error, _ opened: OpenedFile?, recordedAs sender: String?,
     on connection: borrowing SQLiteConnection
   ) throws -> InvitationAnswer {
     let answer = refusal(of: item, error)
-    // A database without a ledger has invited nobody.
+    // A database without a ledger has no invitations.
     guard let sender, let opened, !options.isDryRun, try Ledger.exists(on: connection) else { return answer }
     let transaction = try SQLiteTransaction(.immediate, on: connection)
     try Ledger.prepare(on: connection)
@@ -103,7 +101,7 @@ struct AnswerRun {
     return answer
   }
 
-  /// Forgets that an answer was refused before.
+  /// Deletes the record of an earlier refusal.
   private func forget(
     _ file: OpenedFile, _ answer: InvitationAnswer, on connection: borrowing SQLiteConnection
   ) throws {
@@ -141,7 +139,7 @@ struct AnswerRun {
     }
     let transaction = try SQLiteTransaction(.immediate, on: connection)
     try Ledger.prepare(on: connection)
-    // Nobody else decides about the same invitation meanwhile.
+    // The transaction keeps other processes from deciding about the same invitation.
     guard let entry = try InvitationEntry.find(acceptance.invitation.bytes, on: connection) else {
       return InvitationAnswer(path: item.path, state: .notOurs)
     }
@@ -179,7 +177,7 @@ struct AnswerRun {
     return answer
   }
 
-  /// Requires that whoever has answered had the secret, may come in, and is not a second one.
+  /// Requires that the answer proves the secret, that its sender may be admitted, and that it is the first.
   private func require(_ acceptance: Acceptance, of entry: InvitationEntry, _ contacts: Contacts) throws {
     guard let key = InvitationProofKey(entry.proofKey),
       acceptance.proves(key, ofInvitationWith: entry.digest),
@@ -219,7 +217,7 @@ struct AnswerRun {
 
   // MARK: Admitting
 
-  /// Makes whoever has answered a contact. In a dry run only the contact that it would be is given back.
+  /// Makes the sender of an answer a contact. A dry run only returns that contact.
   private func admit(
     _ card: IdentityCard, of entry: InvitationEntry, besides own: IdentityCard?, _ contacts: Contacts
   ) throws -> Contact {
@@ -232,7 +230,7 @@ struct AnswerRun {
     return try admit(to: &copy)
   }
 
-  /// Makes the share of the scope with the contact, of which nothing has been sent yet, unless there is one.
+  /// Creates the share of the scope with the contact, unless there is one. Nothing has been sent of it yet.
   private func prepareShare(
     of scope: ShareScope, _ entry: InvitationEntry, with contact: Contact, _ acceptance: Acceptance,
     on connection: borrowing SQLiteConnection
@@ -253,7 +251,7 @@ struct AnswerRun {
 }
 
 extension IdentityError {
-  /// True if what was read is to blame, and not a file of the reader's own.
+  /// True if the document is at fault, and not a file of the reader.
   fileprivate var isAboutTheDocument: Bool {
     [.invalidCard, .invalidInvitation, .badSignature, .unsupportedFormat, .endedKey, .ownKey].contains(code)
   }

@@ -9,9 +9,9 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Shares a part of the database with others: the first time all of it, then what has changed since.
+  /// Shares a part of the database with others: everything the first time, and then the changes.
   ///
-  /// What they have got is kept in the database, in one transaction with the file that says it. A crash at any moment leaves either
+  /// The sent rows are recorded in the database, in one transaction with the file. A crash at any moment leaves either
   /// nothing, or a file that the next call delivers, with the same id and the same bytes.
   ///
   /// ```swift
@@ -22,23 +22,25 @@ extension DatabaseManager {
   /// print(report.path ?? "nothing has changed")
   /// ```
   ///
-  /// The file is encrypted for the recipients and says, signed, that it is for them; whoever passes it on cannot pass it off as meant
-  /// for others.
+  /// The file is encrypted for the recipients, and names them under its signature. Nobody can pass it off as meant for
+  /// others.
   ///
   /// - Parameters:
-  ///   - scope: What is shared. If it has a name, and had another content before, what was sent is adjusted.
+  ///   - scope: The scope. If it has a name and has changed, the sent rows are adjusted to it.
   ///   - recipients: With whom: up to 10,000. All of them get the same diff, in files for up to 64 of them each; see
   ///     ``ShareReport/files``.
-  ///   - output: Where the file goes.
+  ///   - output: The destination of the file.
   ///   - options: What becomes of rows that have left the scope, and more.
-  ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which can only be one that is
-  ///     left unencrypted, and is not taken where only known senders are trusted.
-  ///   - progress: Is told how far the comparison has come. May throw to stop.
-  /// - Returns: What was found and written; `id` is nil when nothing has changed, and then there is no file.
-  /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key, or when the connection of the app has TEMP tables or triggers and `PRAGMA temp_store` is not MEMORY; `noIdentity` when nobody signs; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
-  ///   `misuse` when there are several files and the output is not a folder, and for a borrowed database inside a transaction of the
-  ///   app, which may still roll back; when the database cannot be written. Nothing is sent then. When the file cannot be written,
-  ///   the next call delivers it.
+  ///   - identity: The signing identity, such as ``BuckiaHome/identity()``; nil for an unsigned file, which must be
+  ///     unencrypted, and is refused by receivers that trust only known senders.
+  ///   - progress: Called with the progress of the comparison. May throw to stop it.
+  /// - Returns: The changes and the written file; `id` is nil if nothing has changed, and there is no file.
+  /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key, or when the connection of the app has TEMP
+  ///   tables or triggers and `PRAGMA temp_store` is not MEMORY; `noIdentity` when the options ask for a signature and
+  ///   there is no identity; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
+  ///   `misuse` when there are several files and the output is not a folder, and for a borrowed database inside a
+  ///   transaction of the app, which may still roll back; when the database cannot be written. Nothing is sent then.
+  ///   When the file cannot be written, the next call delivers it.
   @discardableResult
   public func share(
     _ scope: ShareScope, to recipients: [ShareRecipient], output: DiffOutput, options: ShareOptions = ShareOptions(),
@@ -62,13 +64,13 @@ extension DatabaseManager {
 }
 
 extension DatabaseManager {
-  /// What is shared with somebody, or is going to be since they have accepted an invitation: the scopes, the first one first.
+  /// The scopes that are shared with some people, or offered by an accepted invitation, oldest first.
   ///
   /// ```swift
   /// for scope in try database.sharedScopes(with: [ShareRecipient("ben")]) { print(scope.name ?? scope.json) }
   /// ```
   ///
-  /// - Parameter recipients: The people, all of them: a share with one of them alone is another.
+  /// - Parameter recipients: All recipients of the share: a share with only some of them is another one.
   /// - Throws: `BuckiaError` when the database cannot be read.
   public func sharedScopes(with recipients: [ShareRecipient]) throws -> [ShareScope] {
     let audience = ShareEntry.audience(of: recipients.map(\.name))
@@ -86,10 +88,12 @@ extension ShareEntry {
 }
 
 extension DatabaseManager {
-  /// Sets after how many days without a word from somebody they are not waited for any more before deletions are forgotten.
+  /// Sets the number of days without a diff after which a replica is no longer waited for before deletions are
+  /// forgotten.
   ///
-  /// Where the later diff wins, a deletion is kept until everybody knows of it with whom rows of its table are exchanged. Whoever has been
-  /// silent for longer has to apply what was shared with them since, or a snapshot, before their own diffs are taken.
+  /// Under the policy `latest`, a deletion is kept until all replicas that exchange rows of its table know of it. A
+  /// replica that was silent for longer has to apply the shares made since, or a snapshot, before its own diffs are
+  /// accepted.
   ///
   /// - Parameter days: For how many days they are waited for; 180 at first. 0 waits for ever.
   /// - Throws: `BuckiaError` when the database cannot be written, or has a newer ledger.

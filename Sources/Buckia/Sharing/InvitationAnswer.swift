@@ -15,17 +15,17 @@ public struct InvitationAnswer: Hashable, Codable, Sendable {
     case alreadyAccepted = "already-accepted"
     /// It is refused, and has changed nothing.
     case refused
-    /// It answers an invitation of somebody else, or of another database: it is left alone.
+    /// The answer is for an invitation of another person or database, and is left alone.
     case notOurs = "not-ours"
   }
 
   /// The file.
   public let path: String
-  /// What became of it.
+  /// The outcome.
   public let state: State
-  /// Who has answered: a contact, by the name that they have here. Nil unless it was accepted.
+  /// The local name of the contact who has answered; nil unless it was accepted.
   public internal(set) var contact: Contact?
-  /// When the invitation was made, in milliseconds since 1970; nil where it is not known.
+  /// The time of the invitation, in milliseconds since 1970; nil if unknown.
   public internal(set) var invitedAt: Int64?
   /// The scope that they were invited to; nil unless it was accepted.
   public internal(set) var scope: ShareScope?
@@ -33,6 +33,6 @@ public struct InvitationAnswer: Hashable, Codable, Sendable {
   public internal(set) var reason: String?
   /// The code of the error behind the reason.
   public internal(set) var code: BuckiaErrorCode?
-  /// True if the file has been removed, because all it holds is known.
+  /// True if the file has been removed, because all its contents are recorded.
   public internal(set) var isRemoved = false
 }

@@ -9,9 +9,9 @@ import SQLiteSchemas
 extension DatabaseManager {
   /// Invites one person to get a part of the database.
   ///
-  /// The invitation goes to that person, by a way that others do not read: whoever answers it first is taken for them. Their answer is a
-  /// small file, which `processInboundChanges` takes: then they are a trusted contact, and
-  /// ``share(_:to:output:options:signedBy:progress:)`` with this scope and them makes what they get.
+  /// Send the invitation to that person by a private way: the first person to answer it becomes the contact. Their
+  /// answer is a small file, which `processInboundChanges` reads. It makes them a trusted contact, and
+  /// ``share(_:to:output:options:signedBy:progress:)`` with this scope and contact makes their files.
   ///
   /// ```swift
   /// let scope = ShareScope(name: "summer") { SharedTable("album").where("id = 7") }
@@ -20,9 +20,9 @@ extension DatabaseManager {
   /// ```
   ///
   /// - Parameters:
-  ///   - scope: What they are going to get.
-  ///   - options: Whom it is for, where the files are going to be, and how long it is taken.
-  ///   - identity: Who invites.
+  ///   - scope: The offered scope.
+  ///   - options: The person's name, the folder of the files, and the time of expiry.
+  ///   - identity: The inviting identity.
   /// - Throws: `BuckiaError`: as ``share(_:to:output:options:signedBy:progress:)`` for the scope; `invalidInvitation` when it is
   ///   too long to be said; `contactExists` and `invalidName` for the recipient; `misuse` for a borrowed database inside a
   ///   transaction of the app. Nobody is invited then.
@@ -81,17 +81,17 @@ extension DatabaseManager {
   }
 }
 
-/// How to invite somebody.
+/// Options for an invitation.
 public struct InvitationOptions: Sendable {
-  /// What the person who is invited is going to be called here; nil for what their card says.
+  /// The local name of the invited person; nil for the name on their card.
   public var recipient: String?
-  /// Where the files of both are going to be: a folder or a URL, at most 1,024 bytes. It is only shown, and taken for the answer where
-  /// it is a folder there.
+  /// The place of both sides' files: a folder or a URL, at most 1,024 bytes. It is only shown, and used for the answer
+  /// if it is a folder there.
   public var folder: String?
-  /// How many days the invitation is taken, from 1 to 365.
+  /// The number of days until the invitation expires, from 1 to 365.
   public var days = 7
 
-  /// Makes options.
+  /// Creates options.
   public init() {}
 }
 
@@ -99,7 +99,7 @@ public struct InvitationOptions: Sendable {
 public struct InvitationReport: Sendable {
   /// The invitation.
   public let invitation: Invitation
-  /// What is worth knowing about it.
+  /// Warnings about it.
   public internal(set) var warnings: [Remark] = []
 }
 
@@ -108,7 +108,7 @@ extension InvitedScope {
   ///
   /// - Parameters:
   ///   - scope: The scope.
-  ///   - tables: All tables that take part: those that are named, and those whose rows come along because others refer to them.
+  ///   - tables: All tables of the scope: the named ones, and those whose rows come along because others refer to them.
   ///   - parents: The tables whose rows come along because others refer to them, and the columns that these leave out.
   init(_ scope: ShareScope, tables: [TableName], parents: [TableName: [String]]) {
     self.init(
@@ -127,7 +127,7 @@ extension InvitedScope {
 }
 
 extension SharedTable {
-  /// Which rows they are, in words.
+  /// A description of the rows.
   fileprivate var words: String {
     var parts: [String] = []
     if let condition { parts.append("rows where \(condition)") }
@@ -146,7 +146,8 @@ extension SharedTable {
 }
 
 extension Invitation {
-  /// Reads an invitation and verifies its signature. Whether it has expired ``DatabaseManager/accept(_:named:answer:as:)`` looks at.
+  /// Reads an invitation and verifies its signature. ``DatabaseManager/accept(_:named:answer:as:)`` checks if it has
+  /// expired.
   ///
   /// - Parameter text: The line that begins with `buckia-invitation-1:`. White space in it is ignored.
   /// - Throws: `BuckiaError`: `invalidInvitation`, `badSignature`, or `unsupportedFormat` for one of a newer version.
@@ -167,10 +168,10 @@ extension Invitation {
     }
   }
 
-  /// The folder that it names, where it is one here. A relative one would be another than the author's.
+  /// The named folder, if it exists here. A relative path would be another folder than the author's.
   package var localFolder: String? { folder.flatMap { $0.hasPrefix("/") && FileSystem.isFolder($0) ? $0 : nil } }
 
-  /// Writes the line into a file that nobody else can read: whoever has it can answer it.
+  /// Writes the line to a file that only its owner can read, because anybody who has the line can answer it.
   ///
   /// - Parameters:
   ///   - path: The file.

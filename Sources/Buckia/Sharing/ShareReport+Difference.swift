@@ -8,10 +8,10 @@ import SQLiteChangesets
 import SQLiteSchemas
 
 extension ShareReport {
-  /// What a difference sends.
+  /// The sent rows of a difference.
   ///
   /// - Parameters:
-  ///   - difference: What is sent.
+  ///   - difference: The sent difference.
   ///   - departed: The rows that have left the scope.
   ///   - onLeave: What becomes of them.
   ///   - listingChanges: True if the rows are listed.

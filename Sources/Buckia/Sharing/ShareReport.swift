@@ -13,7 +13,7 @@ public struct ShareReport: Hashable, Codable, Sendable {
   public struct Table: Hashable, Codable, Sendable {
     /// The table's name.
     public let name: String
-    /// The columns that others get.
+    /// The columns that recipients get.
     public let columns: [String]
     /// Rows that are new to the receivers.
     public let inserted: Int
@@ -23,7 +23,7 @@ public struct ShareReport: Hashable, Codable, Sendable {
     public let deleted: Int
     /// Rows that are not shared any more.
     public let withdrawn: Int
-    /// Rows that are not shared any more, and stay where they are.
+    /// Rows that left the scope and stay at the recipients.
     public let kept: Int
     /// The rows: their keys. Empty unless it was a dry run.
     public internal(set) var changes: [Change]
@@ -33,7 +33,7 @@ public struct ShareReport: Hashable, Codable, Sendable {
   public struct Change: Hashable, Codable, Sendable {
     /// What happens to it at the receivers.
     public let operation: ChangeOperation
-    /// The values of its key; the whole row where it has none.
+    /// The values of its key; the whole row without a key.
     public let key: [ChangesetValue]
   }
 
@@ -41,31 +41,32 @@ public struct ShareReport: Hashable, Codable, Sendable {
   public struct Delivery: Hashable, Codable, Sendable {
     /// The diff's id.
     public let id: KSUID
-    /// Where it is; nil for a stream.
+    /// The path; nil for a stream.
     public let path: String?
     /// Its size in bytes.
     public let bytes: Int
-    /// The names of those who get it.
+    /// The names of the recipients.
     public let recipients: [String]
   }
 
-  /// The id of the diff file; nil where nothing has changed since the last one, and in a dry run.
+  /// The id of the diff file; nil if nothing has changed since the last one, and in a dry run.
   public internal(set) var id: KSUID?
-  /// The file that was written; nil where there is none, and for a stream.
+  /// The written file; nil for none, and for a stream.
   public internal(set) var path: String?
   /// Its size in bytes.
   public internal(set) var bytes = 0
-  /// All files of the diff, ``path`` first: one for up to 64 recipients whom it is encrypted for. They have the same id and the same
-  /// contents, and each recipient needs one of them. Those behind the first are in the folders `group-2`, `group-3` … beside it.
+  /// All files of the diff, ``path`` first: one for each 64 recipients of an encrypted diff. They have the same id and
+  /// the same contents, and each recipient needs one of them. The other files are in the folders `group-2`, `group-3` …
+  /// beside the first.
   public internal(set) var files: [Delivery] = []
-  /// True if it holds everything in the scope, and not only what has changed.
+  /// True if the diff has everything in the scope, and not only changes.
   public internal(set) var isSnapshot = false
-  /// Its number in the stream; 0 where there is none.
+  /// The number in the stream; 0 for none.
   public internal(set) var sequence: Int64 = 0
-  /// What is sent.
+  /// The sent rows by table.
   public internal(set) var tables: [Table] = []
-  /// Rows that are left out until they are mended, since they refer to rows that the receivers would not have. Those that were sent
-  /// earlier stay at the receivers as they were sent last, unless a resync sends everything again.
+  /// Rows that are left out because they refer to rows that the receivers would not have. Rows that were sent earlier
+  /// stay at the receivers in the last sent version, unless a resync sends everything again.
   public internal(set) var leftOut: [LeftOutRows] = []
   /// What does not travel.
   public internal(set) var skipped: [SkippedItem] = []
@@ -73,16 +74,16 @@ public struct ShareReport: Hashable, Codable, Sendable {
   public internal(set) var delivered: [Delivery] = []
   /// True if nothing was written or sent.
   public internal(set) var isDryRun = false
-  /// True if changes are left for another call, because an output of one file was taken by an earlier one.
+  /// True if changes are left for another call, because the single output file was used for an earlier diff.
   public internal(set) var isIncomplete = false
-  /// What is worth knowing about it.
+  /// Warnings about it.
   public internal(set) var warnings: [Remark] = []
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
 }
 
 extension Annotations {
-  /// Says which changes come from elsewhere or withdraw rows, and what others call the rows; nil where there is nothing to say.
+  /// Creates the annotations with the origins of changes, withdrawals, and the names of rows; nil if there are none.
   init?(_ runs: [OriginRun], naming: RowNaming, origin id: KSUID) throws {
     let keys = try RowKeys(naming)
     let isNews = runs.contains { $0.isNews(in: id) }
@@ -110,7 +111,7 @@ extension Annotations {
 }
 
 extension RowKeys {
-  /// What the annotations of a share say of its rows.
+  /// The names of rows for the annotations.
   ///
   /// - Throws: `BuckiaError` when the ledger is damaged.
   fileprivate init(_ naming: RowNaming) throws {
@@ -151,7 +152,7 @@ extension DiffOutput {
 }
 
 extension LeftOutRows {
-  /// What to do about the rows, with the first of them as an example.
+  /// The warning about the rows, with the first of them as an example.
   var remark: Remark {
     let code: Remark.Code =
       switch reason {
@@ -168,7 +169,7 @@ extension LeftOutRows {
 }
 
 extension [LeftOutRows] {
-  /// How many rows there are of each table, as the ledger keeps it.
+  /// The number of rows of each table, for the ledger.
   func entries(of share: Int64) -> [LeftOutEntry] {
     var counts: [TableName: Int64] = [:]
     for rows in self { counts[TableName(rows.table), default: 0] += Int64(rows.count) }
@@ -176,7 +177,7 @@ extension [LeftOutRows] {
   }
 }
 
-/// What a diff of a share says of what its stream has, beside its changes.
+/// The claims of a share's diff about its stream, beside the changes.
 struct ShareClaims {
   /// The sums of the tables.
   let states: [SentState.Claim]
@@ -199,7 +200,7 @@ struct ShareClaims {
       return Manifest.State(table: claim.table, rows: claim.rows, digest: digest, buckets: buckets)
     }
     manifest.resent = resent.map { Manifest.Rows(table: $0.table.text, buckets: $0.buckets?.sorted()) }
-    // Who does not understand it would take them for rows that it has twice.
+    // A reader that does not know the field would insert the rows a second time.
     if !resent.isEmpty { manifest.critical.append("resent") }
     manifest.requests = asked.compactMap { state in
       let buckets = state.difference.flatMap { $0.isEmpty ? nil : $0 }

@@ -20,7 +20,7 @@ struct ShareRun {
   private let home: BuckiaHome
   private let progress: (DiffProgress) throws -> Void
 
-  /// How many bytes of pages SQLite may keep meanwhile.
+  /// The size of SQLite's page cache meanwhile, in bytes.
   private static let pageCacheBytes = 64 << 20
 
   init(
@@ -30,7 +30,7 @@ struct ShareRun {
     self.scope = scope
     audience = ShareEntry.audience(of: recipients.map(\.name))
     let known = Set(recipients.map { $0.signer ?? RecipientKey.unknown })
-    // Who gets diffs that are not encrypted may answer without a signature.
+    // Recipients of unencrypted diffs may answer without a signature.
     signers = options.isUnencrypted ? known.union([RecipientKey.unknown]) : known
     self.output = output
     self.options = options
@@ -39,7 +39,7 @@ struct ShareRun {
     self.progress = progress
   }
 
-  /// Makes the file in one transaction, and delivers it after that.
+  /// Makes the file in one transaction, and then delivers it.
   func run(on connection: borrowing SQLiteConnection) throws -> ShareReport {
     var report = ShareReport()
     report.isDryRun = options.isDryRun
@@ -48,7 +48,7 @@ struct ShareRun {
       report.isIncomplete = true
       return report
     }
-    // Rows are found by their keys, and so is what was sent of them.
+    // Rows and their shadows are found by key, which needs a larger page cache.
     let isDone = try connection.withPageCache(of: Self.pageCacheBytes) { try make(&report, on: connection) }
     guard isDone else { return report }
     if report.id != nil {
@@ -171,7 +171,7 @@ struct ShareRun {
       sent, departed, onLeave: options.onLeave, listingChanges: options.isDryRun)
     share.scope = scope.json
     try share.write(on: connection)
-    // Those who have something may have to be told that there is nothing any more.
+    // Recipients that have rows may need the news that none are left.
     let asked = try StateEntry.toAskFor(share, repeating: isSnapshot, on: connection)
     let hasContents =
       !sent.isEmpty || !resent.isEmpty || !asked.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil)
@@ -197,7 +197,7 @@ struct ShareRun {
       try shadow.clear()
       try shadow.removeFormer()
     }
-    // What stays where it is is not known to be there any more.
+    // Rows that stay at the recipients are not tracked any more.
     try shadow.move(by: found, to: selections, keeping: held, schema)
     try prints.write(for: rows, shadow, on: connection)
     try LeftOutEntry.replace(of: share.number, with: report.leftOut.entries(of: share.number), on: connection)
@@ -216,20 +216,20 @@ struct ShareRun {
     }
   }
 
-  /// The keys with which the recipients have signed what they have sent, as the ledger has them: also keys that were replaced.
+  /// The recipients' signing keys in the ledger's form, with replaced ones.
   private func senders(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws -> Set<String> {
     let known = try home.knownSenders()
     let acknowledging = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)
     let keys = signers.union(acknowledging)
     let theirs = keys.union(keys.flatMap { known.keys(before: $0) })
-    // What somebody else has shared from the original is theirs to go on with.
+    // Shares that another person made from the original are continued there.
     let own = [sealing.signerKey] + known.keys(before: sealing.signerKey)
     guard share.signer.map({ own.contains($0) }) ?? true else { return theirs }
     return theirs.union([CopiedRows.sender(of: share.number)])
   }
 
-  /// Remarks on the columns that the scope shares because it does not name them: those that are new, and in a dry run, where there may be
-  /// new ones.
+  /// Warnings about columns that the scope shares because it does not name them: new ones, and in a dry run tables that
+  /// may get new ones.
   private func laterColumns(of difference: DatabaseDifference, isSnapshot: Bool) -> [Remark] {
     let tables = scope.tables.filter { !$0.omittedColumns.isEmpty }
     let later = options.isDryRun ? tables.map { Remark(.laterColumns, $0.name.text) } : []
@@ -240,8 +240,8 @@ struct ShareRun {
       }
   }
 
-  /// The share of this scope with these people, or the one with most of them that has been sent, whose place this one takes; nil where
-  /// there is none yet.
+  /// The share of this scope with these people, or the sent share with most of them, which this one replaces; nil for
+  /// none.
   private func knownShare(on connection: borrowing SQLiteConnection) throws -> ShareEntry? {
     let shares = try sharesOfScope(on: connection)
     if let share = shares.first(where: { $0.audience == audience }) { return share }
@@ -257,7 +257,8 @@ struct ShareRun {
     }
   }
 
-  /// Says which earlier shares of the scope with some of the same people a new one takes the place of, or leaves as they are.
+  /// Warnings about earlier shares of the scope with some of the same people, which a new share replaces or leaves
+  /// unchanged.
   private func remarks(
     onOthersThan share: ShareEntry, since former: String?, on connection: borrowing SQLiteConnection
   ) throws -> [Remark] {
@@ -273,8 +274,8 @@ struct ShareRun {
 
   /// The share of this scope with these people: the one that there is, or a new one.
   ///
-  /// - Returns: The share, and the stream whose place it takes because that belongs to an earlier incarnation, to another key, or to fewer
-  ///   people, with the number of its last diff that is known here.
+  /// - Returns: The share, and the stream that it replaces because that belongs to an earlier incarnation, to another
+  ///   key, or to fewer people, with the number of its last known diff.
   private func share(
     of replica: Replica, on connection: borrowing SQLiteConnection
   ) throws -> (ShareEntry, replaced: Manifest.Acknowledgement?) {
@@ -287,8 +288,8 @@ struct ShareRun {
       try share.write(on: connection)
       return (share, nil)
     }
-    // A restored or copied database does not know what was sent in its name. And a stream belongs to a key: whoever has got hold of the
-    // former one may have gone on with it. Others get everything again, in another stream.
+    // A restored or copied database does not know what was sent in its name. And a stream belongs to a key: the holder
+    // of a stolen former key may have continued it. Recipients get everything again, in another stream.
     let isWider = share.audience != audience
     guard
       isWider || share.incarnation != replica.incarnation.bytes
@@ -304,7 +305,7 @@ struct ShareRun {
     share.last = nil
     if isWider {
       share.audience = audience
-      // What was said of changes by some people is not said of those by others.
+      // Permissions for changes by some people do not extend to others.
       try WideningChanges.allow(false, in: share.number, on: connection)
     }
     return (share, replaced)
@@ -376,7 +377,7 @@ struct ShareRun {
       isSnapshot: kind == .snapshot, schema, on: source.connection)
   }
 
-  /// How far the streams of others have been applied here: the newest ones, as many as a manifest may have.
+  /// The acknowledgements of other streams: the newest ones, as many as a manifest may have.
   private static func acknowledgements(on connection: borrowing SQLiteConnection) throws -> [Manifest.Acknowledgement] {
     try StreamEntries.newest(64, on: connection).compactMap { entry in
       guard let stream = StreamID(entry.stream), let incarnation = IncarnationID(entry.incarnation) else { return nil }
@@ -396,7 +397,7 @@ struct ShareRun {
 
   // MARK: Delivering
 
-  /// Requires that all files of a diff fit where they go, before anything is made.
+  /// Requires that all files of a diff fit the output, before anything is made.
   private func requireRoom() throws {
     let count = sealing.groups.count
     guard count > 1, !options.isDryRun, !output.takesSeveral else { return }
@@ -406,7 +407,7 @@ struct ShareRun {
         + "instead of a file or standard output")
   }
 
-  /// Writes the files of the share that have not been delivered to where they go.
+  /// Delivers the files of the share that are not delivered yet.
   ///
   /// - Returns: True if there were any.
   private func deliver(into report: inout ShareReport, on connection: borrowing SQLiteConnection) throws -> Bool {

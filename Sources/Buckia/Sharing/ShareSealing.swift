@@ -2,18 +2,18 @@ import BuckiaBytes
 import BuckiaFormat
 import SQLiteSchemas
 
-/// Who signs what is shared, and for whom it is encrypted.
+/// The signature and encryption of a share.
 struct ShareSealing {
   private let signer: ManifestSigner?
-  /// The key that signs, in hex; empty where nobody does.
+  /// The signing key in hexadecimal digits; empty for unsigned files.
   let signerKey: String
   /// True if its owner had other keys before.
   private let hasFormerKeys: Bool
-  /// The files that a diff is: one for all recipients, or several where there are more than one can be encrypted for.
+  /// The files of a diff: one for all recipients, or several if there are more than one file can be encrypted for.
   let groups: [ShareGroup]
-  /// The public keys of all recipients; empty where one has none.
+  /// The public keys of all recipients; empty if any has none.
   private let keys: [[UInt8]]
-  /// What people should know about the recipients.
+  /// Warnings about the recipients.
   let remarks: [Remark]
 
   /// - Throws: `BuckiaError` with `cannotEncrypt` or `noIdentity` when it cannot be done as it is asked for; `IdentityError` for keys that
@@ -54,12 +54,12 @@ struct ShareSealing {
     groups = try ShareGroup.groups(of: recipients)
   }
 
-  /// True if what was sent last was signed by another key, from which its receivers do not take anything now.
+  /// True if the last diff was signed with another key, whose files receivers refuse now.
   ///
-  /// - Parameter last: That key; nil where it is not known, because an earlier version has sent it.
+  /// - Parameter last: The key of the last diff; nil if unknown.
   func isOther(than last: String?) -> Bool { last.map { $0 != signerKey } ?? hasFormerKeys }
 
-  /// For whom the next file is; nil where that cannot be said.
+  /// The audience of the next file; nil if it cannot be named.
   func audience() -> Audience? { Audience(of: Array(keys)) }
 
   /// The name of the file of a diff.
@@ -67,7 +67,7 @@ struct ShareSealing {
     groups.contains { $0.encryption != nil } ? DiffFileName.encrypted(id) : DiffFileName.diff(id)
   }
 
-  /// Makes the files of a diff. It is packed and signed once; a single file is encrypted as it comes into being.
+  /// Makes the files of a diff. It is packed and signed once; a single file is encrypted while it is written.
   ///
   /// - Parameter body: Takes each file, in the order of the groups, before the next one is made.
   /// - Returns: What was written, the same in all of them.
@@ -101,15 +101,15 @@ struct ShareSealing {
   }
 }
 
-/// Those recipients of a share who get the same file.
+/// The recipients of a share who get the same file.
 struct ShareGroup {
-  /// What they are called.
+  /// Their names.
   let names: [String]
   /// For whom the file is encrypted; nil for one that is not.
   var encryption: Encryption?
 
-  /// Divides recipients, who all have keys, by what a file can be encrypted for at most. The same people are always divided in the same
-  /// way, so that each gets all files of a share in the same folder.
+  /// Divides recipients, who all have keys, into groups for one file each. Equal lists are divided in the same way,
+  /// which sends all files of a share for one person to the same folder.
   ///
   /// - Throws: `IdentityError` with code `noRecipients` or `mixedRecipients`.
   static func groups(of recipients: [ShareRecipient]) throws -> [ShareGroup] {
@@ -135,17 +135,17 @@ struct ShareGroup {
 
 /// Somebody a part of a database is shared with.
 public struct ShareRecipient: Hashable, Sendable {
-  /// What they are called here. It tells the shares with different people apart: with the same people under the same names, a share
-  /// goes on where it was.
+  /// The local name. It distinguishes shares with different people: with the same people under the same names, a share
+  /// continues.
   public let name: String
-  /// What is encrypted for them.
+  /// The key to encrypt for.
   package let key: AgeRecipient?
-  /// True if they are a contact whose fingerprint nobody has compared.
+  /// True for a contact whose fingerprint was not compared.
   let isUnconfirmed: Bool
-  /// The key that they sign with, in hex; nil where it is not known.
+  /// The signing key in hexadecimal digits; nil if unknown.
   let signer: String?
 
-  /// Names somebody who has no key here. What is shared with them cannot be encrypted.
+  /// Creates a recipient without a key. Shares with it cannot be encrypted.
   public init(_ name: String) {
     self.name = name
     key = nil
@@ -153,7 +153,8 @@ public struct ShareRecipient: Hashable, Sendable {
     signer = nil
   }
 
-  /// Takes a contact. As long as they are not trusted, it is not known whose card it is, and a remark says so.
+  /// Creates a recipient from a contact. Until the contact is trusted, the owner of the card is unknown, and a warning
+  /// says so.
   public init(_ contact: Contact) {
     name = contact.shareName
     key = AgeRecipient(x25519: contact.card.encryptionKey.bytes)
@@ -161,7 +162,7 @@ public struct ShareRecipient: Hashable, Sendable {
     signer = contact.card.key
   }
 
-  /// Takes somebody's card. They are known here by their key, and not by what they call themselves.
+  /// Creates a recipient from a card. It is identified by its key, and not by the name on the card.
   public init(_ card: IdentityCard) {
     name = card.key
     key = AgeRecipient(x25519: card.encryptionKey.bytes)
@@ -169,7 +170,7 @@ public struct ShareRecipient: Hashable, Sendable {
     signer = card.key
   }
 
-  /// Takes a key to encrypt for, of whomever it is.
+  /// Creates a recipient from an age recipient.
   public init(_ recipient: AgeRecipient) {
     name = recipient.description
     key = recipient
@@ -178,7 +179,7 @@ public struct ShareRecipient: Hashable, Sendable {
   }
 }
 
-/// Whom a text names: a contact, somebody whose card is in a file, or an age recipient.
+/// Finds the recipients that texts name: contacts, files with cards, and age recipients.
 package final class Recipients {
   private let home: BuckiaHome
   /// The contacts, read once: each of their cards has a signature to be verified.
@@ -187,7 +188,7 @@ package final class Recipients {
   /// Looks names up among the contacts of a home folder.
   package init(in home: BuckiaHome) { self.home = home }
 
-  /// Somebody to share with. A name that is nobody's is taken as it is; nothing can be encrypted for it.
+  /// The recipient for a text. An unknown name is used verbatim, and shares with it cannot be encrypted.
   ///
   /// - Throws: `BuckiaError` when the contacts or the card cannot be read.
   package func recipient(_ text: String) throws -> ShareRecipient {
@@ -195,14 +196,14 @@ package final class Recipients {
     let contacts = try contacts.get()
     if let contact = contacts.contact(named: text) { return ShareRecipient(contact) }
     guard let card = try card(text) else { return ShareRecipient(text) }
-    // Under the name that the person knows, the share is the same as before.
+    // With the contact's name, the share is the same as before.
     if let contact = contacts.all.first(where: { $0.card == card }) { return ShareRecipient(contact) }
     return ShareRecipient(card)
   }
 
   /// A key to encrypt for.
   ///
-  /// - Throws: `BuckiaError`, with `noSuchContact` for a name that is nobody's.
+  /// - Throws: `BuckiaError`, with `noSuchContact` for an unknown name.
   package func key(_ text: String) throws -> AgeRecipient {
     if let key = try recipient(text).key { return key }
     return try ShareRecipient(home.contact(named: text)).key ?? AgeRecipient(text)

@@ -12,18 +12,18 @@ public struct BackupCopy: Sendable, Equatable {
 }
 
 extension DatabaseManager {
-  /// Copies the whole database as it is at one moment into a file of its own, also while others use it: with everything that Buckia keeps in it.
+  /// Copies the whole database in one transaction to another file, also while others use it, with all tables of Buckia.
   ///
-  /// The copy is complete under its name or not there at all, replaces an earlier one in one step, and needs no file beside it. A database that is
-  /// restored from it is another incarnation of its replica, which Buckia notices by itself; see <doc:Replicas>. What the next difference is made from is
-  /// not a backup but a snapshot, ``snapshot(to:)``.
+  /// The copy is complete under its name or does not exist, replaces an earlier one atomically, and needs no other
+  /// file. A database that is restored from it is another incarnation of its replica, which Buckia notices; see
+  /// <doc:Replicas>. The next difference is not made from a backup but from a snapshot, ``snapshot(to:)``.
   ///
   /// ```swift
   /// try database.backupDatabase(to: "backup.sqlite")
   /// ```
   ///
   /// - Parameter path: The file. Only an SQLite database is replaced, and not one that is in use.
-  /// - Returns: What was made.
+  /// - Returns: The copy.
   /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than a database, or the database itself; `busy` when the
   ///   database is locked; `misuse` for a borrowed database inside a transaction of the app; what SQLite says when the copy cannot be
   ///   written. An earlier copy then stays as it is.
@@ -42,14 +42,14 @@ extension DatabaseManager {
   }
 }
 
-/// Where a database goes that is made of another one, a snapshot or a merge, and how it gets there in one step.
+/// The path of a derived database, a snapshot or a merge, which is replaced atomically.
 struct DatabaseFileTarget {
   private let path: String
   private let folder: String
-  /// What is made, for messages.
+  /// The name of the product, for messages.
   private let product: String
 
-  /// - Parameter path: Where it goes; where a symbolic link has the path, to where that leads.
+  /// - Parameter path: The path. A symbolic link is followed.
   init(_ path: String, for product: String) {
     let path = PosixFile.target(ofLink: path)
     self.path = path
@@ -57,11 +57,11 @@ struct DatabaseFileTarget {
     folder = FileSystem.folder(of: path)
   }
 
-  /// Makes sure that nothing is lost when the path gets a new file.
+  /// Requires that replacing the file loses nothing.
   ///
   /// - Returns: True if there is an earlier copy.
   func requireReplaceable(by database: String) throws(BuckiaError) -> Bool {
-    // Who only reads a database with a log can leave an empty one behind.
+    // A reader of a database with a log can leave an empty log.
     for suffix in ["-wal", "-journal"] where FileSystem.byteCount(of: path + suffix) > 0 {
       throw BuckiaError(.busy, "it is in use, or a program ended while it was: \(path + suffix) is there", path: path)
     }
@@ -75,7 +75,8 @@ struct DatabaseFileTarget {
     return true
   }
 
-  /// Makes an empty file beside the target, with the permissions that all databases have which it is made of, and writable for its owner.
+  /// Creates an empty file beside the target, with the permissions that all source databases have, and writable for its
+  /// owner.
   func makeTemporaryFile(like databases: String...) throws(BuckiaError) -> TemporaryDatabase {
     var permissions: mode_t = 0o777
     for database in databases {
@@ -88,7 +89,7 @@ struct DatabaseFileTarget {
     }
   }
 
-  /// Gives the file its name, when all of it is on disk.
+  /// Renames the file to its name when it is completely on disk.
   func publish(_ temporary: TemporaryDatabase) throws(BuckiaError) {
     for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
     guard Self.synchronize(temporary.path, O_RDWR), rename(temporary.path, path) == 0,
@@ -108,19 +109,20 @@ struct DatabaseFileTarget {
   }
 }
 
-/// A database file in the making, called `.buckia-<random>.tmp`. Dropped before it gets another name, it is deleted.
+/// A database file in the making, named `.buckia-<random>.tmp`. It is deleted unless it gets another name.
 ///
-/// A process that is killed leaves it behind, and the next one that makes such a file in the same folder deletes it. A lock on the file
-/// `.buckia-<random>.tmp-lock` beside it tells that its process is alive; the database itself has the locks of SQLite.
+/// A killed process leaves it, and the next process that makes such a file in the same folder deletes it. A lock on the
+/// file `.buckia-<random>.tmp-lock` beside it shows that its process is alive; the database itself has the locks of
+/// SQLite.
 final class TemporaryDatabase {
   let path: String
   private let lock: PosixFile
 
-  /// Makes an empty file.
+  /// Creates an empty file.
   ///
   /// - Parameters:
-  ///   - folder: Where it is made.
-  ///   - permissions: Who may read and write it.
+  ///   - folder: The folder.
+  ///   - permissions: The permissions.
   /// - Throws: `ByteStreamError`.
   init(in folder: String, permissions: mode_t) throws(ByteStreamError) {
     path = TemporaryFile.newPath(in: folder)
@@ -145,7 +147,7 @@ extension SQLiteConnection {
   /// - Parameter path: The empty file.
   /// - Throws: `SQLiteError` when the database is locked, or either file cannot be read or written.
   func copyState(to path: String) throws {
-    // In a read transaction nobody writes to the file, unless there is a log beside it.
+    // In a read transaction no connection writes to the file, unless there is a log beside it.
     let transaction = isInTransaction ? nil : try SQLiteTransaction(.deferred, on: self)
     _ = try integer("SELECT count(*) FROM main.sqlite_schema")
     let hasLog = try text("PRAGMA main.journal_mode") == "wal"
@@ -159,7 +161,7 @@ extension SQLiteConnection {
 /// A database must not be opened by its path beside a connection of this process: closing it would drop the locks that the
 /// connection has on it. So the copy is made through the descriptor that SQLite has open anyway.
 enum FileClone {
-  /// Makes the copy.
+  /// Clones the file.
   ///
   /// The file must not change meanwhile: a connection to it is in a read transaction, and there is no write-ahead log.
   ///
@@ -187,7 +189,7 @@ enum FileClone {
     #endif
   }
 
-  /// A descriptor of this process through which the file can be read; nil where there is none.
+  /// A descriptor of this process through which the file can be read; nil for none.
   private static func openDescriptor(of path: String) -> Int32? {
     var wanted = stat()
     guard stat(path, &wanted) == 0 else { return nil }

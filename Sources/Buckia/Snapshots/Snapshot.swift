@@ -6,11 +6,11 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension DatabaseManager {
-  /// Copies the database as it is at one moment into a file of its own, also while others use it.
+  /// Copies the rows of the database in one transaction to another file, also while others use it.
   ///
-  /// Such a copy is what the next difference is made from; see <doc:Sending>. All that is in it counts as sent. It is complete
-  /// under its name or not there at all, replaces an earlier one in one step, needs no file beside it, and may be read by its
-  /// owner alone where that holds for the database.
+  /// The next difference is made from such a snapshot; see <doc:Sending>. All its rows count as sent. It is complete
+  /// under its name or does not exist, replaces an earlier one atomically, needs no other file, and is readable by its
+  /// owner alone if the database is.
   ///
   /// ```swift
   /// let report = try database.processInboundChanges(["inbound"])
@@ -18,7 +18,7 @@ extension DatabaseManager {
   /// ```
   ///
   /// - Parameter path: The file. Only a snapshot or an empty file is replaced, and not one that is in use.
-  /// - Returns: What was made.
+  /// - Returns: The snapshot.
   /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than an earlier snapshot;
   ///   `busy` when the copy that is there is in use, or the database is locked; `misuse` for a borrowed database inside a
   ///   transaction of the app; what SQLite says when the copy cannot be written. An earlier copy then stays as it is.
@@ -34,8 +34,8 @@ extension DatabaseManager {
   /// The same through a connection.
   ///
   /// - Parameters:
-  ///   - unsent: What the copy is made without.
-  ///   - edits: Knows what others have sent, where it was not taken because of them.
+  ///   - unsent: The unsent edits, which are left out of the copy.
+  ///   - edits: The unsent edits with the versions that others have sent.
   static func snapshot(
     of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil, beside edits: UnsentEdits? = nil,
     to path: String
@@ -56,13 +56,13 @@ extension DatabaseManager {
       path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement, unsentChanges: unsent?.count)
   }
 
-  /// Makes a snapshot of a copy: without Buckia's tables of the database, which are about the database and not about its rows.
+  /// Creates a copy a snapshot: removes Buckia's tables, which describe the database and not its rows.
   ///
   /// - Parameters:
   ///   - copy: The copy, in a file or in memory. It is to be thrown away when this throws.
   ///   - previous: The mark of the snapshot that it replaces.
-  ///   - unsent: What the snapshot is made without.
-  ///   - edits: Knows what others have sent, where it was not taken because of them.
+  ///   - unsent: The unsent edits, which are left out of the snapshot.
+  ///   - edits: The unsent edits with the versions that others have sent.
   static func makeSnapshot(
     of copy: borrowing SQLiteConnection, replacing previous: SnapshotMark?, without unsent: UnsentChanges?,
     beside edits: UnsentEdits? = nil
@@ -97,9 +97,9 @@ extension DatabaseManager {
 }
 
 extension DatabaseManager {
-  /// Makes sure that a snapshot can be made when files have been applied.
+  /// Requires that a snapshot can be made after files have been applied.
   ///
-  /// - Returns: What changes when another connection writes to the database.
+  /// - Returns: A version that changes when another connection writes to the database.
   func snapshotVersion(on connection: borrowing SQLiteConnection, for path: String) throws -> Int64? {
     _ = try DatabaseFileTarget(path, for: "snapshot").requireReplaceable(by: connection.path)
     _ = try SnapshotMark(replacedAt: path)
@@ -112,10 +112,10 @@ extension ApplyReport {
   /// Copies the database, all files being done.
   ///
   /// - Parameters:
-  ///   - path: Where the copy goes.
+  ///   - path: The path of the copy.
   ///   - connection: The database.
-  ///   - unsent: What the copy is made without.
-  ///   - edits: Knows what others have sent, where it was not taken because of them.
+  ///   - unsent: The unsent edits, which are left out of the copy.
+  ///   - edits: The unsent edits with the versions that others have sent.
   ///   - version: What ``DatabaseManager/snapshotVersion(on:)`` was before the first file.
   mutating func keep(
     _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil,
@@ -135,8 +135,8 @@ extension ApplyReport {
 }
 
 extension ApplyInterruption {
-  /// Copies the database with the files that are done. Where that fails, too, `cause` says what did first, and the report has
-  /// no snapshot.
+  /// Copies the database after an error, with the files that are done. If that fails, too, `cause` has the first error,
+  /// and the report has no snapshot.
   mutating func keep(
     _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges?,
     beside edits: UnsentEdits? = nil, since version: Int64?
@@ -151,7 +151,7 @@ extension ApplyInterruption {
   }
 }
 
-/// What a snapshot says of itself, in its table `buckia_snapshot`.
+/// The mark of a snapshot, in its table `buckia_snapshot`.
 struct SnapshotMark {
   /// Tells it apart from other snapshots of the same database. The ones that replace it have the same id.
   var id: String
@@ -169,7 +169,7 @@ struct SnapshotMark {
       try Ledger.exists(on: copy) ? copy.integer("SELECT max(entry) FROM main.buckia_ledger") ?? 0 : 0
   }
 
-  /// Reads the mark of a snapshot; nil for other databases, and those that have none yet.
+  /// Reads the mark of a snapshot; nil for databases without one.
   init?(in snapshot: borrowing SQLiteConnection) throws {
     let table = "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'buckia_snapshot'"
     guard try snapshot.integer(table) != nil else { return nil }
@@ -185,7 +185,7 @@ struct SnapshotMark {
     try self.init(in: .reading(path))
   }
 
-  /// Reads the mark of the snapshot at a path that a new one replaces; nil where there is no file, or an empty one.
+  /// Reads the mark of the snapshot that a new one replaces; nil for a missing or empty file.
   ///
   /// - Throws: `BuckiaError` with `notReplaceable` for a database that is no snapshot.
   init?(replacedAt path: String) throws {
@@ -211,16 +211,16 @@ struct SnapshotMark {
   }
 }
 
-/// Completes a snapshot that was not made again, because the process died when diffs had been applied. Without them what
-/// others have sent would count as edited here, and go out again.
+/// Completes a snapshot that was not updated because the process died after diffs had been applied. Without them,
+/// received rows would count as edited here, and be sent again.
 extension SnapshotMark {
-  /// Brings what is missing into the snapshot, if anything is.
+  /// Adds missing diffs to the snapshot.
   ///
   /// - Parameters:
   ///   - path: The snapshot.
-  ///   - mark: What it says of itself; nil where it says nothing.
+  ///   - mark: The mark of the snapshot; nil for none.
   ///   - database: The database.
-  /// - Returns: A remark where it is not known any more what the diffs did; the snapshot stays as it was then.
+  /// - Returns: A warning if the effects of the diffs are no longer recorded; the snapshot stays unchanged then.
   /// - Throws: `SQLiteError`, `LedgerError`.
   static func repair(
     _ path: String, marked mark: SnapshotMark?, of database: borrowing SQLiteConnection
@@ -242,7 +242,7 @@ extension SnapshotMark {
     let transaction = try SQLiteTransaction(on: snapshot)
     do {
       let schema = try SchemaReader(snapshot)
-      // What was sent before these came was sent of the snapshot as it is.
+      // Changes that were sent before these diffs arrived are relative to the present snapshot.
       try apply(SentChanges.read(from: snapshot), schema, to: snapshot)
       for part in parts {
         let definitions = try part.tables.map { try $0.definition(in: schema, for: "a diff") }

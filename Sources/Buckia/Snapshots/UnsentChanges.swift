@@ -6,15 +6,15 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What was changed in a database since it was last sent, found before the files of others are applied.
+/// The unsent edits of a database, found before the files of others are applied.
 ///
-/// The next difference must hold it, so the next snapshot must not. That snapshot is the database as it is when the files
-/// have been applied, less this: what the others have sent stays in it, also where it has met one of these changes and was
-/// taken.
+/// The next difference must have them, and the next snapshot must not. That snapshot is the database after the files
+/// have been applied, without the unsent edits: received changes stay in it, also where they met one of these edits and
+/// won.
 package struct UnsentChanges {
-  /// How many rows were changed.
+  /// The number of edited rows.
   let count: Int
-  /// The changes that lead back from the database to what the others know of it.
+  /// The changes that lead from the database back to the rows that the recipients have.
   private let reversal: TemporaryBuffer
   private let summary: ChangesetSummary
   /// The tables that they are about.
@@ -25,18 +25,18 @@ package struct UnsentChanges {
   /// - Parameters:
   ///   - connection: The database.
   ///   - path: The snapshot.
-  /// - Returns: nil where there is no snapshot yet, or one that Buckia has not made: then all counts as sent.
+  /// - Returns: nil without a snapshot that Buckia has made: everything counts as sent then.
   init?(in connection: borrowing SQLiteConnection, since path: String) throws {
     guard FileSystem.exists(path), FileKind(of: path) == .sqlite else { return nil }
     try self.init(in: connection, since: RowSource(opening: path))
   }
 
-  /// The same where the snapshot is open.
+  /// The same with an open snapshot.
   ///
   /// - Parameters:
   ///   - connection: The database.
   ///   - known: The snapshot.
-  /// - Returns: nil where it is none that Buckia has made.
+  /// - Returns: nil if Buckia has not made the snapshot.
   package init?(in connection: borrowing SQLiteConnection, since known: RowSource) throws {
     guard try SentChanges.areKept(in: known.connection) else { return nil }
     let sent = try SentChanges.read(from: known.connection)
@@ -67,14 +67,15 @@ package struct UnsentChanges {
     return back
   }
 
-  /// The changes that lead back from a database to what others know once they have what was sent, in the columns that the tables have now.
+  /// The changes that lead from a database back to the rows that the recipients have after applying sent changes, in
+  /// the present columns of the tables.
   ///
-  /// - Returns: nil where what was sent has other columns than the snapshot: then it is sent once more, which changes nothing for those who
-  ///   have it.
+  /// - Returns: nil if the sent changes have other columns than the snapshot. They are sent again then, which has no
+  ///   effect for recipients that have them.
   private static func reversal(
     from known: RowSource, after sent: TemporaryBuffer, to newer: RowSource
   ) throws -> TemporaryBuffer? {
-    // A temporary file of SQLite's own, unless what is applied must not lie in one.
+    // A temporary file of SQLite, unless the changes came encrypted.
     let copy = try SQLiteConnection(opening: TemporaryBuffer.sealing == nil ? "" : ":memory:", as: .create)
     try known.connection.copy(to: copy)
     let schema = try SchemaReader(copy)
@@ -90,7 +91,7 @@ package struct UnsentChanges {
     return try reversal(from: RowSource(on: copy), to: newer)
   }
 
-  /// The tables of a changeset; nil where any of them has other columns in it.
+  /// The tables of a changeset; nil if any of them has other columns there.
   private static func definitions(
     of changeset: TemporaryBuffer, _ schema: SchemaReader, _ known: RowSource
   ) throws -> [TableDefinition]? {
@@ -113,14 +114,14 @@ package struct UnsentChanges {
     try UnsentEdits(takenBackBy: reversal, definitions, on: connection)
   }
 
-  /// Takes the changes out of a copy of the database. A row that has changed otherwise since stays as it is.
+  /// Removes the edits from a copy of the database. A row that has changed since stays unchanged.
   ///
   /// - Parameter copy: The copy, without the ledger.
   /// - Throws: `BuckiaError` when they do not fit it; `SQLiteError` when it cannot be written. It is unchanged then.
   func remove(from copy: borrowing SQLiteConnection) throws {
     guard !reversal.isEmpty else { return }
     do {
-      // What others know may have a UNIQUE value that a row of the database has got since.
+      // The recipients' row may have a UNIQUE value that another row has got since.
       try reversal.applyPlainly(definitions, summary, to: copy, conflicts: .keepLocal)
     } catch let error as any FileFault where error.refusal != nil {
       let reason = error.refusal?.reason ?? ""
@@ -130,15 +131,16 @@ package struct UnsentChanges {
   }
 }
 
-/// What was sent since a snapshot was made, which the snapshot itself keeps: together they are what the others know.
+/// The changes that were sent since a snapshot was made, which the snapshot itself stores: together they give the rows
+/// that the recipients have.
 ///
-/// Without it nobody could tell changes that were sent from those that were not, when the next files are applied.
+/// By them, sent and unsent changes are distinguished when the next files are applied.
 struct SentChanges {
   /// The table is in snapshots only, and marks them as such.
   private static let table = "main.buckia_sent"
   private static let pieceBytes = 1 << 20
 
-  /// Makes the table in a new snapshot: nothing was sent since.
+  /// Creates the table in a new snapshot: nothing was sent since.
   static func begin(in snapshot: borrowing SQLiteConnection) throws {
     try snapshot.execute("CREATE TABLE \(table)(piece INTEGER PRIMARY KEY, bytes BLOB NOT NULL)")
   }
@@ -148,7 +150,7 @@ struct SentChanges {
     try database.integer("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'buckia_sent'") != nil
   }
 
-  /// Notes what was sent: everything from the snapshot to what the database was then.
+  /// Records the sent changes: the difference from the snapshot to the database at that time.
   ///
   /// - Parameter snapshot: The side of the comparison that the snapshot was.
   static func note(_ changeset: TemporaryBuffer, in snapshot: RowSource) throws {
@@ -171,10 +173,10 @@ struct SentChanges {
     try transaction.commit()
   }
 
-  /// Forgets what was sent: it is part of the snapshot now.
+  /// Deletes the sent changes, which are part of the snapshot now.
   static func clear(in snapshot: borrowing SQLiteConnection) throws { try snapshot.execute("DELETE FROM \(table)") }
 
-  /// What was noted last, as a changeset; empty when nothing was sent since the snapshot was made.
+  /// The recorded changeset; empty if nothing was sent since the snapshot was made.
   static func read(from snapshot: borrowing SQLiteConnection) throws -> TemporaryBuffer {
     let changeset = TemporaryBuffer()
     try snapshot.forEachRow(of: "SELECT bytes FROM \(table) ORDER BY piece") {
@@ -185,14 +187,14 @@ struct SentChanges {
 }
 
 extension TemporaryBuffer {
-  /// Applies the changeset to a copy of the database without a ledger, as nobody's diff: what it meets is no conflict, and nothing is
-  /// recorded. A row gives way to another one of the changeset's with the same UNIQUE value.
+  /// Applies the changeset to a copy of the database without a ledger. It records no conflicts. A row gives way to
+  /// another row of the changeset with the same UNIQUE value.
   ///
   /// - Parameters:
   ///   - definitions: Its tables, in its order.
-  ///   - summary: What it holds; nil where that is not known yet.
+  ///   - summary: The summary of the changeset; nil if it is not known yet.
   ///   - copy: The copy.
-  ///   - conflicts: What is done about rows that differ.
+  ///   - conflicts: The policy for rows that differ.
   /// - Throws: A fault with a refusal when it does not fit the copy; `SQLiteError`. The copy is unchanged then.
   func applyPlainly(
     _ definitions: [TableDefinition], _ summary: ChangesetSummary? = nil, to copy: borrowing SQLiteConnection,

@@ -2,16 +2,16 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row of the local database that a statement stands on, read where it is and copied only when it must be.
+/// The present row of a statement, which is read in place and copied only if necessary.
 ///
 /// Good until ``release()``. Writing the row meanwhile does no harm: SQLite holds the values that were read.
 struct CurrentRow {
   private let prepared: PreparedStatement
-  /// The query that gives the values from `width` on, where one cannot give all.
+  /// The query for the values from `width` on, if one query cannot return all.
   private let rest: PreparedStatement?
   private let width: Int
 
-  /// Takes the row that the statements of `TableStatements.select` have just stepped to.
+  /// Creates the row to which the statements of `TableStatements.select` have just stepped.
   init(_ queries: [PreparedStatement]) {
     prepared = queries[0]
     rest = queries.count > 1 ? queries[1] : nil
@@ -24,7 +24,7 @@ struct CurrentRow {
     rest?.statement.reset()
   }
 
-  /// The query that gives a value, and where.
+  /// The query with a value, and its column there.
   @inline(__always)
   private func source(_ place: Int) -> (query: PreparedStatement, column: Int) {
     if place >= width, let rest { return (rest, place - width) }
@@ -49,7 +49,7 @@ struct CurrentRow {
     return query.statement.isNull(at: column)
   }
 
-  /// Binds a value to a parameter of another statement, copying it.
+  /// Binds a copy of a value to a parameter of another statement.
   func bind(_ place: Int, to statement: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
     let (query, column) = source(place)
     try statement.bind(column: column, of: query.statement, at: index)
@@ -63,7 +63,7 @@ struct CurrentRow {
     }
   }
 
-  /// How many bytes of text and blobs the first `count` values have.
+  /// The size of text and blobs in the first `count` values, in bytes.
   func byteCount(_ count: Int) -> Int {
     (0..<count).reduce(0) { sum, place in
       let (query, column) = source(place)
@@ -82,7 +82,7 @@ struct CurrentRow {
     return try RowCopy(record: writer.bytes)
   }
 
-  /// True if the value at `place` is what its column makes of the change's: same class and bytes.
+  /// True if the column would store the change's value as the value at `place`: the same class and bytes.
   ///
   /// An INTEGER or NUMERIC column stores 1.0 as 1, a REAL one 1 as 1.0 and -0.0 as 0.0
   /// (<https://sqlite.org/datatype3.html#type_affinity>). Elsewhere these are different values.
@@ -111,15 +111,15 @@ struct CurrentRow {
   }
 }
 
-/// A copy of a local row as encoded values, in the order of the table's layout: what the row is restored from when it has
-/// been removed from the table.
+/// A copy of a local row as encoded values, in the order of the table's layout, from which the row is restored after it
+/// has been removed from the table.
 struct RowCopy {
   /// The values, one after the other, as in a changeset. Behind the layout's there may be the hidden rowid.
   let record: [UInt8]
-  /// Where each value lies in the record.
+  /// The position of each value in the record.
   let values: [ValueSlice]
 
-  /// Takes a record apart.
+  /// Splits a record.
   init(record: [UInt8]) throws {
     self.record = record
     values = try record.withRawSpan { (bytes) throws(ChangesetError) in
@@ -164,9 +164,9 @@ struct RowCopy {
     }
   }
 
-  /// Inserts the row by a statement of `TableStatements.probing`, which says which row is in its way.
+  /// Inserts the row by a statement of `TableStatements.probing`, which returns the blocking row.
   ///
-  /// - Returns: Nil when the row is refused for another reason.
+  /// - Returns: The number of the blocking row; nil if the row is refused for another reason.
   func probe(with prepared: PreparedStatement) throws -> UInt64? {
     try record.withRawSpan { bytes in
       defer {

@@ -3,18 +3,18 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One change taken apart: where each of its values lies, and which columns have one.
+/// One decoded change: the positions of its values, and the columns that have one.
 ///
-/// Made once for a table and filled again and again. The rules are those of `ChangesetReader`: the key of an UPDATE is
-/// among its old values only, and an old value of a column that it leaves alone is none.
+/// It is created once for a table and reused for each change. The rules are those of `ChangesetReader`: the key of an
+/// UPDATE is among its old values only, and old values of unchanged columns are ignored.
 final class DecodedChange {
-  /// What the change does.
+  /// The operation.
   private(set) var operation = ChangeOperation.insert
   /// The columns outside the key that have an old value to compare with.
   private(set) var compared = ColumnMask()
   /// The columns that an UPDATE sets.
   private(set) var changed = ColumnMask()
-  /// The columns of the key in which the row, old where there is an old one, holds NULL.
+  /// The key columns in which the row, the old one if there is one, has NULL.
   private(set) var nullKeys = ColumnMask()
 
   private let columnCount: Int
@@ -23,7 +23,8 @@ final class DecodedChange {
   private let keepsUnchanged: Bool
   private let values: UnsafeMutableBufferPointer<ValueSlice>
 
-  /// - Parameter keepsUnchanged: True to compare old values of columns that an UPDATE leaves alone, too, as those of a row without a key have them.
+  /// - Parameter keepsUnchanged: True to compare old values of unchanged columns of an UPDATE, too, as rows without a
+  ///   key have them.
   init(of table: ChangesetTable, keepingUnchanged keepsUnchanged: Bool = false) {
     self.keepsUnchanged = keepsUnchanged
     columnCount = table.columnCount
@@ -48,13 +49,13 @@ final class DecodedChange {
   @inline(__always)
   func row(_ column: Int) -> ValueSlice { operation == .insert ? new(column) : old(column) }
 
-  /// All new values, undefined where there is none.
+  /// All new values, undefined for columns without one.
   var newRow: [ValueSlice] { Array(values[columnCount...]) }
 
-  /// True if the row has NULL in its key, so that nothing but its content tells it apart.
+  /// True if the row has NULL in its key, and only its content identifies it.
   var hasNullKey: Bool { !nullKeys.isEmpty }
 
-  /// Takes a change apart.
+  /// Decodes a change.
   func read(_ place: ChangePlace, in bytes: RawSpan) {
     operation = place.operation
     var position = place.values
@@ -149,7 +150,7 @@ final class DecodedChange {
 struct ColumnMask: Hashable {
   /// Columns 0 to 63.
   private var first: UInt64 = 0
-  /// The columns beyond; no words at the end that are zero, so that equal sets are equal.
+  /// The other columns, without zero words at the end, because equal sets must have equal words.
   private var rest: [UInt64] = []
 
   /// True if no column is in it.
@@ -213,8 +214,8 @@ struct RowKey {
     return writer.bytes
   }
 
-  /// What tells the row of an INSERT or UPDATE apart among the changes of its table: its key, or all that the change says where
-  /// the key holds NULL.
+  /// The identity of the row of an INSERT or UPDATE among the changes of its table: its key, or all values of the
+  /// change if the key has NULL.
   func identity(of change: DecodedChange, _ bytes: RawSpan) -> [UInt8] {
     guard change.hasNullKey else { return self.bytes(of: change, bytes) }
     var writer = ChangesetWriter()
@@ -224,21 +225,21 @@ struct RowKey {
 }
 
 extension RowIdentity {
-  /// The identity of the row that a change is about: its key, or all of its values where the key holds NULL.
+  /// The identity of a changed row: its key, or all of its values if the key has NULL.
   init(of change: DecodedChange, in table: ChangesetTable, _ bytes: RawSpan) {
     let columns = (0..<table.columnCount).filter { change.hasNullKey || table.isKey($0) }
     self.init(columns.map { change.row($0) }, in: bytes)
   }
 }
 
-/// The changes of each table of a changeset, so that those of one can be read without all the others.
+/// The positions of each table's changes in a changeset, by which one table can be read alone.
 struct TableSections {
   private let summary: ChangesetSummary
   private let changeset: TemporaryBuffer
   private let places: [TableName: Int]
 
   /// - Parameters:
-  ///   - summary: What the changeset holds.
+  ///   - summary: The summary of the changeset.
   ///   - changeset: The changes.
   init(_ summary: ChangesetSummary, of changeset: TemporaryBuffer) {
     self.summary = summary
@@ -249,7 +250,7 @@ struct TableSections {
   /// The table with a name, as the changeset describes it.
   func table(named name: TableName) -> ChangesetTable? { places[name].map { summary.tables[$0].table } }
 
-  /// True if any change of a table is a DELETE or an UPDATE: only these can take away a value that others refer to.
+  /// True if any change of a table is a DELETE or an UPDATE. Only these can remove a value that others refer to.
   func takeAway(from table: TableName) -> Bool {
     places[table].map { summary.tables[$0].updated + summary.tables[$0].deleted > 0 } ?? false
   }

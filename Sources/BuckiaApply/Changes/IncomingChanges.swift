@@ -8,13 +8,13 @@ import SQLiteSchemas
 package struct IncomingChanges {
   /// Their identity in the ledger.
   package let key: LedgerKey
-  /// Their place in a stream; nil where they belong to none.
+  /// The place in a stream; nil for changes outside of streams.
   package let place: StreamPlace?
   /// The name of the file, without its folder.
   package let file: String
   /// The definitions of their tables; nil for a raw changeset, whose columns are matched by position.
   package let definitions: [TableDefinition]?
-  /// The author's whole schema as SQL; nil where it did not travel. Only used where the schema is to be adopted.
+  /// The author's whole schema as SQL; nil if the file has none. Used only to adopt the schema.
   package let author: AuthorSchema?
   /// Columns that the author has renamed.
   package let renames: [ColumnRename]
@@ -22,36 +22,36 @@ package struct IncomingChanges {
   package let changeset: TemporaryBuffer
   /// How far the changes are there and checked.
   package let feed: ChangesetFeed
-  /// The shared database that they belong to: 16 bytes; nil where they do not say.
+  /// The dataset: 16 bytes; nil if the file names none.
   package var dataset: [UInt8]?
-  /// What they say of their sender and of streams.
+  /// The claims about the sender and about streams.
   package var claims = StreamClaims()
-  /// Which of the changes are withdrawals: how many neighbours are, or are not, in their order. Empty where none is. Only to be asked
-  /// when all changes are there.
+  /// Runs of neighbouring changes; true for withdrawals. Empty if there are none. Call it only after all changes have
+  /// arrived.
   package var withdrawals: () throws -> [(count: Int64, isWithdrawal: Bool)] = { [] }
-  /// Which diffs the changes come from, in their order. Empty where all of them are the diff's own. Only to be asked when all changes are
-  /// there.
+  /// The origins of the changes, in their order; empty if all are the diff's own. Call it only after all changes have
+  /// arrived.
   package var origins: () throws -> [OriginRun] = { [] }
-  /// The same by the keys of the rows, where others have looked at the changes before and may have left some out.
+  /// The origins by the keys of the rows, if an earlier stage has read them and may have left out changes.
   package var knownOrigins: RowOrigins?
   /// What other replicas call the rows. Only to be asked when all changes are there.
   package var naming: () throws -> RowNaming = { RowNaming() }
-  /// True if their sender may not know of deletions that are forgotten here.
+  /// True if the sender may lack deletions that are forgotten here.
   package var isFromReturning = false
-  /// How many changes of each table the author says there are; nil where nobody does.
+  /// The author's counts for each table; nil if there are none.
   private let claimed: [TableName: ApplyCounts]?
   /// The place of each table among the definitions.
   private let places: [TableName: Int]
 
-  /// Takes changes that have been verified (digests, structure and sender), or that another thread is still verifying.
+  /// Creates changes that have been verified (digests, structure and sender), or that another thread is still
+  /// verifying.
   ///
-  /// The latter are only for whoever owns the transaction and rolls all of it back when applying throws what the feed has
-  /// failed with.
+  /// Use the latter only in an own transaction that is rolled back when applying throws the error of the feed.
   ///
   /// - Parameters:
   ///   - place: Their place in a stream; nil for none.
-  ///   - claimed: How many changes of each table the author says there are; only to plan the work by.
-  ///   - feed: What the walk that checks the changes has found in these very bytes.
+  ///   - claimed: The author's counts for each table, used only for planning.
+  ///   - feed: The findings of the walk that has checked these bytes.
   package init(
     key: LedgerKey, placed place: StreamPlace? = nil, file: String, definitions: [TableDefinition]?,
     author: AuthorSchema? = nil, renames: [ColumnRename] = [], claimed: [TableName: ApplyCounts]? = nil,
@@ -87,7 +87,7 @@ package struct IncomingChanges {
     return changes
   }
 
-  /// Which diffs the changes come from, by the keys of their rows; nil where all of them are the diff's own. Waits until all are there.
+  /// The origins by the keys of the rows; nil if all are the diff's own. Waits until all changes have arrived.
   ///
   /// - Throws: As ``origins``; `ChangesetError` when the changes are damaged, `ByteStreamError` when they cannot be read.
   func rowOrigins() throws -> RowOrigins? {
@@ -97,14 +97,14 @@ package struct IncomingChanges {
     return try RowOrigins(runs, of: changeset, id, knowing: feed.summary())
   }
 
-  /// How many changes of each table there will be; nil where nobody knows yet.
+  /// The expected counts of each table; nil if unknown.
   func expectedCounts() throws -> [TableName: ApplyCounts]? {
     guard feed.isAllThere else { return claimed }
     let tables = try feed.summary().tables.map { (TableName($0.table.name), ApplyCounts(expecting: $0)) }
     return Dictionary(tables) { first, _ in first }
   }
 
-  /// The definition of a table; nil when there is none.
+  /// The definition of a table; nil if there is none.
   func definition(of name: TableName) -> TableDefinition? {
     guard let definitions, let place = places[name] else { return nil }
     return definitions[place]
@@ -127,7 +127,7 @@ package struct IncomingChanges {
     }
   }
 
-  /// What is to be said where conflicts cannot be seen; nil where they can. A diff file has all old values.
+  /// The warning that conflicts cannot be detected; nil if they can. A diff file has all old values.
   func remarkOnOldValues() throws -> Remark? {
     guard definitions == nil else { return nil }
     let count = try feed.summary().tables.reduce(0) {
@@ -146,7 +146,7 @@ package struct IncomingChanges {
   }
 }
 
-/// What a diff says of its sender and of streams, beside its own place in one.
+/// A diff's claims about its sender and about streams, beside its own place in a stream.
 package struct StreamClaims: Sendable {
   /// How far its sender has applied a stream.
   package struct Acknowledgement: Equatable, Sendable {
@@ -165,9 +165,10 @@ package struct StreamClaims: Sendable {
     }
   }
 
-  /// The sender's replica; nil where the diff does not say. 16 bytes, or more where the diff claims a replica that another key has signed as.
+  /// The sender's replica; nil if the diff names none. 16 bytes, or more if another key has first signed as the claimed
+  /// replica.
   package var replica: [UInt8]?
-  /// The key, as the ledger has it, that has first signed as the replica which the diff claims; nil where that is its sender's.
+  /// The key that has first signed as the claimed replica, in the ledger's form; nil if it is the sender's.
   package var firstSigner: String?
   /// What its sender has applied.
   package var acknowledgements: [Acknowledgement] = []
@@ -175,14 +176,14 @@ package struct StreamClaims: Sendable {
   package struct State: Equatable, Sendable {
     /// The table.
     package let table: String
-    /// How many rows there are.
+    /// The number of rows.
     package let rows: Int64
     /// The sum of the hashes of all rows: 16 bytes.
     package let digest: [UInt8]
-    /// The first two bytes of the sums of the buckets that the diff has changed; nil where they are not said.
+    /// The first two bytes of the sums of changed buckets; nil if the diff does not state them.
     package let buckets: [UInt8: [UInt8]]?
 
-    /// Says what there is.
+    /// Creates a state.
     package init(table: String, rows: Int64, digest: [UInt8], buckets: [UInt8: [UInt8]]?) {
       self.table = table
       self.rows = rows
@@ -193,7 +194,7 @@ package struct StreamClaims: Sendable {
 
   /// What its stream holds of the tables that it changes.
   package var states: [State] = []
-  /// Which rows of a table: those in some buckets, or all.
+  /// Rows of a table: those in some buckets, or all.
   package struct Rows: Equatable, Sendable {
     /// The stream that they are asked of; nil for the diff's own.
     package let stream: [UInt8]?
@@ -218,20 +219,20 @@ package struct StreamClaims: Sendable {
   package var withdraws = false
   /// Tables whose rows have integer keys that its sender's replica has given out itself.
   package var ownKeys: Set<TableName> = []
-  /// True for the keys of others, in hex, with whom its sender shares such rows.
+  /// True for the keys, in hexadecimal digits, of people with whom the sender also shares such rows.
   package var isSharedWith: @Sendable (String) -> Bool = { _ in false }
 
   /// Says nothing.
   package init() {}
 }
 
-/// What other replicas call the rows of a diff, as far as its sender knows.
+/// The names of a diff's rows at other replicas, as far as the sender knows them.
 package struct RowNaming: Sendable {
   /// Neighbouring changes whose rows the same replicas call something.
   package struct Run: Sendable {
     /// How many changes.
     package let count: Int64
-    /// What replicas call the rows; empty where the sender alone does.
+    /// The names of the rows at replicas; empty if only the sender names them.
     package let names: [Names]
 
     /// Names some rows.
@@ -241,13 +242,14 @@ package struct RowNaming: Sendable {
     }
   }
 
-  /// What a replica calls the rows of a run.
+  /// The names of a run's rows at one replica.
   package struct Names: Sendable {
     /// The replica.
     package let replica: [UInt8]
-    /// Its key of each row; empty where it calls them as the changes do.
+    /// The key of each row there; empty if the keys are those of the changes.
     package let keys: [Int64]
-    /// The hash of each row as the sender last took it from that replica; empty where the rows have not changed since.
+    /// The hash of the version of each row that the sender last accepted from that replica; empty if the rows have not
+    /// changed since.
     package let versions: [UInt64]
     /// The counts of rows with this content that the replica, or one of its incarnations, has inserted; nil for rows with a key.
     package let copies: CopyCounts.Count?
@@ -281,7 +283,7 @@ package struct RowNaming: Sendable {
     }
   }
 
-  /// The changes, in their order; empty where the sender alone has given all keys.
+  /// The runs, in the order of the changes; empty if only the sender names the rows.
   package var runs: [Run] = []
   /// Rows that are referred to.
   package var references: [Reference] = []
@@ -292,10 +294,9 @@ package struct RowNaming: Sendable {
   package init() {}
 }
 
-/// Takes part when diffs of others are applied, in the same transaction: what is known of those with whom rows are shared depends on
-/// them.
+/// Takes part in applying diffs, in the same transaction, because the record of shared rows depends on them.
 package protocol SharingParticipant: AnyObject {
-  /// True if changes are about streams: those are applied one by one.
+  /// True if changes concern streams, and must be applied one by one.
   ///
   /// - Throws: `SQLiteError`.
   func concerns(_ changes: IncomingChanges) throws -> Bool
@@ -304,39 +305,38 @@ package protocol SharingParticipant: AnyObject {
   /// - Returns: The changes to be applied in their place.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   func prepare(_ changes: IncomingChanges) throws -> IncomingChanges
-  /// What the author of the changes that were prepared last knows of a row that has been edited here since: an edit of which they have not
-  /// been told counts as later than what they have done.
+  /// The author's version of a row that was edited here since: an edit that was not sent to the author is later than
+  /// the author's changes.
   ///
   /// - Parameters:
   ///   - key: The values of the row's key, in the format of changesets.
   ///   - table: Its table.
-  /// - Returns: The values of the edited columns as the author was told them, in the format of changesets, by the names of the columns in
-  ///   lower case; empty where nothing was edited, or it is not known.
+  /// - Returns: The values of the edited columns that were sent to the author, in the format of changesets, by column
+  ///   name in lower case; empty if nothing was edited, or it is unknown.
   /// - Throws: As ``prepare(_:)``.
   func valuesBeforeEdits(ofRow key: [UInt8], in table: TableName) throws -> [String: [UInt8]]
-  /// Notes that a row was kept which the changes that were prepared last were to delete, since rows here refer to it.
+  /// Records that the present changes were to delete a row that stays because local rows refer to it.
   ///
   /// - Parameters:
   ///   - key: The values of the row's key as the changes have them.
   ///   - table: Its table.
   func didKeep(_ key: [UInt8], of table: TableName)
-  /// True if it wants to know which rows the changes that were prepared last write because of others.
+  /// True if the participant observes rows that the present changes write indirectly.
   var isWatching: Bool { get }
-  /// Notes that the changes that were prepared last have written a row because of another one: by a foreign-key action, a trigger or a
-  /// conflict.
+  /// Called when the present changes have written a row indirectly: by a foreign-key action, a trigger or a conflict.
   ///
   /// - Parameters:
   ///   - key: The values of the row's key as the local table has them, in the format of changesets.
   ///   - table: Its table.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func didWriteIndirectly(_ key: [UInt8], of table: TableName) throws
-  /// Notes what follows from the changes that were prepared last, once they have been applied.
+  /// Records the consequences of the present changes, after they have been applied.
   ///
-  /// - Parameter counts: What was done with the changes.
-  /// - Returns: What is worth knowing of their stream.
+  /// - Parameter counts: The counts of the applied changes.
+  /// - Returns: Warnings about the stream.
   /// - Throws: As ``prepare(_:)``. They must be rolled back then.
   func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark]
-  /// Does what is to be done once before a transaction in which diffs were applied is committed.
+  /// Called once before the commit of a transaction in which diffs were applied.
   ///
   /// - Parameter time: The present time, in milliseconds since 1970.
   /// - Throws: As ``finish(_:)``; then all of it is rolled back.

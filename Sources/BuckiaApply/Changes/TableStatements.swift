@@ -6,10 +6,10 @@ import SQLiteSchemas
 /// The prepared statements that apply the changes of one table, each made once.
 ///
 /// Parameters are numbered: `?1…?n` are the columns of the changeset (an UPDATE's new values), `?n+1…?2n` an UPDATE's
-/// old values. Writing statements say `OR ABORT` where a schema's own `ON CONFLICT REPLACE` or `IGNORE` would lose rows
-/// without a word.
+/// old values. Writing statements contain `OR ABORT` if a schema's own `ON CONFLICT REPLACE` or `IGNORE` would silently
+/// lose rows.
 final class TableStatements {
-  /// What an UPDATE or DELETE compares besides the key.
+  /// The columns that an UPDATE or DELETE compares besides the key.
   enum Guard: Hashable {
     /// The old values, all that the change has.
     case oldValues
@@ -17,7 +17,7 @@ final class TableStatements {
     case none
   }
 
-  /// What tells statements of one kind apart.
+  /// The variant of a statement.
   struct Shape: Hashable {
     let changed: ColumnMask
     let compared: ColumnMask
@@ -26,7 +26,7 @@ final class TableStatements {
 
   let match: TableMatch
   let name: TableName
-  /// The names of the local layout as SQL: the rowid first where the table is keyed by it.
+  /// The names of the local layout as SQL: the rowid comes first if it is the key.
   let layout: [String]
   /// The changeset's columns as SQL, in its order.
   let columns: [String]
@@ -34,20 +34,20 @@ final class TableStatements {
   let isKey: [Bool]
   /// The affinity of each column of the local layout.
   let affinities: [Affinity]
-  /// A name for the rowid beside the layout: rows keep it while they are parked. Nil where the layout has it already.
+  /// A name of the rowid outside the layout, which rows keep while they are parked; nil if the layout has the rowid.
   let hiddenRowID: String?
   /// A name for the rowid of tables with a key. `INTEGER PRIMARY KEY DESC` is none, and may hold NULL.
   let rowID: String?
-  /// The column of the changeset that is the rowid itself, where it has one.
+  /// The column of the changeset that is the rowid; nil for none.
   let rowIDKey: Int?
   /// True if the table is a virtual one.
   var isVirtual: Bool { match.local.module != nil }
   /// True if it is a full-text table.
   let isFullText: Bool
 
-  /// True if values need a detour on their way in. Where an expression takes a blob for text, the bytes of a bound one count
-  /// as UTF-8, also where all text of the database is UTF-16, and those of a stored one do not: the index on such an
-  /// expression would be damaged. What a function returns is taken for what it is.
+  /// True if blobs are bound through a function. If an expression reads a blob as text, the bytes of a bound blob count
+  /// as UTF-8 even in a UTF-16 database, and those of a stored blob do not: an index on such an expression would be
+  /// damaged. The result of a function is treated like a stored blob.
   private let detoursBlobs: Bool
 
   let connection: SQLiteConnection
@@ -68,7 +68,7 @@ final class TableStatements {
   private var batches: [Int: PreparedStatement] = [:]
 
   /// - Parameters:
-  ///   - createStatement: The statement that the table was created with, where that has been read.
+  ///   - createStatement: The table's CREATE statement, if it was read.
   ///   - storesUTF16: True if the database stores text as UTF-16.
   init(
     _ match: TableMatch, header: ChangesetTable, createdBy createStatement: String?, storesUTF16: Bool,
@@ -107,17 +107,17 @@ final class TableStatements {
   let lengthLimit: Int
   /// The most results that a query may have: one less than a table of as many columns and its rowid need.
   let resultLimit: Int
-  /// How many columns each change has.
+  /// The number of columns of a change.
   var columnCount: Int { columns.count }
 
-  /// What tells the table's rows apart, as SQL: the rowid, or the columns of the key where there is none or no name for it.
+  /// The columns that identify the table's rows, as SQL: the rowid, or the key if there is no rowid or no name for it.
   var identity: String {
     if match.local.isKeyedByRowID { return layout[0] }
     if let rowID { return rowID }
     return match.local.keyIndexes.map { layout[$0] }.joined(separator: ", ")
   }
 
-  /// The layout and, where it is hidden, the rowid: all that is restored of a row after it was parked.
+  /// The layout and, if it is hidden, the rowid: the values that restore a parked row.
   var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
 
   var table: String { "main.\(name.quoted)" }
@@ -125,8 +125,8 @@ final class TableStatements {
   /// The parameter of a number as a value to be stored.
   private func value(_ number: Int) -> String { detoursBlobs ? "nullif(?\(number), NULL)" : "?\(number)" }
 
-  /// What finds the row of a change: its key and the old values that are compared. Rows with NULL in the key are looked up
-  /// before (``contentSearch(compared:nullKeys:)``): the first parameter behind those of the columns is their rowid.
+  /// The condition for the row of a change: its key and the compared old values. Rows with NULL in the key are found
+  /// first (``contentSearch(compared:nullKeys:)``): the first parameter after those of the columns is their rowid.
   private func condition(
     compared: ColumnMask = ColumnMask(), nullKeys: ColumnMask = ColumnMask(), firstParameter: Int
   ) -> String {
@@ -146,8 +146,8 @@ final class TableStatements {
     }
   }
 
-  /// All terms joined by AND, as a balanced tree: written in a row they would nest as deep as they are many, and SQLite
-  /// allows 1,000 levels (<https://sqlite.org/limits.html#max_expr_depth>) where it allows 2,000 columns.
+  /// All terms joined by AND, as a balanced tree: in a row their nesting would be as deep as their number, and SQLite
+  /// allows 1,000 levels (<https://sqlite.org/limits.html#max_expr_depth>), but 2,000 columns.
   static func conjunction(_ terms: ArraySlice<String>) -> String {
     guard terms.count > 16 else { return terms.joined(separator: " AND ") }
     let middle = terms.startIndex + terms.count / 2
@@ -158,7 +158,7 @@ final class TableStatements {
     PreparedStatement(try connection.prepare(sql, isPersistent: true))
   }
 
-  /// The statement that begins with `verb`, which writes and says what to do about conflicts.
+  /// The writing statement that begins with `verb`, with the conflict clause.
   private func prepare(_ verb: String, _ rest: String) throws -> PreparedStatement {
     try prepare("\(verb) \(conflictClause.get())\(rest)")
   }
@@ -205,15 +205,15 @@ final class TableStatements {
   /// queries as it takes, one but for the widest tables.
   private(set) lazy var selection = Result { try prepareSelection(where: condition(firstParameter: 1)) }
 
-  /// As ``selection``, for reading a row while that stands on one.
+  /// Like ``selection``, for reading a row while that is on one.
   private(set) lazy var observation = Result { try prepareSelection(where: condition(firstParameter: 1)) }
 
-  /// `?1`: a rowid. Gives what ``selection`` does.
+  /// `?1`: a rowid. Returns the same columns as ``selection``.
   private(set) lazy var selectionByRowID = Result { try prepareSelection(where: "\(rowID ?? "rowid") = ?1") }
 
   /// `?1…?n`: the new row, written over the one with its key; columns that only exist here stay.
   private(set) lazy var overwriting = Result {
-    // The rowid is what it is, and SQLite takes no more assignments than a table may have columns.
+    // The rowid stays, and SQLite accepts no more assignments than a table may have columns.
     let assignments = columns.indices.filter { $0 != rowIDKey }.map { "\(columns[$0]) = \(value($0 + 1))" }
     return try prepareUpdate(assignments, where: condition(firstParameter: 1))
   }
@@ -221,22 +221,22 @@ final class TableStatements {
   /// `?1…`: a whole local row as ``selection`` gives it, inserted again.
   private(set) lazy var restoring = Result { try prepareInsert(wholeRow) }
 
-  /// `?1…`: a whole local row. Gives it back, a copy that stays while the table is written.
+  /// `?1…`: a whole local row. Returns it, as a copy that stays while the table is written.
   private(set) lazy var copying = Result { try prepareCopy() }
 
-  /// As ``copying``, beside a row that stands there.
+  /// Like ``copying``, while that is on a row.
   private(set) lazy var copyingObserved = Result { try prepareCopy() }
 
   private func prepareCopy() throws -> PreparedStatement {
     try prepare("SELECT " + wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", "))
   }
 
-  /// `?1…?n`, of which the key's are used: what tells the row apart.
+  /// `?1…?n`, of which the key is used. Returns the identity of the row.
   private(set) lazy var numbering = Result {
     try prepare("SELECT \(identity) FROM \(table) WHERE " + condition(firstParameter: 1))
   }
 
-  /// `?1…`: a whole local row. Gives what tells the row apart that is in its way, or its own when none is.
+  /// `?1…`: a whole local row. Returns the identity of the blocking row, or its own if none blocks it.
   private(set) lazy var probing = Result {
     let values = wholeRow.indices.map { value($0 + 1) }.joined(separator: ", ")
     let some = layout[match.local.keyIndexes.first ?? 0]
@@ -247,13 +247,14 @@ final class TableStatements {
       """)
   }
 
-  // MARK: Statements by what they are for
+  // MARK: Statements by purpose
 
-  /// `?1…`: so many new rows, one after the other; two or more.
+  /// `?1…`: several new rows, one after the other.
   ///
-  /// They say `OR FAIL`: the rows before a refused one stay. With `OR ABORT` SQLite would keep a copy of each page that
-  /// such a statement touches, beyond 64 KiB in a temporary file (<https://sqlite.org/tempfiles.html#statement_journal>).
-  /// But in STRICT tables, where it does not say how many rows went in before one of the wrong type.
+  /// They contain `OR FAIL`: the rows before a refused one stay. With `OR ABORT` SQLite would keep a copy of each page
+  /// that such a statement touches, beyond 64 KiB in a temporary file
+  /// (<https://sqlite.org/tempfiles.html#statement_journal>). STRICT tables are the exception, because SQLite does not
+  /// report how many rows were inserted before one of the wrong type.
   func insert(rows: Int) throws -> PreparedStatement {
     if let known = batches[rows] { return known }
     let policy = match.local.isStrict ? "ABORT" : "FAIL"
@@ -273,8 +274,8 @@ final class TableStatements {
     return try prepareUpdate(assignments, where: condition(firstParameter: 1))
   }
 
-  /// `?1…?n`, of which the key's are used; `?n+1…?2n`: old values. Gives for each column of the mask, in their order, whether the
-  /// local row has the old value.
+  /// `?1…?n`, of which the key is used; `?n+1…?2n`: old values. Returns for each column of the mask, in their order,
+  /// true if the local row has the old value.
   func comparison(of compared: ColumnMask) throws -> PreparedStatement {
     let terms = columns.indices.filter { compared.contains($0) }.map { "\(columns[$0]) IS ?\(columns.count + $0 + 1)" }
     return try prepare("SELECT \(terms.joined(separator: ", ")) FROM \(table) WHERE " + condition(firstParameter: 1))
@@ -286,7 +287,7 @@ final class TableStatements {
   /// True if a column of the changeset keeps 1, 1.0, 0.0 and -0.0 apart: it converts no numbers.
   func distinguishesNumbers(_ column: Int) -> Bool { affinities[match.columns[column]] == .blob }
 
-  /// `?1…?n`: the old row. Compares as the guard says.
+  /// `?1…?n`: the old row. The guard determines the compared columns.
   func delete(_ change: DecodedChange, guardedBy guardKind: Guard) throws -> PreparedStatement {
     let shape = Shape(
       changed: ColumnMask(), compared: guardKind == .none ? ColumnMask() : change.compared, nullKeys: change.nullKeys)
@@ -311,7 +312,7 @@ final class TableStatements {
       nullKeys: change.nullKeys)
   }
 
-  /// `?1…?n`: the new values of the columns that are changed; `?n+1…?2n`: the old ones of the key and of those compared.
+  /// `?1…?n`: the new values of changed columns; `?n+1…?2n`: the old values of the key and of compared columns.
   func update(changed: ColumnMask, compared: ColumnMask, nullKeys: ColumnMask) throws -> PreparedStatement {
     let shape = Shape(changed: changed, compared: compared, nullKeys: nullKeys)
     if let latestUpdate, latestUpdate.shape == shape { return latestUpdate.prepared }
@@ -340,7 +341,7 @@ final class TableStatements {
 }
 
 extension SQLiteStatement {
-  /// Binds a value where it lies: the bytes must stay there until the statement has run.
+  /// Binds a value without copying: the bytes must stay until the statement has run.
   package func bind(_ value: ValueSlice, in bytes: RawSpan, at index: Int) throws(SQLiteError) {
     switch value.kind {
     case .undefined, .null: try bindNull(at: index)
@@ -368,16 +369,16 @@ extension TableStatements {
   private static let creation =
     "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
 
-  /// What the statements that write to a table say about conflicts: `OR ABORT ` where the table itself says otherwise,
-  /// which would lose rows without a word, and nothing elsewhere, where it is the same.
+  /// The conflict clause for statements that write to a table: `OR ABORT ` if the table's own clause would silently
+  /// lose rows, and nothing otherwise, where it would mean the same.
   ///
-  /// It is not said without need because it would override what triggers say that the statement fires, such as the
-  /// INSERT OR REPLACE of spatial indexes (<https://sqlite.org/lang_createtrigger.html>).
+  /// It is not used without need because it would override the conflict clauses of triggers that the statement fires,
+  /// such as the INSERT OR REPLACE of spatial indexes (<https://sqlite.org/lang_createtrigger.html>).
   ///
   /// - Parameters:
   ///   - table: The table.
-  ///   - known: The statement that it was created with, where that has been read. `sqlite_schema` has no index, and a
-  ///     database may have ten thousand tables.
+  ///   - known: The table's CREATE statement, if it was read. `sqlite_schema` has no index, and a database may have ten
+  ///     thousand tables.
   /// - Throws: `SQLiteError` when the schema cannot be read.
   static func conflictClause(
     of table: TableName, createdBy known: String? = nil, on connection: borrowing SQLiteConnection
@@ -388,8 +389,8 @@ extension TableStatements {
 }
 
 extension TableStatements {
-  /// True if SQLite computes anything from the values of a table's rows while it writes them: for an index on an expression
-  /// or over some rows only, a generated column, a CHECK constraint, or a trigger.
+  /// True if SQLite computes a value from the rows of a table while it writes them: for an index on an expression, a
+  /// partial index, a generated column, a CHECK constraint, or a trigger.
   ///
   /// - Parameters:
   ///   - table: The table.

@@ -10,7 +10,7 @@ struct DiffClocks {
   let session: ApplySession
   /// The unsent edits; nil if they are unknown.
   let unsent: UnsentEdits?
-  /// Tracks the rows that shares have sent to the author of the diff; nil when nothing is shared.
+  /// Tracks the rows that shares have sent to the author of the diff; nil if nothing is shared.
   var sharing: (any SharingParticipant)?
   /// True if nothing else writes to the tables, such as a trigger.
   let isAlone: Bool
@@ -19,7 +19,7 @@ struct DiffClocks {
   /// True if the sender may lack deletions that are forgotten here.
   var isFromReturning = false
 
-  /// The clock of a table; nil where it has none.
+  /// The clock of a table; nil if it has none.
   ///
   /// - Parameter findsRuns: True to search for runs of neighbours, which requires that the rows exist when they are
   ///   stamped.

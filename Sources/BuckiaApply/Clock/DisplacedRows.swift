@@ -43,7 +43,7 @@ final class DisplacedRows {
     rows = writer.tableRows
   }
 
-  /// The places of the columns under UNIQUE; nil where there are none.
+  /// The places of the columns under UNIQUE; nil if there are none.
   private static func uniquePlaces(of statements: TableStatements) throws -> Set<Int>? {
     let local = statements.match.local
     let names = local.changesetColumns

@@ -95,7 +95,7 @@ package struct RowHistory {
   /// - Parameters:
   ///   - key: The values of the key, in its order.
   ///   - table: The table.
-  /// - Returns: nil where the table has no clock.
+  /// - Returns: nil if the table has no clock.
   package init?(of key: [ChangesetValue], in table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
     guard try Ledger.exists(on: connection), let number = try RowClocks.number(of: table, on: connection) else {
       return nil

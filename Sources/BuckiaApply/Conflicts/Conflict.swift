@@ -101,7 +101,7 @@ public struct ConflictRow: ~Copyable {
   /// The value of a column; nil without such a column, value or row. SQL's NULL is `.null`.
   public subscript(_ column: String) -> ChangesetValue? { layout.place(of: column).flatMap { self[$0] } }
 
-  /// The value at a place in `Conflict.columns`; nil where there is none.
+  /// The value at a place in `Conflict.columns`; nil if there is none.
   public subscript(_ place: Int) -> ChangesetValue? {
     switch content {
     case .missing: return nil
@@ -113,15 +113,15 @@ public struct ConflictRow: ~Copyable {
     }
   }
 
-  /// All values, in the order of `Conflict.columns`; nil where there is none. Empty when there is no row.
+  /// All values, in the order of `Conflict.columns`; nil if there is none. Empty when there is no row.
   public var values: [ChangesetValue?] { exists ? layout.columns.indices.map { self[$0] } : [] }
 
-  /// The value of a column as an integer; nil when it is anything else, or not there.
+  /// The value of a column as an integer; nil if it is anything else, or not there.
   public func integer(_ column: String) -> Int64? {
     if case .integer(let value)? = self[column] { value } else { nil }
   }
 
-  /// The value of a column as a number, integer or real; nil when it is anything else, or not there.
+  /// The value of a column as a number, integer or real; nil if it is anything else, or not there.
   public func real(_ column: String) -> Double? {
     switch self[column] {
     case .integer(let value)?: Double(value)
@@ -130,12 +130,12 @@ public struct ConflictRow: ~Copyable {
     }
   }
 
-  /// The value of a column as text; nil when it is anything else, or not there.
+  /// The value of a column as text; nil if it is anything else, or not there.
   public func text(_ column: String) -> String? {
     if case .text(let value)? = self[column] { value } else { nil }
   }
 
-  /// The value of a column as a blob; nil when it is anything else, or not there.
+  /// The value of a column as a blob; nil if it is anything else, or not there.
   public func blob(_ column: String) -> [UInt8]? {
     if case .blob(let value)? = self[column] { value } else { nil }
   }

@@ -40,7 +40,7 @@ enum GeoPackageFunctions {
 ///
 /// Reads only what spatial indexes need. See OGC 12-128r18 (GeoPackage), 2.1.3.
 struct GeoPackageGeometry: Equatable {
-  /// The bounding box; nil when the geometry is empty.
+  /// The bounding box; nil if the geometry is empty.
   let envelope: Envelope?
 
   /// The size of a header without an envelope, in bytes.

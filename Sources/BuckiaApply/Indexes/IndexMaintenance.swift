@@ -3,12 +3,12 @@ import SQLiteSchemas
 
 /// Keeps full-text and R-tree indexes up to date while changes are applied with triggers off.
 ///
-/// Triggers are off because the changes already contain what the author's triggers did. Indexes are the exception: they
-/// are not replicated, so they have to be maintained here. The statements of local triggers that write to an index are
-/// copied into TEMP triggers, which fire even when triggers are off
-/// (<https://sqlite.org/c3ref/c_dbconfig_defensive.html#sqlitedbconfigenabletrigger>), unchanged and with the same event
-/// and condition. So the index gets exactly the rows that are written, however conflicts are resolved. The copies are
-/// part of the open transaction, and `end` removes them.
+/// Triggers are off because the changes already contain the effects of the author's triggers. Indexes are the
+/// exception: they are not replicated, and have to be maintained here. The statements of local triggers that write to
+/// an index are copied into TEMP triggers, which fire even when triggers are off
+/// (<https://sqlite.org/c3ref/c_dbconfig_defensive.html#sqlitedbconfigenabletrigger>), unchanged and with the same
+/// event and condition. The index thereby gets exactly the rows that are written, however conflicts are resolved. The
+/// copies are part of the open transaction, and `end` removes them.
 ///
 /// An index never causes a row to be refused. When a copy fails, the row is written without it. The index is rebuilt later
 /// if it has external content, and reported otherwise.
@@ -53,7 +53,7 @@ final class IndexMaintenance {
 
   /// Removes the copies and functions.
   ///
-  /// - Returns: Remarks for the report about what could not be removed.
+  /// - Returns: Remarks for the report about copies that could not be removed.
   /// - Throws: `SQLiteError`. Rolling the transaction back removes the rest.
   func end() throws -> [Remark] {
     for number in copies.indices { try remove(number) }
@@ -90,7 +90,7 @@ final class IndexMaintenance {
     }
     var refused: [IndexTrigger] = []
     for group in finder.groups() {
-      // The merged trigger if it can be copied, else each by itself.
+      // The merged trigger if it can be copied, otherwise each trigger by itself.
       if group.count > 1, try refusal(ofCopying: group[0], rules) == nil { continue }
       for trigger in group.count > 1 ? Array(group.dropFirst()) : group {
         guard let reason = try refusal(ofCopying: trigger, rules) else { continue }
@@ -98,7 +98,7 @@ final class IndexMaintenance {
         refused.append(trigger)
       }
     }
-    // What a function would have added must not be deleted by another trigger.
+    // If a function's additions are missing, no other trigger may delete rows.
     for number in copies.indices {
       let isHalf = refused.contains { $0.callsApplication && $0.sharesWork(with: copies[number]) }
       if isHalf { control.isOn[number] = false }
@@ -135,11 +135,11 @@ final class IndexMaintenance {
 
   /// Creates the copy of a trigger.
   ///
-  /// - Returns: Why it could not be created; nil when it was.
+  /// - Returns: Why it could not be created; nil if it was.
   private func refusal(ofCopying trigger: IndexTrigger, _ rules: TriggerRules) throws -> String? {
     if let reason = rules.refusal(of: trigger, in: schema) { return reason }
     // The conflict clause of a statement overrides those of the triggers that it fires
-    // (https://sqlite.org/lang_createtrigger.html), and ours have one where the table would lose rows otherwise.
+    // (https://sqlite.org/lang_createtrigger.html), and our statements have one if the table would lose rows otherwise.
     if trigger.hasConflictClause, try !TableStatements.conflictClause(of: trigger.table, on: session.connection).isEmpty
     {
       return "its trigger says what to do about a conflict, and so does the table itself"
@@ -161,7 +161,7 @@ final class IndexMaintenance {
 
   /// Runs a statement that writes one row. When a copy fails, the statement runs again without it.
   ///
-  /// - Returns: Why the table refuses the row; nil when the row was written.
+  /// - Returns: Why the table refuses the row; nil if the row was written.
   /// - Throws: `SQLiteError` when the statement fails for another reason than a copy.
   func attempt(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> SQLiteRefusal? {
     var failed: [(number: Int, message: String)] = []
@@ -220,13 +220,13 @@ extension SQLiteConnection {
   }
 }
 
-/// What is done for indexes after all changes have been applied.
+/// Updates indexes after all changes have been applied.
 extension IndexMaintenance {
   /// Rebuilds the indexes that are incomplete and can be rebuilt.
   ///
   /// - Parameters:
   ///   - changed: The tables that were written.
-  ///   - rowCount: How many of their rows.
+  ///   - rowCount: The number of their written rows.
   /// - Returns: Remarks for the report about indexes that are or may be incomplete.
   /// - Throws: `SQLiteError` when the database fails.
   func rebuildIncompleteIndexes(changed: [TableName], rowCount: Int) throws -> [Remark] {
@@ -264,7 +264,7 @@ extension IndexMaintenance {
 
   private static func problem(_ item: UnmaintainedIndex) -> String { "was not kept up to date (\(item.reason))" }
 
-  /// - Parameter hasOrder: True if so many rows were written that their order can make a difference.
+  /// - Parameter hasOrder: True if more than one row was written, in an order that can make a difference.
   private func problems(of index: IndexTable, _ reached: Set<TableName>, hasOrder: Bool) throws -> [Problem] {
     var found: [Problem] = []
     func add(_ table: TableName, _ text: String) {
@@ -320,7 +320,7 @@ extension IndexMaintenance {
     let key = definition.primaryKey.map { definition.columns[$0].name }
     guard !definition.isWithoutRowID else { return [key.map { [$0] }] }
     let rowID: Set<String> = ["rowid", "oid", "_rowid_"]
-    // A single column may be the rowid by another name.
+    // A single column may be an alias of the rowid.
     return key.count == 1 ? [[rowID.union(key)]] : [[rowID], key.map { [$0] }]
   }
 }

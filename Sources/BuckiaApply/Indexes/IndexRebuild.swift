@@ -6,9 +6,9 @@ import SQLiteSchemas
 
 /// Drops indexes while most rows of a table are written: to create them again then takes less time than to keep them.
 ///
-/// Everything happens in the transaction of the changes, so whatever fails takes it back. Afterwards the indexes have the
-/// same definitions, byte for byte, and the statistics of ANALYZE. Nothing but the time depends on it: unique indexes stay,
-/// and so do those that something needs meanwhile.
+/// Everything happens in the transaction of the changes, and any failure rolls it back. Afterwards the indexes have the
+/// same definitions, byte for byte, and the statistics of ANALYZE. Only the time depends on it: unique indexes stay,
+/// and so do indexes that something needs meanwhile.
 final class IndexRebuild {
   /// Indexes are kept for fewer changes of a table.
   private static let usualMinimum = 5_000
@@ -30,7 +30,7 @@ final class IndexRebuild {
   /// - Parameters:
   ///   - incoming: The changes.
   ///   - indexes: Copies of triggers that read tables while rows are written.
-  ///   - seesTriggers: True if triggers of the application may fire: they can ask for anything.
+  ///   - seesTriggers: True if triggers of the application may fire, whose queries may use any index.
   /// - Returns: nil when the changes are few.
   /// - Throws: `SQLiteError` when the schema cannot be read, `ChangesetError` for damaged changes.
   init?(
@@ -50,8 +50,8 @@ final class IndexRebuild {
   /// Decides about the indexes of a table when its first changes have arrived.
   ///
   /// - Parameters:
-  ///   - table: What is known of the changes so far.
-  ///   - changes: Where some of them stand.
+  ///   - table: The summary of the changes so far.
+  ///   - changes: The positions of some of them.
   /// - Throws: `SQLiteError` when the database fails, `ByteStreamError` when the changes cannot be read.
   func willWrite(
     _ table: ChangesetSummary.Table, into match: TableMatch, _ changes: Range<Int>, of changeset: TemporaryBuffer
@@ -129,7 +129,7 @@ final class IndexRebuild {
 
   /// Drops an index, if it can be created again.
   ///
-  /// - Returns: True if it is gone.
+  /// - Returns: True if the index was dropped.
   private func drop(_ index: SecondaryIndex) throws -> Bool {
     guard let creation = index.creation else { return false }
     // A function or a collating sequence may be missing here.
@@ -159,7 +159,7 @@ final class IndexRebuild {
 
   /// Creates the indexes again.
   ///
-  /// - Parameter poll: Is asked now and then whether to go on. May throw to stop.
+  /// - Parameter poll: Called at intervals. May throw to stop.
   /// - Throws: ``IndexRebuildFailure``; what `poll` throws.
   func finish(polling poll: () throws -> Void) throws {
     guard !dropped.isEmpty else { return }
@@ -195,11 +195,11 @@ final class IndexRebuild {
 /// Nothing is wrong with the file. The transaction has to be rolled back; then the changes can be applied with all indexes
 /// kept, which the session remembers.
 package struct IndexRebuildFailure: Error {
-  /// What SQLite said.
+  /// SQLite's error.
   package let cause: SQLiteError
 }
 
-/// Which indexes are needed while changes are applied, so that they have to stay whatever keeping them takes.
+/// Finds the indexes that are needed while changes are applied, and have to stay whatever they cost.
 struct IndexNeeds {
   private let session: ApplySession
   private let indexes: IndexMaintenance?
@@ -207,7 +207,7 @@ struct IndexNeeds {
   private let parents: Set<TableName>?
 
   /// - Parameters:
-  ///   - expected: How many changes there will be of each table; nil where that is not known.
+  ///   - expected: The expected counts of each table; nil if unknown.
   ///   - indexes: Copies of triggers that read tables while rows are written.
   init(expecting expected: [TableName: ApplyCounts]?, keeping indexes: IndexMaintenance?, in session: ApplySession) {
     self.session = session
@@ -254,7 +254,7 @@ struct IndexNeeds {
 struct IndexStatistics {
   private var insertions: [String] = []
 
-  /// Takes over what is known about an index that is to be dropped.
+  /// Saves the statistics of an index that is to be dropped.
   ///
   /// - Throws: `SQLiteError` when it cannot be read.
   mutating func save(_ index: String, on connection: borrowing SQLiteConnection) throws {

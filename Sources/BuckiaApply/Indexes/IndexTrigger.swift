@@ -4,10 +4,10 @@ import SQLiteSchemas
 
 /// The part of a trigger that maintains one index, ready to be copied.
 ///
-/// A trigger may write to several tables. What it wrote to ordinary ones is already part of the author's changes, so only
-/// its statements on the index are copied: those that write to it, and each SELECT that passes its name to a function of the
-/// application. Such a trigger is copied as a whole or not at all. An index from which rows are deleted, and to which they
-/// are not added again, would be worse than one that is out of date.
+/// A trigger may write to several tables. Its writes to ordinary tables are already part of the author's changes, and
+/// only its statements on the index are copied: those that write to it, and each SELECT that passes its name to a
+/// function of the application. Such a trigger is copied as a whole or not at all. An index from which rows are
+/// deleted, and to which they are not added again, would be worse than one that is out of date.
 struct IndexTrigger {
   /// The index that the statements write to.
   let index: IndexTable
@@ -17,7 +17,7 @@ struct IndexTrigger {
   let event: TriggerDefinition.Event
   /// The columns after UPDATE OF; empty when there are none.
   let columns: [String]
-  /// The expression after WHEN; nil when there is none.
+  /// The expression after WHEN; nil if there is none.
   let condition: String?
   private(set) var statements: [String]
   private(set) var hasConflictClause: Bool
@@ -27,7 +27,7 @@ struct IndexTrigger {
   private(set) var isPartial: Bool
   /// True if it leaves some of the work to a function of the application.
   private(set) var callsApplication: Bool
-  /// A function of the application that belongs to the trigger and cannot be copied with it; nil when there is none.
+  /// A function of the application that belongs to the trigger and cannot be copied with it; nil if there is none.
   private(set) var uncopiedFunction: String?
 
   /// Nil when no statement of the trigger writes to the index.
@@ -80,7 +80,7 @@ struct IndexTrigger {
     return true
   }
 
-  /// True if another trigger maintains the same index when the same happens to a row.
+  /// True if another trigger maintains the same index on the same event.
   func sharesWork(with other: IndexTrigger) -> Bool {
     index == other.index && table == other.table && event == other.event
   }
@@ -121,13 +121,13 @@ struct IndexTrigger {
 }
 
 extension TriggerDefinition.Statement {
-  /// True if this is a SELECT that names no index: what the functions that it calls are for cannot be told.
+  /// True if this is a SELECT that names no index. The purpose of its functions is unknown.
   fileprivate func maintainsUnknown(_ schema: IndexSchema) -> Bool {
     target == nil && !schema.indexes.contains { references.names.contains($0.name) }
   }
 }
 
-/// Switches copied triggers on and off, and records which one is running, so that one that fails can be found.
+/// Switches copied triggers on and off, and records which one is running, to find one that fails.
 ///
 /// Copies call it through an SQL function: before their statements in the WHEN condition, and after them.
 final class IndexTriggerSwitch {
@@ -208,7 +208,7 @@ struct TriggerRules {
   /// True if a function can be called with one argument.
   func hasUnaryFunction(_ name: String) -> Bool { unary.contains(name) }
 
-  /// The functions of the application that SQL calls, whether they are there or not: what they do is not known here.
+  /// The functions of the application that SQL calls, present or not. Their effects are unknown here.
   ///
   /// SpatiaLite's `RTreeAlign()`, for one, writes to the index whose name it is given.
   func applicationFunctions(in references: SQLReferences, _ schema: IndexSchema) -> [String] {
@@ -218,7 +218,7 @@ struct TriggerRules {
     }.sorted()
   }
 
-  /// Why the copy of a trigger must not run; nil when it may.
+  /// Why the copy of a trigger must not run; nil if it may.
   func refusal(of trigger: IndexTrigger, in schema: IndexSchema) -> String? {
     let references = trigger.references
     if let function = trigger.uncopiedFunction {

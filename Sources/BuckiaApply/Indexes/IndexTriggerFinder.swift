@@ -52,8 +52,8 @@ struct IndexTriggerFinder {
     }
   }
 
-  /// What a trigger writes to, each once: the targets of its statements, and the indexes whose names it passes to functions of
-  /// the application.
+  /// The tables that a trigger writes, each once: the targets of its statements, and the indexes whose names it passes
+  /// to functions of the application.
   private func targets(of definition: TriggerDefinition, calling calls: [[String]]) -> [TableName] {
     var targets: [TableName] = []
     var seen: Set<TableName> = []

@@ -8,14 +8,14 @@ struct SecondaryIndex {
   let name: String
   /// True if no two rows may have the same place in it: then it is more than a way to find rows.
   let isUnique: Bool
-  /// The columns that it depends on, as places in the local layout of the table: those of its expressions and its condition
-  /// among them.
+  /// The columns that the index depends on, with those of its expressions and its condition, as places in the local
+  /// layout of the table.
   let columns: Set<Int>
   /// The column by which it is sorted first, as a place in the local layout; nil for an expression or a generated column.
   let leading: Int?
   /// About how many bytes sorting takes for a row.
   let sortedBytes: Double
-  /// How to create it again; nil when that would not give the very same index.
+  /// How to create it again; nil if that would not give the very same index.
   let creation: IndexCreation?
 
   /// Reads the indexes of a table, in the order in which they were created.
@@ -63,12 +63,12 @@ struct SecondaryIndex {
 }
 
 extension TableDefinition {
-  /// How many rows the table has, or a few more.
+  /// An upper bound for the number of rows of the table.
   ///
-  /// SQLite keeps no count. Two look-ups tell that there are at most so many where rowids are dense; otherwise rows are
-  /// counted, and no more than are of interest.
+  /// SQLite keeps no count. If rowids are dense, the first and the last one give a close bound; otherwise rows are
+  /// counted, up to the limit.
   ///
-  /// - Parameter limit: Where counting ends.
+  /// - Parameter limit: The number at which counting ends.
   /// - Returns: nil when there are more than `limit`.
   /// - Throws: `SQLiteError` when the table cannot be read.
   func rowCountEstimate(upTo limit: Int, on connection: borrowing SQLiteConnection) throws(SQLiteError) -> Int? {

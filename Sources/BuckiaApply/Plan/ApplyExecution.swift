@@ -19,7 +19,8 @@ struct ApplyExecution {
 
   /// Applies the changes in a savepoint, again as long as they refer to rows that are left out.
   ///
-  /// - Parameter savepoint: In which nothing else has been done; it must be rolled back when this throws.
+  /// - Parameter savepoint: A savepoint in which nothing else has been written. It must be rolled back when this
+  ///   throws.
   func run(in savepoint: borrowing SQLiteTransaction) throws -> ApplyResult {
     let effects = settings.observer?.mark ?? 0
     var refused: RefusedRows?
@@ -37,8 +38,8 @@ struct ApplyExecution {
   /// Applies the changes in the transaction that is open, which must be rolled back when this throws, and when it has
   /// to be run again.
   ///
-  /// - Parameter refused: What an earlier run, which was rolled back, found of rows that are left out; nil for the
-  ///   first run.
+  /// - Parameter refused: The left-out rows that an earlier run, which was rolled back, has found; nil for the first
+  ///   run.
   func run(knowing refused: RefusedRows?) throws -> ApplyEnd {
     guard !session.firesTriggers, try session.hasVirtualTables() else {
       return try applyChanges(keeping: nil, knowing: refused)
@@ -71,7 +72,7 @@ struct ApplyExecution {
     // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
 
-    // What is held of an earlier diff is little, and must not fail.
+    // Held parts of an earlier diff are small, and rebuilding indexes must not make them fail.
     let rebuild =
       try resumed == nil ? IndexRebuild(of: incoming, keeping: indexes, seesTriggers: seesTriggers, in: session) : nil
     let effects = try effectLog(of: entry)
@@ -146,8 +147,8 @@ struct ApplyExecution {
     return .applied(result)
   }
 
-  /// What keeps the clocks of tables; nil where no table has one, and for changes without an id. What is taken back
-  /// here is an edit like any other, which the next diff sends.
+  /// Maintains the clocks of tables; nil if no table has one, and for changes without an id. An undo is a local edit
+  /// like any other, which the next diff sends.
   private func clocks(beside seesTriggers: Bool) throws -> DiffClocks? {
     guard session.keepsLedger, incoming.key.sender != LedgerEntries.ownSender, let diff = incoming.key.id,
       try session.hasClocks()
@@ -157,11 +158,11 @@ struct ApplyExecution {
       isAlone: !seesTriggers, origins: incoming.rowOrigins(), isFromReturning: incoming.isFromReturning)
   }
 
-  /// What gathers the effects on the rows here; nil where they are not to be kept, or could not be kept all.
+  /// Collects the effects on local rows; nil if they are not kept, or cannot all be kept.
   private func effectLog(of entry: Int64) throws -> EffectLog? {
     let limit = settings.retention?.byteLimit ?? 0
     guard limit > 0, !hasAdoptedSchema else { return nil }
-    // Of a diff that was held, what was done before must have been kept, too.
+    // For a held part, the effects of the earlier parts must be recorded, too.
     if resumed != nil {
       var reader = EffectReader()
       if try reader.parts(of: entry, on: session.connection).isEmpty { return nil }

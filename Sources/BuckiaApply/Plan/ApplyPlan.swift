@@ -3,15 +3,15 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// What one diff will do to this database: made from admitted changes, and good for one transaction.
+/// The plan for applying one diff to this database. It is made from admitted changes, and valid for one transaction.
 ///
-/// Plan and apply in one transaction: the plan refers to the schema as it was read.
+/// Plan and apply in the same transaction, because the plan refers to the schema that was read.
 package struct ApplyPlan {
   let admitted: AdmittedChanges
   let settings: ApplySettings
-  /// How the diff fits the schema as it is now; where that is to become the author's first, empty.
+  /// The plan for the schema; empty if the author's schema is adopted first.
   let schema: SchemaPlan
-  /// What makes the author's schema of the local one, where that is wanted and there is anything to do.
+  /// The steps to the author's schema, if it is adopted and differs from the local one.
   private let adoption: SchemaAdoption?
   private let session: ApplySession
   /// True if the session is for this plan alone, which begins and ends it.
@@ -23,7 +23,7 @@ package struct ApplyPlan {
   package var steps: [SchemaStep] { schema.steps }
   /// What becomes of every table and column that is not the same on both sides.
   package var notes: [SchemaNote] { (adoption?.notes ?? []) + schema.notes }
-  /// True if the schema will be another one.
+  /// True if the schema will change.
   var changesSchema: Bool { adoptsSchema || !schema.steps.isEmpty }
   /// True if it becomes the author's.
   var adoptsSchema: Bool { adoption != nil }
@@ -33,7 +33,7 @@ package struct ApplyPlan {
   /// - Parameters:
   ///   - admitted: The changes.
   ///   - settings: How to apply.
-  ///   - session: What is kept from one diff to the next, of a connection with a transaction open.
+  ///   - session: The session of a connection with an open transaction.
   ///   - ownsSession: True if the session is for this plan alone, which begins and ends it then.
   /// - Throws: `ReplicationError` when the diff cannot or may not be applied, `SQLiteError` when the schema cannot be read,
   ///   `ChangesetError` when the changes are damaged. Nothing has been changed.
@@ -53,7 +53,7 @@ package struct ApplyPlan {
     schema = try adoption == nil ? Self.match(admitted.changes, settings, session) : SchemaPlan()
   }
 
-  /// The author's schema, unless it has dropped all tables: that is what an empty file looks like.
+  /// The author's schema, unless it has no tables, like that of an empty file.
   private static func withTables(_ author: AuthorSchema, of changes: IncomingChanges) throws -> AuthorSchema {
     // A merge has looked at both files itself.
     guard changes.key.sender != LedgerKey.mergeSender, !author.statements.contains(where: { $0.kind == .table }),
@@ -65,7 +65,7 @@ package struct ApplyPlan {
       table: dropped.text)
   }
 
-  /// How the changes fit the schema as it is.
+  /// The matches between the changes and the present schema.
   private static func match(
     _ incoming: IncomingChanges, _ settings: ApplySettings, _ session: ApplySession
   ) throws -> SchemaPlan {
@@ -89,15 +89,15 @@ package struct ApplyPlan {
 
   /// Carries the plan out inside a transaction that the application has open on its own connection.
   ///
-  /// When this throws, everything is as it was before: rows, schema, ledger, and the connection's settings; the
-  /// application's transaction is open, with what the application did in it, and can go on. There is one exception. When
-  /// the disk is full or fails, SQLite can roll back the whole transaction by itself
-  /// (<https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>); so can a trigger. Then nothing
-  /// of the application's own work is left either, and the error says so: its code is `transactionLost`.
+  /// When this throws, everything is unchanged: rows, schema, ledger, and the connection's settings. A transaction of
+  /// the application stays open with its own work, and can go on. There is one exception. When the disk is full or
+  /// fails, SQLite can roll back the whole transaction
+  /// (<https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>); a trigger can, too. The
+  /// application's own work is then lost, and the error has the code `transactionLost`.
   ///
   /// It takes a savepoint, for which SQLite copies each page that changes. Whoever owns the transaction does without: see ``apply(in:)``.
   ///
-  /// - Returns: What was done.
+  /// - Returns: The result.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`, with `transactionLost` as said above; `SQLiteError`
   ///   when the database fails; what the resolver or `progress` throws.
   package consuming func apply() throws -> ApplyResult {
@@ -120,12 +120,12 @@ package struct ApplyPlan {
 
   /// Carries the plan out inside a transaction, or savepoint, of the caller's, which takes everything back on failure.
   ///
-  /// Triggers are off meanwhile, unless the settings say otherwise, and as before afterwards, whatever happens; so is the
-  /// deferral of foreign keys.
+  /// Triggers are off meanwhile, unless the settings turn them on, and are restored afterwards, whatever happens; the
+  /// same holds for the deferral of foreign keys.
   ///
-  /// - Parameter transaction: That of the plan's connection, in which nothing else has been done. It is to be committed when this
-  ///   returns, and must be left to roll back when this throws. It is begun again where rows refer to rows that are left out.
-  /// - Returns: What was done.
+  /// - Parameter transaction: A transaction of the plan's connection in which nothing else has been written. Commit it
+  ///   when this returns, and roll it back when this throws. It begins again if rows refer to left-out rows.
+  /// - Returns: The result.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
   ///   resolver or `progress` throws.
   package consuming func apply(in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
@@ -134,7 +134,7 @@ package struct ApplyPlan {
       guard ownsSession else { return try carryOut(in: transaction, since: mark) }
       return try session.whileReady { try carryOut(in: transaction, since: mark) }
     } catch {
-      // What was read and prepared may refer to a schema that is rolled back now.
+      // The cached schema and statements may refer to a schema that is rolled back.
       session.rollBack(to: mark)
       throw error
     }
@@ -176,7 +176,7 @@ package struct ApplyPlan {
     if session.isRehearsal { try session.requireStatementRollback() }
     try session.requireClocks(for: schema.matches, settings.policies, of: incoming)
     try session.keepRenames(of: incoming, at: settings.time)
-    // What is held of earlier diffs comes first, now that there may be a place for it.
+    // Held parts of earlier diffs come first, because the schema may have a place for them now.
     let released = try HeldRelease(settings, session).run()
     let execution = ApplyExecution(
       admitted: admitted, schema: schema, settings: settings, session: session, hasAdoptedSchema: adoptsSchema)

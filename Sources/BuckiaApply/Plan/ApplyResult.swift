@@ -7,15 +7,15 @@ import SQLiteSchemas
 package struct ApplyResult: Sendable {
   /// What of the diff is held until there is a place for it.
   package internal(set) var held: [HeldSummary] = []
-  /// What became of earlier diffs of which parts were held and now have a place.
+  /// The earlier diffs with held parts that have been applied now.
   package internal(set) var released: [ReleasedDiff] = []
   /// The numbers.
   package let counts: ApplyCounts
   /// The tables that changed.
   package internal(set) var changedTables: [String]
-  /// What was created and added.
+  /// The created tables and added columns, as sentences.
   package internal(set) var schemaChanges: [String]
-  /// What is worth knowing, such as indexes that could not be kept up to date.
+  /// Warnings, such as about indexes that could not be kept up to date.
   package internal(set) var warnings: [Remark]
 }
 
@@ -29,7 +29,7 @@ enum ApplyEnd {
 }
 
 extension DiffOutcome {
-  /// Adds what applying did.
+  /// Adds the result of applying.
   mutating func add(_ result: ApplyResult) {
     state = result.held.isEmpty ? .applied : .held
     if !result.held.isEmpty { reason = HeldSummary.reason(result.held) }
@@ -42,28 +42,28 @@ extension DiffOutcome {
   }
 }
 
-/// What is held of one table of a diff.
+/// The held part of one table of a diff.
 package struct HeldSummary: Sendable {
   /// The table.
   package let table: String
-  /// The columns; empty where it is the whole table.
+  /// The columns; empty for the whole table.
   package let columns: [String]
-  /// How many changes.
+  /// The number of changes.
   package let changes: Int
   /// Why, for people.
   package let reason: String
 }
 
 extension HeldSummary {
-  /// What is held in a part.
+  /// Summarizes a held part.
   init(_ part: HeldPart) {
     self.init(table: part.table, columns: part.columnNames, changes: part.changeCount, reason: part.reason)
   }
 
-  /// How many tables and columns that is.
+  /// The number of held tables or columns.
   package var partCount: Int { max(1, columns.count) }
 
-  /// What is held, in one sentence.
+  /// A sentence about the held parts.
   package static func reason(_ held: [HeldSummary]) -> String {
     held.map { part in
       let changes = part.changes == 1 ? "1 change" : "\(part.changes) changes"
@@ -73,7 +73,7 @@ extension HeldSummary {
 }
 
 extension DiffOutcome {
-  /// Takes the numbers of what was done.
+  /// Sets the counts.
   mutating func set(_ counts: ApplyCounts) {
     inserted = counts.inserted
     updated = counts.updated

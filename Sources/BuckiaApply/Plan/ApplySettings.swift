@@ -7,17 +7,17 @@ package struct ApplySettings {
   /// A ``ConflictResolver`` that stays on its thread.
   package typealias Resolver = (borrowing Conflict) throws -> ConflictDecision
 
-  /// What to do about conflicts.
+  /// The policies for conflicts.
   package var policies: ConflictPolicies
-  /// Is asked about each conflict, before the policies.
+  /// The resolver, which decides before the policies.
   package var resolver: Resolver?
   /// How far the schema may change.
   package var schema: SchemaMode
-  /// True if the local triggers fire. Off, because the changes already hold what the author's triggers did; full-text and
-  /// R-tree indexes that they keep are kept all the same.
+  /// True if the local triggers fire. Off by default, because the changes already contain the effects of the author's
+  /// triggers. Full-text and R-tree indexes that triggers maintain are kept up to date in either case.
   package var firesTriggers: Bool
-  /// True if both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
-  /// and the policies decide, and what they decide against is gone; nor are contested keys remembered then.
+  /// True if conflicts are recorded with both versions. If false, only their number is recorded, in the ledger: the
+  /// version that loses is gone, and contested keys are not recorded.
   package var recordsConflicts: Bool
   /// True if the database has a ledger, or gets one, and the changes an entry there. Without one, conflicts cannot be recorded, and
   /// nothing can be held.
@@ -34,27 +34,26 @@ package struct ApplySettings {
   package var contentPolicy = ContentPolicy.indexWhereFaster
   /// The time for the ledger, in milliseconds since 1970.
   package var time: Int64
-  /// Is told now and then how many changes have been applied. May throw to stop; everything is then rolled back.
+  /// Called at intervals with the number of applied changes. May throw to stop; everything is then rolled back.
   package var progress: (Int) throws -> Void
-  /// How much is kept of what each diff does to the rows here, so that it can be taken back; nil for nothing.
+  /// How long and how many effects of diffs are kept for undo; nil for none.
   package var retention: AppliedEffects.Retention?
-  /// What was changed here and not been sent, which counts as later than all that arrives where the later diff wins; nil where
-  /// nobody knows.
+  /// The unsent edits, which are later than all that arrives under the policy `latest`; nil if they are unknown.
   package var unsent: UnsentEdits?
-  /// The id of the snapshot that is made again when all is applied: until then what was applied is noted under it; nil for none.
+  /// The id of the snapshot that is updated at the end. Until then, applied diffs are recorded under it; nil for none.
   package var snapshot: String?
-  /// Takes part when the diffs of others are applied; nil for nobody.
+  /// Tracks shared rows while diffs are applied; nil if nothing is shared.
   package var sharing: (any SharingParticipant)?
   /// True if a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   package var adoptsDataset = false
-  /// How many bytes of changes one sender may bring in a day by files that are limited.
+  /// The most bytes of changes from one sender in a day, by files that are limited.
   package var senderBytes = Int64.max
-  /// What is known of the senders of diffs.
+  /// The known senders.
   package var senders = KnownSenders.nobody
-  /// Is told of each row that is written; nil for none, which costs nothing.
+  /// Observes each written row; nil for none, which costs nothing.
   package var observer: (any RowEffectObserver)?
 
-  /// Makes settings.
+  /// Creates settings.
   package init(
     policies: ConflictPolicies = .keepLocal, resolver: Resolver? = nil, schema: SchemaMode = .additive,
     firesTriggers: Bool = false, recordsConflicts: Bool = true, memoryLimit: Int = ApplySession.defaultMemoryLimit,
@@ -71,7 +70,7 @@ package struct ApplySettings {
     self.progress = progress
   }
 
-  /// Makes the session that applies changes so.
+  /// Creates a session with these settings.
   package func session(on connection: borrowing SQLiteConnection) -> ApplySession {
     let session = ApplySession(
       on: connection, firesTriggers: firesTriggers, memoryLimit: memoryLimit, indexPolicy: indexPolicy)

@@ -11,9 +11,9 @@ public struct DiffOutcome: Hashable, Codable, Sendable {
   public var path: String
   /// The sender, for people: a trusted contact's name, "you", "unsigned", "unknown" for a file that could not be read that far, or "key …" with the verified key.
   public var sender: String
-  /// The verified key of the sender in hex; nil where no signature says whose it is.
+  /// The verified key of the sender in hexadecimal digits; nil for an unsigned file.
   public var senderKey: String?
-  /// What became of it.
+  /// The state of the file.
   public var state: DiffState
   /// Rows inserted.
   public var inserted = 0
@@ -23,21 +23,21 @@ public struct DiffOutcome: Hashable, Codable, Sendable {
   public var deleted = 0
   /// Conflicts met.
   public var conflicts = 0
-  /// Those of them that a rule has decided, which is an answer that was kept.
+  /// The number of conflicts that a rule has decided.
   public var decidedByRule = 0
   /// Changes that were not written.
   public var omitted = 0
-  /// What was, or would be, created and added, as sentences.
+  /// The tables and columns that were, or would be, created, as sentences.
   public var schemaChanges: [String] = []
   /// What becomes of every table and column that is not the same in the diff and here, and why.
   public var plan: [SchemaNote] = []
-  /// How many tables and columns are kept for an upgrade.
+  /// The number of tables and columns that are held for an upgrade.
   public var heldParts = 0
   /// Why it was refused or waits.
   public var reason: String?
   /// The code of the error behind the reason, such as `badTarHeader`, `key-differs` or `conflict`.
   public var code: BuckiaErrorCode?
-  /// What is worth knowing although it is no refusal, such as an index that wants rebuilding.
+  /// Warnings, such as about an index that needs to be rebuilt.
   public var warnings: [Remark] = []
   /// True if the file has been removed, because all it holds is in the database.
   public var isRemoved = false

@@ -4,8 +4,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Applies what is held of earlier diffs, as far as there is a place for it now: by the rules and in the order in which it
-/// would have been applied had the place been there.
+/// Applies held parts of earlier diffs for which the schema has a place now, by the rules and in the order in which
+/// they would have been applied with that schema.
 struct HeldRelease {
   private let settings: ApplySettings
   private let session: ApplySession
@@ -32,8 +32,8 @@ struct HeldRelease {
     }
   }
 
-  /// SQLite has rolled back the whole transaction because of a part, or allows no more writing in it: what came before is to be
-  /// applied again, without the part.
+  /// Because of a part, SQLite has rolled back the whole transaction, or allows no more writing in it. The earlier work
+  /// is applied again, without the part.
   struct TransactionLost: Error {
     let part: Int64
     let cause: any Error
@@ -44,7 +44,7 @@ struct HeldRelease {
     let refusal: Refusal
   }
 
-  /// Applies what can be. A part that fails stays held, as do later ones of its table, and the others are applied.
+  /// Applies the parts. A part that fails stays held, as do later parts of its table, and the others are applied.
   ///
   /// - Returns: The diffs of which something was applied, or could not be, in the order of arrival.
   /// - Throws: `TransactionLost`; what is not a part's own fault. The transaction that is open must be rolled back then.
@@ -56,7 +56,7 @@ struct HeldRelease {
       try session.noteTriedHeld()
       return []
     }
-    // True if all of a diff is known is asked there.
+    // The effects tell if all parts of a diff are known.
     try session.effects.write(on: session.connection)
     var released: [ReleasedDiff] = []
     var blocked: [TableName: Blocked] = [:]
@@ -74,7 +74,7 @@ struct HeldRelease {
           }
         }
       } catch let unwelcome as Unwelcome {
-        // Nobody waits for what may never come.
+        // A held part that failed for good holds up no other file.
         if session.heldFailures[part.number]?.isToldOf != true {
           session.noteFailure(of: part.number, unwelcome.refusal)
           release(of: part, in: &released) { $0.add(unwelcome.refusal, of: part) }
@@ -111,7 +111,7 @@ struct HeldRelease {
 
   /// Applies a part, if there is a place for any of it that there was not before.
   ///
-  /// - Returns: What was done, if anything, and what still has no place.
+  /// - Returns: The result, if anything was applied, and the parts that stay held.
   private func attempt(
     _ part: HeldPart, after blocked: Blocked, through gate: ReceiverGate
   ) throws -> (result: ApplyResult?, rest: HeldTable?) {
@@ -139,7 +139,7 @@ struct HeldRelease {
     return (try apply(part, admitted, checked), rest)
   }
 
-  /// Applies a part in a savepoint; what cannot be applied now either is held again.
+  /// Applies a part in a savepoint; the rest of it stays held.
   private func apply(_ part: HeldPart, _ admitted: AdmittedChanges, _ schema: SchemaPlan) throws -> ApplyResult {
     let effects = settings.observer?.mark ?? 0
     let gathered = session.effects
@@ -159,7 +159,7 @@ struct HeldRelease {
     } catch {
       settings.observer?.rewind(to: effects)
       session.effects = gathered
-      // What was read and prepared may refer to what is rolled back now.
+      // The cached schema and statements may refer to a schema that is rolled back.
       session.forget()
       throw error
     }
@@ -174,7 +174,7 @@ struct HeldRelease {
 extension HeldPart {
   fileprivate func foldedName(of column: Int) -> String { ASCIIName.folded(definition.columns[column].name) }
 
-  /// True if there is a place for anything that is kept, given what has none.
+  /// True if the schema has a place for anything beside the given rest.
   fileprivate func isAnyNew(beside rest: HeldTable?) -> Bool {
     guard let rest else { return true }
     return !rest.isWhole && (isWhole || !Set(columns).isSubset(of: rest.columns))

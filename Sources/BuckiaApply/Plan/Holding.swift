@@ -4,11 +4,11 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What is held while one diff is applied, and what becomes of what was held before.
+/// Holds the unknown parts of a diff while it is applied, and updates parts that were held before.
 struct Holding {
   /// The changes that are known here.
   let known: AdmittedChanges
-  /// The keys of tables some of whose columns are kept: what a conflict leaves out is not kept either.
+  /// The keys of tables with held columns: values of changes that a conflict leaves out are not held.
   let keys: [TableName: RowKey]
 
   private let entry: Int64
@@ -18,7 +18,7 @@ struct Holding {
   /// Tables of which earlier diffs have something kept.
   private let earlier: Set<TableName>
 
-  /// Keeps what is unknown of a diff.
+  /// Holds the unknown parts of a diff.
   ///
   /// - Parameters:
   ///   - admitted: The diff's changes.
@@ -32,7 +32,7 @@ struct Holding {
     self.plan = plan
     self.session = session
     store = HeldParts(of: entry, on: session.connection)
-    // Of what is held of columns, nothing deletes a row.
+    // Held columns never delete a row.
     earlier = try resumed?.isWhole == false ? [] : session.heldTables()
     guard !plan.held.isEmpty || resumed != nil else {
       known = admitted
@@ -70,9 +70,9 @@ struct Holding {
     return defaults
   }
 
-  /// Forgets what is no longer wanted, once the known changes have been applied.
+  /// Deletes obsolete held values, after the known changes have been applied.
   ///
-  /// - Returns: What is kept of this diff.
+  /// - Returns: The held parts of this diff.
   func finish(after decider: ConflictDecider) throws -> [HeldSummary] {
     for omission in decider.omissions {
       for change in try store.remove(omission.key, of: omission.table) {
@@ -91,7 +91,7 @@ struct Holding {
     }
   }
 
-  /// Writes down what a change that was left out says of unknown columns.
+  /// Records the values of a left-out change in unknown columns.
   private func record(_ change: [UInt8], _ omission: ConflictDecider.Omission, with decider: ConflictDecider) throws {
     guard let held = plan.held[omission.table] else { return }
     let definition = held.definition
@@ -111,8 +111,8 @@ struct Holding {
       omission, columns: columns.map { names[$0] }, key: Set(definition.keyIndexes.indices), values: values.bytes)
   }
 
-  /// Deletes what is held of earlier diffs for rows that this one has deleted: it must not be applied to a later row of the
-  /// same key.
+  /// Deletes held values of earlier diffs for rows that this diff has deleted. They must not be applied to a later row
+  /// with the same key.
   ///
   /// - Returns: The parts that have lost changes.
   private func forgetRowsThatAreGone() throws -> Set<Int64> {
@@ -122,7 +122,7 @@ struct Holding {
     for table in summary.tables where table.deleted > 0 {
       let name = TableName(table.table.name)
       guard earlier.contains(name), let match = plan.matches[name] else { continue }
-      // Any of them says whether the row is there.
+      // Any of the matches can tell if the row exists.
       let statements = try session.statements(for: match, header: table.table)
       guard let select = try statements.selection.get().first else { continue }
       let key = RowKey(of: table.table)
@@ -141,28 +141,28 @@ struct Holding {
   }
 }
 
-/// Parts the changes of a diff: what is known here goes on to be applied, the rest into the database to be kept.
+/// Splits the changes of a diff: the known parts are applied, the others are held in the database.
 ///
-/// Of a table that is partly known each change is cut in two. The known columns stay a change of its kind. What an INSERT or
-/// UPDATE says of unknown columns becomes an UPDATE of these alone; a DELETE has nothing to keep. Rows with NULL in the key cannot be
-/// cut, and are kept whole.
+/// If some columns of a table are unknown, each change is split in two. The known columns stay a change of the same
+/// kind. The values of an INSERT or UPDATE in unknown columns become an UPDATE of these alone; a DELETE has none. Rows
+/// with NULL in the key cannot be split, and are held whole.
 struct HoldingSplit {
   private let held: [TableName: HeldTable]
   private let store: HeldParts
-  /// Where the changes are held ones of columns: what a row has in a column since an upgrade has added that, as changeset
-  /// bytes by column.
+  /// For held changes of columns: the values of rows in columns that an upgrade has added, as changeset bytes by
+  /// column.
   private let defaults: [Int: [UInt8]]?
   private let known: TemporaryBuffer
   private var writer = ChangesetWriter()
 
-  /// From how many bytes on the known changes go into the spool.
+  /// The number of bytes after which known changes go to the spool.
   private static let flushLimit = 1 << 20
 
   /// - Parameters:
-  ///   - held: What is unknown of which table.
-  ///   - store: Takes it.
-  ///   - defaults: For changes that are held ones of columns: what rows have in columns that an upgrade has added.
-  ///   - changeset: The changes; the known ones are kept alike.
+  ///   - held: The unknown parts of tables.
+  ///   - store: Stores the held parts.
+  ///   - defaults: For held changes of columns: the values of rows in columns that an upgrade has added.
+  ///   - changeset: The changes; the known ones have the same storage.
   init(
     _ held: [TableName: HeldTable], into store: HeldParts, resumingFrom defaults: [Int: [UInt8]]? = nil,
     of changeset: TemporaryBuffer
@@ -175,7 +175,7 @@ struct HoldingSplit {
 
   /// Parts all changes.
   ///
-  /// - Returns: The known ones, with the definitions that go with them.
+  /// - Returns: The known changes, with their definitions.
   /// - Throws: `SQLiteError` when they cannot be kept, `ByteStreamError` when there is no room.
   mutating func run(_ incoming: IncomingChanges) throws -> IncomingChanges {
     let summary = try incoming.feed.summary()
@@ -196,7 +196,7 @@ struct HoldingSplit {
     return try IncomingChanges(key: incoming.key, file: incoming.file, definitions: definitions, changeset: known)
   }
 
-  /// Of kept changes of columns all are cut, even where nothing is unknown any more: some have old values to be filled in.
+  /// Held changes of columns are always split, even if all columns are known now, because some need their old values.
   private func rest(of table: ChangesetTable, _ incoming: IncomingChanges) -> HeldTable? {
     guard defaults != nil else { return nil }
     return incoming.definition(of: TableName(table.name)).map { HeldTable([], of: $0, because: "") }
@@ -227,7 +227,7 @@ struct HoldingSplit {
       try stretches.window.withBytes { bytes in
         while let place = stretches.next(in: bytes) {
           change.read(place, in: bytes)
-          // Only all of its content tells a row with NULL in the key apart: half of it would be any row.
+          // Only the whole content identifies a row with NULL in the key.
           if part.isWhole || change.hasNullKey && !part.columns.isEmpty {
             try store.add(bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table)
             continue
@@ -258,12 +258,12 @@ private struct ChangePieces {
   let change: DecodedChange
   let table: ChangesetTable
   let isIndirect: Bool
-  /// True if it is what was kept of an INSERT.
+  /// True if the held change is a part of an INSERT.
   let comesOfInsert: Bool
 
   var isPatchset: Bool { table.format == .patchset }
 
-  /// Writes what the change does to known columns, if anything.
+  /// Writes the part of the change in known columns, if any.
   func writeKnown(where isKnown: [Bool], defaults: [Int: [UInt8]], _ bytes: RawSpan, to writer: inout ChangesetWriter) {
     let columns = isKnown.indices.filter { isKnown[$0] }
     switch change.operation {
@@ -317,8 +317,8 @@ private struct ChangePieces {
     }
   }
 
-  /// What the change says of unknown columns, as an UPDATE of these; nil when it says nothing. One made from an INSERT is
-  /// marked as indirect: its author saw no old values.
+  /// The part of the change in unknown columns, as an UPDATE of these; nil if there is none. An UPDATE that was made
+  /// from an INSERT is marked as indirect, because its author saw no old values.
   func held(where isHeld: [Bool], _ bytes: RawSpan) -> [UInt8]? {
     guard change.operation != .delete else { return nil }
     let isSet = isHeld.indices.map { isHeld[$0] && change.new($0).isDefined }

@@ -4,11 +4,11 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What has become now of a diff of which parts were held.
+/// The result for a diff whose held parts have been tried.
 package struct ReleasedDiff: Sendable {
   /// The diff's ledger entry.
   let entry: Int64
-  /// What has become of it.
+  /// The outcome of the diff.
   private(set) var outcome: DiffOutcome
   /// True if any part of it has been applied.
   private(set) var isApplied = false
@@ -22,7 +22,7 @@ package struct ReleasedDiff: Sendable {
     outcome.senderKey = LedgerEntries.verifiedKey(of: part.senderKey)
   }
 
-  /// Adds what applying a part did.
+  /// Adds the result of applying a part.
   mutating func add(_ part: ApplyCounts, changedTables: [String], warnings: [Remark]) {
     isApplied = true
     counts += part
@@ -37,12 +37,12 @@ package struct ReleasedDiff: Sendable {
     failures.append(Remark(.heldNotApplied, part.file, part.table, EscapedText.line(refusal.reason)))
   }
 
-  /// What the report of another file says of it, before which it was released.
+  /// The remarks about this diff in the report of the file before which it was released.
   var remarks: [Remark] {
     (isApplied ? [Remark(.heldAppliedFirst, outcome.path)] : []) + failures
   }
 
-  /// Says what is still held, when all parts have been tried.
+  /// Sets the parts that stay held, after all have been tried.
   mutating func finish(holding held: [HeldSummary]) {
     if !held.isEmpty {
       outcome.state = .held

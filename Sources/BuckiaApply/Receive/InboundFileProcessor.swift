@@ -6,7 +6,7 @@ import SQLiteConnections
 
 /// Applies or refuses one file inside the transaction of its group.
 struct InboundFileProcessor {
-  /// What came of a file.
+  /// The result of processing a file.
   enum Result {
     /// It is applied or refused.
     case done(DiffOutcome)
@@ -23,7 +23,7 @@ struct InboundFileProcessor {
   private let file: IncomingFile
   private let gate: ReceiverGate
   private let settings: ApplySettings
-  /// True if the file gets a savepoint of its own, so that the others of its group stay whatever happens to it.
+  /// True if the file gets a savepoint of its own, which protects the other files of its group.
   private let usesSavepoint: Bool
   private let session: ApplySession
   private var outcome: DiffOutcome
@@ -48,7 +48,7 @@ struct InboundFileProcessor {
   /// Applies the file, or records why not.
   ///
   /// - Parameters:
-  ///   - batch: Files of the group that are applied together; nil where each has to be applied by itself.
+  ///   - batch: The files of the group that are applied together; nil to apply each by itself.
   ///   - transaction: That of the group.
   /// - Throws: What is not the file's fault.
   mutating func process(
@@ -64,7 +64,8 @@ struct InboundFileProcessor {
       case .verified(let verified): changes = verified
       case .arriving(let arriving, let finish):
         changes = arriving
-        // Behind a savepoint, and where it will not be applied, all of it is verified first; so it is where others look at it.
+        // With a savepoint, or if it will not be applied, the whole file is verified first, and also if the sharing
+        // participant reads it.
         if try usesSavepoint || concernsStreams(arriving) || !mayApply(admit(arriving)) {
           try finish()
         }
@@ -76,10 +77,10 @@ struct InboundFileProcessor {
     }
   }
 
-  /// True if the transaction can go on after the file has failed behind its savepoint.
+  /// True if the transaction can go on after rolling back the savepoint of a failed file.
   ///
-  /// A trigger can have rolled back all of it, and so can SQLite. And in a transaction that has met damage, SQLite refuses every
-  /// further write as damaged, too, whatever savepoint was rolled back.
+  /// A trigger or SQLite can have rolled back the whole transaction. In a transaction that has met damage, SQLite also
+  /// refuses every further write, even after the savepoint was rolled back.
   private func isUsable(after error: any Error) -> Bool {
     session.connection.isInTransaction && (error as? ReplicationError)?.code != .damagedDatabase
   }
@@ -96,7 +97,8 @@ struct InboundFileProcessor {
     return admission
   }
 
-  /// True if what a sender brings by this file is limited: not where it is the person themselves, on another device.
+  /// True if the daily limit of a sender applies to this file. It does not apply to the owner's own key, on another
+  /// device.
   private func isLimited(_ sender: String) -> Bool {
     guard file.isLimited, settings.keepsLedger else { return false }
     if case .own = settings.senders.standing(of: sender) { return false }
@@ -146,7 +148,7 @@ struct InboundFileProcessor {
     let changes = admitted.changes
     let participant = try concernsStreams(changes) ? settings.sharing : nil
     if let participant {
-      // It looks at the rows, so what came before is written before.
+      // The step reads rows, which requires that earlier files are written.
       if try batch?.write() != nil { return .batchConflict }
       admitted = admitted.replaced(by: try participant.prepare(changes))
     }
@@ -159,9 +161,9 @@ struct InboundFileProcessor {
       case .notEligible: break
       }
     }
-    // What came before is written before.
+    // Earlier files are written first.
     if try batch?.write() != nil { return .batchConflict }
-    // What is known of the schema's triggers and foreign keys no longer holds.
+    // The batch's knowledge of triggers and foreign keys is no longer valid.
     if plan.adoptsSchema { batch = nil }
     guard usesSavepoint else {
       do {
@@ -187,7 +189,7 @@ struct InboundFileProcessor {
     }
   }
 
-  /// Names the cause of a failure: once what failed is rolled back, it does not show any more what the failure was about.
+  /// Determines the cause of a failure before it is rolled back, because afterwards it can no longer be seen.
   private func diagnosing<Done>(_ work: () throws -> Done) throws -> Done {
     do { return try work() } catch { throw FaultDiagnosis.refined(error, on: session.connection) }
   }
@@ -213,7 +215,7 @@ struct InboundFileProcessor {
     return outcome
   }
 
-  /// Makes the database part of the one that the file belongs to, if it is part of none.
+  /// Makes the database a part of the file's dataset, if it belongs to none.
   private mutating func adoptDataset() throws {
     guard settings.adoptsDataset, settings.keepsLedger, let dataset = file.changes?.dataset,
       try LedgerSettings.dataset(on: session.connection) == nil

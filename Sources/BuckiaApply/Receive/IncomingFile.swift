@@ -2,42 +2,42 @@ import BuckiaBytes
 import BuckiaLedger
 import SQLiteSchemas
 
-/// A file as it comes to the receiver: opened and verified, or the reason why it could not be.
+/// A file for the receiver: opened and verified, or the reason why it could not be.
 package struct IncomingFile {
   /// What opening the file came to.
   package enum Content {
     /// Its changes, verified.
     case verified(IncomingChanges)
-    /// Its changes, which another thread still verifies. `finish` waits for the end, and throws what is wrong.
+    /// Changes that another thread still verifies. `finish` waits for the end, and throws the error.
     case arriving(IncomingChanges, finish: () throws -> Void)
-    /// It could not be opened, is damaged or not understood. `finish` waits for the end of one that is still arriving, and
-    /// throws what is wrong with that.
+    /// The file could not be opened, is damaged or not understood. `finish` waits for the end of a file that is still
+    /// arriving, and throws its error.
     case failed(any Error, finish: () throws -> Void = {})
-    /// It is gone: another process has applied and removed it.
+    /// The file has vanished: another process has applied and removed it.
     case vanished
   }
 
-  /// Where it is, for the report.
+  /// The path, for the report.
   package let path: String
   /// Its name without its folder, for the ledger.
   package let name: String
-  /// The id in its manifest, or in its name where it has none.
+  /// The id in the manifest, or without a manifest in the name.
   package let id: KSUID?
   /// The verified key of its sender in hex; empty when there is none.
   package let sender: String
   /// True if it could be read as far as its sender.
   package let isSenderKnown: Bool
-  /// Which file has been read; nil where it is no file of its own, or could not be opened.
+  /// The identity of the read file; nil if it is not a file, or could not be opened.
   package let identity: FileIdentity?
   /// Its changes.
   package let content: Content
-  /// How many bytes of changes it has.
+  /// The size of the changes, in bytes.
   package let byteCount: Int
-  /// True if what its sender brings in a day is limited, since the file was not named by itself.
+  /// True if the sender's daily limit applies, because the file was not named by itself.
   package let isLimited: Bool
-  /// How many changes it has, as far as it says; 0 where that is not known.
+  /// The number of changes that the file states; 0 if unknown.
   package let changeCount: Int
-  /// How many bytes its manifest, definitions and annotations have as text. In memory they take several times as many.
+  /// The size of manifest, definitions and annotations as text, in bytes. In memory they take several times as much.
   package let documentBytes: Int
   /// SHA-256 of the file. Waits for the end of a file that is still arriving.
   package let digest: () throws -> [UInt8]
@@ -74,7 +74,7 @@ extension IncomingFile {
   /// The sender as the record of a refused file has it.
   var recordedSender: String { isSenderKnown ? sender : LedgerEntries.unknownSender }
 
-  /// Its changes; nil where it could not be opened.
+  /// The changes; nil if the file could not be opened.
   var changes: IncomingChanges? {
     switch content {
     case .verified(let changes), .arriving(let changes, _): changes
@@ -91,9 +91,9 @@ extension IncomingFile {
   }
 }
 
-/// Gives the receiver files, and is told what became of them.
+/// A source of files for the receiver, which is notified of their outcomes.
 package protocol IncomingFileSource: AnyObject {
-  /// How many files there are.
+  /// The number of files.
   var count: Int { get }
   /// Begins to open some files. A file that was handed out before may be opened once more.
   ///
@@ -101,48 +101,48 @@ package protocol IncomingFileSource: AnyObject {
   ///   - range: The places of the files.
   ///   - streams: True if large files may be handed on while the rest of them is being verified.
   func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader
-  /// The file at an index comes next. May throw to stop the work; the files before it are done.
+  /// Called before the file at an index. May throw to stop; the files before it are done.
   func willReceive(_ index: Int) throws
   /// These files are done: their transaction has been committed. One that had to wait may be done once more.
   func didReceive(_ files: [ReceivedFile])
 }
 
-/// Opens files in their order, ahead of whoever takes them.
+/// Opens files in order, ahead of the consumer.
 package protocol IncomingFileReader: AnyObject {
   /// Waits until the next file is there, and leaves it. May throw to stop the work; the files before it are done.
   func wait() throws
-  /// Takes the next file; nil when it is not there and does not come at once, which never is so after ``wait()``.
+  /// Returns the next file; nil if it is not ready, which never happens after ``wait()``.
   func next() -> IncomingFile?
   /// Stops opening files. Must be called, once.
   func stop()
 }
 
-/// What became of a file.
+/// The result for a file.
 package struct ReceivedFile {
   /// Its place in the source.
   package let index: Int
-  /// Which file was read; nil where it is no file of its own, or could not be opened.
+  /// The identity of the read file; nil if it is not a file, or could not be opened.
   package let identity: FileIdentity?
-  /// What became of it.
+  /// The outcome of the file.
   package let outcome: DiffOutcome
 }
 
-/// The files that wait for others of their stream, and what has come of the stream behind them: a snapshot makes the files before it
-/// needless, and a diff that comes late under any name lets those go on that build on it.
+/// The files that wait for others of their stream, and later arrivals of the stream: a snapshot makes earlier files
+/// needless, and a late diff under any name lets the files continue that build on it.
 struct WaitingFiles {
-  /// A stream of somebody.
+  /// A stream of a sender.
   private typealias Stream = (sender: String, stream: [UInt8])
 
   /// By the place of the file in its source.
   private var waiting: [Int: (stream: Stream, sequence: Int64)] = [:]
   private var ready: Set<Int> = []
 
-  /// Takes what became of a file.
+  /// Records the outcome of a file.
   ///
   /// - Parameters:
   ///   - index: The place of the file in its source.
-  ///   - outcome: What became of it.
-  ///   - changes: Its changes; nil where it could not be opened.
+  ///   - outcome: The outcome.
+  ///   - changes: The changes; nil if the file could not be opened.
   mutating func note(_ index: Int, _ outcome: DiffOutcome, of changes: IncomingChanges?) {
     guard let changes, let place = changes.place else { return }
     let stream: Stream = (changes.key.sender, place.stream)
@@ -161,7 +161,7 @@ struct WaitingFiles {
     }
   }
 
-  /// Takes the files that do not have to wait any more, as runs of neighbours; empty where there are none.
+  /// Removes and returns the files that no longer have to wait, as runs of neighbours.
   mutating func takeReady() -> [Range<Int>] {
     var runs: [Range<Int>] = []
     for index in ready.sorted() {
@@ -179,11 +179,11 @@ struct WaitingFiles {
 
 /// The files that cannot be read for now. What their senders sent after them waits, since it may build on them.
 struct UnreadFiles {
-  /// The first file that could not be read as far as its sender: it may be anybody's.
+  /// The first file whose sender could not be read. It may be from any sender.
   private var ofAnyone: String?
   private var bySender: [String: String] = [:]
 
-  /// Takes a file that cannot be read for now.
+  /// Records a file that cannot be read for now.
   mutating func note(_ file: IncomingFile) {
     if !file.isSenderKnown {
       ofAnyone = ofAnyone ?? file.name
@@ -192,6 +192,6 @@ struct UnreadFiles {
     }
   }
 
-  /// The file that a later one has to wait for, by its name; nil when it may be applied.
+  /// The file that a later one has to wait for, by its name; nil if it may be applied.
   func name(before file: IncomingFile) -> String? { ofAnyone ?? bySender[file.sender] }
 }

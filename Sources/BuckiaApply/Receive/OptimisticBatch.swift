@@ -6,12 +6,12 @@ import SQLiteConnections
 
 /// Small diffs that are applied together, as if they were one: in key order, and with few statements.
 ///
-/// The batch is optimistic: it assumes that no change meets a conflict. Then all of them are written, and the outcome is
-/// the same as when each diff is applied by itself, because changes of one row keep their order and those of different rows
-/// are independent where neither triggers nor foreign keys tie them together and no constraint refuses any. After the first
-/// conflict the transaction has to be rolled back and each diff to be applied by itself.
+/// The batch is optimistic: it assumes that no change meets a conflict. All changes are then written together. The
+/// outcome is the same as when each diff is applied by itself, because changes of one row keep their order, and those
+/// of different rows are independent as long as no triggers or foreign keys connect them and no constraint refuses any.
+/// After the first conflict the transaction has to be rolled back, and each diff is applied by itself.
 struct OptimisticBatch {
-  /// What came of adding a diff, or of writing what was added.
+  /// The result of adding a diff, or of writing the added ones.
   enum Attempt {
     /// It is in the batch; this is its result if the batch succeeds.
     case added(ApplyResult)
@@ -24,7 +24,7 @@ struct OptimisticBatch {
   /// The most bytes of changes, and tables, that one diff may have; larger ones gain nothing.
   private static let diffByteLimit = 64 << 10
   private static let tableLimit = 64
-  /// How many diffs, and bytes of their changes, are gathered before they are written.
+  /// The number of diffs, and of bytes of changes, after which the batch is written.
   private static let diffLimit = 256
   private static let byteLimit = 4 << 20
 
@@ -41,11 +41,11 @@ struct OptimisticBatch {
   private var summary = ChangesetSummary()
   private var diffs = 0
 
-  /// Makes an empty batch.
+  /// Creates an empty batch.
   ///
   /// - Parameters:
   ///   - session: That of the connection; the same transaction must last until the batch is written.
-  ///   - observer: Is told of each row.
+  ///   - observer: An observer of written rows.
   init(_ session: ApplySession, reportingTo observer: (any RowEffectObserver)?) {
     self.session = session
     self.observer = observer
@@ -91,7 +91,7 @@ struct OptimisticBatch {
     try LedgerEntries.record(
       incoming.key, placed: incoming.place, state: .applied, file: incoming.file, counts: counts,
       at: plan.settings.time, on: session.connection)
-    // The number stays that of the ledger entry where its place in a stream was written after it.
+    // The last rowid is that of the ledger entry, because its stream entry has the same number.
     if keepsEffects, let entry = try session.connection.cachedInteger("SELECT last_insert_rowid()") {
       session.effects.add(
         EffectRecord(
@@ -145,7 +145,8 @@ struct OptimisticBatch {
     return !hasTriggers
   }
 
-  /// The clocks of the tables that a diff changes, by name; nil where the diff may meet something that they know, and has to be applied by itself.
+  /// The clocks of the tables that a diff changes, by name; nil if the diff may meet an entry of a clock, and has to be
+  /// applied by itself.
   private func clocks(of added: ChangesetSummary, _ plan: borrowing ApplyPlan) throws -> [TableName: TableClock]? {
     let policies = plan.settings.policies
     guard try session.keepsLedger && session.hasClocks() else { return policies.usesLatest ? nil : [:] }
@@ -165,11 +166,11 @@ struct OptimisticBatch {
     return clocks
   }
 
-  /// Notes what a diff does in the clocks: that it does so is assumed.
+  /// Stamps the changes of a diff, assuming that they are applied.
   private func stamp(_ incoming: IncomingChanges, _ added: ChangesetSummary, _ clocks: [TableName: TableClock]) throws {
     guard !clocks.isEmpty else { return }
     let sections = TableSections(added, of: incoming.changeset)
-    // In the order of the changes, so that stamps have the same numbers each time.
+    // In the order of the changes, which gives the stamps the same numbers each time.
     var seen: Set<TableName> = []
     for name in added.tables.map({ TableName($0.table.name) }) where seen.insert(name).inserted {
       guard let clock = clocks[name] else { continue }

@@ -6,9 +6,9 @@ import SQLiteSchemas
 
 /// Rows that a UNIQUE constraint keeps out.
 extension Receiver {
-  /// Gives rows their place again whose UNIQUE values were made free by edits here, which no diff tells of.
+  /// Puts back displaced rows whose UNIQUE values were freed by local edits, which no diff contains.
   ///
-  /// - Returns: What is worth knowing.
+  /// - Returns: Warnings.
   /// - Throws: `SQLiteError`; nothing has been changed then.
   package func settleDisplaced() throws -> [Remark] {
     guard settings.policies.usesLatest, try session.hasClocks() else { return [] }

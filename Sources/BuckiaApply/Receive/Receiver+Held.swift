@@ -4,12 +4,12 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What is held of earlier files.
+/// Held parts of earlier files.
 extension Receiver {
-  /// Applies what is held of earlier files, as far as the application's own upgrade has made a place for it since. A part that
-  /// fails stays held, and the report says why; the others are applied.
+  /// Applies held parts of earlier files for which an upgrade of the application has made a place. A part that fails
+  /// stays held, and the report gives the reason; the others are applied.
   ///
-  /// - Returns: What became of the files of which something was applied, or could not be.
+  /// - Returns: The outcomes of files with parts that were tried.
   /// - Throws: What is not a part's own fault; nothing has been applied then.
   package func releaseHeld() throws -> [DiffOutcome] {
     while true {

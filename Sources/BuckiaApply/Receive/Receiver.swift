@@ -6,10 +6,10 @@ import SQLiteConnections
 /// The way from files to rows: the gate, grouping, retries and the ledger. Folders, single files, raw changesets and borrowed
 /// connections all go through it.
 ///
-/// Many files share one transaction, because a transaction costs more than a small file, and small ones are applied as one
-/// batch. What becomes of a file does not depend on the others: when a batch meets a conflict, its group is rolled back and
-/// applied again, each file by itself; when a file fails after it has begun to write, each behind a savepoint; when the
-/// database fails, each in a transaction of its own. No transaction waits for a file to be verified.
+/// Many files share one transaction, because a transaction costs more than a small file, and small files are applied as
+/// one batch. The outcome of a file does not depend on the others: when a batch meets a conflict, its group is rolled
+/// back and applied again, each file by itself; when a file fails after it has begun to write, each with a savepoint;
+/// when the database fails, each in a transaction of its own. No transaction waits for a file to be verified.
 ///
 /// ```swift
 /// var receiver = try Receiver(on: connection, settings: settings, clock: clock)
@@ -17,7 +17,7 @@ import SQLiteConnections
 /// try receiver.end()
 /// ```
 package struct Receiver {
-  /// Who is trusted.
+  /// The trust mode.
   package var trust: TrustMode { gate.trust }
   /// True if the ledger tables were made for it.
   package let hasMadeLedger: Bool
@@ -25,7 +25,7 @@ package struct Receiver {
   let settings: ApplySettings
   private let clock: () -> Int64
   let session: ApplySession
-  /// True if all of it is part of a transaction that was open before: what that has done is not ours to do again.
+  /// True if the transaction was open before. Its earlier work cannot be repeated here.
   let isPartOfAnother: Bool
   /// The number of the first entry that is made in the ledger.
   private let firstEntry: Int64
@@ -33,20 +33,19 @@ package struct Receiver {
   private var unread = UnreadFiles()
   /// The files that wait so far.
   private var waiting = WaitingFiles()
-  /// How many groups are still to be applied without batches, and how many it was last time: where there is one conflict,
-  /// there are more.
+  /// The number of groups to apply without batches, and the number last time: one conflict is usually followed by more.
   private var groupsWithoutBatch = 0
   private var lastGroupsWithoutBatch = 0
 
-  /// How many files and bytes of changes share one transaction at most: it keeps other writers waiting.
+  /// The most files and bytes of changes in one transaction, which keeps other writers waiting.
   private static let groupFileLimit = 4_096
   private static let groupByteLimit = 64 << 20
 
-  /// Prepares a database: makes the ledger tables and sets who is trusted.
+  /// Prepares a database: creates the ledger tables and sets the trust mode.
   ///
   /// - Parameters:
   ///   - connection: The database, borrowed or of one's own, in a transaction or not.
-  ///   - trust: Who is trusted from now on; nil leaves it as the database says.
+  ///   - trust: The new trust mode; nil keeps that of the database.
   ///   - settings: How to apply. Its time is that of the clock.
   ///   - clock: The present time, in milliseconds since 1970.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger; `ReplicationError` as ``ApplySession/begin()``. Nothing has
@@ -72,7 +71,7 @@ package struct Receiver {
     }
   }
 
-  /// Puts the connection back as it was.
+  /// Restores the connection.
   package func end() throws { try session.end() }
 
   /// The settings with the present time.
@@ -86,11 +85,12 @@ package struct Receiver {
 
   /// How files are applied: each way is more careful than the one before it, and slower.
   private enum Care {
-    /// Small files as one batch, the others one by one. Large files are applied while the rest of them is being verified.
+    /// Applies small files as one batch, the others one by one. Large files are applied while the rest of them is being
+    /// verified.
     case batches
     /// One by one, each verified before.
     case oneByOne
-    /// Each behind a savepoint.
+    /// Applies each file with a savepoint.
     case savepoints
     /// Each in a transaction of its own.
     case alone
@@ -107,7 +107,7 @@ package struct Receiver {
 
   /// How far a group of files came.
   private enum GroupEnd {
-    /// Its transaction is committed; the file at this index comes next.
+    /// The transaction is committed; the file at this index comes next.
     case committed(next: Int)
     /// Its transaction is committed; the application wants to stop before the file at this index.
     case stopped(any Error, at: Int)
@@ -119,15 +119,15 @@ package struct Receiver {
     case failed(any Error, at: Int)
   }
 
-  /// Receives all files of a source, in order. Those that wait for others of their stream are received once more, at the end, when what
-  /// came behind them has settled that.
+  /// Receives all files of a source, in order. Files that wait for others of their stream are received again at the
+  /// end, if later files have made that possible.
   ///
   /// - Throws: What is not a file's fault: the database locked or damaged, a full disk, the application's wish to stop. The
   ///   files before it are done.
   package mutating func receive(_ source: some IncomingFileSource) throws {
     try receive(0..<source.count, of: source, .batches)
     var ready = waiting.takeReady()
-    // Each file is applied once, so this ends.
+    // The loop ends, because each file is applied once.
     while !ready.isEmpty {
       for range in ready { try receive(range, of: source, .oneByOne) }
       ready = waiting.takeReady()
@@ -167,7 +167,7 @@ package struct Receiver {
         try receive(next..<(index + 1), of: source, care == .batches ? .oneByOne : care)
         next = index + 1
       case .failed(let lost as HeldRelease.TransactionLost, let index):
-        // The file is not to blame for what was held of another.
+        // The failure of another file's held part is not the fault of this file.
         try note(lost)
         try receive(next..<(index + 1), of: source, care)
         next = index + 1
@@ -203,7 +203,7 @@ package struct Receiver {
     }
   }
 
-  /// Why a file failed by itself, where SQLite has rolled back everything before that could be seen.
+  /// The reason why a file failed, if SQLite has rolled back everything before it could be determined.
   private func cause(of error: any Error, in file: IncomingFile) throws -> any Error {
     guard let failure = error as? SQLiteError, failure.isFullDisk else { return error }
     return try rehearsing { rehearsal in
@@ -214,7 +214,7 @@ package struct Receiver {
     }
   }
 
-  /// Does something such that it shows what a failure is about, in a transaction of which nothing stays.
+  /// Calls `body` in a transaction that is rolled back, to find the cause of a failure.
   func rehearsing<Result>(_ body: (borrowing SQLiteTransaction) throws -> Result) throws -> Result {
     let effects = settings.observer?.mark ?? 0
     let gathered = session.effects
@@ -232,7 +232,7 @@ package struct Receiver {
     return result
   }
 
-  /// Applies some files in one transaction: as many as are there, without waiting for others to be verified.
+  /// Applies some files in one transaction: those that are ready, without waiting for others to be verified.
   ///
   /// - Throws: `SQLiteError` when no transaction can be begun; `ReplicationError` with `transactionLost` when the one that all
   ///   is part of is gone.
@@ -240,7 +240,7 @@ package struct Receiver {
     _ files: any IncomingFileReader, of source: some IncomingFileSource, _ range: Range<Int>, _ care: Care
   ) throws -> GroupEnd {
     let transaction = try SQLiteTransaction(on: session.connection)
-    // Between two groups others may have written.
+    // Another connection may have written between two groups.
     session.forgetHeldTables()
     let mark = try session.mark()
     let effects = settings.observer?.mark ?? 0
@@ -286,14 +286,14 @@ package struct Receiver {
     return end
   }
 
-  /// Applies some files; the transaction is to be committed or rolled back as the result says.
+  /// Applies some files. The result determines if the transaction is committed or rolled back.
   private func process(
     _ files: any IncomingFileReader, of source: some IncomingFileSource, _ range: Range<Int>, _ care: Care,
     into done: inout [ReceivedFile], noting unread: inout UnreadFiles, _ waiting: inout WaitingFiles,
     in transaction: borrowing SQLiteTransaction
   ) -> GroupEnd {
     let usesSavepoints = care == .savepoints || care == .alone
-    // Of the changes of a batch it is not known who has sent them.
+    // A batch does not keep the senders of its changes.
     let usesBatch = care == .batches && groupsWithoutBatch == 0 && session.openConflicts?.isEmpty != false
     var batch = usesBatch ? OptimisticBatch(session, reportingTo: settings.observer) : nil
     var bytes = 0
@@ -357,13 +357,13 @@ private final class RefusedFile: IncomingFileReader {
 }
 
 extension Receiver {
-  /// Passes changes through the gate and plans how to apply them, for whoever applies a single diff.
+  /// Passes the changes of a single diff through the gate, and plans how to apply them.
   ///
   /// - Parameters:
   ///   - changes: The verified changes.
   ///   - connection: The database, with a transaction open.
   ///   - settings: How to apply, and the present time.
-  ///   - session: What is kept from one diff to the next; nil for one of the plan's own.
+  ///   - session: The session; nil to create one for the plan.
   /// - Throws: `Refusal` when the gate does not admit them, and as `ApplyPlan.init`.
   package static func plan(
     _ changes: IncomingChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,

@@ -4,15 +4,15 @@ import SQLiteSchemas
 
 /// Finds the foreign keys that a diff has broken, after it was applied with enforcement off (``ApplySession/begin()``).
 ///
-/// Only rows that the changes wrote, and rows that referred to what they took away, are looked at:
-/// violations that were there before are not reported, and the rest of the database is not read.
+/// Only rows that the changes wrote, and rows that referred to removed ones, are examined: earlier violations are not
+/// reported, and the rest of the database is not read.
 struct ForeignKeyAudit {
   let session: ApplySession
-  /// The tables that were changed, with how their columns meet those of the changes.
+  /// The changed tables, with the mapping of their columns to those of the changes.
   let changed: [TableName: TableMatch]
-  /// What was noted meanwhile.
+  /// The records made while changes were applied.
   let watch: ForeignKeyWatch
-  /// What was found out of colliding keys.
+  /// The colliding keys that were found.
   let collisions: KeyCollisions?
 
   /// Looks at every foreign key whose table or parent was changed.
@@ -20,7 +20,7 @@ struct ForeignKeyAudit {
   /// - Parameters:
   ///   - written: Rows that were written beside the changes, by table.
   ///   - last: The greatest rowids before the changes of tables without a key.
-  /// - Returns: The rows that refer to nothing or to another row than before, by foreign key; none without such rows.
+  /// - Returns: The rows that refer to nothing or to another row than before, by foreign key.
   /// - Throws: `SQLiteError`.
   func run(
     _ sections: TableSections, beside written: [TableName: KeyStore], after last: [TableName: Int64]
@@ -72,13 +72,13 @@ struct ForeignKeyAudit {
   }
 }
 
-/// Notes, while changes are applied with foreign keys unenforced, what cannot be read off the changes afterwards.
+/// Records, while changes are applied with foreign keys unenforced, the effects that the changes do not show.
 ///
-/// A change tells the key of its row, and so which rows lose a parent that they know by its primary key. It does not tell
-/// what a UNIQUE column held here, where the local row was another than its author saw; nor what triggers do. TEMP triggers
-/// note that, and are dropped when the changes are applied. Most databases need none.
+/// A change has the key of its row, which determines the rows that lose a parent by its primary key. It does not show
+/// the local value of a UNIQUE column that differed from the author's, nor the effects of triggers. TEMP triggers
+/// record these, and are dropped when the changes have been applied. Most databases need none.
 struct ForeignKeyWatch {
-  /// The names of our triggers begin so.
+  /// The prefix of the triggers' names.
   private static let prefix = "\(SQLiteConnection.temporaryPrefix)watch_"
 
   /// Columns of one table whose values are noted, in a table of their own.
@@ -92,12 +92,12 @@ struct ForeignKeyWatch {
   private var written: [TableName: KeyStore] = [:]
   private var triggers: [String] = []
 
-  /// Begins to watch what the audit will need.
+  /// Begins to record what the audit needs.
   ///
   /// - Parameters:
   ///   - changed: The tables that are to be changed.
   ///   - seesTriggers: True if triggers may change others.
-  ///   - session: What is known of the schema.
+  ///   - session: The session.
   /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
   init(changed: Set<TableName>, seesTriggers: Bool, _ session: ApplySession) throws {
     self.session = session
@@ -143,14 +143,14 @@ struct ForeignKeyWatch {
       child.keySQL.map { "NEW.\($0)" }, child.primaryKey, of: child, at: ["INSERT", "UPDATE"])
   }
 
-  /// Makes a table for the values of some columns, and triggers that note them there.
+  /// Creates a table for the values of some columns, and triggers that record them.
   private mutating func note(
     _ values: [String], _ columns: [Int], of table: TableDefinition, at events: [String]
   ) throws -> KeyStore {
     let store = try KeyStore("\(removed.count + written.count)", for: table, columns, on: session.connection)
     for event in events {
       let name = "\(Self.prefix)trigger_\(triggers.count)"
-      // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
+      // Not OR IGNORE, because the outer statement's clause overrides it inside a trigger.
       try session.connection.execute(
         """
         DROP TRIGGER IF EXISTS temp.\(name);
@@ -163,21 +163,21 @@ struct ForeignKeyWatch {
     return store
   }
 
-  /// The table that notes which values of these columns rows have lost, with columns `k0…`; nil when they are not watched.
+  /// The table of the values that rows have lost in these columns, with columns `k0…`; nil if they are not watched.
   func valuesRemoved(from table: TableName, _ columns: [String]) -> KeyStore? {
     removed[Watched(table: table, columns: columns)]
   }
 
-  /// True if it is noted what rows of a table lose.
+  /// True if the lost values of a table are recorded.
   func notesRemovals(from table: TableName) -> Bool { removed.keys.contains { $0.table == table } }
 
-  /// The table that notes the keys of the rows that were written, with columns `k0…`; nil when they are not watched.
+  /// The table of the keys of written rows, with columns `k0…`; nil if they are not watched.
   func rowsWritten(to table: TableName) -> KeyStore? { written[table] }
 
-  /// True if all that happens is watched, whoever does it.
+  /// True if all writes are watched, also those of triggers.
   var seesEverything: Bool { !written.isEmpty }
 
-  /// Takes the triggers away, and what they noted.
+  /// Drops the triggers and their records.
   func stop() throws {
     for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
     for store in Array(removed.values) + Array(written.values) { try store.clear(on: session.connection) }
@@ -185,7 +185,7 @@ struct ForeignKeyWatch {
 }
 
 extension TableDefinition {
-  /// How many columns changes have before those of the table: the rowid, where that is the key.
+  /// The number of columns in changes before those of the table: 1 if the key is the rowid.
   var columnOffset: Int { isKeyedByRowID ? 1 : 0 }
   /// The columns that another table's foreign key refers to, in the order of the key; fewer when there are none such.
   package func columns(referredToBy key: ForeignKey) -> [Int] {

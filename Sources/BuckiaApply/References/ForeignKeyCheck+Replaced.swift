@@ -3,13 +3,13 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Rows that refer to a row in whose place another one has been written.
+/// Finds rows that refer to a replaced row.
 extension ForeignKeyCheck {
-  /// Rows that mean the row that was there before: all that refer to it now, but those that came with the row that took its place.
+  /// The rows that mean the replaced row: all that refer to its key now, except those that came with the new row.
   ///
   /// - Parameters:
-  ///   - collisions: What was replaced.
-  ///   - match: How the changes meet the child; nil where none of it changed.
+  ///   - collisions: The replaced rows.
+  ///   - match: The mapping between the changes and the child; nil if the child has no changes.
   func replaced(
     _ collisions: KeyCollisions, _ match: TableMatch?, _ sections: TableSections, _ found: inout BrokenRows
   ) throws {
@@ -25,9 +25,9 @@ extension ForeignKeyCheck {
     for store in [store, own].compactMap({ $0 }) { try store.clear(on: session.connection) }
   }
 
-  /// Notes the values by which rows were known that have been replaced.
+  /// Stores the referenced values of replaced rows.
   ///
-  /// - Returns: The TEMP table; nil when there are none.
+  /// - Returns: The TEMP table; nil if there are none.
   private func noteReplaced(_ collisions: KeyCollisions) throws -> KeyStore? {
     let places = try collisions.referredPlaces(of: parent)
     let columns = parentColumns.compactMap { places.firstIndex(of: $0 + parent.columnOffset) }
@@ -43,9 +43,9 @@ extension ForeignKeyCheck {
     return isEmpty ? nil : store
   }
 
-  /// Notes the keys of rows that refer to what their author means: the changes have made them so, and they still are.
+  /// Stores the keys of rows whose references came with the changes and are still the same.
   ///
-  /// - Returns: The TEMP table; nil when the changes do not tell.
+  /// - Returns: The TEMP table; nil if the changes do not determine the rows.
   private func noteOwn(_ match: TableMatch, _ sections: TableSections) throws -> KeyStore? {
     let key = child.keyIndexes.compactMap { match.columns.firstIndex(of: $0) }
     let referring = referring(in: match)

@@ -42,18 +42,19 @@ struct ForeignKeyCheck {
 
   var parentColumnNames: [String] { parentColumns.map { parent.columns[$0].name } }
 
-  /// The columns of the child's changes that refer to the parent; nil in the place of those that they do not have.
+  /// The columns of the child's changes that refer to the parent; nil for columns that the changes lack.
   func referring(in match: TableMatch) -> [Int?] {
     return childColumns.map { match.columns.firstIndex(of: $0 + child.columnOffset) }
   }
 
-  /// What tells the child's rows apart, as SQL: the rowid, or the key where there is none.
+  /// The columns that identify the child's rows, as SQL: the rowid, or without rowids the key.
   private var identity: String {
     if !child.isWithoutRowID, let name = child.rowIDName { return "c.\(name)" }
     return child.primaryKey.map { "c.\(SQLText.identifier(child.columns[$0].name))" }.joined(separator: ", ")
   }
 
-  /// The rows for which a condition holds: their keys, the values by which they refer to others, and what tells them apart.
+  /// The query for the rows that meet a condition: their keys, the values by which they refer to others, and their
+  /// identity.
   private func select(where condition: String, ofMissing: Bool = true) -> String {
     let results = child.keySQL.map { "c.\($0)" } + references + [identity]
     let isSet = references.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
@@ -63,7 +64,7 @@ struct ForeignKeyCheck {
 
   /// Adds the rows for which a condition holds.
   ///
-  /// - Parameter ofMissing: True if those that refer to nothing, or those that refer to a row.
+  /// - Parameter ofMissing: True for rows that refer to nothing, false for rows that refer to an existing row.
   func addAll(where condition: String, ofMissing: Bool = true, to found: inout BrokenRows) throws {
     let rows = PreparedStatement(try session.connection.prepare(select(where: condition, ofMissing: ofMissing)))
     while try rows.statement.step() { found.add(rows) }
@@ -71,7 +72,7 @@ struct ForeignKeyCheck {
 
   // MARK: Single rows
 
-  /// The key of the row that some values refer to; nil when there is none.
+  /// The key of the row that some values refer to; nil if there is none.
   func parentKey(of values: [UInt8]) throws -> [UInt8]? {
     let results = parent.keySQL.map { "p.\($0)" }.joined(separator: ", ")
     let terms = parentColumns.enumerated().map { "p.\(SQLText.identifier(parent.columns[$1].name)) = +?\($0 + 1)" }
@@ -80,7 +81,7 @@ struct ForeignKeyCheck {
       values)
   }
 
-  /// The values by which the row with a key refers to another; nil when it refers to none, or is not there.
+  /// The values by which the row with a key refers to another; nil if it refers to none, or does not exist.
   func values(ofRow key: [UInt8]) throws -> [UInt8]? {
     let terms = child.keySQL.enumerated().map { "c.\($1) = ?\($0 + 1)" } + references.map { "\($0) IS NOT NULL" }
     return try record(
@@ -127,7 +128,7 @@ struct ForeignKeyCheck {
       }
       let isNull = columns.map { change.row($0).kind == .null }
       if isNull.contains(true) {
-        // Rows with NULL in the key are told apart by content: all that share the key are found at once.
+        // Content identifies rows with NULL in the key: all that share the key are found at once.
         var writer = ChangesetWriter()
         for column in columns { writer.append(change.row(column), of: bytes) }
         guard nullKeys.insert(writer.bytes).inserted else { return }
@@ -157,7 +158,7 @@ struct ForeignKeyCheck {
 
   /// The condition under which a row refers to values that are noted, as SQL.
   func refers(toNotedIn store: KeyStore) -> String {
-    // Where child and parent compare alike, an index on the child's columns serves.
+    // If child and parent compare alike, an index on the child's columns can be used.
     let isAlike = zip(childColumns, parentColumns).allSatisfy { mine, theirs in
       mine >= 0 && child.affinity(at: mine) == parent.affinity(at: theirs)
         && ASCIIName.matches(child.columns[mine].collation, parent.columns[theirs].collation)
@@ -196,7 +197,7 @@ struct ForeignKeyCheck {
   }
 }
 
-/// Gathers the rows that refer, by one foreign key, to others that are not there, or are others than before.
+/// Collects the rows that refer, by one foreign key, to rows that are missing or were replaced.
 struct BrokenRows {
   /// A row that refers to another.
   struct Row {
@@ -206,7 +207,7 @@ struct BrokenRows {
     let values: [UInt8]
     /// True if the changes have taken away a row with these values.
     let isTaken: Bool
-    /// What tells it apart.
+    /// The identity of the row.
     fileprivate let number: UInt64
   }
 
@@ -258,8 +259,8 @@ struct RowName: CustomStringConvertible {
 
   /// - Parameters:
   ///   - table: The table.
-  ///   - columns: The columns that tell its rows apart.
-  ///   - values: Their values, nil where they are not known.
+  ///   - columns: The columns that identify the rows.
+  ///   - values: Their values; nil if unknown.
   init(table: String, columns: [String], values: [ChangesetValue?]) {
     self.table = table
     key = zip(columns, values).compactMap { column, value in value.map { (column, $0) } }

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What is known, while one diff is applied, of keys that a row of its author's and another local row have in common.
+/// The colliding keys of one diff while it is applied: keys that belong to one row at the author and to another here.
 final class KeyCollisions {
   /// The rows that are left out, and those that refer to them.
   let refused: RefusedRows
@@ -67,7 +67,7 @@ final class KeyCollisions {
 }
 
 extension ReferenceLink {
-  /// The foreign key with its columns in the order of the parent's key; nil where it refers to other columns.
+  /// The foreign key with its columns in the order of the parent's key; nil if it refers to other columns.
   fileprivate var inKeyOrder: ReferenceLink? {
     guard parentColumns.count == parent.primaryKey.count else { return nil }
     let order = parent.primaryKey.compactMap { parentColumns.firstIndex(of: $0) }
@@ -112,7 +112,7 @@ final class KnownCollisions {
 
   // MARK: Parents that are not here
 
-  /// Why an INSERT or UPDATE would make its row refer to another than its author means, as a sentence; nil when it would not.
+  /// Why an INSERT or UPDATE would make its row refer to another than its author means, as a sentence; nil if it would not.
   func missingParent(of change: DecodedChange, _ bytes: RawSpan) throws -> String? {
     if areReferred, let parent = try refused.parent(of: key.identity(of: change, bytes), in: header.name) {
       let because =
@@ -168,7 +168,7 @@ final class KnownCollisions {
 /// What the conflicts of one table's INSERTs mean for others: rows that refer to either row, and what the author sends later.
 final class FoundCollisions {
   private let refused: RefusedRows
-  /// The keys that the sender contests; nil where new ones are not written down.
+  /// The keys that the sender contests; nil if new ones are not written down.
   private let contested: ContestedKeys?
   private let statements: TableStatements
   private let header: ChangesetTable
@@ -187,20 +187,20 @@ final class FoundCollisions {
     referredPlaces = Result { try collisions.referredPlaces(of: statements.match.local) }
   }
 
-  /// Notes a row whose INSERT is left out, where others may refer to it.
+  /// Records a row whose INSERT is left out, if others may refer to it.
   func noteRefused(_ change: DecodedChange, _ bytes: RawSpan, _ cause: RefusedRows.Cause) throws {
     guard try !referredPlaces.get().isEmpty else { return }
     try refused.note(key.identity(of: change, bytes), of: header.name, cause)
   }
 
-  /// Notes a local row in whose place another is written, where others may refer to it.
+  /// Records a local row that is replaced by another, if others may refer to it.
   func noteReplaced(_ local: CurrentRow) throws {
     let places = try referredPlaces.get()
     guard !places.isEmpty else { return }
     try refused.note(replaced: local.copied().record(of: places), of: statements.name)
   }
 
-  /// Notes that the sender means another row by a key than the local one.
+  /// Records that the sender's row with a key is not the local one.
   ///
   /// - Parameter isTaken: True if the sender's row is the local one from now on.
   func noteContested(_ change: DecodedChange, _ bytes: RawSpan, isTaken: Bool) throws {
@@ -209,24 +209,24 @@ final class FoundCollisions {
   }
 }
 
-/// Changes whose key, or the key that they refer to, belongs to another row here than their author means.
+/// Applies changes whose key, or the key that they refer to, belongs to another row here than at the author.
 extension TableApplier {
-  /// What is said of a change that means another row than the local one.
+  /// The message for a change that means another row than the local one.
   private static let isOfAnotherRow = Array(
     "its sender means another row: one with this key arrived before, and a different row with this key is here".utf8)
 
-  /// Tries a change of a table that is known to have such changes.
+  /// Applies a change of a table that is known to have such changes.
   func attempt(_ bytes: RawSpan, beside known: KnownCollisions) throws -> Refused? {
     if change.operation != .delete, let reason = try known.missingParent(of: change, bytes) {
       return try attempt(bytes, withoutParent: reason, known)
     }
-    // Where the later diff wins, a key means one row to everybody.
+    // Under the policy `latest`, a key means the same row at every replica.
     guard try !followsClock && known.isContested(change, bytes) else { return try attempt(bytes) }
     return change.operation == .insert ? try insertContested(bytes, known) : try changeContested(bytes, known)
   }
 
-  /// Settles a change by which a row would refer to another than its author means: a conflict, whether a local row equals it or
-  /// not.
+  /// Settles a change whose row would refer to another row than its author means. It is a conflict even if a local row
+  /// equals it.
   private func attempt(_ bytes: RawSpan, withoutParent reason: String, _ known: KnownCollisions) throws -> Refused? {
     let local = try writer.currentRow(bytes)
     let incident = ConflictIncident(kind: .foreignKey, change: change, local: local, message: Array(reason.utf8))
@@ -241,13 +241,13 @@ extension TableApplier {
     case .takeIncoming:
       try record(incident, .tookIncoming, bytes)
       local?.release()
-      // It is asked about once, also where a constraint puts it off.
+      // The conflict is decided once, even if a constraint postpones the change.
       try known.take(change, bytes)
       return try attempt(bytes)
     }
   }
 
-  /// The row that had the key may be gone: then the key is free for its author's row.
+  /// If the local row was deleted, the key is free for the author's row.
   private func insertContested(_ bytes: RawSpan, _ known: KnownCollisions) throws -> Refused? {
     let before = counts
     let refused = try attempt(bytes)
@@ -255,7 +255,7 @@ extension TableApplier {
     return refused
   }
 
-  /// Settles an UPDATE or DELETE of a row that is not here, while another one has its key.
+  /// Settles an UPDATE or DELETE of a missing row whose key another row has.
   private func changeContested(_ bytes: RawSpan, _ known: KnownCollisions) throws -> Refused? {
     guard change.operation == .delete || !change.changed.isEmpty else { return try attempt(bytes) }
     guard let local = try writer.currentRow(bytes) else {
@@ -276,7 +276,7 @@ extension TableApplier {
     return refused
   }
 
-  /// Notes what the conflict of an INSERT means for others.
+  /// Records the consequences of an INSERT's conflict for other rows.
   func noteCollision(
     _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan, in found: FoundCollisions
   ) throws {
@@ -299,10 +299,10 @@ extension TableApplier {
 
 /// Finds the keys that the rows of a refused file share with other local rows.
 ///
-/// Nothing of the file is applied, but its author goes on to change those rows, and a later file of only such changes would
-/// reach the local ones. A conflict stops the file at its first; what is remembered are all keys that are contested.
+/// Nothing of the file is applied, but its author continues to change those rows, and a later file with only such
+/// changes would reach the local ones. A conflict stops the file at its first; all contested keys are recorded.
 extension ApplySession {
-  /// Looks up the key of each INSERT, and writes down those that another row has.
+  /// Looks up the key of each INSERT, and records those that another row has.
   ///
   /// - Throws: `SQLiteError`, `ByteStreamError`, `ChangesetError`.
   func noteCollisions(of changes: IncomingChanges) throws {
@@ -316,7 +316,7 @@ extension ApplySession {
     let sections = TableSections(summary, of: changes.changeset)
     for table in summary.tables where table.inserted > 0 {
       let name = TableName(table.table.name)
-      // The columns of a table that is only partly known here are not those of the changes.
+      // The columns of a partly unknown table are not those of the changes.
       guard let match = plan.matches[name], plan.held[name] == nil, match.local.module == nil else { continue }
       let statements = try statements(for: match, header: table.table)
       let key = RowKey(of: table.table)

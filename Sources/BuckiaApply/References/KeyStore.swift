@@ -2,20 +2,20 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A TEMP table for the keys of rows, or for other values that tell rows apart, which compares them as a local table does.
+/// A TEMP table for keys or other identifying values of rows, which compares them as a local table does.
 struct KeyStore {
-  /// The names of the tables begin so.
+  /// The prefix of the tables' names.
   private static let prefix = "\(SQLiteConnection.temporaryPrefix)keys_"
 
   /// The name of the table, without that of its schema, which is `temp`.
   let name: String
   private let columnCount: Int
 
-  /// Makes a table with a column `k0`, `k1` … for each of some columns, in which each row stands once. Of a table without a
-  /// key it takes the rowid.
+  /// Creates a table with a column `k0`, `k1` … for each of some columns, in which each row stands once. For a table
+  /// without a key it holds the rowid.
   ///
   /// - Parameters:
-  ///   - suffix: Tells apart what is needed at the same time; a table that had this one is emptied.
+  ///   - suffix: A suffix that distinguishes tables in use at the same time; an existing table with it is emptied.
   ///   - table: The local table.
   ///   - columns: The columns' places in it; none for the rowid.
   /// - Throws: `SQLiteError` when it cannot be made.
@@ -28,7 +28,7 @@ struct KeyStore {
     if clauses.isEmpty { clauses = ["k0 INTEGER"] }
     let names = clauses.indices.map { "k\($0)" }.joined(separator: ", ")
     let definition = "(\(clauses.joined(separator: ", ")), UNIQUE (\(names)))"
-    // Named after its definition: such a table stays, empty, for the next file, and goes with the connection.
+    // Named after its definition: the table stays, empty, for the next file, and is dropped with the connection.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in definition.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     name = "\(Self.prefix)\(String(hash, radix: 16))_\(suffix)"

@@ -4,8 +4,8 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// The parked rows while one diff is applied: those that it may concern are in their tables meanwhile, so its changes find them.
-/// Those that refer to nothing afterwards are parked again.
+/// The parked rows while one diff is applied: rows that it may concern return to their tables meanwhile, where its
+/// changes find them. Rows that refer to nothing afterwards are parked again.
 final class ParkedChildren {
   private let session: ApplySession
   private let connection: SQLiteConnection
@@ -24,11 +24,11 @@ final class ParkedChildren {
     self.entry = entry
   }
 
-  /// Puts the rows into their tables that the changes may concern, and those that have not been tried in this session.
+  /// Returns the rows to their tables that the changes may concern, and those that were not tried in this session.
   ///
   /// - Parameters:
   ///   - changed: The tables that the diff changes.
-  ///   - decisions: Is told of the rows.
+  ///   - decisions: Records the rows.
   func returnRows(beside changed: Set<TableName>, _ decisions: ReferenceDecisions) throws {
     guard session.keepsLedger, try ParkedRows.exist(on: connection) else { return }
     let schema = try session.schema()
@@ -42,7 +42,7 @@ final class ParkedChildren {
       let insert = try store.insertion(on: connection)
       written[name] = store
       for row in try ParkedRows.all(of: name, on: connection) {
-        // A row that somebody has inserted here since takes its place.
+        // A row with the same key that was inserted here since takes its place.
         guard try table.isKeyedByRowID || rows.row(ClockKeyRecord(bytes: row.key)) == nil else {
           try ParkedRows.remove(row.key, of: name, on: connection)
           continue
@@ -59,9 +59,9 @@ final class ParkedChildren {
     try session.noteTriedParked()
   }
 
-  /// Takes a row out of its table until the row comes that it refers to.
+  /// Parks a row outside its table until the row exists that it refers to.
   ///
-  /// - Returns: The row; nil when it is not there, or cannot be taken out.
+  /// - Returns: The row; nil if it is not there, or cannot be taken out.
   func park(_ key: [UInt8], of table: TableDefinition) throws -> (row: [UInt8], wasParked: Bool)? {
     // SQLite has no room for all columns of the widest tables in one result.
     guard table.changesetColumns.count <= connection.columnLimit else { return nil }
@@ -73,7 +73,7 @@ final class ParkedChildren {
     guard try rows.write(nil, to: record) == nil, try rows.row(record) == nil else { return nil }
     let parked = returned[name]?.removeValue(forKey: key)
     if session.keepsLedger {
-      // The rowid is free for others meanwhile.
+      // The rowid is free for other rows meanwhile.
       let key =
         parked
         ?? (table.isKeyedByRowID ? ChangesetWriter.record(of: [.integer(Int64.random(in: Int64.min..<0))]) : key)
@@ -84,7 +84,7 @@ final class ParkedChildren {
     return (row, wasParked: parked != nil)
   }
 
-  /// Keeps what the clock says of a row that is taken out: it says something of rows in a run only while they are there.
+  /// Keeps the stamps of a row that is parked, because runs apply only to existing rows.
   private func holdStamps(of key: ClockKeyRecord, in table: TableDefinition) throws {
     guard session.keepsLedger, try session.hasClocks(),
       let number = try RowClocks.number(of: table, on: connection)
@@ -95,9 +95,9 @@ final class ParkedChildren {
     try clock.hold(key)
   }
 
-  /// Forgets the parked rows that are back in their tables, or that the diff has deleted.
+  /// Deletes the parked rows that are back in their tables, or that the diff has deleted.
   ///
-  /// - Parameter didReturn: Is told of each row that is back.
+  /// - Parameter didReturn: Called with each row that is back.
   func finish(_ didReturn: (TableDefinition, _ key: [UInt8], _ row: [UInt8]) throws -> Void) throws {
     let schema = try session.schema()
     for (name, keys) in returned.sorted(by: { $0.key.text < $1.key.text }) {
@@ -113,7 +113,7 @@ final class ParkedChildren {
 }
 
 extension ParkedRows.Row {
-  /// The row in the columns that its table has now, undefined where it says nothing of a column, and without a rowid.
+  /// The row in the present columns of its table, undefined in unknown columns, and without a rowid.
   fileprivate func record(in table: TableDefinition) throws -> [UInt8] {
     let row = try RowCopy(record: values)
     var writer = ChangesetWriter()

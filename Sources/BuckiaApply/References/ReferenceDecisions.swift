@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What is decided about the references that a run of a diff has broken: one run hands it to the next.
+/// The decisions about references that a run of a diff has broken, which one run passes to the next.
 ///
 /// How to mend a reference depends on the rows before the diff: whether the row that is referred to was there, and the row that
 /// refers to it. So the run is rolled back, the rows are looked up, and the diff is applied again. A diff that breaks no reference
@@ -17,17 +17,17 @@ final class ReferenceDecisions {
     let values: [UInt8]
   }
 
-  /// What a foreign key declares for the case that the values go which it refers to.
+  /// The declared action of a foreign key for removed values.
   typealias Declared = (parent: [UInt8], action: ForeignKey.Action)
 
-  /// After how many runs rows that others may refer to are all kept.
+  /// The number of runs after which all rows are kept that others may refer to.
   private static let runLimit = 6
 
   private var asked: Set<Question> = []
   private var pending: [(check: ForeignKeyCheck, row: BrokenRows.Row)] = []
-  /// References that lead nowhere and did so before the diff.
+  /// References that were broken before the diff.
   private var old: Set<Question> = []
-  /// What is declared for references to UNIQUE values that the diff takes away, where that is to be done.
+  /// The declared actions for references to UNIQUE values that the diff removes, if they are to be executed.
   private var declared: [Question: Declared] = [:]
   private var unfollowable: Set<Question> = []
   private var runs = 0
@@ -36,10 +36,10 @@ final class ReferenceDecisions {
   private(set) var new: [TableName: KeyStore] = [:]
   /// The greatest rowid before the diff of each of its tables without a key that refers to others: rows that it inserts have greater ones.
   private(set) var lastRowIDs: [TableName: Int64] = [:]
-  /// How many rows referred to nothing that have been mended before this run.
+  /// The number of rows with broken references that were mended before this run.
   var count: Int { asked.count - old.count }
 
-  /// What must stay of the rows of a table; nil for most.
+  /// The rows and values of a table that must stay; nil for most tables.
   func staying(in table: TableName) -> StayingRows? { staying[table] }
 
   /// The rows that were kept in this run, by table.
@@ -51,13 +51,13 @@ final class ReferenceDecisions {
     Question(child: TableName(check.child.name), columns: check.key.columns, row: row.key, values: row.values)
   }
 
-  /// True if it is decided what to do about a reference.
+  /// True if a decision about a reference exists.
   func isDecided(_ check: ForeignKeyCheck, _ row: BrokenRows.Row) -> Bool { asked.contains(question(check, row)) }
 
   /// True if a reference led nowhere before the diff.
   func isOld(_ check: ForeignKeyCheck, _ row: BrokenRows.Row) -> Bool { old.contains(question(check, row)) }
 
-  /// What is declared for a reference to UNIQUE values that the diff takes away; nil where the values are kept instead.
+  /// The declared action for a reference to UNIQUE values that the diff removes; nil if the values are kept instead.
   func declaration(for check: ForeignKeyCheck, _ row: BrokenRows.Row) -> Declared? { declared[question(check, row)] }
 
   /// Has the next run decide about references, and keep the rows that could not be followed.
@@ -71,7 +71,7 @@ final class ReferenceDecisions {
 
   // MARK: Before a run
 
-  /// Decides about the references that the run before has broken, by the rows as they are before the diff.
+  /// Decides about the references that the previous run has broken, by the rows before the diff.
   ///
   /// - Throws: `SQLiteError`, `ByteStreamError`.
   func beginRun(
@@ -95,7 +95,7 @@ final class ReferenceDecisions {
     new = [:]
   }
 
-  /// Notes a row that was not in its table before the diff.
+  /// Records a row that was not in its table before the diff.
   func noteNew(_ key: [UInt8], of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
     let insert = try store(for: table, on: connection).insertion(on: connection)
     try ClockKeyRecord(bytes: key).bind(to: insert, from: 0)
@@ -188,7 +188,8 @@ final class ReferenceDecisions {
     }
   }
 
-  /// Keeps all rows that others may refer to: a diff whose rows are left out one after the other would be applied too often.
+  /// Keeps all rows that others may refer to, because a diff whose rows are left out one after the other would be
+  /// applied too often.
   private func keepAll(_ matches: [TableName: TableMatch], in session: ApplySession) throws {
     let references = try session.references()
     let schema = try session.schema()
@@ -259,11 +260,11 @@ extension RowCopy {
   }
 }
 
-/// The rows of one table that a diff may not change as it says, because a reference would lead nowhere then.
+/// The rows of one table that a diff must not change, or only in part, because a reference would break.
 final class StayingRows {
   /// What stays of a row.
   struct Row {
-    /// True if other rows refer to it, so that it may not be deleted.
+    /// True if other rows refer to the row, which must not be deleted.
     var isReferredTo = false
     /// The places in the local layout of the columns that keep their values.
     var places: Set<Int> = []
@@ -271,10 +272,10 @@ final class StayingRows {
     var reason: [UInt8]
   }
 
-  /// The places of the columns that others refer to, where no row may lose any of their values or be deleted; nil for most tables.
+  /// The places of referenced columns, if no row may lose their values or be deleted; nil for most tables.
   var referredPlaces: Set<Int>?
 
-  /// What stays of a row; nil where everything may be changed.
+  /// The part of a row that stays; nil if everything may be changed.
   subscript(key: [UInt8]) -> Row? {
     guard let referredPlaces else { return rows[key] }
     return Row(
@@ -284,11 +285,11 @@ final class StayingRows {
 
   /// The rows, by the values of their keys in the format of changesets.
   private var rows: [[UInt8]: Row] = [:]
-  /// The rows that were kept in this run: as they are here, and as the changes call them.
+  /// The keys of rows that were kept in this run: the local ones, and those of the changes.
   private(set) var kept: [(local: [UInt8], incoming: [UInt8])] = []
   private var recorded: Set<[UInt8]> = []
 
-  /// Forgets what a run has done.
+  /// Discards the records of the last run.
   func beginRun() {
     kept = []
     recorded = []
@@ -311,10 +312,10 @@ final class StayingRows {
     rows[key]?.places.formUnion(places)
   }
 
-  /// Notes that a row was kept which a change was to delete.
+  /// Records that a row was kept which a change was to delete.
   func noteKept(_ local: [UInt8], as incoming: [UInt8]) { kept.append((local, incoming)) }
 
-  /// Notes that a conflict is recorded for a row.
+  /// Records that a row has a conflict record. Returns false if it had one before.
   ///
   /// - Returns: True if none was recorded for it in this run.
   func noteRecorded(_ key: [UInt8]) -> Bool { recorded.insert(key).inserted }

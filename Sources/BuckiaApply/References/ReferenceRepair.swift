@@ -5,8 +5,8 @@ import SQLiteConnections
 
 /// Sees to it that no reference leads nowhere when a diff has been applied.
 ///
-/// - A row that the diff has deleted, and that rows here refer to, is kept, unless the foreign key declares what else is to be done
-///   (SET NULL, SET DEFAULT).
+/// - A row that the diff has deleted, and to which local rows refer, is kept, unless the foreign key declares another
+///   action (SET NULL, SET DEFAULT).
 /// - A row that the diff has inserted, and that refers to nothing, is parked.
 /// - A column that the diff has changed, and that refers to nothing, keeps its value.
 struct ReferenceRepair {
@@ -23,12 +23,12 @@ struct ReferenceRepair {
   let effects: EffectLog?
   private(set) var counts = ApplyCounts()
   var recorded: [TableName: Int] = [:]
-  /// How many rows refer to nothing, or did before they were mended in this run.
+  /// The number of rows with broken references, including those that were mended in this run.
   var violations = 0
 
   /// Mends the references that the changes have broken.
   ///
-  /// - Returns: False if the diff has to be rolled back and applied again, with what is decided now.
+  /// - Returns: False if the diff has to be rolled back and applied again, with the new decisions.
   /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when the policy, or the resolver, refuses broken references.
   mutating func run(_ sections: TableSections) throws -> Bool {
     let found = try audit.run(sections, beside: parked.written, after: decisions.lastRowIDs)
@@ -69,9 +69,9 @@ struct ReferenceRepair {
     return true
   }
 
-  /// Parks the rows that the diff has inserted, and those of it that refer to them.
+  /// Parks rows that the diff has inserted, and rows of the diff that refer to them.
   ///
-  /// - Returns: References of which it is not decided yet what to do about them.
+  /// - Returns: The references without a decision.
   private mutating func park(
     _ references: [(check: ForeignKeyCheck, row: BrokenRows.Row)]
   ) throws -> [(check: ForeignKeyCheck, row: BrokenRows.Row)] {
@@ -85,7 +85,7 @@ struct ReferenceRepair {
           if !decisions.isOld(check, row) { try report(row, check, isReplaced: false) }
           continue
         }
-        // By another foreign key it may have been parked already.
+        // The row may have been parked because of another foreign key.
         guard let (copy, wasParked) = try parked.park(row.key, of: check.child) else {
           if !fitsIntoResult(check.child) { try report(row, check, isReplaced: false) }
           continue
@@ -144,7 +144,7 @@ struct ReferenceRepair {
 
   // MARK: Declared actions
 
-  /// Does what a foreign key declares for the case that the UNIQUE values go which are referred to.
+  /// Executes the declared action of a foreign key for removed UNIQUE values.
   ///
   /// - Returns: False if that cannot be done.
   private mutating func follow(
@@ -157,9 +157,9 @@ struct ReferenceRepair {
     return try refer(row, check, to: values, because: "has other values now; the reference follows")
   }
 
-  /// Does what a foreign key declares for the case that the row goes which is referred to.
+  /// Executes the declared action of a foreign key for a deleted row.
   ///
-  /// - Returns: False if it declares that the row is not to go, or if what it declares cannot be done.
+  /// - Returns: False if the foreign key forbids the deletion, or its action cannot be executed.
   private mutating func act(
     on row: BrokenRows.Row, _ check: ForeignKeyCheck, _ action: ForeignKey.Action
   ) throws -> Bool {
@@ -185,7 +185,7 @@ struct ReferenceRepair {
       because: "is not there any more; the reference becomes \(action == .setNull ? "NULL" : "its default")")
   }
 
-  /// Gives a row other values to refer by.
+  /// Changes the referring values of a row.
   ///
   /// - Returns: False if that cannot be done.
   private mutating func refer(
@@ -231,7 +231,7 @@ struct ReferenceRepair {
       table: check.child.name)
   }
 
-  /// True if one query can give all columns of a row: SQLite has no room for those of the widest tables.
+  /// True if one query can return all columns of a row. SQLite cannot do that for the widest tables.
   private func fitsIntoResult(_ table: TableDefinition) -> Bool {
     table.changesetColumns.count <= session.connection.columnLimit
   }

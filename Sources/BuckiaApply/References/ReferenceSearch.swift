@@ -1,8 +1,8 @@
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// Finds the rows of a diff that refer to rows of it which were left out, directly or through others: by the declared foreign keys
-/// of the local schema, in one pass over the tables that can have any.
+/// Finds the rows of a diff that refer to left-out rows of the same diff, directly or through others, by the declared
+/// foreign keys of the local schema, in one pass over the tables that can have any.
 struct ReferenceSearch {
   let session: ApplySession
   let store: ReferenceStore
@@ -11,10 +11,10 @@ struct ReferenceSearch {
   /// True if a row of a table is left out when it refers to one that is.
   let staysOut: (TableName) -> Bool
 
-  /// Searches, and puts what it finds into the store.
+  /// Searches, and adds the found rows to the store.
   ///
   /// - Parameter refused: The tables with rows that were left out.
-  /// - Returns: True if any rows were found that were not known before, or are known to have another reason now.
+  /// - Returns: True if any row is new, or has another reason than before.
   /// - Throws: `SQLiteError`, `ByteStreamError`.
   func run(from refused: Set<TableName>) throws -> Bool {
     let summary = try changes.feed.summary()
@@ -45,7 +45,7 @@ struct ReferenceSearch {
       .filter { reached.contains(TableName($0.parent.name)) }
   }
 
-  /// Adds the rows of one table that stand at either end of a foreign key.
+  /// Adds the rows of one table at either end of a foreign key.
   private func add(
     _ header: ChangesetTable, _ links: [ReferenceLink], _ sections: TableSections, _ row: inout Int64
   ) throws {
@@ -82,7 +82,7 @@ struct ReferenceSearch {
     }
   }
 
-  /// The values of an INSERT in some columns; nil when one of them is NULL.
+  /// The values of an INSERT in some columns; nil if one of them is NULL.
   private static func values(of columns: [Int], _ change: DecodedChange, _ bytes: RawSpan) throws -> RowCopy? {
     var writer = ChangesetWriter()
     for column in columns {
@@ -106,7 +106,8 @@ struct ReferenceLink {
 
   /// The foreign keys of a table whose columns its changes have.
   ///
-  /// One without a parent is none, nor is one with a generated column: no change tells the value of that.
+  /// A foreign key without a parent does not count, nor does one with a generated column, whose value no change
+  /// contains.
   ///
   /// - Parameter match: How the changes meet the table.
   /// - Throws: `SQLiteError` when the schema cannot be read.
@@ -127,7 +128,7 @@ struct ReferenceLink {
     }
   }
 
-  /// The values by which a change makes its row refer to another: those it sets, and what the row has beside them.
+  /// The referring values of a changed row: those that the change sets, and the row's own beside them.
   ///
   /// - Returns: Nil when it sets none, or when the row refers to nothing.
   func values(of change: DecodedChange, _ bytes: RawSpan, _ statements: TableStatements) throws -> RowCopy? {
@@ -152,7 +153,7 @@ struct ReferenceLink {
 }
 
 extension TableStatements {
-  /// A copy of the local row with the key of a change; nil when there is none.
+  /// A copy of the local row with the key of a change; nil if there is none.
   func copyOfRow(of change: DecodedChange, _ bytes: RawSpan) throws -> RowCopy? {
     guard !change.hasNullKey else { return nil }
     let queries = try selection.get()

@@ -5,10 +5,11 @@ import SQLiteSchemas
 
 /// The rows of one diff whose INSERT was left out, and the rows of it that refer to them.
 ///
-/// Such a row must not be hung on the local row that happens to have the same key: it is a conflict of its own. But the order of
-/// tables and rows in a diff is any, and references can be circular, so a row may be written before the one that it refers to
-/// is refused. Then everything is rolled back and applied again, knowing now which rows refer to refused ones. This is what
-/// one run hands to the next; without a refused row that others of the diff refer to there is one run, and this stays empty.
+/// Such a row must not refer to the local row that happens to have the same key: it is a conflict of its own. But
+/// tables and rows of a diff can have any order, and references can be circular. A row may therefore be written before
+/// the row that it refers to is refused. Then everything is rolled back and applied again, with the knowledge of which
+/// rows refer to refused ones. One run passes this to the next; without a refused row that others of the diff refer to,
+/// there is one run, and this stays empty.
 final class RefusedRows {
   /// Why a row was left out.
   enum Cause: Int64 {
@@ -18,20 +19,20 @@ final class RefusedRows {
     case constraint
   }
 
-  /// A row that another one refers to, and that is not here.
-  /// A table, what tells the row apart in its diff, and why it is left out: nil where it refers to another such row itself.
+  /// A missing row to which another one refers: the table, its identity in the diff, and the reason why it is left out;
+  /// nil if it refers to another such row itself.
   typealias Parent = (table: TableName, key: [UInt8], cause: Cause?)
 
   /// How often a diff is applied again at most. One that needs more leaves out other rows each time.
   private static let runLimit = 8
 
-  /// What is decided about references that lead nowhere.
+  /// The decisions about broken references.
   let references = ReferenceDecisions()
   private let library: SQLiteLibrary
   private var store: ReferenceStore?
   /// The tables of the diff with rows that refer to refused ones.
   private var referringTables: Set<TableName> = []
-  /// True if a row has been refused since those were looked for.
+  /// True if a row has been refused since the last search.
   private var hasNews = false
   private var runs = 0
   /// True if a local row had to make room for one with the same key.
@@ -53,12 +54,12 @@ final class RefusedRows {
     try store?.connection.execute("UPDATE referring SET taken = 0 WHERE taken; DELETE FROM replaced")
   }
 
-  // MARK: What a run finds
+  // MARK: Results of a run
 
-  /// Notes a row whose INSERT is left out.
+  /// Records a row whose INSERT is left out.
   ///
   /// - Parameters:
-  ///   - key: What tells it apart in its diff.
+  ///   - key: The identity of the row in the diff.
   ///   - table: The table, as the diff calls it.
   func note(_ key: [UInt8], of table: String, _ cause: Cause) throws {
     let store = try makeStore()
@@ -66,7 +67,7 @@ final class RefusedRows {
     if store.connection.changes > 0 { hasNews = true }
   }
 
-  /// Notes the values of a local row that others refer to, before another row takes its place.
+  /// Records the referenced values of a local row, before another row replaces it.
   func note(replaced record: [UInt8], of table: TableName) throws {
     hasReplaced = true
     try makeStore().connection.run(cached: "INSERT INTO replaced VALUES (?1, ?2)", table.text, record)
@@ -80,7 +81,7 @@ final class RefusedRows {
     ) { try body(RowCopy(record: $0.blob(at: 0))) }
   }
 
-  /// Looks for rows that refer to those which were refused in this run.
+  /// Searches for rows that refer to the refused rows of this run.
   ///
   /// - Parameters:
   ///   - staysOut: True if a row of a table is left out when it refers to one that is.
@@ -110,15 +111,15 @@ final class RefusedRows {
     Set(try store.connection.rows(of: "SELECT DISTINCT tbl FROM \(list)") { TableName($0.text(at: 0) ?? "") })
   }
 
-  // MARK: What the next run knows
+  // MARK: Knowledge of the next run
 
   /// True if any row of a table is known to refer to a refused one.
   func areReferred(by table: TableName) -> Bool { referringTables.contains(table) }
 
-  /// The refused row that a row of the diff refers to; nil when there is none, or when that does not matter any more.
+  /// The refused row that a row of the diff refers to; nil if there is none, or when that does not matter any more.
   ///
   /// - Parameters:
-  ///   - key: What tells the row apart in its diff.
+  ///   - key: The identity of the row in the diff.
   ///   - table: The table, as the diff calls it.
   func parent(of key: [UInt8], in table: String) throws -> Parent? {
     guard let store else { return nil }

@@ -5,9 +5,9 @@ import SQLiteSchemas
 
 /// Changes after which a reference would lead nowhere.
 extension TableApplier {
-  /// Leaves out what must not be done to the row of the change in hand.
+  /// Leaves out the parts of the present change that must not be made.
   ///
-  /// - Returns: True if anything of the change is left to be applied.
+  /// - Returns: True if a part of the change remains.
   func keepReferences(_ staying: StayingRows, _ bytes: RawSpan) throws -> Bool {
     guard let local = try writer.currentRow(bytes) else { return true }
     defer { local.release() }
@@ -28,7 +28,7 @@ extension TableApplier {
       let columns = stayingColumns(row)
       guard !columns.isEmpty else { return true }
       let isLeft = columns != change.changed
-      // A change that a constraint puts off comes here again.
+      // A change that a constraint postpones gets here again.
       if staying.noteRecorded(key) { try record(incident, isLeft ? .merged : .keptLocal, bytes) }
       change.leaveOut(columns)
       return isLeft

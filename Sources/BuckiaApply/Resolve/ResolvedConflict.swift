@@ -68,9 +68,9 @@ public struct ResolvedConflict: Hashable, Codable, Identifiable, Sendable {
   public internal(set) var table = ""
   /// The key of the row.
   public internal(set) var key: [ConflictRecord.Cell] = []
-  /// The row before; nil when there was none.
+  /// The row before; nil if there was none.
   public internal(set) var before: [ConflictRecord.Cell]?
-  /// The row afterwards; nil when there is none.
+  /// The row afterwards; nil if there is none.
   public internal(set) var after: [ConflictRecord.Cell]?
   /// Columns of a new row that the answer has no value for. They have got their default.
   public internal(set) var unknownColumns: [String] = []

@@ -4,8 +4,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One connection made ready for applying, and what is kept from one diff to the next: prepared statements, and what has
-/// been read of the schema.
+/// A connection that is prepared for applying, with the statements and the schema that are cached from one diff to the
+/// next.
 ///
 /// Triggers are off meanwhile, unless they are to fire, foreign keys are not enforced, and the page cache is larger; `end`
 /// puts all back. One session serves any number of diffs and transactions; many small diffs are several times faster with it.
@@ -23,12 +23,12 @@ package final class ApplySession {
   let connection: SQLiteConnection
   /// True if the local triggers fire.
   let firesTriggers: Bool
-  /// What ``end()`` sets again; nil where the connection has not been made ready.
+  /// The settings that ``end()`` restores; nil if the connection is not prepared.
   private var previous: (firesTriggers: Bool, enforcesForeignKeys: Bool, cacheSize: Int64)?
-  /// True if triggers are told that changes are being applied, and whether the function that tells them goes afterwards.
+  /// True while `buckia_applying()` returns 1 on the connection.
   private var isApplying = false
   private var removesFunction = false
-  /// How many bytes the page cache and the sorting of indexes may take up together.
+  /// The most bytes for the page cache and the sorting of indexes together.
   let memoryLimit: Int
   /// What becomes of the indexes of a table while its rows are written.
   var indexPolicy: IndexPolicy
@@ -38,36 +38,37 @@ package final class ApplySession {
   var ignoredColumns: [TableName: [String]] = [:]
   /// True if there is a ledger, or is to be one. It is set before anything is applied.
   var keepsLedger = true
-  /// The page cache in KiB: as the application has it, and as it is now.
+  /// The size of the page cache in KiB: that of the application, and the present one.
   private var cacheKibibytes: (own: Int64, now: Int64) = (0, 0)
 
-  /// The SQL function `buckia_applying()`, by which triggers of the application tell changes that Buckia writes from its own. It goes on
-  /// while a session has a connection ready: changes are applied, conflicts resolved, diffs taken back, databases merged.
+  /// The SQL function `buckia_applying()`, by which triggers of the application distinguish Buckia's writes from
+  /// others. It returns 1 while a session is prepared: to apply changes, resolve conflicts, undo diffs or merge
+  /// databases.
   package static let applyingFunction = SQLiteStateFunction(named: "buckia_applying")
 
-  /// The memory limit where nothing else is said: 256 MiB.
+  /// The default memory limit: 256 MiB.
   package static let defaultMemoryLimit = 256 << 20
-  /// The page cache where rows are written one next to the other. SQLite's own default keeps 2 MB, and every page that does not
-  /// fit is written and read again.
+  /// The page cache for writing rows in order. SQLite's default of 2 MB makes it write and read again every page that
+  /// does not fit.
   private static let usualCacheBytes = 32 << 20
 
   /// True if the database stores text as UTF-16.
   private(set) var storesUTF16 = false
-  /// What is known of the schema.
+  /// The cached schema.
   private let known: KnownSchema
-  /// What else has been read and prepared since the schema changed.
+  /// Other cached data and statements that depend on the schema.
   private var cache = SessionCache()
 
-  /// True if what is done is to show what a failure is about, and is taken back.
+  /// True during a rehearsal, which finds the cause of a failure and is rolled back.
   var isRehearsal = false
 
-  /// What the diffs of the transaction did to the rows here, which is written before it is committed.
+  /// The effects of the transaction's diffs, which are written before the commit.
   var effects = EffectQueue()
 
-  /// Is told of rows that the diff in hand writes because of others; nil for nothing.
+  /// Observes rows that the present diff writes indirectly; nil for none.
   var watcher: (any SharingParticipant)?
 
-  /// The conflicts that were open when the transaction began; nil where they are not to be closed.
+  /// The conflicts that were open when the transaction began; nil if conflicts are not closed.
   var openConflicts: OpenConflicts?
 
   /// The held parts that cannot be applied, although there is a place for them, by their number. A rollback does not change that.
@@ -87,7 +88,7 @@ package final class ApplySession {
     var statements: [StatementKey: TableStatements] = [:]
   }
 
-  /// What the session knew when a transaction, or a savepoint, was begun.
+  /// The state of the session when a transaction or savepoint began.
   package struct Mark {
     fileprivate let schemaVersion: Int64?
     fileprivate let cache: SessionCache
@@ -107,7 +108,7 @@ package final class ApplySession {
   /// - Parameters:
   ///   - connection: The connection that all diffs are applied on. It must outlive the session.
   ///   - firesTriggers: True if the local triggers fire.
-  ///   - memoryLimit: How many bytes the page cache and the sorting of indexes may take up together.
+  ///   - memoryLimit: The most bytes for the page cache and the sorting of indexes together.
   ///   - indexPolicy: What becomes of the indexes of a table while its rows are written.
   package init(
     on connection: borrowing SQLiteConnection, firesTriggers: Bool = false,
@@ -120,13 +121,13 @@ package final class ApplySession {
     self.indexPolicy = indexPolicy
   }
 
-  /// Makes the connection ready.
+  /// Prepares the connection.
   ///
-  /// Foreign keys are not enforced meanwhile, because the changes already hold what the author's foreign-key actions did: a
-  /// second cascade here would take rows that only exist here, without a conflict. So no action fires on any connection, and
-  /// ``ForeignKeyAudit`` finds what the changes have broken. The pragma does nothing inside a transaction of the
-  /// application's; the switch does. SQLite's own apply has had a flag for this since version 3.44
-  /// ([`SQLITE_CHANGESETAPPLY_FKNOACTION`](https://sqlite.org/session/c_changesetapply_fknoaction.html)).
+  /// Foreign keys are not enforced meanwhile, because the changes already contain the effects of the author's
+  /// foreign-key actions: a second cascade here would delete rows that only exist here, without a conflict. No action
+  /// fires on any connection, and ``ForeignKeyAudit`` finds the references that the changes have broken. The pragma has
+  /// no effect inside a transaction of the application; the switch does. SQLite's own apply has a flag for this since
+  /// version 3.44 ([`SQLITE_CHANGESETAPPLY_FKNOACTION`](https://sqlite.org/session/c_changesetapply_fknoaction.html)).
   ///
   /// - Throws: `ReplicationError` with `deferredViolations` where the transaction has violations open: SQLite counts them, would
   ///   not see that the changes mend one, and would refuse to commit. `SQLiteError`. ``end()`` must follow in any case.
@@ -149,7 +150,7 @@ package final class ApplySession {
     try usePageCache(of: min(Self.usualCacheBytes, memoryLimit))
   }
 
-  /// Makes the page cache larger, until the session ends: what the next file needs is mostly in it already.
+  /// Makes the page cache larger until the session ends, because the next file mostly needs the same pages.
   func growPageCache(to bytes: Int) throws {
     if Int64(bytes >> 10) > cacheKibibytes.now { try usePageCache(of: bytes) }
   }
@@ -163,7 +164,7 @@ package final class ApplySession {
     cacheKibibytes.now = kibibytes
   }
 
-  /// Puts the connection back as it was. All statements that the session keeps are of no more use.
+  /// Restores the connection. Statements of the session must not be used any more.
   ///
   /// - Throws: `SQLiteError`; what could be put back has been.
   package func end() throws {
@@ -180,7 +181,7 @@ package final class ApplySession {
     try foreignKeys.get()
   }
 
-  /// Does something while the connection is ready, and puts it back as it was, whatever happens.
+  /// Calls `body` while the connection is prepared, and restores it whatever happens.
   ///
   /// - Throws: As ``begin()`` and ``end()``; whatever `body` throws.
   package func whileReady<Result>(_ body: () throws -> Result) throws -> Result {
@@ -191,20 +192,20 @@ package final class ApplySession {
       }, by: end)
   }
 
-  // MARK: What is known
+  // MARK: Cached schema
 
-  /// Forgets everything that was read and prepared.
+  /// Discards all cached data and statements.
   package func forget() {
     known.forget()
     cache = SessionCache()
   }
 
-  /// Forgets what is no longer true.
+  /// Discards cached data of an earlier schema.
   private func refresh() throws {
     if try known.refresh() { cache = SessionCache() }
   }
 
-  /// Where the session stands now: to be asked for when a transaction or a savepoint has begun.
+  /// The present state. Call it when a transaction or savepoint has begun.
   ///
   /// - Throws: `SQLiteError` when the version of the schema cannot be read.
   func mark() throws -> Mark {
@@ -215,19 +216,19 @@ package final class ApplySession {
     return Mark(schemaVersion: known.version, cache: kept, effects: effects)
   }
 
-  /// Goes back to what was known at a mark: to be called when everything that was done since has been rolled back.
+  /// Returns to the state of a mark. Call it when everything since has been rolled back.
   func rollBack(to mark: Mark) {
     known.rollBack(to: mark.schemaVersion)
     cache = mark.cache
     effects = mark.effects
   }
 
-  /// Carries out a step of a plan. What was read before still holds, but for what the step changes.
+  /// Executes a step of a plan. Cached data stay valid except for what the step changes.
   ///
   /// - Throws: As `SchemaStep.carryOut(on:)`; `SQLiteError`.
   func carryOut(_ step: SchemaStep) throws {
     try refresh()
-    // What is held of other tables has no more of a place than before.
+    // The step gives no place to held parts of other tables.
     if cache.hasTriedHeld, try heldTables().contains(step.table) { cache.hasTriedHeld = false }
     try known.carryOut(step)
     guard known.version != nil else { return cache = SessionCache() }
@@ -236,25 +237,25 @@ package final class ApplySession {
     cache.statements = [:]
   }
 
-  /// Keeps what is known although indexes have been dropped or created since a mark, and nothing else: nothing that is known
-  /// depends on indexes that are not unique.
+  /// Keeps cached data although indexes have been dropped or created since a mark, and nothing else: no cached data
+  /// depend on indexes that are not unique.
   ///
   /// - Throws: `SQLiteError` when the version of the schema cannot be read.
   func followIndexChange(since mark: Mark) throws { try known.follow(from: mark.schemaVersion) }
 
-  /// The tables and views as they are now.
+  /// The present tables and views.
   func schema() throws -> SchemaReader {
     try refresh()
     return try known.tables()
   }
 
-  /// All foreign keys of the schema as it is now.
+  /// All foreign keys of the present schema.
   func references() throws -> SchemaReferences {
     try refresh()
     return try known.references()
   }
 
-  /// The virtual tables, views and triggers as they are now, TEMP ones too.
+  /// The present virtual tables, views and triggers, also those of TEMP.
   func indexSchema() throws -> IndexSchema {
     try refresh()
     return try known.indexes().withTemporaries(on: connection)
@@ -266,7 +267,7 @@ package final class ApplySession {
     return try known.hasVirtualTables()
   }
 
-  /// Makes the ledger tables where they are missing and the session keeps a ledger.
+  /// Creates the ledger tables if they are missing and the session keeps a ledger.
   ///
   /// - Returns: True if they were made now.
   @discardableResult
@@ -290,7 +291,7 @@ package final class ApplySession {
       "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(TableStatements.isNotOurs) LIMIT 1") != nil
   }
 
-  /// True if what is held has been tried with the schema as it is now: trying it again would change nothing.
+  /// True if held parts have been tried with the present schema. Another try would change nothing.
   func hasTriedHeld() throws -> Bool {
     try refresh()
     return cache.hasTriedHeld
@@ -305,13 +306,13 @@ package final class ApplySession {
     return found
   }
 
-  /// Forgets of which tables something is held: to be called when a transaction has begun.
+  /// Discards the list of tables with held parts. Call it when a transaction has begun.
   func forgetHeldTables() { cache.heldTables = nil }
 
   /// Remembers that something of these tables is held now.
   func noteHeld(_ tables: [TableName]) { cache.heldTables?.formUnion(tables) }
 
-  /// Remembers that what is held has been tried with the schema as it is now.
+  /// Records that held parts have been tried with the present schema.
   func noteTriedHeld() throws {
     try refresh()
     cache.hasTriedHeld = true
@@ -334,7 +335,7 @@ package final class ApplySession {
     if heldFailures[part] == nil { heldFailures[part] = (refusal, isToldOf: false) }
   }
 
-  /// Remembers that the report says which held parts have failed so far.
+  /// Records that the report names the held parts that have failed so far.
   func noteToldOfFailures() {
     for part in heldFailures.keys { heldFailures[part]?.isToldOf = true }
   }
@@ -370,7 +371,7 @@ package final class ApplySession {
 
   /// Keeps the renames of a diff that name columns of this database, for later diffs of the same sender.
   func keepRenames(of changes: IncomingChanges, at time: Int64) throws {
-    // What a merge finds of renames ends with it.
+    // The renames of a merge are not kept.
     guard !changes.renames.isEmpty, !changes.key.sender.isEmpty, changes.key.sender != LedgerKey.mergeSender else {
       return
     }
@@ -392,7 +393,7 @@ package final class ApplySession {
     cache.hasTriedHeld = false
   }
 
-  /// The greatest rowid of a table without a key; 0 where it has no rows.
+  /// The greatest rowid of a table without a key; 0 for an empty table.
   func greatestRowID(of table: TableDefinition) throws -> Int64 {
     try connection.cachedInteger("SELECT max(\(table.keySQL[0])) FROM main.\(TableName(table.name).quoted)") ?? 0
   }

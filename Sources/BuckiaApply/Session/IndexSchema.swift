@@ -4,7 +4,7 @@ import SQLiteSchemas
 
 /// The part of a schema that index maintenance depends on: virtual tables, views and triggers.
 struct IndexSchema {
-  /// A trigger as it is in the schema.
+  /// A trigger of the schema.
   struct Trigger {
     let name: String
     let table: TableName
@@ -67,7 +67,7 @@ struct IndexSchema {
     }
   }
 
-  /// The same with what TEMP tables and triggers there are now: these have no part in the version of the schema.
+  /// The same schema with the present TEMP tables and triggers, which do not count for the schema's version.
   ///
   /// - Throws: `SQLiteError` when they cannot be read.
   func withTemporaries(on connection: borrowing SQLiteConnection) throws -> IndexSchema {
@@ -100,7 +100,7 @@ struct IndexSchema {
   /// The index with a name.
   func index(named name: TableName) -> IndexTable? { places[name].map { indexes[$0] } }
 
-  /// True if a trigger that writes to an index has a WHEN condition, so that the index may lack rows on purpose.
+  /// True if a trigger that writes to an index has a WHEN condition. The index may then lack rows on purpose.
   func hasConditions(on index: IndexTable) -> Bool {
     triggers.values.joined().contains { trigger in
       guard let definition = TriggerDefinition(parsing: trigger.sql) else { return true }
@@ -125,7 +125,7 @@ struct IndexSchema {
   }
 }
 
-/// A full-text or R-tree index: a virtual table that stores what is written to it, and nothing else.
+/// A full-text or R-tree index: a virtual table that stores only the written rows.
 ///
 /// Triggers of the indexed tables keep it up to date. See <https://sqlite.org/fts5.html>,
 /// <https://sqlite.org/fts3.html>, <https://sqlite.org/rtree.html> and <https://sqlite.org/geopoly.html>.
@@ -159,7 +159,7 @@ extension IndexSchema {
   /// - Parameters:
   ///   - index: The index.
   ///   - changed: The tables whose rows have changed.
-  /// - Returns: A remark for the report; nil when there was nothing to do.
+  /// - Returns: A remark for the report; nil if there was nothing to do.
   /// - Throws: `SQLiteError` when the database fails.
   func rebuildWithoutTriggers(
     _ index: IndexTable, after changed: Set<TableName>, on connection: borrowing SQLiteConnection

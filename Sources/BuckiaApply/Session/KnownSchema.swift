@@ -2,17 +2,19 @@ import BuckiaBytes
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What is known of the schema of a database, and whether it still holds: the one place that reads it while files are applied.
+/// A cache of the schema of a database that knows if it is still valid: the one place that reads the schema while files
+/// are applied.
 ///
-/// A schema may have ten thousand tables, and a folder ten thousand files. So what has been read is kept from file to file, and
-/// from transaction to transaction, under the version that SQLite counts up with each change, whoever makes it
-/// (<https://sqlite.org/pragma.html#pragma_schema_version>). Under another version nothing of it is used. Only the steps of plans
-/// are followed, by reading what they have changed.
+/// A schema may have ten thousand tables, and a folder ten thousand files. The schema is therefore kept from file to
+/// file and from transaction to transaction, under the version that SQLite increments with each change by any
+/// connection (<https://sqlite.org/pragma.html#pragma_schema_version>). Under another version the cache is not used.
+/// Only the steps of plans are followed, by reading what they have changed.
 ///
-/// A change that is rolled back takes its version back, too, and the next one gets the same. So whoever rolls back says to where.
+/// Rolling back a change restores the version, and the next change gets the same number. Code that rolls back must
+/// therefore name the version that it returns to.
 final class KnownSchema {
   private let connection: SQLiteConnection
-  /// The version that all of this was read under, as far as any was; nil when nothing is known.
+  /// The version of the cached schema; nil for an empty cache.
   private(set) var version: Int64?
   private var knownTables: SchemaReader?
   private var knownReferences: SchemaReferences?
@@ -22,9 +24,9 @@ final class KnownSchema {
   /// - Parameter connection: The connection, which must outlive this.
   init(_ connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// Forgets all that does not hold any more.
+  /// Discards the cache if the schema has changed.
   ///
-  /// - Returns: True if the schema is another one than before.
+  /// - Returns: True if the schema has changed.
   /// - Throws: `SQLiteError` when its version cannot be read.
   func refresh() throws -> Bool {
     let present = try presentVersion()
@@ -36,7 +38,7 @@ final class KnownSchema {
 
   private func presentVersion() throws -> Int64 { try connection.cachedInteger("PRAGMA main.schema_version") ?? 0 }
 
-  /// Forgets everything.
+  /// Discards the cache.
   func forget() {
     version = nil
     knownTables = nil
@@ -47,20 +49,20 @@ final class KnownSchema {
 
   /// Says that all that was done under later versions than this has been rolled back.
   ///
-  /// Versions only grow in a transaction: what is known under the same version has been true all the while.
+  /// Versions only grow in a transaction: a cache with the same version has been valid throughout.
   func rollBack(to earlier: Int64?) {
     guard version != earlier else { return }
     forget()
     version = earlier
   }
 
-  /// Keeps what was read under an earlier version, since nothing of it has changed in between.
+  /// Keeps the cache of an earlier version, because the changes since do not concern it.
   func follow(from earlier: Int64?) throws {
     guard version == earlier else { return forget() }
     version = try presentVersion()
   }
 
-  // MARK: What is known, as of the last refresh
+  // MARK: Contents, as of the last refresh
 
   private func known<Value>(
     _ place: ReferenceWritableKeyPath<KnownSchema, Value?>, _ read: () throws -> Value
@@ -93,7 +95,8 @@ final class KnownSchema {
 
   // MARK: Changing it
 
-  /// Carries out a step of a plan, right after ``refresh()`` and inside the same transaction, so that nobody else changes anything.
+  /// Executes a step of a plan. Call it right after ``refresh()`` in the same transaction, which keeps other
+  /// connections from changing the schema.
   ///
   /// - Throws: As `SchemaStep.carryOut(on:)`; `SQLiteError`. Nothing is known then.
   func carryOut(_ step: SchemaStep) throws {
@@ -119,7 +122,7 @@ struct SchemaReferences {
   private struct Reference: Hashable {
     let child: TableName
     let parent: TableName
-    /// The columns of the parent that it names; empty where it refers to the primary key without naming it.
+    /// The parent's columns; empty for a reference to the primary key without naming it.
     let columns: [String]
   }
 
@@ -141,7 +144,7 @@ struct SchemaReferences {
     try insert(connection.rows(of: query) { Self.column($0, of: $0.text(at: 3) ?? "") })
   }
 
-  /// Adds those of a table that has been created since.
+  /// Adds the foreign keys of a table that was created since.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
   mutating func add(of table: TableName, on connection: borrowing SQLiteConnection) throws {
@@ -156,7 +159,7 @@ struct SchemaReferences {
     (child, row.integer(at: 0), row.text(at: 1) ?? "", row.text(at: 2))
   }
 
-  /// Takes the columns of foreign keys, those of one behind each other.
+  /// Adds the columns of foreign keys, where those of one key are adjacent.
   private mutating func insert(_ columns: [Column]) {
     var next = 0
     while next < columns.count {

@@ -6,32 +6,32 @@ import SQLiteSchemas
 
 /// Changes that may be applied: their sender is trusted, their id has its time, and they are not in the ledger yet.
 ///
-/// ``ApplyPlan`` takes nothing else. ``ReceiverGate`` alone makes them; other stages can only derive others from them.
+/// ``ApplyPlan`` takes nothing else. Only ``ReceiverGate`` creates them; other stages derive others from them.
 package struct AdmittedChanges {
   let changes: IncomingChanges
 
   fileprivate init(_ changes: IncomingChanges) { self.changes = changes }
 
-  /// What a stage has made of admitted changes, for the stages behind it: a part of them, several in one, or the same in the keys and
-  /// columns of this database.
+  /// Admitted changes that a stage has derived: a part of the changes, several files in one, or the same changes in the
+  /// keys and columns of this database.
   func replaced(by changes: IncomingChanges) -> AdmittedChanges { AdmittedChanges(changes) }
 }
 
 /// Decides whether verified changes may be applied to a database now. There is no other way to ``AdmittedChanges``.
 package struct ReceiverGate: Sendable {
-  /// What the gate says of some changes.
+  /// The decision of the gate.
   package enum Admission {
     /// They may be applied.
     case admitted(AdmittedChanges)
     /// They were applied, or are held, already.
     case alreadyRecorded
-    /// All they say was applied with a snapshot, which has this id.
+    /// All of the changes were applied with the snapshot with this id.
     case contained(in: KSUID)
     /// They may not be applied, or not yet.
     case refused(Refusal)
   }
 
-  /// Who is trusted.
+  /// The trust mode.
   package let trust: TrustMode
 
   private let senders: KnownSenders
@@ -39,12 +39,12 @@ package struct ReceiverGate: Sendable {
   /// True if a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   private let adoptsDataset: Bool
 
-  /// Makes the gate of a database. One without ledger tables has applied nothing, and trusts any sender.
+  /// Creates the gate of a database. A database without ledger tables has applied nothing, and trusts any sender.
   ///
   /// - Parameters:
   ///   - connection: The database.
-  ///   - senders: What is known of the senders of diffs.
-  ///   - trust: Who is trusted; nil for what the database says.
+  ///   - senders: The known senders.
+  ///   - trust: The trust mode; nil for that of the database.
   ///   - adoptsDataset: True if a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package init(
@@ -102,17 +102,17 @@ package struct ReceiverGate: Sendable {
           changeset: part.changeset(on: connection))))
   }
 
-  /// Why a part that is held is not applied now; nil where it may be.
+  /// The reason not to apply a held part now; nil if it may be applied.
   func refusal(ofHeld part: HeldPart) -> Refusal? {
     refusal(of: part.senderKey, isRaw: part.isRaw, isHeld: true)
   }
 
-  /// Admits changes by which this database takes back what a diff of its ledger has done here.
+  /// Admits changes that undo a diff of this database's ledger.
   static func admit(_ changes: IncomingChanges, takingBack diff: AppliedDiff) -> AdmittedChanges {
     AdmittedChanges(changes)
   }
 
-  /// Why nothing is taken from a sender now; nil where it is.
+  /// The reason to refuse a sender now; nil to accept.
   ///
   /// - Parameters:
   ///   - sender: The verified key in hex, as the ledger has it.
@@ -136,7 +136,7 @@ package struct ReceiverGate: Sendable {
     }
   }
 
-  /// Why changes of another shared database are not taken; nil where they are of this one, or say of none.
+  /// The reason to refuse changes of another dataset; nil if they belong to this one, or to none.
   ///
   /// Looked up each time: a file that was applied just now may have been the first of its dataset.
   private func refusal(ofDataset dataset: [UInt8]?, on connection: borrowing SQLiteConnection) throws -> Refusal? {
@@ -147,11 +147,11 @@ package struct ReceiverGate: Sendable {
     return own == dataset ? nil : .dataset(dataset, insteadOf: own)
   }
 
-  /// The changes as said by the replica as which their sender is believed.
+  /// The changes under the replica that the sender is believed to be.
   private func believed(
     _ changes: IncomingChanges, on connection: borrowing SQLiteConnection
   ) throws -> IncomingChanges {
-    // An unsigned diff that belongs to no stream says nothing of its sender that counts.
+    // The claims of an unsigned diff outside of streams are ignored.
     let counts =
       !changes.key.sender.isEmpty || changes.place != nil || !changes.claims.acknowledgements.isEmpty
     guard hasLedger, counts, let claimed = changes.claims.replica else { return changes }
@@ -161,7 +161,7 @@ package struct ReceiverGate: Sendable {
     return changes
   }
 
-  /// Decides about changes that may be applied as far as they themselves go: a diff comes after those it builds on.
+  /// Decides about acceptable changes by their stream: a diff comes after those that it builds on.
   private func admit(
     _ changes: IncomingChanges, at place: StreamPlace, on connection: borrowing SQLiteConnection
   ) throws -> Admission {
@@ -184,8 +184,8 @@ package struct ReceiverGate: Sendable {
     }
   }
 
-  /// The snapshot that holds what changes say which were signed with a key that has been replaced since, and were on their way then; nil where
-  /// none has been applied.
+  /// The snapshot that contains changes which were signed with a replaced key and were still on their way; nil if none
+  /// was applied.
   private func snapshot(after changes: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> KSUID? {
     let keys = senders.otherKeys(of: changes.key.sender)
     guard hasLedger, !keys.isEmpty, let place = changes.place, let id = changes.key.id,
@@ -196,7 +196,7 @@ package struct ReceiverGate: Sendable {
 
   // MARK: Deletions that are forgotten
 
-  /// Why changes that belong to no stream are not taken: they may bring rows that were deleted since, which nobody knows here any more.
+  /// The reason to refuse changes outside of streams: they may contain rows whose deletion is forgotten here.
   private func refusal(ofAncient changes: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> Refusal?
   {
     guard hasLedger, changes.place == nil, let id = changes.key.id, try ForgottenDeletions.exist(on: connection),
@@ -205,7 +205,7 @@ package struct ReceiverGate: Sendable {
     return .beforeDeletions
   }
 
-  /// True if the sender of changes, when they made them, may not have known of deletions that are forgotten here.
+  /// True if the sender may have lacked deletions that are forgotten here when making the changes.
   private func isBehind(
     _ changes: IncomingChanges, at place: StreamPlace, on connection: borrowing SQLiteConnection
   ) throws -> Bool {

@@ -4,7 +4,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Why a file is not applied: what the report and the ledger say.
+/// The reason why a file is not applied, for the report and the ledger.
 package struct Refusal: Error, Sendable {
   /// What becomes of the file.
   package let state: DiffState
@@ -12,12 +12,12 @@ package struct Refusal: Error, Sendable {
   package let code: BuckiaErrorCode
   /// A sentence for people.
   package let reason: String
-  /// True if the ledger records it: not where only the machine is short of something.
+  /// True if the ledger records the refusal. It does not if only the machine lacks a resource.
   package let isRecorded: Bool
-  /// True if the very file may be read another time: what its sender sent after it must not pass it by.
+  /// True if the file may be readable another time. Later files of its sender must not overtake it.
   package let isPassing: Bool
 
-  /// Makes a refusal.
+  /// Creates a refusal.
   package init(
     _ state: DiffState, code: BuckiaErrorCode, reason: String, isRecorded: Bool = true, isPassing: Bool = false
   ) {
@@ -31,7 +31,7 @@ package struct Refusal: Error, Sendable {
 
 /// An error that may be a single file's fault, not the database's or the machine's.
 package protocol FileFault: Error {
-  /// What to say of the file; nil when it is not to blame.
+  /// The refusal of the file; nil if the file is not at fault.
   var refusal: Refusal? { get }
 }
 
@@ -42,7 +42,7 @@ extension Refusal: FileFault {
     .rejected, code: .equivocation,
     reason: "another file with the same sender and id was applied before; its sender made two of them")
   /// - Parameters:
-  ///   - time: When the file says that it was made, in seconds since 1970.
+  ///   - time: The time in the file's id, in seconds since 1970.
   ///   - now: The present time.
   static func waiting(until time: Int64, _ now: Int64) -> Refusal {
     Refusal(
@@ -68,7 +68,7 @@ extension Refusal: FileFault {
   }
 }
 
-/// What is said of the shared database that a diff belongs to.
+/// Refusals about the dataset of a diff.
 extension Refusal {
   /// - Parameters:
   ///   - dataset: That of the diff.
@@ -85,9 +85,9 @@ extension Refusal {
   }
 }
 
-/// What is said of a diff's sender.
+/// Refusals about the sender of a diff.
 extension Refusal {
-  /// True if a file that has waited does not wait any more: it is about who has sent it, or where it belongs.
+  /// True if a waiting file stops waiting, because the refusal is about its sender or dataset.
   var endsWaiting: Bool { code == .untrusted || code == .endedKey || code == .otherDataset }
 
   private static let mode = "this database trusts known senders only"
@@ -133,7 +133,7 @@ extension Refusal {
   }
 }
 
-/// What is said of a diff's place in its stream.
+/// Refusals about the place of a diff in its stream.
 extension Refusal {
   static func missing(_ id: KSUID, sequence: Int64, wasRefused: Bool = false) -> Refusal {
     let fate = wasRefused ? "was refused" : "has not arrived"
@@ -207,8 +207,8 @@ extension SQLiteError: FileFault {
     return Refusal(.rejected, code: BuckiaErrorCode(self), reason: LedgerError(self)?.message ?? description)
   }
 
-  /// True if the changes, or what the schema makes of them, are to blame, and not the database or the machine: another diff
-  /// may well succeed. Where a code leaves that open, `FaultDiagnosis` looks closer.
+  /// True if the changes, or their effects in this schema, are at fault rather than the database or the machine.
+  /// Another diff may well succeed. If a code leaves that open, `FaultDiagnosis` decides.
   ///
   /// Of the [primary result codes](https://sqlite.org/rescode.html#primary_result_code_list) these stop the work: busy and
   /// locked (5, 6, 15), out of memory (7), interrupted (9), failed input or output (10), a damaged database or none at all
@@ -227,7 +227,7 @@ extension SQLiteError: FileFault {
 
 /// A time in UTC, as people write it: `4 March 2090, 14:05`.
 private func calendarTime(_ seconds: Int64) -> String {
-  // Years begin in March here, so that the leap day is the last: <https://howardhinnant.github.io/date_algorithms.html>.
+  // Years begin in March here, which makes the leap day the last:
   let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400)
   let (era, day) = (days / 146_097, days % 146_097)
   let yearOfEra = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
@@ -250,9 +250,9 @@ private func span(of seconds: Int64) -> String {
   return "\(seconds / unit.0) \(unit.1)"
 }
 
-/// Looks closer where SQLite's result code leaves open whether a file, the database or the machine is to blame.
+/// Determines the fault if SQLite's result code leaves open whether a file, the database or the machine is at fault.
 enum FaultDiagnosis {
-  /// The error that says who is to blame, given one that a file's changes have met.
+  /// The precise error for one that a file's changes have met.
   ///
   /// - Parameter connection: The database, before anything is rolled back.
   static func refined(_ error: any Error, on connection: borrowing SQLiteConnection) -> any Error {
@@ -264,7 +264,8 @@ enum FaultDiagnosis {
         table: table, cause: failure)
     }
     if failure.isCorrupt { return ReplicationError.damaged(table: nil, failure) }
-    // The transaction is there, so the database can be written: a virtual table refuses it, or a trigger wants what cannot be.
+    // The transaction is open, and the database can be written: a virtual table refuses it, or a trigger wants the
+    // impossible.
     if failure.isReadOnly, failure.primaryCode == failure.code, connection.transactionState == .write {
       return Refusal(.rejected, code: BuckiaErrorCode(failure), reason: failure.message)
     }
@@ -274,7 +275,7 @@ enum FaultDiagnosis {
   /// The greatest rowid. See <https://sqlite.org/autoinc.html>.
   private static let greatestID = Int64.max
 
-  /// A table with AUTOINCREMENT that cannot give out another id: SQLite calls that a full disk.
+  /// A table with AUTOINCREMENT that has used its greatest id, which SQLite reports as a full disk.
   private static func tableWithoutIDs(on connection: borrowing SQLiteConnection) -> String? {
     do {
       let schemas = try connection.rows(of: "SELECT name FROM pragma_database_list") { $0.text(at: 0) ?? "" }
@@ -284,7 +285,7 @@ enum FaultDiagnosis {
         guard try connection.integer(hasCounters) != nil else { continue }
         let used = "SELECT name FROM \(schema).sqlite_sequence WHERE CAST(seq AS INTEGER) = \(greatestID)"
         if let table = try connection.text(used) { return table }
-        // A row that has the greatest id counts, too, whatever the counter says.
+        // A row with the greatest id counts, too, regardless of the counter.
         let counting = "SELECT name FROM \(schema).sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'"
         let tables = try connection.rows(of: counting) { $0.text(at: 0) ?? "" }
         for table in tables {
@@ -300,7 +301,7 @@ enum FaultDiagnosis {
 }
 
 extension ReplicationError {
-  /// Says that the local database is damaged where changes need it.
+  /// The error for damage in the local database.
   ///
   /// - Parameter table: The table whose changes met the damage, which may lie in an index of it, too.
   static func damaged(table: String?, _ cause: SQLiteError) -> ReplicationError {
@@ -311,14 +312,14 @@ extension ReplicationError {
   }
 }
 
-/// Makes SQLite roll back single statements where it would roll back the whole transaction, in order to see what a failure
-/// was about before everything is gone.
+/// Makes SQLite roll back single statements instead of the whole transaction, to find the cause of a failure before
+/// everything is gone.
 ///
 /// When SQLite finds "the disk full", it keeps the transaction only for a statement that has a journal of its own. It gives one
 /// to statements that write several rows and may be aborted, which a trigger with `RAISE(ABORT)` makes of any.
 /// See <https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>.
 extension ApplySession {
-  /// Puts a TEMP trigger that never does anything on every table that has none.
+  /// Creates a TEMP trigger without effect on every table that has none.
   ///
   /// The transaction must be rolled back afterwards, which takes the triggers away.
   ///

@@ -3,16 +3,16 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// True if changes are better applied in another order than they come in.
+/// Decides if changes are applied in another order than that of the file.
 ///
-/// The session extension records them in hash order, the slowest there is: every row touches another page. Buckia's own
-/// diffs are in key order, but have the deletes before the updates.
+/// The session extension records changes in hash order, which is the slowest: every row touches another page. Buckia's
+/// own diffs are in key order, but have the deletes before the updates.
 ///
-/// Only tables whose rows have nothing to do with each other are put in order: no UNIQUE but the key, and no key in
-/// which values that are not equal in the changeset are equal in the table. Everywhere else the order decides which of
-/// two rows a constraint refuses, and that is the author's to say.
+/// Only tables whose rows are independent of each other are sorted: tables without UNIQUE other than the key, and
+/// without keys that are different in the changeset and equal in the table. In all other tables, the order decides
+/// which of two rows a constraint refuses, and the author's order counts.
 enum ApplyOrder {
-  /// - Returns: True if the changes of a table may be applied by key, and are not by key as they stand.
+  /// - Returns: True if the changes of a table may be applied by key, and are not in that order.
   /// - Throws: `SQLiteError` when the schema cannot be read.
   static func isBetterByKey(
     _ table: ChangesetSummary.Table, into match: TableMatch, on connection: borrowing SQLiteConnection
@@ -30,8 +30,8 @@ enum ApplyOrder {
   /// From how many updates and deletes on it pays to apply them together.
   private static let fewChanges = 1_000
 
-  /// True if deletes and updates, each by key, would go over the same pages of the table one after the other. Of a large table
-  /// each page is read and written twice then: it has left the page cache when its turn comes again.
+  /// True if deletes and updates, each by key, would visit the same pages of the table one after the other. The pages
+  /// of a large table are then read and written twice, because they have left the page cache.
   private static func goesOverPagesAgain(_ table: ChangesetSummary.Table) -> Bool {
     table.descents > 0 && min(table.deleted, table.updated) >= fewChanges
       && table.deleted + table.updated >= table.inserted
@@ -62,13 +62,13 @@ enum ApplyOrder {
 
   // The INSERTs of a table that wait for its other changes, because one of these deletes a row that has their key here.
   //
-  // There are two such keys: one that only compares equal (`apple` and `Apple` under NOCASE, 2.0 and 2), and any key where
-  // the local table makes one of keys that its author tells apart (`'1'` and `'01'` in an INTEGER column). Whoever changes a
-  // key so deletes one row and inserts another. Our own diffs have the DELETE first. What SQLite records or inverts or other
-  // programs write may have the INSERT first: it would meet a conflict, and the DELETE would then take the only row. Where the
-  // row is gone already, it would take the one that has just come.
+  // There are two kinds of such keys: a key that only compares equal (`apple` and `Apple` under NOCASE, 2.0 and 2), and
+  // keys that the local table makes equal (`'1'` and `'01'` in an INTEGER column). Changing a key in this way deletes
+  // one row and inserts another. Our own diffs have the DELETE first. Changes that SQLite records or inverts, or other
+  // programs write, may have the INSERT first: it would meet a conflict, and the DELETE would then delete the only row,
+  // or the new one if the old row is missing.
 
-  /// True if there can be any, as far as the changes of a table are known.
+  /// True if the changes of a table may have such keys.
   static func mayCollide(_ table: ChangesetSummary.Table, in match: TableMatch) -> Bool {
     table.hasDeleteBehindInsert
       && (!keepsKeysApart(of: table, in: match) || table.keyKinds.contains { $0.contains(.real) })
@@ -76,12 +76,12 @@ enum ApplyOrder {
 
   /// Finds the rows whose INSERT waits.
   ///
-  /// None waits where a row is changed twice: the second change could find it missing.
+  /// No INSERT waits if a row is changed twice, because the second change could find the row missing.
   ///
   /// - Parameters:
   ///   - table: The table's place in the summary.
-  ///   - match: Where its columns are here.
-  ///   - summary: What is known of all changes.
+  ///   - match: The mapping to the local columns.
+  ///   - summary: The summary of all changes.
   ///   - changeset: The changes.
   /// - Throws: `SQLiteError`; `ByteStreamError` when a temporary file cannot be read or written.
   static func collidingInserts(

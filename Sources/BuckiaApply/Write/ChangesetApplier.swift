@@ -6,40 +6,40 @@ import SQLiteConnections
 
 /// Applies the changes of one diff, table by table.
 struct ChangesetApplier {
-  /// A constraint refused a change, where the rules say that this ends the work.
+  /// A constraint refused a change, which ends the work.
   struct Refused: Error {}
 
   let schema: SchemaPlan
   let decider: ConflictDecider
-  /// What is known and found out of colliding keys; nil where a conflict ends the work anyway.
+  /// The colliding keys; nil if a conflict ends the work anyway.
   private let collisions: KeyCollisions?
-  /// True if triggers of the application may fire. Where they may, the order of changes is not ours to choose, and each goes in with a
-  /// statement of its own: triggers would see it.
+  /// True if triggers of the application may fire. They could observe the order, which is therefore kept, and each
+  /// change gets a statement of its own.
   private let seesTriggers: Bool
-  /// True if the first change that a constraint refuses ends the run; else it is tried again later.
+  /// True if the first change that a constraint refuses ends the run; otherwise it is tried again later.
   private let endsAtRefusals: Bool
   let session: ApplySession
   let indexes: IndexMaintenance?
   private let rebuild: IndexRebuild?
   private let observer: (any RowEffectObserver)?
-  /// Gathers what is done to the rows; nil where nobody wants it.
+  /// Collects the effects on rows; nil if they are not wanted.
   private let effects: EffectLog?
-  /// Finds the clocks of tables; nil where there are none.
+  /// Finds the clocks of tables; nil for none.
   private let clocks: DiffClocks?
   /// The rows that were changed here and not sent, of tables that are changed.
   private var exposed: [TableName: ExposedRows] = [:]
-  /// What has applied the changes of these tables last.
+  /// The appliers that have applied the changes of these tables last.
   private var coverers: [TableName: TableApplier] = [:]
-  /// Watches what triggers write, where there is an observer and there may be any.
+  /// Observes rows that triggers write; nil without an observer or triggers.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
   /// Finds rows that only their content identifies.
   private let contents: ContentSearches
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
-  /// What is worth knowing.
+  /// Warnings.
   private(set) var warnings: [Remark] = []
-  /// Tables with changes that were not written, as the plan says.
+  /// Tables whose changes the plan does not write.
   private(set) var passedOver: [TableName] = []
   private var isChanged: Set<TableName> = []
   /// The INSERTs of each table that wait for its other changes.
@@ -71,17 +71,17 @@ struct ChangesetApplier {
     contents = ContentSearches(session.contentPolicy, storesUTF16: session.storesUTF16, progress: progress)
   }
 
-  /// How many changes are applied between two looks at whether to go on.
+  /// The number of changes between two calls of the progress handler.
   private static let progressInterval = 4_096
 
   /// Applies all changes, as far as need be while they are still arriving.
   ///
-  /// - Parameter check: Is asked about each table when its first changes are there.
+  /// - Parameter check: Called for each table when its first changes have arrived.
   mutating func applyAll(_ admitted: AdmittedChanges, check: (ChangesetTable) throws -> Void) throws {
     let incoming = admitted.changes
     let window = ChangesetWindow(incoming.changeset)
     var arrival = try incoming.feed.arrival(beyond: 0)
-    // To put changes in order they must all be there; those that arrive bit by bit are in order.
+    // Sorting needs all changes; changes that are still arriving are in order.
     let isAllThere = arrival.isComplete
     let canSort = !seesTriggers && isAllThere
     var orderings: [ApplyOrdering] = []
@@ -190,8 +190,8 @@ struct ChangesetApplier {
     let match = try match(of: table)
     let statements = try session.statements(for: match, header: table)
     let known = try collisions?.known(of: statements, table)
-    // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
-    // each statement of several rows, which costs more than these save.
+    // A row that an index refuses must not keep the other rows of a batch from it. And FTS5 writes all collected rows
+    // with each statement for several rows, which costs more than these statements save.
     let canBatch =
       !seesTriggers && known == nil && !statements.isFullText
       && (observer == nil || !statements.match.local.isKeyedByRowID)
@@ -273,7 +273,7 @@ struct ChangesetApplier {
     let done = done
     try applier.retryDeferred { [progress] in try progress(done) }
     if !applier.alteredText.isEmpty {
-      // What is to be told of one file must not be lost among many.
+      // The outcome of one file must not be lost among many.
       if endsAtRefusals { throw Refused() }
       warnings += applier.textWarnings
     }
@@ -295,12 +295,12 @@ struct ChangesetApplier {
 
   /// Mends the references that the changes have broken, and asks about them once.
   ///
-  /// - Returns: False if the changes have to be rolled back and applied again, with what is decided now.
+  /// - Returns: False if the changes have to be rolled back and applied again, with the new decisions.
   mutating func repairReferences(
     _ incoming: IncomingChanges, watchedBy watch: ForeignKeyWatch, _ decisions: ReferenceDecisions,
     _ parked: ParkedChildren
   ) throws -> Bool {
-    // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
+    // A trigger with `RAISE(FAIL)` leaves a row written that counts as refused.
     let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty || decisions.count > 0 || !parked.written.isEmpty else { return true }
     let audit = ForeignKeyAudit(session: session, changed: changed, watch: watch, collisions: collisions)
@@ -314,7 +314,7 @@ struct ChangesetApplier {
 }
 
 extension TableApplier {
-  /// What to say of text that could not be stored as it came.
+  /// Warnings about text that could not be stored unchanged.
   fileprivate var textWarnings: [Remark] {
     let names = statements.match.local.changesetColumns
     return alteredText.sorted().map {

@@ -4,10 +4,10 @@ import SQLiteSchemas
 
 /// Finds the rows of a table by a hash of their content.
 ///
-/// The hashes are in a TEMP table, 16 bytes for each row and what the b-tree needs, which SQLite keeps in a file if there are many. TEMP
-/// triggers note each row that is written, whoever writes it, and its new hash is added before the next search. A rolled-back savepoint takes all of
-/// this back with the rows. So every row is under the hash of its content. Under other hashes there can be rows that are gone or have
-/// changed: each hit must be checked.
+/// The hashes are in a TEMP table, with 16 bytes for each row beside the b-tree, which SQLite keeps in a file if there
+/// are many. TEMP triggers record each written row, also of other statements, and its new hash is added before the next
+/// search. A rolled-back savepoint rolls all of this back with the rows. Every row has an entry with the hash of its
+/// content. Other entries can be of deleted or changed rows, which is why each hit must be checked.
 final class ContentIndex {
   private struct Entry: Comparable {
     let hash: Int64
@@ -19,7 +19,7 @@ final class ContentIndex {
   }
 
   private static let prefix = "\(SQLiteConnection.temporaryPrefix)content_"
-  /// How many entries are sorted and written together: 16 MiB of them. In order they are written many times faster.
+  /// The number of entries that are sorted and written together: 16 MiB. In order they are written many times faster.
   private static let batchSize = 1 << 20
 
   private let connection: SQLiteConnection
@@ -36,13 +36,13 @@ final class ContentIndex {
   private let content: PreparedStatement
   private var entries: [Entry] = []
 
-  /// Makes the index of a table.
+  /// Creates the index of a table.
   ///
   /// - Parameters:
   ///   - slot: Tells the indexes apart that are there at the same time.
-  ///   - statements: Those of the table, an ordinary one.
+  ///   - statements: The statements of the table, which must be an ordinary one.
   ///   - columns: The columns of the changeset that are hashed, no more than a query may return.
-  ///   - poll: Is called every few thousand rows. May throw to stop.
+  ///   - poll: Called every few thousand rows. May throw to stop.
   /// - Throws: `SQLiteError`; what `poll` throws. The transaction or savepoint must be rolled back then.
   init(slot: Int, of statements: TableStatements, _ columns: [Int], poll: () throws -> Void) throws {
     connection = SQLiteConnection(sharing: statements.connection)
@@ -60,7 +60,7 @@ final class ContentIndex {
       DELETE FROM temp.\(store); DELETE FROM temp.\(written)
       """)
     for (event, name) in triggers {
-      // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
+      // Not OR IGNORE, because the outer statement's clause overrides it inside a trigger.
       try connection.execute(
         """
         DROP TRIGGER IF EXISTS temp.\(name);
@@ -88,7 +88,7 @@ final class ContentIndex {
     try addEntries()
   }
 
-  /// Which rows can be looked for, as SQL: those with NULL in the key, where there is one.
+  /// An SQL condition for the searched rows: in a table with a key, those with NULL in it.
   static func condition(_ statements: TableStatements) -> String {
     statements.match.local.hasNullKeySQL.map { " WHERE \($0)" } ?? ""
   }
@@ -109,7 +109,7 @@ final class ContentIndex {
       if try isSame(row) { found = row } else { others.append(row) }
     }
     candidates.statement.reset()
-    // Rows that are gone would be found again with each search for their like.
+    // Entries of deleted rows would be found again by each search for equal rows.
     for row in others where try self.hash(ofRow: row) != hash {
       try removal.statement.bind(hash, at: 0)
       try removal.statement.bind(row, at: 1)
@@ -118,7 +118,7 @@ final class ContentIndex {
     return found
   }
 
-  /// Takes the triggers away, and empties the tables.
+  /// Drops the triggers, and empties the tables.
   func end() throws {
     for trigger in triggers { try connection.execute("DROP TRIGGER IF EXISTS temp.\(trigger.name)") }
     try connection.execute("DELETE FROM temp.\(store); DELETE FROM temp.\(written)")
@@ -157,7 +157,7 @@ final class ContentIndex {
 
   // MARK: Hashes
 
-  /// The hash of the row with a rowid; nil where there is none.
+  /// The hash of the row with a rowid; nil for none.
   private func hash(ofRow row: Int64) throws -> Int64? {
     try content.statement.bind(row, at: 0)
     defer { content.statement.reset() }
@@ -173,8 +173,9 @@ final class ContentIndex {
 
 /// A hash of values that is equal wherever a search by content takes them for equal.
 ///
-/// Where a column has an affinity, numbers hash by their value, whatever their storage class. Where it has none, 1 and 1.0 hash
-/// differently, as do 0.0 and -0.0. It is seeded again in each process: nobody can choose rows that collide.
+/// In a column with an affinity, numbers hash by their value, whatever their storage class. In a column without
+/// affinity, 1 and 1.0 hash differently, as do 0.0 and -0.0. The hash is seeded again in each process, which keeps
+/// senders from choosing rows that collide.
 struct ContentHash {
   private var hasher = Hasher()
 
@@ -186,7 +187,7 @@ struct ContentHash {
   /// Adds a value of a stored row.
   ///
   /// - Parameters:
-  ///   - column: Its place in the row that the statement stands on.
+  ///   - column: The place in the statement's row.
   ///   - affinity: The column's affinity.
   mutating func add(_ column: Int, of row: borrowing SQLiteStatement, _ affinity: Affinity) {
     switch row.storageClass(at: column) {
@@ -198,7 +199,7 @@ struct ContentHash {
     }
   }
 
-  /// Adds a value of a change, which the column would store as it is, or as an equal number.
+  /// Adds a value of a change, which the column would store unchanged, or as an equal number.
   mutating func add(_ value: ValueSlice, in bytes: RawSpan, _ affinity: Affinity) {
     switch value.kind {
     case .undefined, .null: addNull()

@@ -4,8 +4,8 @@ import SQLiteSchemas
 
 /// Finds the rows of a table that are the same in some columns, for the changes of one file.
 ///
-/// At first the table is searched, which an index of the schema may make fast. When the searches have cost several times what an index of
-/// the contents takes, one is made.
+/// At first the table is searched, which an index of the schema may make fast. When the searches have cost several
+/// times as much as building an index of the contents, one is built.
 final class ContentSearch {
   private let statements: TableStatements
   private let compared: ColumnMask
@@ -13,7 +13,7 @@ final class ContentSearch {
   private let columns: [Int]
   private let storesUTF16: Bool
   private(set) var index: ContentIndex?
-  /// What the searches have cost, and from when on making an index is considered, both in instructions of SQLite's.
+  /// The cost of the searches, and the cost from which on an index is considered, both in instructions of SQLite.
   private var cost = 0
   private var nextLook = ContentSearch.leastCost
 
@@ -23,7 +23,7 @@ final class ContentSearch {
   private static let costPerRow = 100
 
   /// - Parameters:
-  ///   - statements: Those of the table.
+  ///   - statements: The statements of the table.
   ///   - compared: The columns of the changeset that are compared, besides the key.
   ///   - storesUTF16: True if the database stores text as UTF-16.
   init(of statements: TableStatements, _ compared: ColumnMask, storesUTF16: Bool) {
@@ -71,7 +71,7 @@ final class ContentSearch {
 
   // MARK: The index
 
-  /// True if an index is missing and possible: no trigger notes what is written to a virtual table.
+  /// True if an index is missing and possible. Writes to a virtual table fire no trigger.
   var canHaveIndex: Bool { index == nil && !hasRenounced && !columns.isEmpty && !statements.isVirtual }
   private var hasRenounced = false
 
@@ -87,14 +87,14 @@ final class ContentSearch {
     return cost >= nextLook
   }
 
-  /// Makes the index.
+  /// Builds the index.
   ///
   /// - Throws: As `ContentIndex`.
   func makeIndex(slot: Int, poll: () throws -> Void) throws {
     index = try ContentIndex(slot: slot, of: statements, columns, poll: poll)
   }
 
-  /// Gives the index up.
+  /// Drops the index.
   func endIndex() throws {
     try index?.end()
     index = nil
@@ -103,7 +103,7 @@ final class ContentSearch {
 
   // MARK: Hashes of changes
 
-  /// The hash of the change's values as the table would store them; nil where that cannot be told.
+  /// The hash of the change's values as the table would store them; nil if that is unknown.
   private func hash(of change: DecodedChange, _ bytes: RawSpan) throws -> Int64? {
     var hash = ContentHash()
     for column in columns {
@@ -123,7 +123,7 @@ final class ContentSearch {
     return hash.value
   }
 
-  /// The query that gives a value as a comparison with a column converts it; nil where it stays as it is, or becomes an equal number.
+  /// The query that converts a value as a comparison with a column does; nil if it stays, or becomes an equal number.
   ///
   /// See <https://sqlite.org/datatype3.html#type_conversions_prior_to_comparison>. Only text that is a number becomes one. CAST
   /// would convert any.
@@ -157,15 +157,15 @@ final class ContentSearches {
   /// The searches with an index, by its slot.
   private var indexed: [ContentSearch] = []
   private var nextSlot = 0
-  /// How many changes have been applied.
+  /// The number of applied changes.
   var changeCount = 0
-  /// True if indexes may be made: not inside a savepoint that is rolled back while the work goes on.
+  /// True if indexes may be built, which is false inside a savepoint that is rolled back while the work goes on.
   var mayMakeIndexes = true
 
   /// - Parameters:
   ///   - policy: How rows are found.
   ///   - storesUTF16: True if the database stores text as UTF-16.
-  ///   - progress: Is called with the number of applied changes now and then. May throw to stop.
+  ///   - progress: Called at intervals with the number of applied changes. May throw to stop.
   init(_ policy: ContentPolicy, storesUTF16: Bool, progress: @escaping (Int) throws -> Void) {
     self.policy = policy
     self.storesUTF16 = storesUTF16
@@ -175,7 +175,7 @@ final class ContentSearches {
   /// The search for rows of a table.
   ///
   /// - Parameters:
-  ///   - statements: Those of the table.
+  ///   - statements: The statements of the table.
   ///   - compared: The columns of the changeset that are compared, besides the key.
   /// - Throws: `SQLiteError`; what `progress` throws. The transaction or savepoint must be rolled back then.
   func search(_ statements: TableStatements, _ compared: ColumnMask) throws -> ContentSearch {
@@ -191,7 +191,7 @@ final class ContentSearches {
       return known
     }
     if searches.count >= Self.searchLimit, mayMakeIndexes { try end() }
-    // It keeps the statements, so that no others get their identity.
+    // The cache keeps the statements alive, because new ones could get their identity.
     let made = ContentSearch(of: statements, key.compared, storesUTF16: storesUTF16)
     searches[key] = made
     latest = (key, made)
@@ -219,7 +219,7 @@ final class ContentSearches {
     if indexed.count > slot { indexed[slot] = search } else { indexed.append(search) }
   }
 
-  /// Gives all indexes up: to be called when the changes are applied. When they are rolled back, so are the indexes.
+  /// Drops all indexes. Call it when the changes have been applied. Rolling the changes back also removes the indexes.
   func end() throws {
     for search in indexed { try search.endIndex() }
     indexed.removeAll()
@@ -239,12 +239,12 @@ extension TableStatements {
   /// True if the row of a change is looked up by its content, and written by its rowid.
   func goesByContent(_ change: DecodedChange) -> Bool { change.hasNullKey && rowID != nil }
 
-  /// `?1…?n`, of which the key's are used and those of the mask: a row with NULL in its key. Gives the rowids of the rows that
-  /// are the same but for the sign of a zero, the lowest first.
+  /// `?1…?n`, of which the key and the columns of the mask are used: a row with NULL in its key. Returns the rowids of
+  /// the rows that are equal except for the sign of zeros, the lowest first.
   ///
-  /// Such rows can be there several times, and beside others that compare equal, as `a` and `A` do under NOCASE. A value is the
-  /// same if the column would store it so. Where the column has an affinity, the comparison converts the value as storing it
-  /// does. Where it has none, 1 and 1.0 are two values.
+  /// There can be several such rows, and others that compare equal, as `a` and `A` do under NOCASE. A value is equal if
+  /// the column would store it as the same value. In a column with an affinity, the comparison converts the value as
+  /// storing it does. In a column without affinity, 1 and 1.0 are two values.
   func contentSearch(compared: ColumnMask, nullKeys: ColumnMask) throws -> PreparedStatement {
     let shape = Shape(changed: ColumnMask(), compared: compared, nullKeys: nullKeys)
     if let known = searches[shape] { return known }
@@ -279,15 +279,14 @@ extension TableStatements {
   }
 }
 
-/// Rows that only their content identifies: those with NULL in the key, and those of tables without a key that have no rowid in
-/// common with their author's.
+/// Finds rows that only their content identifies: rows with NULL in the key, and rows of tables without a key that do
+/// not share rowids with their author.
 extension RowWriter {
-  /// Binds the rowid of the local row that is the same as the row of the change before it; NULL, which no row has, where there
-  /// is none.
+  /// Binds the rowid of the local row that equals the old row of the change; NULL, which no row has, if there is none.
   ///
   /// - Parameters:
   ///   - prepared: A statement that writes the row with a rowid.
-  ///   - parameter: Where it takes the rowid, from 0.
+  ///   - parameter: The index of the parameter, from 0.
   ///   - guardKind: True if the old values count, besides the key.
   func bindContentRow(
     to prepared: PreparedStatement, at parameter: Int, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard
@@ -299,7 +298,7 @@ extension RowWriter {
   }
 
   private func contentRow(_ bytes: RawSpan, compared: ColumnMask) throws -> Int64? {
-    // The DELETE of a patchset has a key and nothing else.
+    // The DELETE of a patchset has only a key.
     if change.operation == .delete, change.compared.isEmpty, statements.isKey.contains(false) { return nil }
     let hasZeros = (0..<statements.columnCount).contains { isSignedZero($0, bytes) }
     return try contents.search(statements, compared).row(of: change, bytes) { row in

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A change that a constraint refused, to be tried again when the others of its table are done. There can be millions.
+/// A change that a constraint refused, which is tried again after the others of its table. There can be millions.
 struct DeferredChange {
   /// The offset of the change among the deferred ones, and two flags in the lowest bits.
   private let packed: Int
@@ -14,7 +14,7 @@ struct DeferredChange {
 
   /// The offset of the change among the deferred ones.
   var offset: Int { packed >> 2 }
-  /// True if another row has the value or the key that the change gives its own.
+  /// True if another row has a UNIQUE value or the key of the changed row.
   var isUniqueViolation: Bool { packed & 1 != 0 }
   /// True if it met a local row, and the incoming version is to win.
   var isDecided: Bool { packed & 2 != 0 }
@@ -22,19 +22,19 @@ struct DeferredChange {
 
 /// The UNIQUE constraints and indexes of one table beside its key, with a way to look up which row has a value in them.
 ///
-/// Made when the first row of the table violates one. Rows are told apart by a number: the rowid, or a hash of the key
-/// in tables without one.
+/// Created when the first row of the table violates an index. A number identifies each row: the rowid, or a hash of the
+/// key in tables without one.
 final class UniqueIndexes {
   /// An index over whole columns: which row blocks a change can be looked up.
   private struct Plain {
     /// Places in the local layout.
     let members: [Int]
-    /// `?1…`: the members' values. Gives the rows that have them.
+    /// `?1…`: the values of the indexed columns. Returns the rows that have them.
     let lookup: PreparedStatement
   }
 
   private let plain: [Plain]
-  /// True if there are others: over expressions, generated columns, or some rows only.
+  /// True if there are further indexes: over expressions or generated columns, or partial ones.
   let hasOpaque: Bool
   /// The places in the layout of all columns that a change can leave a unique place by; nil for any.
   let members: Set<Int>?
@@ -80,7 +80,7 @@ final class UniqueIndexes {
     self.members = hasOpaque ? nil : members
   }
 
-  /// The number of another row that has a place which a row is to have.
+  /// The number of the row that blocks another one.
   ///
   /// - Parameters:
   ///   - own: The number of the row itself, when it is in the table.
@@ -108,7 +108,7 @@ final class UniqueIndexes {
   }
 }
 
-/// What tells the rows of a table apart while it is written: the rowid, or a hash of the key as it is stored.
+/// The number that identifies a row while its table is written: the rowid, or a hash of the stored key.
 ///
 /// Two keys can share a hash. Then a change is tried that cannot help, and nothing worse.
 extension SQLiteStatement {

@@ -3,14 +3,15 @@ import BuckiaLedger
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The ranges from which a database gives out the keys of its AUTOINCREMENT tables, so that several replicas never give out the same.
+/// The ranges from which a database assigns the keys of AUTOINCREMENT tables, by which several replicas never assign
+/// the same key.
 ///
-/// SQLite gives a new row the key behind the greatest one that the table has or ever had
-/// (<https://sqlite.org/autoinc.html>). Once rows of somebody else have come with greater keys, a range can only go on above them. So the keys
-/// are divided into epochs, and in each a replica has a block of its own: above the keys of others it goes on in the next epoch.
-/// `Schemas/replicas.md` has the numbers.
+/// SQLite gives a new row the key after the greatest one that the table has or ever had
+/// (<https://sqlite.org/autoinc.html>). After rows with greater keys have arrived, a range can only continue above
+/// them. The keys are therefore divided into epochs, and in each epoch a replica has a block of its own: to get above
+/// received keys it continues in the next epoch. `Schemas/replicas.md` has the numbers.
 package struct KeyRanges {
-  /// How many bits of a key say which of its block it is, and which block of its epoch.
+  /// The numbers of bits of a key for the place in its block, and for the block in its epoch.
   private static let keyBits: Int64 = 20
   private static let blockBits: Int64 = 20
   private static let blockKeys: Int64 = 1 << keyBits
@@ -25,11 +26,11 @@ package struct KeyRanges {
 
   /// The ranges of a database.
   ///
-  /// - Returns: nil where it gives out keys as SQLite does, or is not known to be a replica.
+  /// - Returns: nil if the database assigns keys as SQLite does, or is not known to be a replica.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   init?(of connection: borrowing SQLiteConnection) throws {
     guard try Self.areUsed(by: connection), let replica = try ReplicaIdentity.read(on: connection) else { return nil }
-    // Incarnations are random, so a restored or copied database has another block by itself.
+    // Incarnations are random, which gives a restored or copied database another block.
     block = replica.incarnation.prefix(3).reduce(0) { $0 << 8 | Int64($1) } >> (24 - Self.blockBits)
   }
 
@@ -41,7 +42,7 @@ package struct KeyRanges {
     return try LedgerSettings.integer(setting, on: connection) == 1
   }
 
-  /// Makes a database use ranges of its own, or go on where its tables are.
+  /// Turns ranges on or off. Without ranges, the database continues from its present keys.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func use(_ isUsed: Bool, on connection: borrowing SQLiteConnection) throws {
@@ -49,7 +50,7 @@ package struct KeyRanges {
     try move(on: connection)
   }
 
-  /// Moves the tables of a database that uses ranges into them, where keys of others have come behind them. To be called in the
+  /// Moves AUTOINCREMENT tables into the ranges of the database, if received keys are greater. Call it in the
   /// transaction that has written rows, or given the database another incarnation.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
@@ -76,9 +77,9 @@ package struct KeyRanges {
     try connection.run(cached: statement, start, table.name)
   }
 
-  /// Where the sequence of a table has to go on whose greatest key is known: the next key is one greater.
+  /// The value for the sequence of a table with a greatest key. The next key is one greater.
   ///
-  /// - Returns: nil where it can go on as it is.
+  /// - Returns: nil if the sequence can continue unchanged.
   func start(behind greatest: Int64) -> Int64? {
     let greatest = max(0, greatest)
     let start = greatest / Self.epochKeys * Self.epochKeys + block * Self.blockKeys
@@ -91,27 +92,27 @@ package struct KeyRanges {
 }
 
 extension SchemaEntry {
-  /// True if the statement that made the table may say AUTOINCREMENT.
+  /// True if the table's CREATE statement may contain AUTOINCREMENT.
   fileprivate var mentionsAutoIncrement: Bool { ASCIIName.folded(sql).contains("autoincrement") }
 }
 
 /// The counters of AUTOINCREMENT tables, which keep an id from being given out twice.
 ///
-/// SQLite moves a counter on when a row is inserted, at the end of the statement. It does not when the statement ends at a
-/// refused row (`OR FAIL`), nor for a row that was updated, replaced where it stood, or left out. The author of an INSERT has used
-/// its id all the same. A change that meets no row moves no counter: anybody can name any id. See
-/// <https://sqlite.org/autoinc.html>.
+/// SQLite increases a counter at the end of a statement that inserts a row. It does not if the statement ends at a
+/// refused row (`OR FAIL`), nor for a row that was updated, replaced in place, or left out. The author of such an
+/// INSERT has used its id all the same. A change without a row increases no counter, because a diff can name any id.
+/// See <https://sqlite.org/autoinc.html>.
 package enum AutoIncrement {
   /// The greatest id that an INSERT may bring into a table. An INSERT of a greater one would leave the table too few ids for new rows:
   /// once the last is used, SQLite refuses every INSERT without an id, also when the row is deleted.
   package static let greatestIncomingID = Int64.max - (1 << 32)
 
-  /// Makes sure that the next id of a table is greater than one that has travelled.
+  /// Makes the next id of a table greater than a received one.
   ///
   /// - Throws: `SQLiteError`.
   package static func raise(_ table: TableName, to rowID: Int64, on connection: borrowing SQLiteConnection) throws {
     guard rowID > 0 else { return }
-    // SQLite compares the name byte for byte, and takes what is no number for 0.
+    // SQLite compares the name byte for byte, and reads a value that is not a number as 0.
     try connection.run(
       cached: "UPDATE main.sqlite_sequence SET seq = ?1 WHERE name = ?2 AND coalesce(CAST(seq AS INTEGER), 0) < ?1",
       rowID, table.text)

@@ -3,14 +3,14 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// Writes the rows of one table. Counts the rows, and reports each to an observer where there is one.
+/// Writes the rows of one table, counts them, and reports each to an observer.
 ///
-/// Nothing else in applying writes rows but ``TableRows``: for ``ExposedRows``, which takes back what it does before the diff ends, and where
-/// other rows give way to one, of which ``didWrite(_:_:before:after:)`` is told.
+/// Beside it, only ``TableRows`` writes rows: for ``ExposedRows``, which undoes its writes before the diff ends, and
+/// for rows that give way to others, which are reported to ``didWrite(_:_:before:after:)``.
 ///
-/// The statements are those of `TableStatements`. Whether a change is to be written is for `TableApplier` to decide.
+/// The statements are those of `TableStatements`. `TableApplier` decides which changes are written.
 final class RowWriter {
-  /// What came of an UPDATE or DELETE.
+  /// The result of an UPDATE or DELETE.
   enum Result {
     /// One row was written.
     case written
@@ -19,7 +19,7 @@ final class RowWriter {
     /// A constraint refused it.
     case refused(SQLiteRefusal)
 
-    /// Why a constraint refused it; nil when none did.
+    /// Why a constraint refused it; nil if none did.
     var refusal: SQLiteRefusal? { if case .refused(let refusal) = self { refusal } else { nil } }
   }
 
@@ -28,18 +28,18 @@ final class RowWriter {
   let change: DecodedChange
   /// The rows written: inserted, updated and deleted.
   var counts = ApplyCounts()
-  /// True if what is refused now is refused for good, so that SQLite's message about it is kept.
+  /// True if refusals are final, and SQLite's messages about them are kept.
   var keepsMessages = false
   private(set) var lastMessage: [UInt8] = []
-  /// Keeps the indexes over the table, where triggers would.
+  /// Maintains the indexes over the table in place of triggers.
   private let indexes: IndexMaintenance?
   let observer: (any RowEffectObserver)?
-  /// Gathers what is done to the rows; nil where nobody wants it.
+  /// Collects the effects on rows; nil if they are not wanted.
   let effects: EffectTable?
   /// Finds rows that only their content identifies.
   let contents: ContentSearches
   private let key: RowKey
-  /// Is told of rows that are written because of others; nil for nothing.
+  /// Observes rows that are written indirectly; nil for none.
   private let watcher: (any SharingParticipant)?
 
   init(
@@ -59,12 +59,12 @@ final class RowWriter {
 
   /// Runs a statement that writes a row, which is not counted.
   ///
-  /// - Returns: Why a constraint refused it; nil when it ran.
+  /// - Returns: Why a constraint refused it; nil if it ran.
   func run(_ prepared: PreparedStatement) throws -> SQLiteRefusal? {
     let refusal =
       if let indexes { try indexes.attempt(prepared.statement) } else { try prepared.statement.attempt() }
     guard let refusal else { return nil }
-    // A trigger may say `RAISE(ROLLBACK)`: nothing must be written behind the end of the transaction.
+    // A trigger may call `RAISE(ROLLBACK)`. Nothing must be written after the end of the transaction.
     guard statements.connection.isInTransaction else {
       throw SQLiteError(
         code: refusal.code, message: statements.connection.withLastMessage { String(decoding: $0, as: UTF8.self) },
@@ -99,7 +99,7 @@ final class RowWriter {
 
   /// Counts a row that was written, and reports it.
   ///
-  /// - Parameter isExact: True if the change did what it says, no more and no less.
+  /// - Parameter isExact: True if the change was applied exactly.
   private func didWrite(
     _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?, isExact: Bool
   ) throws {
@@ -108,7 +108,7 @@ final class RowWriter {
     if observer != nil { try report(operation, cause, bytes, before: before) }
   }
 
-  /// Gathers what a change did.
+  /// Collects the effect of a change.
   private func gather(
     _ operation: ChangeOperation, _ bytes: RawSpan, before: [UInt8]?, isExact: Bool, into effects: EffectTable
   ) throws {
@@ -135,7 +135,7 @@ final class RowWriter {
         before: observer.wantsRows ? before : nil, after: after))
   }
 
-  /// Counts a row that was written because of another one, and reports it.
+  /// Counts and reports a row that was written indirectly.
   func didWrite(_ operation: ChangeOperation, _ key: ClockKeyRecord, before: [UInt8]?, after: [UInt8]?) throws {
     counts.add(operation)
     if operation != .delete { try watcher?.didWriteIndirectly(key.bytes, of: statements.name) }
@@ -181,7 +181,7 @@ final class RowWriter {
     return prepared
   }
 
-  /// Gives some columns of the row with the key of the change the change's new values.
+  /// Writes the change's new values to some columns of the row with its key.
   func update(_ columns: ColumnMask, _ bytes: RawSpan) throws -> Result {
     let prepared = try statements.update(changed: columns, compared: ColumnMask(), nullKeys: change.nullKeys)
     for column in 0..<statements.columnCount where columns.contains(column) {
@@ -257,9 +257,9 @@ final class RowWriter {
   /// Inserts some rows that lie one after the other in a batch, of which the values are bound.
   ///
   /// - Parameters:
-  ///   - prepared: A statement for so many rows.
-  ///   - starts: Where their changes stand.
-  /// - Returns: How many went in: fewer than all when one was refused.
+  ///   - prepared: A statement for this number of rows.
+  ///   - starts: The positions of their changes.
+  /// - Returns: The number of inserted rows, which is smaller if one was refused.
   func insert(_ prepared: PreparedStatement, starts: ArraySlice<Int>, _ bytes: RawSpan) throws -> Int {
     let refused = try prepared.statement.attempt() != nil
     let inserted = refused ? statements.connection.changes : starts.count
@@ -280,7 +280,7 @@ final class RowWriter {
 
   // MARK: A resolver's rows
 
-  /// Gives columns of the local row with the key of the change other values.
+  /// Writes values to columns of the local row with the key of the change.
   ///
   /// - Parameter values: By place in the local layout.
   func update(_ values: [Int: ChangesetValue], _ bytes: RawSpan) throws -> SQLiteRefusal? {
@@ -320,7 +320,7 @@ final class RowWriter {
 
   /// Deletes the row with the key of the change, whatever the change itself does. Not counted.
   ///
-  /// - Returns: Why that was refused. `changes` of the connection says whether there was such a row.
+  /// - Returns: The reason of a refusal; nil on success. `changes` of the connection is 0 if there was no such row.
   func remove(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> SQLiteRefusal? {
     try run(boundDelete(bytes, guardedBy: guardKind))
   }
@@ -329,16 +329,16 @@ final class RowWriter {
   func restore(_ row: RowCopy) throws -> SQLiteRefusal? {
     let prepared = try statements.restoring.get()
     defer { prepared.statement.clearBindings() }
-    // The values are bound where they lie, so the statement runs while they are sure to stay there.
+    // The values are bound without copying, and the statement runs while they are certain to stay.
     return try row.record.withRawSpan { bytes in
       try prepared.statement.bind(row.values, in: bytes)
       return try run(prepared)
     }
   }
 
-  /// Gives a row that has other values for a while the new values of its change.
+  /// Writes the new values of its change to a row with temporary values.
   ///
-  /// - Parameter before: The row as it was before that.
+  /// - Parameter before: The row before the temporary values.
   /// - Returns: True if it could be written.
   func updateParked(_ bytes: RawSpan, before: RowCopy) throws -> Bool {
     guard try run(boundUpdate(bytes, guardedBy: .none)) == nil, statements.connection.changes == 1 else {
@@ -355,8 +355,8 @@ final class RowWriter {
 
   // MARK: Reading
 
-  /// The columns in which the local row with the key of an UPDATE has the old values, of those that the change sets. They are
-  /// compared as the UPDATE itself does.
+  /// The columns among those that an UPDATE sets in which the local row has the old values. They are compared as the
+  /// UPDATE itself does.
   func unchangedColumns(_ bytes: RawSpan) throws -> ColumnMask {
     var unchanged = ColumnMask()
     guard !change.hasNullKey, !change.compared.isEmpty else { return unchanged }
@@ -374,14 +374,14 @@ final class RowWriter {
     return unchanged
   }
 
-  /// The local row with the key of the change; nil when there is none, or when the key holds NULL and identifies no row.
+  /// The local row with the key of the change; nil if there is none, or when the key holds NULL and identifies no row.
   ///
-  /// The statement stands on the row until that is released.
+  /// The statement stays on the row until the row is released.
   func currentRow(_ bytes: RawSpan) throws -> CurrentRow? {
     try currentRow(bytes, by: statements.selection.get()) { try statements.copying.get() }
   }
 
-  /// The local row with the key of the change as a record, where anybody wants whole rows.
+  /// The local row with the key of the change as a record, if whole rows are wanted.
   private func observedRow(_ bytes: RawSpan, isExact: Bool) throws -> [UInt8]? {
     guard observer?.wantsRows == true || effects.map({ $0.isWanted && !(isExact && $0.tells(change)) }) == true else {
       return nil
@@ -389,7 +389,7 @@ final class RowWriter {
     return try storedRow(bytes)
   }
 
-  /// The local row with the key of the change as a record, where there is room for it.
+  /// The local row with the key of the change as a record, if there is room for it.
   private func storedRow(_ bytes: RawSpan) throws -> [UInt8]? {
     guard observer?.wantsRows != true, let effects else { return try recordOfRow(bytes) }
     return try recordOfRow(bytes) { row in
@@ -399,7 +399,7 @@ final class RowWriter {
     }
   }
 
-  /// The local row with the key of the change as a record, beside a statement that stands on it; nil where there is none.
+  /// The local row with the key of the change as a record, read beside a statement that is on it; nil for none.
   ///
   /// - Parameter isWanted: Looks at the row before it is copied.
   func recordOfRow(_ bytes: RawSpan, where isWanted: (CurrentRow) -> Bool = { _ in true }) throws -> [UInt8]? {
@@ -425,7 +425,7 @@ final class RowWriter {
       }
     }
     guard statements.isVirtual, queries.count == 1, let query = queries.first else { return CurrentRow(queries) }
-    // An R-tree cannot be written while a statement stands on one of its rows.
+    // An R-tree cannot be written while a statement is on one of its rows.
     defer { query.statement.reset() }
     let copy = try copy()
     copy.statement.reset()

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Looks for incoming values that the local columns would convert to other values, before anything is written.
+/// Finds incoming values that the local columns would convert to other values, before anything is written.
 struct ValueCompatibilityCheck {
   let schema: SchemaPlan
   let mode: SchemaMode
@@ -56,7 +56,7 @@ struct ValueCompatibilityCheck {
     TypeCompatibility.alters(change.new(check.column), in: bytes, affinity: check.affinity)
   }
 
-  /// The plan with the rows that come in and cannot be stored, of those tables that also lose rows.
+  /// The plan with the incoming rows that cannot be stored, for tables that also lose rows.
   private func notingUnstorableRows(
     _ summary: ChangesetSummary, _ sections: TableSections, _ checks: [[TableMatch.Check]]
   ) throws -> SchemaPlan {
@@ -77,11 +77,11 @@ struct ValueCompatibilityCheck {
   }
 }
 
-/// Which values a table stores as they are.
+/// The values that a table stores without conversion.
 ///
-/// An R-tree makes a number of 32 bits of anything it gets, and a key of anything
-/// (<https://sqlite.org/rtree.html#roundoff_error>). A column that has another type here than its author gave it converts what
-/// does not suit it. What would be altered is refused, as a value that cannot be a rowid is in any table.
+/// An R-tree converts every value to a number of 32 bits, and every key to an integer
+/// (<https://sqlite.org/rtree.html#roundoff_error>). A column with another type here than at the author converts
+/// unsuitable values. A value that would be altered is refused, like a value that cannot be a rowid in any table.
 struct LosslessStorageRules {
   private enum Rule {
     case anything
@@ -89,7 +89,7 @@ struct LosslessStorageRules {
     case key
     case real32
     case integer32
-    /// What a column of this affinity leaves as it is.
+    /// The values that a column with this affinity stores unchanged.
     case affinity(Affinity)
   }
 
@@ -97,7 +97,7 @@ struct LosslessStorageRules {
   private let rules: [Rule]
   private let match: TableMatch
 
-  /// - Returns: nil for an ordinary table of the author's types, of which SQLite itself says what it does not take.
+  /// - Returns: nil for an ordinary table with the author's types, where SQLite itself refuses unsuitable values.
   init?(_ match: TableMatch) {
     self.match = match
     switch match.local.module {
@@ -115,14 +115,14 @@ struct LosslessStorageRules {
     }
   }
 
-  /// True if a value comes out as it went in.
+  /// True if a value is stored unchanged.
   func admits(_ value: ValueSlice, at column: Int, in bytes: RawSpan) -> Bool {
     switch rules[column] {
     case .anything: return true
     case .key: return value.kind == .integer
     case .integer32: return value.kind == .integer && Int32(exactly: value.integer(in: bytes)) != nil
     case .real32:
-      // An integer comes out as a real, as it does of any column of type REAL.
+      // An integer becomes a real, as in any column of type REAL.
       if value.kind == .integer { return Float(exactly: value.integer(in: bytes)) != nil }
       guard value.kind == .real else { return false }
       let number = value.real(in: bytes)
@@ -131,7 +131,7 @@ struct LosslessStorageRules {
     }
   }
 
-  /// The first column of the changeset whose new value would be altered; nil when none would.
+  /// The first column of the changeset whose new value would be altered; nil if none would.
   func refusedColumn(of change: DecodedChange, in bytes: RawSpan) -> Int? {
     guard change.operation != .delete else { return nil }
     return rules.indices.first { column in
@@ -153,10 +153,10 @@ struct LosslessStorageRules {
 }
 
 extension ValueSlice {
-  /// True if text comes back as it was from a database that stores UTF-16.
+  /// True if a database that stores UTF-16 returns the text unchanged.
   ///
-  /// Text in a UTF-8 database is whatever bytes were put there. SQLite writes U+FFFD for each that is no UTF-8 when it
-  /// converts them, and also for U+FFFE and U+FFFF, which stand for no character.
+  /// Text in a UTF-8 database can be any bytes. On conversion SQLite writes U+FFFD for bytes that are not UTF-8, and
+  /// also for U+FFFE and U+FFFF, which are not characters.
   func survivesUTF16(in bytes: RawSpan) -> Bool {
     bytes.extracting(payloadRange).withUnsafeBytes { text in
       guard text.contains(where: { $0 >= 0x80 }) else { return true }

@@ -3,7 +3,7 @@ import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
 
-/// Changes that meet another row than their author saw, or that a constraint refuses for good.
+/// Decides changes that meet another row than their author saw, or that a constraint finally refuses.
 extension TableApplier {
   /// Settles an UPDATE or DELETE whose row is not as its author saw it.
   ///
@@ -26,7 +26,7 @@ extension TableApplier {
     return nil
   }
 
-  /// A trigger keeps a row as it is: SQLite asks about it as about one that is not there.
+  /// A trigger has kept the row from being written. SQLite treats it like a missing row.
   private func omitUnwritten(_ incident: ConflictIncident, _ bytes: RawSpan) throws {
     let missing = ConflictIncident(kind: .notFound, change: incident.change, local: nil)
     _ = try decider.decide(missing, layout, bytes)
@@ -109,7 +109,7 @@ extension TableApplier {
     return nil
   }
 
-  /// True if the local row already is what the change makes of it.
+  /// True if the local row already has the values of the change.
   func holdsNew(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
@@ -128,8 +128,8 @@ extension TableApplier {
     return .takeIncoming
   }
 
-  /// Asks about a change that a constraint refuses for good, and leaves it out unless a resolver gives another row, or the
-  /// rows in its way give way.
+  /// Decides a change that a constraint finally refuses: it is left out unless a resolver returns another row, or the
+  /// blocking rows give way.
   func giveUp(_ bytes: RawSpan) throws {
     let local = try writer.currentRow(bytes)
     defer { local?.release() }

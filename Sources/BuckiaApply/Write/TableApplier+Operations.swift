@@ -2,7 +2,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What becomes of the change in hand: it is written, it says what is here already, or it meets another state.
+/// Applies the present change: it is written, it equals the local state, or it meets another state.
 extension TableApplier {
   func insert(_ bytes: RawSpan) throws -> Refused? {
     if expectsConflict, !writer.keepsMessages {
@@ -66,7 +66,7 @@ extension TableApplier {
   }
 
   func update(_ bytes: RawSpan) throws -> Refused? {
-    // Only a key became another that SQLite takes for equal, which it writes and never applies.
+    // Only the key changed, to one that compares equal. SQLite writes such changes and never applies them.
     guard !change.changed.isEmpty else {
       counts.unchanged += 1
       return nil
@@ -114,16 +114,15 @@ extension TableApplier {
     }
   }
 
-  /// True if the rowid of an UPDATE is that of another row by now: most of the columns that the change leaves alone have other values.
+  /// True if the rowid of an UPDATE belongs to another row now: most of the unchanged columns have other values.
   private func isOtherRow(besides context: ColumnMask, _ bytes: RawSpan) throws -> Bool {
     let unchanged = try writer.unchangedColumns(bytes)
     let places = (0..<statements.columnCount).filter { context.contains($0) }
     return places.count { unchanged.contains($0) } * 2 < places.count
   }
 
-  /// The columns that only the author has set, where both sides have set all others alike; nil where there is one that
-  /// they have
-  /// set to different values, or none that only the author has set.
+  /// The columns that only the author has set, if both sides have set all others alike; nil if any differs, or there is
+  /// no such column.
   private func undisputedColumns(_ local: CurrentRow, _ bytes: RawSpan) throws -> ColumnMask? {
     var others = ColumnMask()
     var hasAlike = false

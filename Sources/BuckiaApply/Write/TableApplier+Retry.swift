@@ -9,13 +9,13 @@ extension TableApplier {
   /// Up to this length, a list of refused changes is tried as SQLite does: from its beginning, while any change succeeds. In a
   /// longer one, violations of UNIQUE are resolved first.
   private static let shortList = 64
-  /// How often a list is tried again at most. Every second round goes through a long list backwards, so that rows which wait
-  /// for each other succeed in one of two rounds, whatever their order.
+  /// The most rounds for a list. Every second round goes through a long list backwards: rows that wait for each other
+  /// succeed in one of two rounds, whatever their order.
   private static let rounds = 256
 
   /// Tries the refused changes again until no more of them can be applied.
   ///
-  /// - Parameter poll: Is called now and then; may throw to stop.
+  /// - Parameter poll: Called at intervals; may throw to stop.
   func retryDeferred(poll: () throws -> Void) throws {
     guard !deferred.isEmpty else { return }
     let window = ChangesetWindow(deferredBytes)
@@ -52,7 +52,7 @@ extension TableApplier {
     }
   }
 
-  /// Tries each deferred change for the last time; what is refused now is a conflict.
+  /// Tries each deferred change for the last time. A refusal is now a conflict.
   private func giveUpDeferred(_ window: ChangesetWindow, poll: () throws -> Void) throws {
     let remaining = takeDeferred()
     writer.keepsMessages = true
@@ -61,7 +61,7 @@ extension TableApplier {
       _ = try window.withChange(at: item.offset, walk) { place, bytes in
         isDecided = item.isDecided && place.operation == .insert
         let refused = try attempt(place, bytes)
-        // What the answer for the row in its way was does not answer for the constraint.
+        // The decision about the blocking row does not decide about the constraint.
         isDecided = false
         if refused != nil { try giveUp(bytes) }
       }

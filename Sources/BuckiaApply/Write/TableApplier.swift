@@ -12,7 +12,7 @@ import SQLiteSchemas
 /// by rowid, rows
 /// with NULL in the key by content, and values swapped under a UNIQUE constraint are resolved by parking.
 final class TableApplier {
-  /// A change that a constraint refused; it is worth another attempt when the table's other changes are done.
+  /// A change that a constraint refused. It is tried again after the table's other changes.
   struct Refused {
     let refusal: SQLiteRefusal
     /// That the incoming version is wanted has been asked already.
@@ -22,54 +22,54 @@ final class TableApplier {
   let writer: RowWriter
   let header: ChangesetTable
   let decider: ConflictDecider
-  /// Keeps the clock of the table; nil where it has none.
+  /// The clock of the table; nil for none.
   let clock: TableClock?
   /// True if the later of two diffs wins in the table, or in some column of it.
   let followsClock: Bool
-  /// The rows that were changed here and not sent; nil where there are none.
+  /// The rows with unsent edits; nil for none.
   let exposed: ExposedRows?
-  /// The columns that a later diff has set, of those that the change in hand sets.
+  /// The columns of the present change that a later diff has set.
   var later = ColumnMask()
-  /// Takes what is found out of colliding keys; nil where a conflict ends the work anyway.
+  /// Collects colliding keys; nil if a conflict ends the work anyway.
   private let collisions: KeyCollisions?
   lazy var found = collisions?.found(in: statements, header)
-  /// What the table's changes are known to meet; nil for most tables.
+  /// The known collisions of the table's changes; nil for most tables.
   private let known: KnownCollisions?
-  /// The rows that may not be changed as the diff says, because of references; nil for most tables.
+  /// The rows that the diff must not change, or only in part, because of references; nil for most tables.
   let staying: StayingRows?
   /// The rows whose INSERT waits for the table's other changes.
   private let waitingInserts: Set<RowIdentity>
-  /// Which values the table stores as they are; nil where SQLite itself refuses all others.
+  /// The values that the table stores unchanged; nil if SQLite itself refuses all others.
   private let storageRules: LosslessStorageRules?
   /// The columns in which rows that are here already stay as they are.
   let ignored: ColumnMask
   /// Rows whose INSERT the rules refuse: a DELETE of one is refused with it.
   private let unstorableRows: Set<RowIdentity>
-  /// What conflicts of the table need to know of it.
+  /// The layout of the table for conflicts.
   lazy var layout = decider.layout(of: statements)
   /// True if conflicts about rows of the table are open.
   private lazy var hasOpenConflicts = decider.hasOpenConflicts(of: statements.name)
-  /// Finds the rows that keep others out.
+  /// Finds blocking rows.
   lazy var blockingRows = BlockingRows(statements)
-  /// Decides between rows with the same UNIQUE value; nil where that is not for the clock to say, or there can be none.
+  /// Decides between rows with the same UNIQUE value; nil if the clock does not decide, or there can be none.
   private(set) lazy var displaced = Result { () throws -> DisplacedRows? in
     guard followsClock, let clock else { return nil }
     return try DisplacedRows(writer, clock, blockingRows, exposing: exposed)
   }
   var deferred: [DeferredChange] = []
-  /// Copies of the deferred changes: what they were read from moves on.
+  /// Copies of the deferred changes, because the window that they were read from moves on.
   let deferredBytes: TemporaryBuffer
-  /// A walk of the table, which knows where a change ends.
+  /// A walk of the table, which finds the ends of changes.
   let walk: ChangeWalk
   /// The change in hand.
   let change: DecodedChange
   var batch: InsertBatch
-  /// True if the answer to what the next attempt may ask is known: the incoming version is wanted.
+  /// True if the conflict of the next attempt is decided for the incoming version.
   var isDecided = false
   /// True if the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
   /// the attempt.
   var expectsConflict = false
-  /// The greatest rowid of the rows that were written, and of those that others have inserted.
+  /// The greatest rowid of written rows, and of rows that the author has inserted.
   private(set) var greatestRowID: Int64 = 0
   /// The greatest rowid that an INSERT may bring.
   private let rowIDLimit: Int64
@@ -83,12 +83,12 @@ final class TableApplier {
   ///   - ignored: The names of the columns in which rows that are here already stay as they are.
   ///   - canBatch: True if several rows may go in with one statement: nothing of ours or of the application's may see the
   ///     difference.
-  ///   - collisions: Takes what is found out of colliding keys.
-  ///   - known: What the table's changes are known to meet.
-  ///   - staying: The rows that may not be changed as the diff says, because of references.
+  ///   - collisions: Collects colliding keys.
+  ///   - known: The known collisions of the table's changes.
+  ///   - staying: The rows that the diff must not change, or only in part, because of references.
   ///   - waitingInserts: The rows whose INSERT waits for the table's other changes.
-  ///   - clock: Keeps the clock of the table; nil where it has none.
-  ///   - exposed: The rows that were changed here and not sent; nil where there are none.
+  ///   - clock: The clock of the table; nil for none.
+  ///   - exposed: The rows with unsent edits; nil for none.
   init(
     _ writer: RowWriter, _ match: TableMatch, header: ChangesetTable, of changeset: TemporaryBuffer,
     decider: ConflictDecider, _ collisions: KeyCollisions?, _ known: KnownCollisions?,
@@ -123,7 +123,7 @@ final class TableApplier {
 
   var statements: TableStatements { writer.statements }
 
-  /// What was done with the table's changes so far.
+  /// The counts of the table's changes so far.
   var counts: ApplyCounts {
     get { writer.counts }
     set { writer.counts = newValue }
@@ -140,10 +140,10 @@ final class TableApplier {
     try applyAlone(place, bytes)
   }
 
-  /// True if an INSERT can meet nothing that the clock knows.
+  /// True if no INSERT can meet an entry of the clock.
   private var mayBatch: Bool { !followsClock || (exposed?.isAskedLate != false && clock?.isTrivial != false) }
 
-  /// Applies a change, and defers it where a constraint refuses it.
+  /// Applies a change, and defers it if a constraint refuses it.
   private func applyAlone(_ place: ChangePlace, _ bytes: RawSpan) throws {
     if let refused = try waits(place, bytes) ? Refused(refusal: .taken) : attempt(place, bytes) {
       deferred.append(DeferredChange(offset: deferredBytes.count, refused.refusal, isDecided: refused.isDecided))
@@ -164,14 +164,14 @@ final class TableApplier {
       && waitingInserts.contains(RowIdentity(of: change, in: header, bytes))
   }
 
-  /// Applies a deferred change, and defers it again where a constraint still refuses it.
+  /// Applies a deferred change, and defers it again if a constraint still refuses it.
   func retry(_ item: DeferredChange, _ place: ChangePlace, _ bytes: RawSpan) throws {
     if let refused = try attempt(place, bytes) {
       deferred.append(DeferredChange(offset: item.offset, refused.refusal, isDecided: refused.isDecided))
     }
   }
 
-  /// Hands over the deferred changes: those that fail once more are deferred again.
+  /// Removes and returns the deferred changes. Those that fail again are deferred again.
   func takeDeferred() -> [DeferredChange] {
     defer { deferred = [] }
     return deferred
@@ -187,7 +187,7 @@ final class TableApplier {
     while next < batch.count {
       let rows = batch.rows(from: next)
       if rows > 1 { next += try insert(rows, from: next, bytes) }
-      // The rest of a batch that was refused begins with the row that is to blame, or goes in row by row at any rate.
+      // The rest of a refused batch begins with the refused row, or is inserted row by row anyway.
       guard next < batch.count, batch.rows(from: next) == 1 else { continue }
       let before = counts.inserted
       if let place = ChangePlace(at: batch.start(next), in: bytes) { try applyAlone(place, bytes) }
@@ -197,12 +197,12 @@ final class TableApplier {
     batch.removeAll()
   }
 
-  /// From how many bytes on a row goes in alone.
+  /// The size from which on a row is inserted alone.
   private static let batchedRowLimit = 256 << 10
 
   /// Inserts several rows with one statement.
   ///
-  /// - Returns: How many went in.
+  /// - Returns: The number of inserted rows.
   private func insert(_ rows: Int, from first: Int, _ bytes: RawSpan) throws -> Int {
     let prepared = try statements.insert(rows: rows)
     let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
@@ -221,8 +221,8 @@ final class TableApplier {
       for column in 0..<columnCount {
         let value = ValueSlice(verified: bytes, at: &position)
         size += value.count
-        // SQLite does not say how many rows went in before one that is too large, or has something else for a rowid.
-        // Nor is a row for a virtual table looked at here that would be altered by it.
+        // SQLite does not report how many rows were inserted before one that is too large, or whose rowid is not an
+        // integer. Rows that a virtual table would alter are not examined here either.
         let isRowID = column == rowIDKey
         if size > limit || (isRowID && value.kind != .integer && (needsRowID || value.kind != .null))
           || (isRowID && value.kind == .integer && value.integer(in: bytes) > rowIDLimit)
@@ -254,7 +254,7 @@ final class TableApplier {
 
   /// Tries a change.
   ///
-  /// - Returns: Why a constraint refuses it; nil when it was applied or decided as a conflict.
+  /// - Returns: Why a constraint refuses it; nil if it was applied or decided as a conflict.
   func attempt(_ place: ChangePlace, _ bytes: RawSpan) throws -> Refused? {
     change.read(place, in: bytes)
     let (rowID, isInsert) = (rowID(in: bytes), change.operation == .insert)
@@ -281,7 +281,7 @@ final class TableApplier {
     return refused
   }
 
-  /// The rowid that the change in hand has for a key; nil where its key is none.
+  /// The rowid that is the key of the present change; nil for other keys.
   private func rowID(in bytes: RawSpan) -> Int64? {
     guard let key = statements.rowIDKey, change.row(key).kind == .integer else { return nil }
     return change.row(key).integer(in: bytes)
@@ -300,11 +300,11 @@ final class TableApplier {
     return true
   }
 
-  /// Makes the row of the change in hand what its author knows, if it was edited here since they were told of it, where that is looked up late.
+  /// Rolls an unsent edit of the changed row back to the version that the author last saw, if edits are looked up late.
   ///
   /// A resolver, rules and policies of columns decide about such rows themselves.
   ///
-  /// - Returns: True if it was something else before.
+  /// - Returns: True if the row has changed.
   func exposeEdit(_ bytes: RawSpan) throws -> Bool {
     guard followsClock, let exposed, exposed.isAskedLate, layout.columnPolicies == nil,
       try decider.decidesByPolicyAlone(for: statements.name), let key = clock?.key(of: change, bytes),
@@ -343,7 +343,8 @@ final class TableApplier {
     return local != nil
   }
 
-  /// True if the table would store another value than one that came, or the change deletes a row that comes back with one.
+  /// True if the table would alter a value of the change, or the change deletes a row that comes back with such a
+  /// value.
   private func isAltering(_ storageRules: LosslessStorageRules, _ bytes: RawSpan) -> Bool {
     if let column = storageRules.refusedColumn(of: change, in: bytes) {
       if writer.keepsMessages { writer.refuse(storageRules.reason(ofRefusing: column)) }
@@ -359,27 +360,27 @@ final class TableApplier {
   }
 }
 
-/// INSERTs that wait to go in together: one statement for several rows saves most of what a statement costs.
+/// INSERTs that are collected and written together: one statement for several rows saves most of a statement's cost.
 ///
-/// A batch ends at a row that a constraint refuses, and where rows are refused one after the other, batches only cost. So
-/// they are given up for a while: longer each time, until a whole while has gone by without a refusal.
+/// A batch ends at a row that a constraint refuses, and if many rows are refused, batches only cost time. Batching then
+/// pauses, longer each time, until a whole pause has passed without a refusal.
 struct InsertBatch {
-  /// How many parameters a statement gets at most: more rows gain nothing, and wide tables keep their statements short.
+  /// The most parameters of a statement: more rows gain nothing, and wide tables keep their statements short.
   private static let parameterLimit = 512
-  /// The sizes that are used, the larger first, so that few statements serve every number of rows.
+  /// The sizes of batches, the larger first. Few statements serve every number of rows.
   private static let sizes = [32, 8]
   /// The longest while without batches, in rows.
   private static let pauseLimit = 8_192
 
   private var starts: [Int] = []
   private let sizes: [Int]
-  /// How long the present while without batches is, and what is left of it.
+  /// How many rows are inserted one by one before batching is tried again, and the length of the whole pause.
   private var pause = 0
   private var pauseLeft = 0
   private var isRefusing = false
 
   /// - Parameters:
-  ///   - columns: How many parameters a row takes.
+  ///   - columns: The number of parameters for a row.
   ///   - limit: The most parameters that a statement may have; 1 for no batches at all.
   init(columns: Int, limit: Int) {
     sizes = Self.sizes.filter { $0 * columns <= min(limit, Self.parameterLimit) }
@@ -392,7 +393,7 @@ struct InsertBatch {
   var isFull: Bool { starts.count == sizes[0] }
   var count: Int { starts.count }
 
-  /// Adds the INSERT that stands at an offset.
+  /// Adds the INSERT at an offset.
   mutating func add(_ start: Int) { starts.append(start) }
 
   func start(_ index: Int) -> Int { starts[index] }
@@ -401,7 +402,7 @@ struct InsertBatch {
 
   mutating func removeAll() { starts.removeAll(keepingCapacity: true) }
 
-  /// How many rows from an index on go in with the next statement.
+  /// The number of rows from an index on for the next statement.
   func rows(from index: Int) -> Int {
     guard pauseLeft == 0 else { return 1 }
     let left = starts.count - index

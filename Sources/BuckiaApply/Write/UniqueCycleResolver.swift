@@ -3,13 +3,13 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Applies refused changes of one table that block each other: a value under UNIQUE that one row is to get belongs to
-/// another, which is to get that of a third, and so on.
+/// Applies refused changes of one table that block each other: the UNIQUE value for one row belongs to another, which
+/// is to get that of a third, and so on.
 ///
-/// The resolver follows each change to the row that blocks it, and from there to the change of that row, until one can be
-/// applied; then all changes behind it can, in turn. A path that leads back to itself is a cycle: one of its rows is parked,
-/// which lets the others move up, and gets its new values last. Where the path ends at a row that no change moves, all
-/// changes on it are stuck. Each change is visited a few times, however many there are.
+/// The resolver follows each change to the row that blocks it, and from there to the change of that row, until one can
+/// be applied; then all changes that wait for it can, in turn. A path that leads back to itself is a cycle: one of its
+/// rows is parked, which lets the others move up, and gets its new values last. If the path ends at a row that no
+/// change moves, all changes on it are stuck. Each change is visited a few times, however many there are.
 struct UniqueCycleResolver {
   private enum State: UInt8 {
     case waiting
@@ -19,11 +19,11 @@ struct UniqueCycleResolver {
     case stuck
   }
 
-  /// A row that had to get out of the way of others.
+  /// A parked row.
   private enum Parked {
-    /// It was taken out of the table. `new` is the form in which it comes back.
+    /// The row was removed from the table. `new` is its form when it comes back.
     case removed(RowCopy, new: RowCopy)
-    /// It stands in the table with values that no row is likely to have.
+    /// The row is in the table with values that no row is likely to have.
     case moved(RowCopy)
   }
 
@@ -32,22 +32,22 @@ struct UniqueCycleResolver {
   private let items: [DeferredChange]
   private let window: ChangesetWindow
   private var states: [State]
-  /// What tells the rows of the changes apart; 0 for those that have none.
+  /// The numbers of the changed rows; 0 for rows without one.
   private var numbers: [UInt64]
   /// The changes whose rows can block others, in the order of the rows' numbers.
   private var holders: [Int32] = []
   /// The change in hand.
   private let change: DecodedChange
-  /// For each place of the local layout its column in the changeset; -1 for those that only exist here.
+  /// The column in the changeset of each place of the local layout; -1 for columns that only exist here.
   private let sources: [Int]
   /// True if a row can be deleted and inserted again without a trigger that sees it.
   private let allowsUnseenDeletes: Bool
 
-  /// The changes that wait for each other, each for the one behind it.
+  /// The changes that wait for each other, each for the next one.
   private var path: [Int32] = []
   /// The parked rows of the path. There is a savepoint while there is any.
   private var parked: [Int32: Parked] = [:]
-  /// What has been applied since the savepoint was made, and what was counted before.
+  /// The changes that were applied since the savepoint, and the counts before.
   private var appliedSince: [Int32] = []
   private var countsBefore = ApplyCounts()
   private var effectsBefore = 0
@@ -56,7 +56,7 @@ struct UniqueCycleResolver {
   private var parkedValues = 0
   private var steps = 0
 
-  /// Takes the deferred changes of a table.
+  /// Creates a resolver for the deferred changes of a table.
   init(_ applier: TableApplier, _ window: ChangesetWindow) throws {
     self.applier = applier
     self.window = window
@@ -86,19 +86,19 @@ struct UniqueCycleResolver {
     holders.sort { [numbers] in numbers[Int($0)] < numbers[Int($1)] }
   }
 
-  /// Applies what can be applied; the rest stays deferred.
+  /// Applies changes as far as possible; the rest stays deferred.
   ///
   /// - Returns: True if anything was applied.
   /// - Throws: `SQLiteError`; what a resolver or `poll` throws. The transaction must be rolled back then.
   mutating func run(poll: () throws -> Void) throws -> Bool {
-    // What is parked may be rolled back.
+    // Parked rows may be rolled back.
     let contents = applier.writer.contents
     contents.mayMakeIndexes = false
     defer { contents.mayMakeIndexes = true }
     var again: [Int32] = []
     for index in items.indices where items[index].isUniqueViolation {
       again.append(Int32(index))
-      // What had to be taken back comes first, so that it is not followed again with every later change.
+      // Rolled-back changes come first, because every later change would follow them again.
       while let root = again.popLast() {
         guard states[Int(root)] == .waiting else { continue }
         again += try follow(root, poll: poll)
@@ -162,7 +162,7 @@ struct UniqueCycleResolver {
     }
   }
 
-  /// The end of the path cannot be applied, so all that wait on it cannot.
+  /// The end of the path cannot be applied, nor can the changes that wait for it.
   private mutating func giveUp() throws -> [Int32] {
     for item in path { states[Int(item)] = .stuck }
     path.removeAll()
@@ -191,7 +191,7 @@ struct UniqueCycleResolver {
     return low < holders.count && numbers[Int(holders[low])] == number ? holders[low] : nil
   }
 
-  /// The number of the local row with the key of the change in hand; nil when there is none.
+  /// The number of the local row with the key of the change in hand; nil if there is none.
   private func number(_ bytes: RawSpan) throws -> UInt64? {
     if change.operation == .update, let key = applier.statements.rowIDKey, change.old(key).kind == .integer {
       return UInt64(bitPattern: change.old(key).integer(in: bytes))
@@ -203,12 +203,12 @@ struct UniqueCycleResolver {
     return try query.statement.step() ? query.statement.rowNumber() : nil
   }
 
-  // MARK: Which row blocks a change
+  // MARK: Blocking rows
 
-  /// The number of the row that has a place which the change gives its own; nil when none has, as far as can be looked up.
+  /// The number of the row that has a place which the change gives its own; nil if none has, as far as can be looked up.
   private mutating func occupant(_ item: Int32, _ bytes: RawSpan) throws -> UInt64? {
     let hasRow = change.operation == .update || items[Int(item)].isDecided
-    // Where an index has a column that stays, the row's own value counts.
+    // If an index has an unchanged column, the row's own value counts.
     var local: CurrentRow?
     defer { local?.release() }
     var removed: RowCopy?
@@ -240,8 +240,8 @@ struct UniqueCycleResolver {
     case unable
   }
 
-  /// Where there are indexes that cannot be looked up, and no trigger sees a delete: puts the row in its new form into the place of
-  /// the old one, or finds out which row blocks it.
+  /// For indexes that cannot be searched, if no trigger sees a delete: replaces the row by its new form, or finds the
+  /// row that blocks it.
   private mutating func exchange(_ item: Int32, _ bytes: RawSpan) throws -> Exchange {
     guard unique.hasOpaque, allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
       !items[Int(item)].isDecided, try applier.mayPark(bytes), let local = try applier.writer.currentRow(bytes)
@@ -268,8 +268,8 @@ struct UniqueCycleResolver {
     return result
   }
 
-  /// As `occupant`, for indexes that cannot be looked up: the row is put into the table in its new form, and SQLite
-  /// says which one is in its way. Everything is taken back.
+  /// Like `occupant`, for indexes that cannot be searched: the row is inserted in its new form, and SQLite reports the
+  /// blocking row. Everything is rolled back.
   private mutating func probe(_ item: Int32, _ bytes: RawSpan) throws -> UInt64? {
     let row: RowCopy
     var hasOwn = false
@@ -281,7 +281,7 @@ struct UniqueCycleResolver {
         row = try local.copied().replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
         hasOwn = true
       } else {
-        // Columns that only exist here get their defaults, which cannot be known here.
+        // Columns that only exist here get their defaults, which are unknown here.
         return nil
       }
     }
@@ -315,9 +315,9 @@ struct UniqueCycleResolver {
     }
   }
 
-  /// Gets a row out of the way of others; false when it cannot be done.
+  /// Parks a row; false if that is impossible.
   ///
-  /// It is deleted where no trigger sees that, and otherwise gets other values, by an UPDATE.
+  /// The row is deleted if no trigger sees that, and otherwise gets other values by an UPDATE.
   private mutating func park(_ item: Int32, _ place: ChangePlace, _ bytes: RawSpan) throws -> Bool {
     change.read(place, in: bytes)
     guard try applier.mayPark(bytes), let local = try applier.writer.currentRow(bytes) else { return false }
@@ -331,7 +331,7 @@ struct UniqueCycleResolver {
       gatheredBefore = applier.writer.effects?.mark ?? 0
       try applier.statements.connection.execute("SAVEPOINT buckia_park")
     }
-    // Until it is known how, so that giving up takes everything back.
+    // A provisional entry, by which giving up restores the row.
     parked[item] = .moved(row)
     if items[Int(item)].isDecided {
       let kind = change.operation == .insert ? ConflictKind.conflict : .data
@@ -352,7 +352,7 @@ struct UniqueCycleResolver {
     return try moveAside(row, bytes, guardedBy: guardKind)
   }
 
-  /// Gives the row of the UPDATE in hand values that no row is likely to have, in place of those it is to lose.
+  /// Gives the row of the present UPDATE values that no row is likely to have, in place of those it is to lose.
   private mutating func moveAside(
     _ row: RowCopy, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard
   ) throws -> Bool {
@@ -371,7 +371,7 @@ struct UniqueCycleResolver {
     for sign in [-1, 1, 0] {
       for index in places {
         let place = columns[index]
-        // NULL comes last: triggers that add and subtract values get lost in it.
+        // NULL comes last, because triggers that add and subtract values lose them with it.
         if sign == 0 {
           try statement.statement.bindNull(at: index)
         } else {

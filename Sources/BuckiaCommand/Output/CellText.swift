@@ -4,7 +4,7 @@ import Buckia
 extension ChangesetValue {
   /// The value as a person reads it, much as SQL writes it, at most `limit` characters of it.
   ///
-  /// - Parameter whole: Where all of it is, if this is a part only.
+  /// - Parameter whole: The whole value, if this is only a part.
   func shown(limit: Int = 40, partOf whole: LongValue? = nil) -> String {
     if let whole { return shownPart(limit: limit, of: whole, from: 0) }
     switch self {
@@ -16,7 +16,7 @@ extension ChangesetValue {
     }
   }
 
-  /// How many bytes of a long blob are shown, and how many of these stand before a difference.
+  /// The shown bytes of a long blob, and those of them before a difference.
   private static let shownBytes = 8
   private static let bytesBefore = 2
 
@@ -28,7 +28,7 @@ extension ChangesetValue {
     return "x'\(start > 0 ? "…" : "")\(part)\(end < bytes.count ? "…" : "")' (\(ByteCount(bytes.count)))"
   }
 
-  /// How many characters are shown of a text that is too long to be shown whole.
+  /// The shown characters of a text that is too long to be shown whole.
   private static let longestPart = 1_000
 
   /// A part of a long value, from a place in it on, and the size of all.
@@ -51,7 +51,7 @@ extension ChangesetValue {
     }
   }
 
-  /// Versions of a value of which some are too long to be shown whole, as a person reads them, around what differs.
+  /// Versions of a value for people, of which some are too long to be shown whole, around the difference.
   static func shown(
     _ versions: [(value: ChangesetValue, whole: LongValue?)], limit: Int
   ) -> [String] {
@@ -69,7 +69,7 @@ extension ChangesetValue {
     }
   }
 
-  /// How many bytes of a long text are shown before a difference.
+  /// The shown bytes of a long text before a difference.
   private static let textBefore = 12
 
   private var isText: Bool { if case .text = self { true } else { false } }
@@ -82,9 +82,9 @@ extension ChangesetValue {
     }
   }
 
-  /// Versions of one value as a person reads them. Long ones are shortened around what differs.
+  /// Versions of one value for people. Long ones are shortened around the difference.
   ///
-  /// - Parameter limit: How many characters of a text are shown.
+  /// - Parameter limit: The shown characters of a text.
   static func shown(_ versions: [ChangesetValue], limit: Int) -> [String] {
     var texts = versions.compactMap { value -> String? in if case .text(let text) = value { text } else { nil } }
     let blobs = versions.compactMap { value -> [UInt8]? in if case .blob(let bytes) = value { bytes } else { nil } }
@@ -106,13 +106,13 @@ extension ChangesetValue {
   }
 }
 
-/// Versions of one value, each shortened so that it shows where they differ.
+/// Versions of one value, shortened around their difference.
 enum DifferingTexts {
-  /// How much of what the versions have in common is shown before the difference.
+  /// The shown characters of the common part before the difference.
   private static let context = 12
 
-  /// Shortens texts to so many characters: each around the place where it begins to differ from the first, and the first
-  /// around the place where any of the others does.
+  /// Shortens texts to a number of characters: each around the place where it begins to differ from the first, and the
+  /// first around the place where any of the others does.
   static func shortened(_ texts: [String], to limit: Int) -> [String] {
     guard let first = texts.first, texts.contains(where: { isLonger($0, than: limit) }) else { return texts }
     let prefixes = texts.dropFirst().map { commonPrefix(of: $0, and: first) }
@@ -125,7 +125,7 @@ enum DifferingTexts {
   private static func shortened(_ text: String, around offset: Int, to limit: Int) -> String {
     guard isLonger(text, than: limit) else { return text }
     let difference = text.utf8.index(text.startIndex, offsetBy: offset, limitedBy: text.endIndex) ?? text.endIndex
-    // What stands before the difference is cut only where the difference would not be seen otherwise.
+    // The part before the difference is cut only if the difference would not be visible otherwise.
     let isFar = isLonger(text[..<difference], than: limit - context)
     let before = isFar ? text.index(difference, offsetBy: -context, limitedBy: text.startIndex) : nil
     let start = before ?? text.startIndex
@@ -135,12 +135,12 @@ enum DifferingTexts {
     return isLonger(rest, than: room) ? "\(head)\(rest.prefix(room - 1))…" : head + rest
   }
 
-  /// True if a text has more characters than that: without counting those of a very long one.
+  /// True if a text has more characters than a limit, without counting those of a very long text.
   private static func isLonger(_ text: some StringProtocol, than limit: Int) -> Bool {
     text.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex).map { $0 < text.endIndex } ?? false
   }
 
-  /// How many bytes two texts have in common at their beginning, up to the beginning of a character of the first.
+  /// The length of the common prefix of two texts in bytes, up to the beginning of a character of the first.
   private static func commonPrefix(of text: String, and other: String) -> Int {
     var common = 0
     var one = text.utf8.makeIterator()

@@ -2,7 +2,7 @@ import Buckia
 import BuckiaBytes
 import BuckiaStorage
 
-/// Where a verb prints: people's text and JSON to standard output, diagnostics to standard error.
+/// The output of a command: text for people and JSON on standard output, diagnostics on standard error.
 final class Console {
   /// The style of people's text.
   let style: Style
@@ -12,10 +12,10 @@ final class Console {
   let isJSON: Bool
   /// True if only errors are wanted.
   let isQuiet: Bool
-  /// What happens right now, for those who watch.
+  /// The line that shows the progress.
   let progress: ProgressLine
 
-  /// Where people's text and JSON go.
+  /// The stream for text and JSON.
   private let stream: StandardStream
   private var pending: [UInt8] = []
 
@@ -49,18 +49,18 @@ final class Console {
     try write(json().prettyText() + "\n")
   }
 
-  /// Prints a result: the document with `--json`, and else the lines for people.
+  /// Prints a result: the document with `--json`, otherwise the lines for people.
   func show(_ json: @autoclosure () -> JSONValue, _ lines: @autoclosure () -> [String]) throws {
     if isJSON { try document(json()) } else if showsText { try say(lines()) }
   }
 
-  /// Prints bytes as they are: results, and JSON that is written piece by piece.
+  /// Prints text verbatim: results, and JSON that is written piece by piece.
   func write(_ text: String) throws {
     pending.append(contentsOf: text.utf8)
     if pending.count >= 1 << 16 { try flush() }
   }
 
-  /// Hands everything printed so far to the system.
+  /// Flushes the output to the system.
   func flush() throws {
     guard !pending.isEmpty else { return }
     progress.clear()
@@ -68,7 +68,7 @@ final class Console {
     try pending.withUnsafeBytes { try stream.write($0) }
   }
 
-  /// Prints a remark on standard error: not a result, so it goes there with `--json` too.
+  /// Prints a remark on standard error, even with `--json`, because it is not a result.
   func remark(_ text: String) {
     guard !isQuiet else { return }
     progress.clear()
@@ -81,21 +81,21 @@ final class Console {
   func report(_ error: ErrorReport) -> ExitStatus {
     progress.clear()
     do {
-      // What was printed before the failure stands; a JSON document would be cut off, so it is dropped.
+      // Text that was printed before the failure stays; an incomplete JSON document is dropped.
       if isJSON {
         pending.removeAll()
         try write(error.failure.json.prettyText() + "\n")
       }
       try flush()
     } catch {
-      // Standard output is gone: the message below still tells what happened first.
+      // Standard output is closed: the message below still reports the first error.
       StandardStream.error.tell("buckia: \(error)\n")
     }
     diagnose(error)
     return error.status
   }
 
-  /// Prints an error on standard error, behind what was printed so far: for a result that tells of it already.
+  /// Prints an error on standard error, after the output so far, for a result that contains the error.
   func explain(_ error: ErrorReport) throws {
     try flush()
     diagnose(error)
@@ -107,7 +107,7 @@ final class Console {
   }
 }
 
-/// An error as the command line tells it: with a code for programs, a sentence for people and an exit code.
+/// An error of the command line: a code for programs, a sentence for people, and an exit code.
 struct ErrorReport {
   let code: String
   let message: String
@@ -148,7 +148,7 @@ extension ErrorReport {
   var failure: FailureReport { FailureReport(code: code, message: message, path: path, offset: offset) }
 }
 
-/// Prints the document that `--json` asks for where it is one long list: item by item, since it need not fit in memory.
+/// Prints a `--json` document that is one long list, item by item, because it need not fit in memory.
 struct JSONListWriter {
   private let name: String
   private let fields: [(name: String, value: JSONValue)]
@@ -157,7 +157,7 @@ struct JSONListWriter {
 
   /// - Parameters:
   ///   - name: The name of the list in the document.
-  ///   - fields: What stands before it.
+  ///   - fields: The fields before it.
   init(_ name: String, after fields: [(name: String, value: JSONValue)] = [], on console: Console) {
     self.name = name
     self.fields = [("version", 1)] + fields

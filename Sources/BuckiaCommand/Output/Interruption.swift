@@ -8,8 +8,8 @@ import NIOConcurrencyHelpers
   import Foundation
 #endif
 
-/// Notices an interruption (Control-C), so that work which asks for it stops in order: what was not finished is taken back. A second one
-/// ends the program at once, and so does the first where nothing asks for some seconds.
+/// Notices an interruption (Control-C), by which polling work stops in order: unfinished work is rolled back. A second
+/// one ends the program at once, and so does the first if nothing polls for some seconds.
 final class Interruption {
   private let source: any DispatchSourceSignal
   private let isSet = NIOLockedValueBox(false)
@@ -49,7 +49,7 @@ final class InterruptionCleanup {
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
         end.wait()
-        // Under another name first, so that nothing new is put into it meanwhile.
+        // Under another name first, because nothing new must be put into it meanwhile.
         let doomed = "\(folder).removed"
         do {
           try FileManager.default.moveItem(atPath: folder, toPath: doomed)
@@ -71,7 +71,7 @@ final class InterruptionCleanup {
     #endif
   }
 
-  /// Ends the program as the signal would have, which is what shells and scripts look at.
+  /// Ends the program as the signal would have, which shells and scripts check.
   fileprivate static func end(by number: Int32) {
     signal(number, SIG_DFL)
     // Dispatch's threads let no signals through, nor do programs that one of them started.
@@ -82,7 +82,7 @@ final class InterruptionCleanup {
     raise(number)
   }
 
-  /// Lets signals do what they do by themselves again. Does not return when one is ending the program.
+  /// Restores the default handling of signals. Does not return if one is ending the program.
   func cancel() {
     end.wait()
     for source in sources { source.cancel() }

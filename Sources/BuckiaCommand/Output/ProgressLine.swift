@@ -1,7 +1,7 @@
 import Buckia
 import BuckiaBytes
 
-/// One line on standard error that says what is going on, rewritten in place; nothing where that is no terminal.
+/// One line on standard error with the progress, rewritten in place; nothing if that is not a terminal.
 final class ProgressLine {
   private let isShown: Bool
   private var lastUpdate: ContinuousClock.Instant?
@@ -13,7 +13,7 @@ final class ProgressLine {
 
   deinit { clear() }
 
-  /// Shows a text, at most ten times a second so that the terminal does not slow the work down.
+  /// Shows a text, at most ten times a second, because a terminal would slow the work down.
   ///
   /// - Throws: `CancellationError` after an interruption.
   func update(_ text: @autoclosure () -> String) throws {
@@ -36,7 +36,7 @@ final class ProgressLine {
     StandardStream.error.tell("\r\u{1B}[K\(text().escaped.prefix(columns: width))")
   }
 
-  /// Takes the line away, so that what is printed next stands alone.
+  /// Removes the line before other output.
   func clear() {
     guard isOnScreen else { return }
     isOnScreen = false
@@ -45,7 +45,7 @@ final class ProgressLine {
 }
 
 extension DiffProgress {
-  /// What is being compared, and how much has been.
+  /// The table being compared, and its progress.
   var line: String {
     let read = bytes > 0 ? ", \(ByteCount(Int(bytes))) of pages read" : ""
     guard !table.isEmpty else { return "Comparing pages…\(read.isEmpty ? "" : " \(ByteCount(Int(bytes))) read")" }
@@ -54,14 +54,14 @@ extension DiffProgress {
 }
 
 extension InspectionProgress {
-  /// Which file is being checked, and how much of it has been read.
+  /// The file being checked, and its progress.
   var line: String {
     return "Checking \(path.fileName.escaped(limit: 40)), \(ByteCount(bytes)) of \(ByteCount(byteCount))"
   }
 }
 
 extension RewritingProgress {
-  /// Which file is being checked; then what is being done, with how many changes, and how much of them has been written.
+  /// The file being checked; then the activity, the number of changes, and the written part.
   func line(_ activity: String) -> String {
     switch self {
     case .checking(let progress): return progress.line
@@ -73,7 +73,7 @@ extension RewritingProgress {
 }
 
 extension ApplyProgress {
-  /// What is being done with which file, and how much has been done.
+  /// The file, the activity, and its progress.
   var line: String {
     let verb =
       switch activity {

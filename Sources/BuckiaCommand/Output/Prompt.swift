@@ -3,7 +3,7 @@ import BuckiaBytes
 
 /// A question to the person at the terminal.
 enum Confirmation {
-  /// True if there is anybody to ask: standard input and standard error are a terminal.
+  /// True if a person can be asked: standard input and standard error are a terminal.
   static var isPossible: Bool { isatty(0) != 0 && isatty(2) != 0 }
 
   /// Asks a question of which the answer cannot be guessed.
@@ -36,7 +36,7 @@ enum PassphrasePrompt {
   ///
   /// - Parameters:
   ///   - prompt: The question.
-  ///   - option: The option that gives it where there is no terminal.
+  ///   - option: The option that provides it without a terminal.
   /// - Throws: `ValidationError` without a terminal.
   static func ask(_ prompt: String, elsewhere option: String = "--passphrase-file") throws -> [UInt8] {
     let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)

@@ -1,7 +1,7 @@
 import Buckia
 
 extension [Remark] {
-  /// The remarks for people; what is said of several tables or columns is said once. Nothing when there are none.
+  /// The remarks for people, where those about several tables or columns are combined; empty for none.
   ///
   /// - Parameters:
   ///   - label: The word before each.
@@ -19,10 +19,10 @@ extension [Remark] {
   }
 }
 
-/// Remarks that say the same of different tables or columns.
+/// Equal remarks about different tables or columns.
 private struct RemarkGroup {
   private let first: Remark
-  /// What is said of each; nil for a remark that stands alone.
+  /// The predicate of each; nil for a single remark.
   private let predicate: String?
   private var subjects: [Subject]
 
@@ -49,7 +49,7 @@ private struct RemarkGroup {
     return groups
   }
 
-  /// Takes a sentence about one table or column apart.
+  /// Splits a sentence about one table or column.
   private static func parts(of remark: Remark) -> (Subject, predicate: String)? {
     guard let table = remark.arguments.first else { return nil }
     let sentence = remark.shown
@@ -64,7 +64,7 @@ private struct RemarkGroup {
     return nil
   }
 
-  /// The sentence, with how many it is about where these are several.
+  /// The sentence, with the number of subjects if there are several.
   var sentence: String {
     guard let predicate, subjects.count > 1 else { return first.shown }
     let tables = Set(subjects.map(\.table)).count.counted("table")
@@ -72,7 +72,7 @@ private struct RemarkGroup {
     return "each of \(subjects.count.counted("column")) of \(tables)\(predicate)"
   }
 
-  /// The names of those that it is about; nil where the sentence has the name.
+  /// The names of the subjects; nil if the sentence has the name.
   func names(_ style: Style) -> String? {
     guard subjects.count > 1 else { return nil }
     return GroupedList.list(
@@ -89,7 +89,7 @@ extension [String] {
   }
 }
 
-/// Names with what is to be said of each, where many have the same said of them.
+/// Names with reasons, grouped by equal reasons.
 ///
 /// ```
 /// a, b, c and 2 more  the pages of the two databases differ in size
@@ -97,7 +97,7 @@ extension [String] {
 struct GroupedList {
   private var items: [(name: String, reason: String)] = []
 
-  /// How many names of a group are shown.
+  /// The shown names of a group.
   private static let shownNames = 3
 
   /// Adds a name and its reason, neither escaped.
@@ -105,9 +105,9 @@ struct GroupedList {
 
   /// One line a reason, in the order in which they came.
   ///
-  /// Where that are too many, reasons that differ only in the names they quote become one.
+  /// If these are too many, reasons that differ only in quoted names are combined.
   ///
-  /// - Parameter noun: What the names are, for the line that says how many are left out.
+  /// - Parameter noun: A noun for the names, for the line with the number of hidden ones.
   func lines(_ noun: String, style: Style) -> [String] {
     var groups = items.grouped(by: \.reason)
     if groups.count > style.remarkLimit {
@@ -126,7 +126,7 @@ struct GroupedList {
   /// The reason with an ellipsis for each name in quotes.
   private static func withoutQuotedNames(_ reason: String) -> String {
     let parts = reason.split(separator: "\"", omittingEmptySubsequences: false)
-    // Names stand at the odd places, unless a quote is left open.
+    // Names are at the odd places, unless a quote is open.
     guard parts.count % 2 == 1 else { return reason }
     return parts.enumerated().map { $0.offset % 2 == 1 ? "…" : String($0.element) }.joined(separator: "\"")
   }
@@ -140,7 +140,7 @@ struct GroupedList {
 }
 
 extension Sequence {
-  /// The elements by what they have in common, in the order in which the first of each came.
+  /// The elements grouped by a key, in the order of the first of each group.
   func grouped<Key: Hashable>(by key: (Element) -> Key) -> [(key: Key, elements: [Element])] {
     var groups: [(key: Key, elements: [Element])] = []
     var places: [Key: Int] = [:]

@@ -25,7 +25,7 @@ enum StandardStream: Int32 {
     }
   }
 
-  /// Writes a text. Only for standard error: when that is gone, nobody is left to be told.
+  /// Writes a text, and ignores failures. Only for standard error, because its failures cannot be reported.
   func tell(_ text: String) {
     do { try Array(text.utf8).withUnsafeBytes { try write($0) } } catch { return }
   }

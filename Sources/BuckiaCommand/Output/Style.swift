@@ -7,12 +7,12 @@ import BuckiaBytes
   import Foundation
 #endif
 
-/// How text looks: its colours and weights where they are wanted, and how much room it has.
+/// The style of text: colours and weights if they are wanted, and the width.
 ///
 /// Colours are used on a terminal only, and never when `NO_COLOR` is set to anything (<https://no-color.org>) or the
 /// terminal calls itself dumb.
 struct Style {
-  /// What a piece of text means to the reader.
+  /// The role of a piece of text.
   enum Role: String {
     case strong = "1"
     case faint = "2"
@@ -21,13 +21,13 @@ struct Style {
     case notable = "33"
   }
 
-  /// How many columns a line may take where the output is no terminal.
+  /// The width of a line if the output is not a terminal.
   static let standardWidth = 80
   /// Narrower terminals get lines of this width: nothing useful fits less.
   private static let leastWidth = 40
 
   let isColored: Bool
-  /// How many columns a line may take.
+  /// The width of a line in columns.
   let width: Int
   /// True if texts are shown whole and lists to their end (`--full`).
   let isFull: Bool
@@ -55,7 +55,7 @@ struct Style {
       ? style : Style(isColored: style.isColored, width: .max, isFull: isFull)
   }
 
-  /// The width of the terminal behind a file descriptor; the standard one where there is no terminal.
+  /// The width of the terminal of a file descriptor; the standard one without a terminal.
   static func terminalWidth(of descriptor: Int32) -> Int {
     var size = winsize()
     guard isatty(descriptor) != 0, ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
@@ -73,35 +73,35 @@ struct Style {
 
 /// Text in the room that a terminal has.
 extension Style {
-  /// How many entries of a list are shown.
+  /// The shown entries of a list.
   var listLimit: Int { isFull ? .max : 40 }
 
-  /// How many conflicts are shown with their rows.
+  /// The conflicts that are shown with their rows.
   var conflictLimit: Int { isFull ? .max : 10 }
 
-  /// How many files are named for which a command is suggested.
+  /// The files that are named in a suggested command.
   var fileLimit: Int { isFull ? .max : 5 }
 
-  /// How many remarks, or groups of them, are shown.
+  /// The shown remarks, or groups of them.
   var remarkLimit: Int { isFull ? .max : 20 }
 
-  /// The line at the end of a list that says how many entries it leaves out.
+  /// The line at the end of a list with the number of hidden entries.
   ///
   /// - Parameters:
-  ///   - count: How many are left out.
-  ///   - noun: What they are, in the singular.
+  ///   - count: The number of hidden entries.
+  ///   - noun: A noun for the entries, in the singular.
   func rest(_ count: Int, _ noun: String, indent: Int = 0) -> String {
     Self.spaces(indent)
       + self("… and \(count.grouped) more \(count == 1 ? noun : noun + "s") (--full shows all)", .faint)
   }
 
-  /// The lines of a list, as far as it is shown, and how many entries are left out.
+  /// The lines of the shown part of a list, with the number of hidden entries.
   ///
   /// - Parameters:
   ///   - items: The entries.
-  ///   - noun: What they are, in the singular.
-  ///   - indent: The columns before the line that says how many are left out.
-  ///   - limit: How many are shown; nil for as many as of any list.
+  ///   - noun: A noun for the entries, in the singular.
+  ///   - indent: The columns before the line with the number of hidden entries.
+  ///   - limit: The number of shown entries; nil for that of any list.
   ///   - lines: The lines of an entry.
   func listed<Item>(
     _ items: [Item], _ noun: String, indent: Int = 2, limit: Int? = nil, _ lines: (Item) -> [String]
@@ -166,7 +166,7 @@ extension Style {
     return lines + [Self.spaces(lines.isEmpty ? indent : hanging) + line]
   }
 
-  /// A command to type, behind what it is for; on a line of its own, unbroken, where both do not fit into one.
+  /// A purpose, followed by a command to type; on a line of its own, unbroken, if both do not fit into one.
   func suggestion(_ purpose: String, _ command: String) -> [String] {
     let line = "\(purpose): \(command)"
     return line.visibleWidth <= width ? [line] : wrapped("\(purpose):") + ["  \(command)"]
@@ -176,7 +176,7 @@ extension Style {
 }
 
 extension StringProtocol {
-  /// How many columns the text takes on the screen: its colours take none.
+  /// The width of the text on the screen, without its colours.
   var visibleWidth: Int {
     var width = 0
     for (index, part) in String(self).split(separator: "\u{1B}", omittingEmptySubsequences: false).enumerated() {
@@ -185,7 +185,7 @@ extension StringProtocol {
     return width
   }
 
-  /// The text in at most so many columns: what is too long loses its middle, since names differ at both ends.
+  /// The text in at most a number of columns: a longer text loses its middle, because names differ at both ends.
   func shortened(to limit: Int) -> String {
     guard displayWidth > limit else { return String(self) }
     let tail = (limit - 1) / 3
@@ -193,7 +193,7 @@ extension StringProtocol {
     return "\(prefix(columns: head))…\(suffix(columns: tail))"
   }
 
-  /// The longest beginning that takes at most so many columns.
+  /// The longest beginning within a number of columns.
   func prefix(columns limit: Int) -> String {
     var text = ""
     var used = 0
@@ -205,7 +205,7 @@ extension StringProtocol {
     return text
   }
 
-  /// The longest end that takes at most so many columns.
+  /// The longest end within a number of columns.
   func suffix(columns limit: Int) -> String {
     var text: [Character] = []
     var used = 0
@@ -219,8 +219,8 @@ extension StringProtocol {
 }
 
 extension StringProtocol {
-  /// How many columns of a terminal the text takes: one a letter, two for East Asian wide ones and emoji, none for
-  /// combining marks.
+  /// The width of the text in columns of a terminal: one for each letter, two for East Asian wide ones and emoji, none
+  /// for combining marks.
   ///
   /// Terminals differ in the details; this follows the wide ranges of
   /// [Unicode's annex 11](https://www.unicode.org/reports/tr11/), which is enough to keep columns aligned.

@@ -8,7 +8,7 @@
 /// A table that is wider than the terminal lets its columns of prose wrap, shortens its columns of text, and where that is not
 /// enough gives each row lines of its own.
 struct TextTable {
-  /// A column: its heading, and what may be done to its cells where there is too little room.
+  /// A column: its heading, and how its cells fit into little room.
   struct Column: ExpressibleByStringLiteral {
     enum Content {
       /// Ids, states and paths: never broken.
@@ -39,7 +39,7 @@ struct TextTable {
     static func prose(_ heading: String) -> Column { Column(heading, .prose) }
   }
 
-  /// A cell: a text, already escaped, and what it means.
+  /// A cell: an escaped text, and its role.
   struct Cell: ExpressibleByStringLiteral {
     let text: String
     let role: Style.Role?
@@ -69,9 +69,9 @@ struct TextTable {
   /// Adds a row; cells that are missing at its end stay empty.
   mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
-  /// The lines of a table with a row for each entry of a list, as far as it is shown, and how many are left out.
+  /// The lines of a table with a row for each shown entry of a list, with the number of hidden ones.
   ///
-  /// - Parameter noun: What the entries are, in the singular.
+  /// - Parameter noun: A noun for the entries, in the singular.
   static func lines<Item>(
     _ columns: [Column], of items: [Item], _ noun: String, style: Style, row: (Item) -> [Cell]
   ) -> [String] {
@@ -102,7 +102,7 @@ struct TextTable {
   private static let leastText = 12
   private static let leastProse = 24
 
-  /// The columns' widths; nil where they do not fit.
+  /// The columns' widths; nil if they do not fit.
   private func fittingWidths(in style: Style, _ indent: Int) -> [Int]? {
     var widths = columns.map(\.heading.displayWidth)
     for row in rows {
@@ -180,14 +180,14 @@ struct TextTable {
 }
 
 extension [TextTable.Column] {
-  /// Columns that tell how many rows were inserted, updated and deleted, among others.
+  /// Columns for the numbers of inserted, updated and deleted rows, among others.
   static func changes(after first: Self, before last: Self = []) -> Self {
     first + [.number("inserted"), .number("updated"), .number("deleted")] + last
   }
 }
 
 extension [TextTable.Cell] {
-  /// Cells that tell how many rows were inserted, updated and deleted, among others.
+  /// Cells with the numbers of inserted, updated and deleted rows, among others.
   static func changes(
     after first: Self, _ inserted: Int, _ updated: Int, _ deleted: Int, before last: Self = []
   ) -> Self {

@@ -5,9 +5,9 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// What a browser asks for, once it is clear that it may.
+/// An accepted request of a browser.
 struct PageRequest: Sendable {
-  /// What is to be done.
+  /// The method of a request.
   enum Method: Sendable {
     /// Something is wanted, and nothing is changed.
     case get
@@ -15,15 +15,15 @@ struct PageRequest: Sendable {
     case post
   }
 
-  /// What is to be done.
+  /// The method.
   let method: Method
-  /// The parts of the path behind the token, of letters, digits and `-._` each; none for the first page.
+  /// The parts of the path after the token, of letters, digits and `-._` each; empty for the first page.
   let path: [String]
   /// The query of the address.
   let query: FormFields
-  /// The fields of the form that was sent; none where nothing is to be changed.
+  /// The fields of the sent form; empty if nothing is to be changed.
   var form = FormFields()
-  /// The version that the browser has already, as it stands in the header; nil where it has none.
+  /// The version that the browser has already, from the header; nil for none.
   let knownVersion: String?
 }
 
@@ -49,7 +49,7 @@ struct FormFields: Equatable, Sendable {
 
   /// Reads fields.
   ///
-  /// - Returns: nil where a percent sign does not begin a byte, or the bytes are not UTF-8.
+  /// - Returns: nil if a percent sign does not begin a byte, or the bytes are not UTF-8.
   init?(parsing bytes: some Collection<UInt8>) {
     for pair in bytes.split(separator: UInt8(ascii: "&")) {
       let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
@@ -60,12 +60,12 @@ struct FormFields: Equatable, Sendable {
     }
   }
 
-  /// The value of the first field of a name; nil where there is none.
+  /// The value of the first field with a name; nil for none.
   subscript(name: String) -> String? {
     fields.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
-  /// The fields as they stand in an address: ASCII that no attribute of a page has to escape but for `&`.
+  /// The fields encoded for an address: ASCII in which attributes of a page have to escape only `&`.
   var encoded: String {
     fields.map { "\(PercentEncoding.encoded($0.name))=\(PercentEncoding.encoded($0.value))" }.joined(separator: "&")
   }
@@ -76,12 +76,12 @@ struct FormFields: Equatable, Sendable {
   }
 }
 
-/// What a browser gets.
+/// A response to a browser.
 struct PageResponse: Sendable {
   /// How it went.
   enum Status: Int, Sendable {
     case ok = 200
-    /// It is done; what came of it is at another address.
+    /// The request is done; its result is at another address.
     case seeOther = 303
     case notModified = 304
     case badRequest = 400
@@ -99,22 +99,22 @@ struct PageResponse: Sendable {
 
   /// How it went.
   let status: Status
-  /// What the body is.
+  /// The type of the body.
   let mediaType: String
-  /// What the browser may do with it.
+  /// The content security policy.
   let policy: String
   /// Further header fields.
   let headers: [(name: String, value: String)]
   /// The body.
   let body: [UInt8]
 
-  /// What may be done with something that is no page: nothing.
+  /// The policy of a response that is not a page: nothing is allowed.
   private static let noPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
   /// - Parameters:
   ///   - status: How it went.
-  ///   - mediaType: What the body is.
-  ///   - policy: What the browser may do with it; nil for nothing.
+  ///   - mediaType: The type of the body.
+  ///   - policy: The content security policy; nil to allow nothing.
   ///   - headers: Further header fields.
   ///   - body: The body.
   init(
@@ -133,12 +133,12 @@ struct PageResponse: Sendable {
     PageResponse(status, body: Array("\(text)\n".utf8))
   }
 
-  /// Sends the browser on to another page, where a reload does nothing twice.
+  /// Redirects the browser to another page, where a reload repeats nothing.
   static func redirect(to path: String) -> PageResponse {
     PageResponse(.seeOther, headers: [("Location", path)])
   }
 
-  /// What stands before the body.
+  /// All header fields.
   var allHeaders: [(name: String, value: String)] {
     [
       ("Content-Type", mediaType), ("Content-Length", "\(body.count)"), ("Content-Security-Policy", policy),
@@ -149,14 +149,14 @@ struct PageResponse: Sendable {
   }
 }
 
-/// How much of a server anybody may take up: by default as one person's browsers need it.
+/// The limits of a server, by default for the browsers of one person.
 struct ServerLimits: Sendable {
-  /// How many bytes the address and the header fields of a request may have.
+  /// The most bytes of the address and the header fields of a request.
   var headBytes = 16 << 10
-  /// How many bytes a form may have.
+  /// The most bytes of a form.
   var bodyBytes = 4 << 20
-  /// How many connections there may be at once. A further one takes the place of the oldest one without an accepted request, or is closed
-  /// where there is none.
+  /// The most simultaneous connections. A further one replaces the oldest one without an accepted request, or is closed
+  /// if there is none.
   var connections = 32
   /// How long a connection may take for a request, and for taking the answer to it, in milliseconds. One that asks for
   /// nothing is closed after that.

@@ -5,20 +5,20 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// The part of an address that only those know who are to come in: 160 random bits, as 40 hexadecimal digits.
+/// The secret part of an address: 160 random bits, as 40 hexadecimal digits.
 struct PageToken: Sendable {
-  /// The digits, as they stand in addresses.
+  /// The digits for addresses.
   let text: String
 
   private static let byteCount = 20
 
-  /// Makes a token of the system's random numbers.
+  /// Creates a random token.
   init() {
     var generator = SystemRandomNumberGenerator()
     text = HexText.lowercase((0..<Self.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
   }
 
-  /// True if a text is the token. How long the answer takes says nothing about where they differ.
+  /// True if a text is the token. The time of the comparison does not reveal where they differ.
   func matches(_ other: some Collection<UInt8>) -> Bool {
     guard other.count == text.utf8.count else { return false }
     var difference: UInt8 = 0

@@ -1,7 +1,7 @@
 import NIOHTTP1
 
-/// Decides which requests are heard: those of a browser on this computer that knows the address, unless a page of another
-/// site has sent them.
+/// Accepts the requests of a browser on this computer that knows the address, unless a page of another site has sent
+/// them.
 struct RequestGate: Sendable {
   let token: PageToken
   let port: Int
@@ -52,7 +52,7 @@ struct RequestGate: Sendable {
     head.headers.reduce(head.uri.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
   }
 
-  /// What stands behind the token; nil where that is not in front.
+  /// The address after the token; nil if it does not begin with the token.
   private func address(in uri: String) -> (path: [String], query: FormFields?)? {
     let halves = uri.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
     var parts = halves[0].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)[...]
@@ -75,8 +75,7 @@ struct RequestGate: Sendable {
       }
   }
 
-  /// True if one of our own pages, or a person, has sent the request, as far as the browser tells
-  /// ([Fetch Metadata](https://www.w3.org/TR/fetch-metadata/)).
+  /// True if one of our own pages, or a person, has sent the request, as far as the browser reports it
   private func isOwn(_ headers: HTTPHeaders, _ method: PageRequest.Method, host: String) -> Bool {
     let (sites, origins) = (headers["Sec-Fetch-Site"], headers["Origin"])
     guard sites.count <= 1, origins.count <= 1 else { return false }

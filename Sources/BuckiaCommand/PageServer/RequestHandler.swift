@@ -30,7 +30,7 @@ final class RequestHandler: ChannelInboundHandler {
   private var isKept = true
   private var deadline: Scheduled<Void>?
 
-  /// How long a connection that is to be closed may go on reading what was sent to it, in milliseconds.
+  /// How long a closing connection still reads, in milliseconds.
   private static let lingering: Int64 = 1_000
 
   init(_ gate: RequestGate, _ size: RequestSizeHandler, _ worker: PageWorker, _ connections: OpenConnections) {
@@ -74,7 +74,7 @@ final class RequestHandler: ChannelInboundHandler {
 
   private func add(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
     guard case .reading(let request, var body) = state else { return }
-    // Taken out of the state meanwhile, so that the bytes are not copied with every piece.
+    // Moved out of the state meanwhile, because the bytes would be copied with every piece.
     state = .answering
     body.append(contentsOf: bytes.readableBytesView)
     state = .reading(request, body: body)
@@ -99,7 +99,7 @@ final class RequestHandler: ChannelInboundHandler {
     }
   }
 
-  /// Answers a request that is not heard to its end: what is still to come of it is not known.
+  /// Answers a request before its end, of which the rest is unknown.
   private func refuse(_ response: PageResponse, _ context: ChannelHandlerContext) {
     isKept = false
     state = .answering
@@ -147,7 +147,7 @@ final class RequestHandler: ChannelInboundHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     switch (error, state) {
     case (_, .ending): break
-    // What is wrong with what came too early changes nothing about the answer.
+    // Errors in early input do not change the answer.
     case (is RequestSizeHandler.Excess, .answering), (is HTTPParserError, .answering): isKept = false
     case (let excess as RequestSizeHandler.Excess, _):
       refuse(
@@ -160,7 +160,7 @@ final class RequestHandler: ChannelInboundHandler {
   }
 }
 
-/// Ends what a connection sends without an end, before anything of it is kept.
+/// Refuses endless input of a connection before it is stored.
 final class RequestSizeHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -178,10 +178,10 @@ final class RequestSizeHandler: ChannelInboundHandler {
 
   init(_ limits: ServerLimits) { self.limits = limits }
 
-  /// What comes next belongs to the body.
+  /// The next bytes belong to the body.
   func headHasEnded() { hasHead = true }
 
-  /// What comes next is another request.
+  /// The next bytes belong to another request.
   func requestHasEnded() {
     byteCount = 0
     hasHead = false
@@ -190,7 +190,7 @@ final class RequestSizeHandler: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isExceeded else { return }
     byteCount += unwrapInboundIn(data).readableBytes
-    // What has come now may be the end of what it belongs to.
+    // These bytes may be the end of their part.
     context.fireChannelRead(data)
     guard byteCount > limits.headBytes + (hasHead ? 2 * limits.bodyBytes : 0) else { return }
     isExceeded = true

@@ -1,18 +1,18 @@
 import BuckiaBytes
 import SQLiteSchemas
 
-/// HTML that may go into a page as it is.
+/// HTML for a page, in which all text is escaped.
 ///
-/// Only literals of the source are taken as they stand; text that is put into one is escaped, so what a file or a person has written can neither
-/// become an element nor end an attribute. There is no way to make markup of a `String` that is only known when the program runs, other
-/// than as text.
+/// Only literals of the source are used verbatim; interpolated text is escaped, and therefore neither becomes an
+/// element nor ends an attribute. There is no way to create markup from a `String` that is only known at run time,
+/// other than as text.
 ///
 /// ```swift
 /// let cell: Markup = "<td title=\"\(name)\">\(value)</td>"
 /// ```
 ///
-/// Control and bidirectional characters are shown as the command shows them, by their numbers. Values of attributes have to stand in double
-/// quotes, and elements have to be closed: the result is HTML and XML alike.
+/// Control and bidirectional characters are shown by their numbers, as by the command. Values of attributes have to be
+/// in double quotes, and elements have to be closed: the result is both HTML and XML.
 struct Markup: ExpressibleByStringInterpolation, Sendable {
   typealias StringLiteralType = StaticString
 
@@ -51,7 +51,7 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
     }
   }
 
-  /// What the module itself writes into a page: its style sheet and its script.
+  /// Verbatim text of this module: the style sheet and the script.
   init(verbatim text: String) { utf8 = Array(text.utf8) }
 
   /// Adds markup at the end.
@@ -113,13 +113,13 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
 final class PageWriter {
   private let output: (UnsafeRawBufferPointer) throws -> Void
   private var pending: [UInt8] = []
-  /// How many bytes are gathered before they are handed on.
+  /// The number of bytes that are collected before they are passed on.
   private static let pieceBytes = 64 << 10
 
-  /// How many bytes have been written.
+  /// The number of written bytes.
   private(set) var byteCount: Int64 = 0
 
-  /// - Parameter output: Takes the bytes, piece by piece.
+  /// - Parameter output: Receives the bytes, piece by piece.
   init(_ output: @escaping (UnsafeRawBufferPointer) throws -> Void) { self.output = output }
 
   /// Writes markup.
@@ -140,7 +140,7 @@ final class PageWriter {
   }
 }
 
-/// Where a page goes.
+/// The target of a page.
 enum PageTarget {
   /// Into a file, which appears complete or not at all.
   ///
@@ -151,8 +151,8 @@ enum PageTarget {
 
   /// Writes a page.
   ///
-  /// - Parameter body: Writes everything. Where it throws there is no file; what a stream has got cannot be taken back.
-  /// - Returns: How many bytes there are.
+  /// - Parameter body: Writes everything. If it throws there is no file; bytes in a stream cannot be removed.
+  /// - Returns: The number of bytes.
   /// - Throws: What `body` throws; `ByteStreamError`, with the code `alreadyExists` where a file has the name and may not be replaced;
   ///   what the closure of a stream throws.
   func write(_ body: (PageWriter) throws -> Void) throws -> Int64 {

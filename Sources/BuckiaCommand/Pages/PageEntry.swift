@@ -100,7 +100,7 @@ extension PageValue {
     }
   }
 
-  /// The text in parts, so that what is different can be marked; nil where that would not help: where nothing is different, or all.
+  /// The text in parts, so that what is different can be marked; nil if that would not help: where nothing is different, or all.
   private func pieces(besides other: PageValue) -> [DifferingWords.Piece]? {
     // What is only shown from somewhere in it on can be compared with nothing that is shown from elsewhere on.
     guard isCutBefore == other.isCutBefore else { return nil }
@@ -183,7 +183,7 @@ struct EntryList {
 
   /// Ends the section.
   ///
-  /// - Parameter rest: What is to be said of entries that are not on the page; nil where there are none.
+  /// - Parameter rest: What is to be said of entries that are not on the page; nil if there are none.
   /// - Throws: What the page's output throws.
   mutating func end(rest: String? = nil) throws {
     try endTable()

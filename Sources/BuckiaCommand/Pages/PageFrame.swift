@@ -21,7 +21,7 @@ struct PageFrame: Sendable {
   var counts: [String] = []
   /// The list of tables.
   var tables: [Table] = []
-  /// What is to be said of tables that are not listed; nil where all are.
+  /// What is to be said of tables that are not listed; nil if all are.
   var rest: String?
   /// What a page of a server has besides; nil for a page that is a file.
   var site: PageSite?
@@ -138,7 +138,7 @@ extension PageFrame {
   /// What links to the section of a table name.
   static func sectionID(_ place: Int) -> String { "table-\(place + 1)" }
 
-  /// What is to be said of tables that are not listed; nil where all are.
+  /// What is to be said of tables that are not listed; nil if all are.
   static func rest(of tableCount: Int, _ limits: PageLimits) -> String? {
     let left = tableCount - limits.tables
     return left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil
@@ -192,7 +192,7 @@ struct PageSite: Sendable {
     """
 }
 
-/// What has come of something that was done on a page of a server.
+/// The result of an action on a page of a server.
 struct PageMessage: Sendable {
   /// How it went: good or bad.
   let tone: FileList.Tone
@@ -211,7 +211,7 @@ struct PageMessage: Sendable {
     self.link = link
   }
 
-  /// What has come of something, or why nothing has.
+  /// The result of an action, or the error that it threw.
   static func telling(_ action: () throws -> PageMessage) -> PageMessage {
     do {
       return try action()

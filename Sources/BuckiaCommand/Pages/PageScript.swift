@@ -179,7 +179,7 @@ extension PageScript {
         history.replaceState(null, "", here.href);
       }
 
-      // A page that nobody has touched shows by itself what has changed. On any other that is the person's choice.
+      // A page without input reloads itself when something has changed. On any other page the person decides.
       let isTouched = false;
       for (const kind of ["keydown", "pointerdown", "input", "wheel", "touchstart"]) {
         addEventListener(kind, () => { isTouched = true; }, { passive: true });

@@ -2,7 +2,7 @@ import Buckia
 
 /// Makes values ready for a page, as far as it has room.
 struct PageValues {
-  /// A value of a row; nil where there is none. Of one that is too long to be held, `whole` is where all of it is.
+  /// A value of a row; nil if there is none. Of one that is too long to be held, `whole` is where all of it is.
   typealias Version = (value: ChangesetValue?, whole: LongValue?)
 
   let limits: PageLimits
@@ -70,7 +70,7 @@ struct PageValues {
     return ChangesetValue.shown(blobs, limit: isWhole ? .max : PageLimits.standard.characters)
   }
 
-  /// The image that a blob is; nil where it is none.
+  /// The image that a blob is; nil if it is none.
   private mutating func image(in value: ChangesetValue, whole: LongValue?) -> PageValue.Image? {
     guard case .blob(let bytes) = value, whole?.shownFrom ?? 0 == 0, let image = EmbeddedImage(bytes) else {
       return nil
@@ -109,7 +109,7 @@ struct PageValue: Sendable {
     case absent
   }
 
-  /// An image: what it is, for those who cannot see it, and the image itself; nil where it would make the page too large.
+  /// An image: what it is, for those who cannot see it, and the image itself; nil if it would make the page too large.
   typealias Image = (description: String, shown: EmbeddedImage?)
 
   /// The kind.
@@ -160,7 +160,7 @@ struct EmbeddedImage: Equatable, Sendable {
 
   /// Recognises an image by its bytes.
   ///
-  /// - Returns: nil where the bytes are no image, do not say how large it is, or where it has too many pixels.
+  /// - Returns: nil if the bytes are no image, do not say how large it is, or where it has too many pixels.
   init?(_ bytes: [UInt8]) {
     guard let (format, size) = Self.header(of: bytes), let size else { return nil }
     guard size.width > 0, size.height > 0, size.width <= Self.pixelLimit / size.height else { return nil }
@@ -225,7 +225,7 @@ struct EmbeddedImage: Equatable, Sendable {
   }
 }
 
-/// The numbers in the first bytes of a file; nil where it ends before them.
+/// The numbers in the first bytes of a file; nil if it ends before them.
 extension [UInt8] {
   fileprivate func has(_ expected: [UInt8], at place: Int) -> Bool {
     place + expected.count <= count && self[place..<place + expected.count].elementsEqual(expected)

@@ -1,10 +1,10 @@
 import Buckia
 
-/// Decides conflicts as a form says.
+/// Decides conflicts by a form.
 extension ServedDatabase {
   /// Decides one conflict.
   ///
-  /// - Returns: What has come of it. Where somebody else has decided it since the page was made, nothing.
+  /// - Returns: The result. If the conflict was decided since the page was made, nothing is changed.
   func resolve(_ number: Int64, _ form: FormFields) -> PageMessage {
     .telling {
       let answer = try answer(in: form, to: number)
@@ -59,11 +59,11 @@ extension ConflictAnswer {
 }
 
 extension ResolveReport {
-  /// What has become of the conflicts, for the page that comes next.
+  /// The result for the conflicts, for the next page.
   ///
   /// - Parameters:
   ///   - remembers: True if the answers were to be kept as rules.
-  ///   - database: Where the conflicts are.
+  ///   - database: The database with the conflicts.
   func message(remembers: Bool, on database: ServedDatabase) -> PageMessage {
     let style = Style(isColored: false, width: .max)
     var lines = conflicts.count == 1 ? conflicts.flatMap(Self.lines) : [summary]

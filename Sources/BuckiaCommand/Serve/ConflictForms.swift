@@ -1,10 +1,10 @@
 import Buckia
 import BuckiaBytes
 
-/// What can be done about a conflict, as forms.
+/// The forms for deciding a conflict.
 struct ConflictForms {
   let database: ServedDatabase
-  /// Where the page is that the browser comes back to.
+  /// The page to which the browser returns.
   let query: ConflictQuery
 
   /// The two versions to choose from, and the way to further answers.
@@ -53,7 +53,7 @@ struct ConflictForms {
       """
   }
 
-  /// What else can be answered, as the kind of conflict allows.
+  /// Further answers, by the kind of conflict.
   private func others(_ record: ConflictRecord, _ place: Markup) -> Markup {
     var buttons: [(value: String, label: String)] = []
     if record.kind == .conflict, record.base == nil { buttons.append(("both", "Keep both")) }
@@ -72,8 +72,8 @@ struct ConflictForms {
   /// One answer for all conflicts that are open.
   ///
   /// - Parameters:
-  ///   - count: How many these are.
-  ///   - newest: The number of the newest of them: those that come meanwhile stay open.
+  ///   - count: The number of conflicts.
+  ///   - newest: The number of the newest conflict: later ones stay open.
   func all(_ count: Int, upTo newest: Int64) -> Markup {
     let address = database.address("conflicts", query.with { _ in }.fields)
     return """
@@ -94,18 +94,18 @@ struct ConflictForms {
 }
 
 extension ConflictRecord {
-  /// The last resolution, as a form tells it: whether there is a later one when the form comes back.
+  /// The number of the last resolution in a form, by which a later one is noticed when the form is sent.
   var seen: Int64 { resolution?.id ?? 0 }
 }
 
-/// The part of a form in which a person says what each column of a row gets.
+/// The part of a form with the values for the columns of a row.
 ///
-/// Columns have numbers in it, and not their names: those can be anything, and the record keeps their order.
+/// Columns are numbered in it, because their names can be any text and the record keeps their order.
 enum ValueForm {
   /// A column that can get another value.
   typealias Column = (place: Int, name: String)
 
-  /// What a column gets.
+  /// The choice for a column.
   private enum Choice: String, CaseIterable {
     case leave, here, incoming, text, number, blob, null
 
@@ -124,14 +124,14 @@ enum ValueForm {
 
   /// How long a text may be that is put into the form.
   private static let textLimit = 32 << 10
-  /// How many lines of a text are seen at once.
+  /// The visible lines of a text.
   private static let rowLimit = 8
 
   /// Why a form is no answer.
   struct Refusal: Error, CustomStringConvertible {
     let description: String
 
-    /// What was chosen is missing in the form.
+    /// The choice is missing in the form.
     static let unclear = Refusal(description: "The form does not say what to do; load the page again.")
   }
 
@@ -167,7 +167,7 @@ enum ValueForm {
       """
   }
 
-  /// A value as it is typed; empty where nobody could type it.
+  /// A value for typing; empty if it cannot be typed.
   private static func typed(_ value: ChangesetValue) -> (kind: Choice, text: String) {
     switch value {
     case .null: return (.text, "")
@@ -185,7 +185,7 @@ enum ValueForm {
 
   // MARK: Answering
 
-  /// What somebody has said.
+  /// The typed values.
   ///
   /// - Throws: `Refusal`, with a sentence for people.
   static func values(in form: FormFields, of record: ConflictRecord) throws(Refusal) -> [String: ChangesetValue] {
@@ -211,7 +211,7 @@ enum ValueForm {
     case .here: return ConflictRecord.value(of: column.name, in: record.local)
     case .incoming: return ConflictRecord.value(of: column.name, in: record.incoming)
     case .text:
-      // A browser ends lines by two characters; what was there before says which ones are meant.
+      // A browser ends lines with two characters; the earlier versions tell which ones are meant.
       let versions = [record.local, record.incoming].map { ConflictRecord.value(of: column.name, in: $0) }
       let keepsReturns = versions.contains { if case .text(let text) = $0 { text.contains("\r\n") } else { false } }
       return .text(keepsReturns ? typed : typed.replacing("\r\n", with: "\n"))

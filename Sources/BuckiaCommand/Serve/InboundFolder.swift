@@ -33,7 +33,7 @@ struct InboundFolder: Sendable {
     try FileSystem.names(in: path).compactMap { file($0) }.sorted { $0.id < $1.id }
   }
 
-  /// The file of a name; nil where there is none that would be applied.
+  /// The file of a name; nil if there is none that would be applied.
   func file(named name: String) -> File? {
     guard !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
     return file(name)

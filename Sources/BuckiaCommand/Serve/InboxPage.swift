@@ -113,7 +113,7 @@ extension ServedDatabase {
   ///   - folder: The folder.
   ///   - name: The file's name; nil for all that are in the folder.
   ///   - action: What to do.
-  /// - Returns: What has come of it.
+  /// - Returns: The result.
   func settle(_ folder: InboundFolder?, _ name: String?, _ action: String?) -> PageMessage {
     // With `try` it is only said what would happen.
     guard let folder, let action, ["apply", "try", "set-aside"].contains(action) else {

@@ -65,7 +65,7 @@ struct ServeVerb: Verb {
     if console.isJSON {
       try console.document(["version": 1, "url": .string(server.address), "port": .number(server.port)])
     } else {
-      // It is the result: without it nobody could use the command.
+      // The address is the result: printed even if quiet, since the command is useless without it.
       try console.write("\(server.address)\n")
     }
     try console.flush()
@@ -79,7 +79,8 @@ struct ServeVerb: Verb {
     options.decryption = try decryption.decryption(in: home)
     options.snapshot = snapshot
     let folder = home.folder
-    // Files can be encrypted for the person, and nobody looks at the terminal once the browser is open.
+    // Files can be encrypted for this person. The passphrase is asked for now, since the terminal is out of sight once
+    // the browser is open.
     if !inbound.isEmpty, try folder.isIdentityProtected() == true { _ = try folder.identity() }
     return ServedDatabase(
       manager: target.manager(home: folder), name: target.database,

@@ -7,7 +7,8 @@ struct SiteRoutes: Sendable {
   private let database: ServedDatabase
   /// The files of the database when it was read last, and a hash of what its ledger said then.
   private let seen = NIOLockedValueBox<(files: [FileIdentity?], ledger: Int)>(([], 0))
-  /// What has come of what was done, by number: it is told on the page that the browser is sent on to, whose address has the number.
+  /// The results of actions, by number. A browser is redirected to a page whose address has the number, and that page
+  /// shows the result.
   private let messages = NIOLockedValueBox<(newest: Int, kept: [Int: PageMessage])>((0, [:]))
 
   /// How many messages are kept: a browser asks for one at once.

@@ -161,7 +161,7 @@ struct CipherPath {
   /// The path of the encrypted file.
   var encrypted: String { output ?? (isStandardOutput ? Self.standardStream : name + Self.suffix) }
 
-  /// The path of the decrypted file; nil when it has to be given.
+  /// The path of the decrypted file; nil if it has to be given.
   var decrypted: String? {
     if let output { return output }
     if isStandardOutput { return Self.standardStream }

@@ -69,7 +69,7 @@ enum GitScope: String, EnumerableFlag {
     }
   }
 
-  /// The file with the attributes, which nobody else gets: what a repository tracks in `.gitattributes` everybody has.
+  /// The file with the attributes for this clone only. Git would give everybody those of a tracked `.gitattributes`.
   ///
   /// - Throws: `BuckiaError` with code `git` outside of a repository.
   func attributesPath() throws -> String {
@@ -201,7 +201,7 @@ extension String {
 
 // This program as a file.
 extension GitScope {
-  /// Its path without links; nil where the system does not tell.
+  /// Its path without links; nil if the system does not tell.
   private static var ownPath: String? {
     #if canImport(Darwin)
       var size: UInt32 = 0

@@ -166,7 +166,7 @@ struct IdentityPassphraseVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let folder = home.folder
-    // The old one first: whoever does not know it need not think of another.
+    // The old passphrase first: without it a new one is useless.
     _ = try folder.identity()
     let next = try IdentityPassphrase.new(inFile: passphraseFile, asking: !remove)
     try folder.changePassphrase(to: next)

@@ -57,7 +57,7 @@ final class SettingsNode {
     return StorageError(.invalidSetting, "\(file)\(line): \(name.isEmpty ? "" : "`\(name)`: ")\(message)")
   }
 
-  /// The entry of a name; nil where there is none, or it is empty.
+  /// The entry of a name; nil if there is none, or it is empty.
   subscript(key: String) -> SettingsNode? {
     read.insert(key)
     guard let found = node.mapping?.first(where: { $0.key.scalar?.string == key })?.value else { return nil }

@@ -109,7 +109,7 @@ struct ShareVerb: Verb {
 
   var printsResult: Bool { path == OutputPath.standardOutput }
 
-  /// What `--table`, `--where` and `--exclude` say.
+  /// The scope of `--table`, `--where` and `--exclude`.
   private func typedScope() throws -> ShareScope {
     var shared: [SharedTable] = []
     for table in tables {
@@ -178,8 +178,8 @@ extension WideningPolicy: ExpressibleByArgument {}
 
 /// The value of an option that belongs to another one before it, such as the `--where` of a `--table`.
 ///
-/// The parser gathers the values of each option by itself, in the order in which they are given. When a value was read says what it
-/// stands behind.
+/// The parser collects the values of each option separately, in the order in which they are given. The position of a
+/// value shows which option precedes it.
 struct OrderedArgument {
   let text: String
   /// Greater than those of all values that were read before.
@@ -235,7 +235,7 @@ extension ShareReport {
     return lines
   }
 
-  /// The files behind the first one, and for how many people each is.
+  /// The files after the first one, with the numbers of their recipients.
   private func groupLines(style: Style) -> [String] {
     guard files.count > 1, let first = files.first else { return [] }
     var lines = [

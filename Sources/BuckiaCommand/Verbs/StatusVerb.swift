@@ -39,11 +39,11 @@ struct StatusVerb: Verb {
   }
 }
 
-/// What a person can do next: why, and the command.
+/// A suggested command, with the reason.
 typealias NextStep = (reason: String, command: String)
 
 extension StatusReport {
-  /// What to do next.
+  /// The suggested commands.
   ///
   /// - Parameter database: The database's path as it was typed.
   func nextSteps(database: String) -> [NextStep] {
@@ -123,7 +123,7 @@ extension [ComparedWords] {
 }
 
 extension StatusReport.Replica.Standing {
-  /// What will happen; nil where nothing will.
+  /// A notice of coming events; nil for none.
   var notice: String? {
     switch self {
     case .present: nil
@@ -140,7 +140,7 @@ extension StatusReport.Replica.Standing {
 }
 
 extension LedgerCounts {
-  /// How many there are of each state, but for those of which there are none.
+  /// The number of files by state, without zeros.
   var summary: String {
     let others: [(state: DiffState, count: Int)] = [
       (.held, held), (.waiting, waiting), (.quarantined, quarantined), (.rejected, rejected),
@@ -156,7 +156,7 @@ extension [SharedRows] {
 }
 
 extension ShareState {
-  /// What is shared, for people.
+  /// The scope for people.
   var subject: String {
     let tables =
       self.tables.isEmpty
@@ -193,7 +193,7 @@ extension Age {
 }
 
 extension StreamState {
-  /// What there is to say of it; empty for nothing.
+  /// The remark about the share; empty for none.
   var remark: String {
     if isEnded { return "ended: a snapshot has taken its place" }
     guard waiting > 0 else { return "" }
@@ -252,7 +252,7 @@ extension DoctorReport {
     return lines
   }
 
-  /// The tables, or where these are many, what tells rows apart and in which of them.
+  /// The tables; if these are many, the kinds of keys with their tables.
   private func tableLines(style: Style) -> [String] {
     guard replicates.count > style.listLimit else {
       var table = TextTable([.text("table"), .prose("rows are told apart by")])

@@ -8,11 +8,11 @@ import BuckiaSync
   import Foundation
 #endif
 
-/// The file that `buckia sync` reads: who, which database, which storage, and how.
+/// The settings file of `buckia sync`: the person, the database, the storage, and the options.
 struct SyncFile {
   let configuration: BuckiaConfiguration
   let options: SyncOptions
-  /// The servers at which the person signs in, with what keeps their tokens.
+  /// The servers for signing in, with the stores of their tokens.
   let signIns: [ServerSignIn]
 
   /// Reads a file. Paths in it are from its folder on.
@@ -64,7 +64,7 @@ struct SyncFile {
       return folder.isEmpty || folder == "." ? text : "\(folder)/\(text)"
     }
 
-    /// A password or a key. One that stands in the file itself must be nobody else's to read.
+    /// A password or a key. A file that contains one must not be readable by others.
     func secret(_ node: SettingsNode) throws -> String {
       guard isPrivate || !node.isLiteral else {
         throw node.error(
@@ -153,7 +153,7 @@ struct SyncFile {
       return account
     }
 
-    /// What may be done with a storage from here: a list of actions, each list with the folder that it is about.
+    /// The permissions for a storage: a list of actions, each list with its folder.
     private func permissions(_ node: SettingsNode) throws -> StoragePermissions {
       let actions: [String: StorageActions] = ["list": .list, "read": .read, "write": .write, "delete": .delete]
       return StoragePermissions(
@@ -247,7 +247,7 @@ struct ServerSignIn {
   private let client: OAuthClient
   /// What keeps and renews the tokens, in a file of the person's home.
   let tokens: TokenManager
-  /// What the tokens are for.
+  /// The context of the tokens.
   let context: TokenContext
 
   init(_ configuration: OAuthConfiguration, _ http: HTTPSettings, home: BuckiaHome) throws {
@@ -262,7 +262,7 @@ struct ServerSignIn {
 
   /// Signs the person in: with a code that they type on any device, or with the browser of this one.
   ///
-  /// - Parameter show: Shows them what to do.
+  /// - Parameter show: Shows instructions.
   func run(_ show: @escaping @Sendable (String) -> Void) throws {
     let (client, tokens, context, issuer) = (client, tokens, context, issuer)
     try waitForTask {

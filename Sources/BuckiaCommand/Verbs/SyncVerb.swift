@@ -109,7 +109,7 @@ struct SyncVerb: Verb {
       do {
         let result = try round(client, options, console.progress, asking: file.signIns.isEmpty ? nil : command)
         try console.document(result.json(command))
-        // Of a round that had nothing to do, nobody wants to read every minute.
+        // With `--watch`, rounds without work print nothing.
         if !watch || !result.isIdle { try console.say(result.lines(command, style: console.style)) }
         status = result.status
       } catch  where watch {

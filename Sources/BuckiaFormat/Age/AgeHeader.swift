@@ -7,22 +7,22 @@ import Crypto
   import Foundation
 #endif
 
-/// The beginning of an encrypted file: its key, wrapped for each recipient, and a seal over that.
+/// The beginning of an encrypted file: the file key, wrapped for each recipient, and a MAC over that (the seal).
 struct AgeHeader {
   /// The first line.
   static let intro = Array("age-encryption.org/v1".utf8)
-  /// What every version's first line begins with.
+  /// The beginning of the first line in every version.
   static let introPrefix = Array("age-encryption.org/".utf8)
-  /// What the last line begins with: the end of what is sealed.
+  /// The beginning of the last line, at which the sealed bytes end.
   static let end = Array("---".utf8)
-  /// How many recipients a file may have.
+  /// The maximum number of recipients.
   static let maximumStanzas = 64
-  /// How many bytes a header may have: more than 64 recipients of the largest kind need.
+  /// The maximum size of a header in bytes: more than 64 recipients of the largest kind need.
   static let maximumBytes = 256 << 10
 
   /// The wrapped keys.
   let stanzas: [Stanza]
-  /// What is sealed: everything up to the three dashes, with them.
+  /// The sealed bytes: everything up to and with the three dashes.
   let sealed: [UInt8]
   /// The seal.
   let seal: [UInt8]
@@ -36,7 +36,7 @@ extension AgeHeader {
     self.init(stanzas: stanzas, sealed: sealed, seal: key.seal(of: sealed))
   }
 
-  /// The header as it stands in the file.
+  /// The header's bytes in the file.
   var text: [UInt8] { sealed + [UInt8(ascii: " ")] + Base64.encode(seal) + [UInt8(ascii: "\n")] }
 }
 
@@ -46,7 +46,7 @@ struct HeaderReader {
   private var line: [UInt8] = []
   private var sealed: [UInt8] = []
 
-  /// Reads the header at the beginning of an input, which then stands behind it.
+  /// Reads the header at the beginning of an input, and leaves the input after it.
   ///
   /// - Throws: `ByteStreamError` with code `notEncrypted` or `malformedHeader`, or the input's own.
   static func read(_ input: LineInput) throws(ByteStreamError) -> AgeHeader {
@@ -102,7 +102,7 @@ struct HeaderReader {
     return stanza
   }
 
-  /// Takes the seal from the current line.
+  /// Reads the seal in the current line.
   private func seal() throws(ByteStreamError) -> [UInt8] {
     let prefix = AgeHeader.end + [UInt8(ascii: " ")]
     guard line.starts(with: prefix), let seal = Base64.decode(line[prefix.count...]), seal.count == 32 else {
@@ -132,7 +132,7 @@ struct HeaderReader {
 
 /// The key of a file, as one recipient can unwrap it.
 struct Stanza: Equatable, Sendable {
-  /// Of what kind the recipient is: the first word.
+  /// The recipient's kind: the first word.
   var kind: String
   /// What follows it.
   var arguments: [String]
@@ -143,7 +143,7 @@ struct Stanza: Equatable, Sendable {
   var text: [UInt8] {
     var text = Array("-> \(([kind] + arguments).joined(separator: " "))\n".utf8)
     let encoded = Base64.encode(body)
-    // The last line is shorter than the others, and empty where they hold everything.
+    // The last line is shorter than the others, and empty if they have all bytes.
     for start in stride(from: 0, through: encoded.count, by: Base64.lineLength) {
       text += encoded[start..<min(encoded.count, start + Base64.lineLength)]
       text.append(UInt8(ascii: "\n"))
@@ -171,14 +171,14 @@ struct FileKey {
     Array(HMAC<SHA256>.authenticationCode(for: header, using: derivedKey(salt: [], info: "header")))
   }
 
-  /// True if a header carries the seal of whoever knows this key.
+  /// True if the header's MAC was made with this file key.
   func hasSealed(_ header: AgeHeader) -> Bool {
     // Compared in constant time.
     HMAC<SHA256>.isValidAuthenticationCode(
       header.seal, authenticating: header.sealed, using: derivedKey(salt: [], info: "header"))
   }
 
-  /// The key of everything behind the header.
+  /// The key of the bytes after the header.
   ///
   /// - Parameter nonce: What follows the header.
   func payloadKey(nonce: [UInt8]) -> SymmetricKey { derivedKey(salt: nonce, info: "payload") }
@@ -188,12 +188,12 @@ struct FileKey {
   }
 }
 
-/// How a stanza holds a file's key: encrypted once, with a key that is used for nothing else.
+/// The wrapped file key of a stanza: encrypted once, with a key for only this purpose.
 extension FileKey {
-  /// How many bytes a wrapped key has.
+  /// The number of bytes of a wrapped key.
   static let wrappedByteCount = byteCount + 16
 
-  // The wrapping key is new for each file and stanza, so that the nonce need not be.
+  // The wrapping key is new for each file and stanza, which is why a constant nonce is safe.
   private static let nonce = [UInt8](repeating: 0, count: 12)
 
   func wrapped(with wrappingKey: SymmetricKey) throws -> [UInt8] {
@@ -202,7 +202,7 @@ extension FileKey {
     return Array(box.ciphertext + box.tag)
   }
 
-  /// Takes a key out of a stanza's body; nil when it was wrapped with another key.
+  /// Unwraps the key in a stanza's body; nil if it was wrapped with another key.
   init?(unwrapping body: [UInt8], with wrappingKey: SymmetricKey) {
     do {
       let box = try ChaChaPoly.SealedBox(combined: Self.nonce + body)

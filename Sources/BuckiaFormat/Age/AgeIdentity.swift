@@ -6,20 +6,20 @@ import BuckiaBytes
 public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
   let kind: any IdentityKind
 
-  /// What is shown of it, which is not the secret.
+  /// A placeholder: the secret is never printed.
   public var description: String { "an identity" }
   /// The same for debuggers.
   public var debugDescription: String { description }
 
-  /// Makes a new identity.
+  /// Generates a new identity.
   ///
-  /// - Parameter isQuantumSafe: True if what is encrypted for it stays safe when there are quantum computers. Only age 1.3
-  ///   and later know such identities; on Apple systems they need macOS 26 or iOS 26.
+  /// - Parameter isQuantumSafe: True for a post-quantum key. Only age 1.3 and later know such identities; on Apple
+  ///   systems they need macOS 26 or iOS 26.
   public init(quantumSafe isQuantumSafe: Bool = false) {
     kind = isQuantumSafe ? HybridIdentity() : X25519Identity()
   }
 
-  /// Takes the 32 bytes of a private key on Curve25519; nil when they are none.
+  /// Creates an identity from the 32 bytes of a private key on Curve25519; nil for other bytes.
   package init?(x25519 bytes: [UInt8]) {
     guard let key = X25519Identity(bytes) else { return nil }
     kind = key
@@ -42,7 +42,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     }
   }
 
-  /// Who can encrypt for it.
+  /// The public key of the identity, for encryption.
   ///
   /// - Throws: `IdentityError` with code `unsupportedKey` for a quantum-safe one on a system that has no such keys.
   package func makeRecipient() throws(IdentityError) -> AgeRecipient {
@@ -61,9 +61,9 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
   }
 }
 
-/// Who can decrypt a file: a public key, written `age1…`.
+/// A recipient of encrypted files: a public key, written `age1…`.
 ///
-/// Those that begin with `age1pq1` stay safe when there are quantum computers; on Apple systems they need macOS 26 or iOS 26.
+/// Those that begin with `age1pq1` are post-quantum keys; on Apple systems they need macOS 26 or iOS 26.
 public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
   /// The key as text, in small letters.
   public let description: String
@@ -93,7 +93,7 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Takes the 32 bytes of a public key on Curve25519; nil for any other number of bytes.
+  /// Creates a recipient from the 32 bytes of a public key on Curve25519; nil for another number.
   package init?(x25519 bytes: [UInt8]) {
     guard bytes.count == X25519Recipient.byteCount else { return nil }
     self.init(X25519Recipient(bytes: bytes))
@@ -131,7 +131,7 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
 
 /// A file of identities as `age-keygen` writes it: one a line, with comments and empty lines between them.
 extension AgeIdentity {
-  /// How many bytes such a file may have.
+  /// The maximum size of such a file in bytes.
   package static let fileByteLimit = 1 << 20
 
   /// Reads all identities of a file.

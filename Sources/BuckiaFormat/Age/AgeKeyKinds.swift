@@ -10,17 +10,17 @@ import CryptoExtras
 
 /// One kind of identity: how it unwraps the key of a file.
 protocol IdentityKind: Sendable {
-  /// The kind of stanza that it looks at; it skips all others.
+  /// The kind of its stanzas; it ignores all others.
   static var stanzaKind: String { get }
 
-  /// Refuses a stanza of its kind that breaks a rule, whoever it is for.
+  /// Throws for a stanza of its kind that breaks a rule, also for one of another recipient.
   ///
   /// - Throws: `ByteStreamError`.
   static func check(_ stanza: Stanza) throws(ByteStreamError)
 
   /// Unwraps the key from a stanza of its kind that was checked.
   ///
-  /// - Returns: The key; nil when the stanza is for somebody else.
+  /// - Returns: The key; nil if the stanza is for somebody else.
   /// - Throws: `ByteStreamError`.
   func unwrap(_ stanza: Stanza) throws(ByteStreamError) -> FileKey?
 }
@@ -64,7 +64,7 @@ protocol RecipientKind: Sendable {
 /// A private key on Curve25519.
 struct X25519Identity: IdentityKind {
   static let stanzaKind = "X25519"
-  /// What the text begins with, in small letters.
+  /// The prefix of the text, in lowercase.
   static let prefix = "age-secret-key-"
 
   private let key: Curve25519.KeyAgreement.PrivateKey
@@ -72,7 +72,7 @@ struct X25519Identity: IdentityKind {
   /// A new key.
   init() { key = Curve25519.KeyAgreement.PrivateKey() }
 
-  /// Takes the bytes of a key; nil unless there are 32.
+  /// Creates the key from its 32 bytes; nil for another number.
   init?(_ bytes: [UInt8]) {
     guard bytes.count == X25519Recipient.byteCount else { return nil }
     do { key = try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: bytes) } catch { return nil }
@@ -126,7 +126,7 @@ struct X25519Recipient: RecipientKind, Equatable {
   ///   - other: The other's public key.
   ///   - share: The sender's public key, made for this file.
   ///   - recipient: The recipient's public key.
-  /// - Returns: The key; nil when the public key is one of the few that yield the same whatever the private key is.
+  /// - Returns: The key; nil if the public key is one of the few that yield the same whatever the private key is.
   static func wrappingKey(
     of mine: Curve25519.KeyAgreement.PrivateKey, with other: [UInt8], share: [UInt8], recipient: [UInt8]
   ) -> SymmetricKey? {
@@ -146,9 +146,9 @@ struct X25519Recipient: RecipientKind, Equatable {
 /// The private key of a ``HybridRecipient``: the 32 bytes that X-Wing makes both of its keys from.
 struct HybridIdentity: IdentityKind {
   static let stanzaKind = "mlkem768x25519"
-  /// What the text begins with, in small letters.
+  /// The prefix of the text, in lowercase.
   static let prefix = "age-secret-key-pq-"
-  /// How many bytes a sender's share has.
+  /// The number of bytes of a sender's share.
   static let shareByteCount = 1120
 
   private let seed: SymmetricKey
@@ -156,7 +156,7 @@ struct HybridIdentity: IdentityKind {
   /// A new key.
   init() { seed = SymmetricKey(size: .bits256) }
 
-  /// Takes the bytes of a key; nil unless there are 32.
+  /// Creates the key from its 32 bytes; nil for another number.
   init?(_ bytes: [UInt8]) {
     guard bytes.count == 32 else { return nil }
     seed = SymmetricKey(data: bytes)
@@ -202,7 +202,7 @@ struct HybridIdentity: IdentityKind {
         encapsulatedKey: Data(share))
     } catch { throw Self.malformed("has a share that is none") }
     do { return FileKey(SymmetricKey(data: try recipient.open(Data(stanza.body)))) } catch {
-      // A share for somebody else yields a key, too, which opens nothing.
+      // Decapsulating a share for another key also yields a key, which then fails to decrypt.
       return nil
     }
   }
@@ -238,15 +238,15 @@ struct HybridRecipient: RecipientKind, Equatable {
 /// A passphrase, which both wraps and unwraps the key of a file.
 struct Passphrase: RecipientKind, IdentityKind {
   static let stanzaKind = "scrypt"
-  /// What is asked of those who decrypt unless told otherwise: 256 MB, and about a second.
+  /// The default cost of decrypting: 256 MB, and about a second.
   static let defaultWorkFactor = 18
-  /// What a file may ask of us at most: 1 GB.
+  /// The highest accepted cost: 1 GB.
   static let maximumWorkFactor = 20
   private static let saltByteCount = 16
   private static let label = Array("age-encryption.org/v1/scrypt".utf8)
 
   private let secret: SymmetricKey
-  /// The logarithm to base 2 of what wrapping a key costs.
+  /// The base-2 logarithm of the cost of wrapping a key.
   private let workFactor: Int
 
   /// - Throws: `IdentityError` with code `emptyPassphrase`.

@@ -4,14 +4,14 @@ import BuckiaBytes
 enum Armor {
   static let begin = Array("-----BEGIN AGE ENCRYPTED FILE-----".utf8)
   static let end = Array("-----END AGE ENCRYPTED FILE-----".utf8)
-  /// How much white space may stand before and behind them, each.
+  /// The maximum white space before them, and the same after them.
   static let maximumWhitespace = 1024
 
   /// True if a byte is white space.
   static func isWhitespace(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }
 }
 
-/// Writes bytes as text, in lines of 64 characters between a first and a last line that name what it is.
+/// Writes bytes as text: lines of 64 characters between a BEGIN and an END line.
 package final class ArmoringOutput: ByteOutput {
   private let output: any ByteOutput
   /// What does not fill a line yet.
@@ -135,7 +135,7 @@ final class DearmoringInput: ByteInput {
     }
   }
 
-  /// Refuses what follows the last line.
+  /// Throws if anything follows the last line.
   private func readEnd() throws(ByteStreamError) {
     isEnded = true
     var count = 0
@@ -163,7 +163,7 @@ final class DearmoringInput: ByteInput {
   }
 }
 
-/// Reads lines from the beginning of an input, and whatever follows them as it is.
+/// Reads lines at the beginning of an input, and then the remaining bytes unchanged.
 final class LineInput: ByteInput {
   /// How a line ended.
   enum Ending {
@@ -188,7 +188,7 @@ final class LineInput: ByteInput {
   ///
   /// - Parameters:
   ///   - line: Becomes the line, without the line feed.
-  ///   - limit: How many bytes it may have.
+  ///   - limit: The maximum length in bytes.
   func readLine(into line: inout [UInt8], limit: Int) throws(ByteStreamError) -> Ending {
     line.removeAll(keepingCapacity: true)
     while try fill() {

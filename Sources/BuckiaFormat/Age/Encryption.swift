@@ -7,11 +7,11 @@ import Crypto
   import Foundation
 #endif
 
-/// For whom a file is encrypted: for recipients, or for all who know a passphrase.
+/// The readers of an encrypted file: recipients, or all who know a passphrase.
 package struct Encryption: Sendable {
   private let kinds: [any RecipientKind]
 
-  /// How many recipients a file can have at most.
+  /// The maximum number of recipients of a file.
   package static let recipientLimit = AgeHeader.maximumStanzas
 
   /// For some recipients; naming one twice is naming it once.
@@ -36,7 +36,7 @@ package struct Encryption: Sendable {
     kinds = recipients.map(\.kind)
   }
 
-  /// For all who know a passphrase.
+  /// Encrypts for all who know a passphrase.
   ///
   /// - Parameters:
   ///   - passphrase: The passphrase, byte by byte as it was typed.
@@ -55,9 +55,9 @@ package struct Encryption: Sendable {
   }
 }
 
-/// Encrypts what is written to it and hands that on, a chunk at a time.
+/// Encrypts the written bytes and writes them to another output, a chunk at a time.
 ///
-/// The last chunk is marked as such, so a file without ``finish()`` is one that nobody can decrypt to its end. After an error
+/// The last chunk is marked as the last: a file without ``finish()`` cannot be decrypted to its end. After an error
 /// nothing more can be written.
 package final class EncryptingOutput: ByteOutput {
   private let output: any ByteOutput
@@ -70,7 +70,7 @@ package final class EncryptingOutput: ByteOutput {
   /// Writes the header.
   ///
   /// - Parameters:
-  ///   - output: Where the encrypted bytes go.
+  ///   - output: The output for the encrypted bytes.
   ///   - encryption: For whom.
   /// - Throws: `IdentityError`, or what the output throws.
   package init(_ output: any ByteOutput, for encryption: Encryption) throws {
@@ -91,7 +91,7 @@ package final class EncryptingOutput: ByteOutput {
     guard key != nil else { throw Self.alreadyFinished }
     var rest = bytes
     while !rest.isEmpty {
-      // A full chunk waits for what follows: only then is it known not to be the last.
+      // A full chunk is only written when more bytes follow, since the last chunk is sealed differently.
       if filled == buffer.count { try seal(UnsafeRawBufferPointer(buffer), isLast: false) }
       if filled == 0, rest.count > buffer.count {
         try seal(UnsafeRawBufferPointer(rebasing: rest[..<buffer.count]), isLast: false)
@@ -118,14 +118,14 @@ package final class EncryptingOutput: ByteOutput {
 
   private func seal(_ chunk: UnsafeRawBufferPointer, isLast: Bool) throws(ByteStreamError) {
     guard let key else { throw Self.alreadyFinished }
-    // Only a chunk that went out gives the key back: whether one went out that failed is not known, and no nonce may be used
-    // twice.
+    // The key is only restored after a written chunk: a failed write may have written the chunk, and no nonce may be
+    // used twice.
     self.key = nil
     let box: ChaChaPoly.SealedBox
     do {
       box = try ChaChaPoly.seal(chunk, using: key, nonce: ChaChaPoly.Nonce(data: nonce.bytes(isLast: isLast)))
     } catch { throw ByteStreamError(.unwritable, "it cannot be encrypted: \(error)") }
-    // The nonce, which everybody knows, is not written.
+    // The nonce is a counter, and is not written.
     let written = box.combined.withUnsafeBytes { bytes in
       Result { () throws(ByteStreamError) in
         try output.write(UnsafeRawBufferPointer(rebasing: bytes[ChunkNonce.byteCount...]))
@@ -144,7 +144,7 @@ package final class EncryptingOutput: ByteOutput {
     .alreadyFinished, "it is encrypted to its end already, or that has failed")
 }
 
-/// What a file may be decrypted with: identities, a passphrase, or both.
+/// The secrets for decrypting a file: identities, a passphrase, or both.
 package struct Decryption: Sendable {
   private let kinds: [any IdentityKind]
 
@@ -161,7 +161,7 @@ package struct Decryption: Sendable {
   /// All that some hold.
   package init(joining decryptions: [Decryption]) { kinds = decryptions.flatMap(\.kinds) }
 
-  /// Unwraps the key of a file and checks that whoever knew it wrote the header.
+  /// Unwraps the key of a file and checks the header's MAC with it.
   ///
   /// - Returns: The key, and whether it was the passphrase that unwrapped it.
   /// - Throws: `ByteStreamError`.
@@ -192,11 +192,11 @@ package struct Decryption: Sendable {
 
 /// Decrypts an input, a chunk at a time. No byte is handed out that was not found to be authentic and in its place.
 ///
-/// Only the end says that nothing is missing: whoever reads must take back what was read when an error follows it.
+/// Only the end shows that nothing is missing: after an error the reader must undo whatever it did with earlier bytes.
 package final class DecryptingInput: ByteInput {
   private enum State {
     case reading
-    /// The last chunk was decrypted, and what follows it has not been looked at.
+    /// The last chunk was decrypted; the bytes after it have not been read.
     case afterLast
     case ended
     case failed(ByteStreamError)
@@ -204,14 +204,14 @@ package final class DecryptingInput: ByteInput {
 
   private let input: any ByteInput
   private let key: SymmetricKey
-  /// A chunk as the library takes it: behind its nonce.
+  /// A chunk after its nonce, in the layout that the library reads.
   private let box = UnsafeMutableRawBufferPointer.allocate(
     byteCount: ChunkNonce.byteCount + ChunkNonce.chunkByteCount + ChunkNonce.tagByteCount, alignment: 16)
-  /// Where a chunk is read.
+  /// The encrypted chunk: the part after the nonce.
   private let sealed: UnsafeMutableRawBufferPointer
   private var nonce = ChunkNonce()
   private var plain = Data()
-  /// How many bytes of the plaintext were handed out.
+  /// The number of plaintext bytes that were read.
   private var position = 0
   private var state = State.reading
   /// True if a passphrase has opened it, and no identity.
@@ -221,7 +221,7 @@ package final class DecryptingInput: ByteInput {
   ///
   /// - Parameters:
   ///   - input: The encrypted bytes, or armored ones.
-  ///   - decryption: What to decrypt them with.
+  ///   - decryption: The secrets for decrypting them.
   /// - Throws: `ByteStreamError`.
   package init(_ input: any ByteInput, with decryption: Decryption) throws(ByteStreamError) {
     sealed = UnsafeMutableRawBufferPointer(rebasing: box[ChunkNonce.byteCount...])
@@ -282,7 +282,7 @@ package final class DecryptingInput: ByteInput {
     state = .ended
   }
 
-  /// - Returns: The plaintext; nil when it is not the one that was encrypted here.
+  /// - Returns: The plaintext; nil if it is not the one that was encrypted here.
   private func open(_ count: Int, isLast: Bool) -> Data? {
     box.copyBytes(from: nonce.bytes(isLast: isLast))
     do {
@@ -316,16 +316,16 @@ package final class DecryptingInput: ByteInput {
 
 /// What makes each chunk of a file different: its place, and whether it is the last.
 struct ChunkNonce {
-  /// How many bytes of a file are encrypted at once.
+  /// The plaintext bytes of a chunk.
   static let chunkByteCount = 64 << 10
-  /// How many bytes an encrypted chunk has more.
+  /// The additional bytes of an encrypted chunk.
   static let tagByteCount = 16
-  /// How many bytes a nonce has.
+  /// The number of bytes of a nonce.
   static let byteCount = 12
-  /// How many random bytes stand between the header and the first chunk.
+  /// The number of random bytes between the header and the first chunk.
   static let payloadNonceByteCount = 16
 
-  /// How many chunks came before.
+  /// The number of earlier chunks.
   private(set) var index: UInt64 = 0
 
   /// The bytes: the number in 11 of them, the most significant first, and 1 in the last one for the last chunk.
@@ -340,11 +340,11 @@ struct ChunkNonce {
 }
 
 extension ByteStreamError.Code {
-  /// It is no age file, or of a version that is not known here.
+  /// It is no age file, or one of an unknown version.
   package static let notEncrypted = Self(rawValue: "notEncrypted")
   /// The header breaks a rule of the format.
   package static let malformedHeader = Self(rawValue: "malformedHeader")
-  /// The header has been altered: it does not carry the seal of whoever knows the file's key.
+  /// The header has been altered: its MAC does not belong to the file key.
   package static let alteredHeader = Self(rawValue: "alteredHeader")
   /// The text around the encrypted bytes breaks a rule of the format.
   package static let malformedArmor = Self(rawValue: "malformedArmor")
@@ -352,7 +352,7 @@ extension ByteStreamError.Code {
   package static let noMatchingIdentity = Self(rawValue: "noMatchingIdentity")
   /// Opening the file would take more memory and time than anyone honest asks for.
   package static let excessiveWorkFactor = Self(rawValue: "excessiveWorkFactor")
-  /// The encrypted bytes end too early, go on for too long, or are not those that were written.
+  /// The encrypted bytes are too few, too many, or altered.
   package static let alteredPayload = Self(rawValue: "alteredPayload")
   /// This system's cryptography cannot open files of this kind.
   package static let unsupportedEncryption = Self(rawValue: "unsupportedEncryption")

@@ -8,13 +8,13 @@ import CryptoExtras
   import Foundation
 #endif
 
-/// A key for what one temporary buffer keeps on disk. It is in memory only, so when the process is gone nobody can read the file.
+/// The key of one temporary file. It is in memory only: after the process has ended, the file cannot be read.
 ///
 /// AES-256 in counter mode ([NIST SP 800-38A](https://doi.org/10.6028/NIST.SP.800-38A), 6.5): any part can be decrypted by itself. As
 /// every buffer has a key of its own and writes no place twice, the counter is the place.
 package final class OneTimeSpoolKey: SpoolCipher {
   private static let blockBytes = 16
-  /// How many bytes are encrypted by one call.
+  /// The number of bytes that one call encrypts.
   private static let pieceBytes = 256 << 10
 
   private let key = SymmetricKey(size: .bits256)

@@ -2,14 +2,14 @@
 ///
 /// <https://www.rfc-editor.org/rfc/rfc4648.html>, section 4.
 enum Base64 {
-  /// How many characters of a long text stand in a line.
+  /// The number of characters in a line of a long text.
   static let lineLength = 64
-  /// How many bytes such a line holds.
+  /// The number of bytes in such a line.
   static let lineBytes = 48
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let padding = UInt8(ascii: "=")
-  /// What each character stands for, and 255 for those that stand for nothing.
+  /// The value of each character; 255 for the others.
   private static let values: [UInt8] = {
     var values = [UInt8](repeating: 255, count: 256)
     for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
@@ -40,7 +40,7 @@ enum Base64 {
     return text
   }
 
-  /// Reads what ``encode(_:)`` has written, and adds it to some bytes.
+  /// Decodes the output of ``encode(_:)`` and appends the bytes. Returns false for any other text.
   ///
   /// - Returns: True if it was that; the bytes are of no use otherwise.
   static func decode(_ text: some Collection<UInt8>, into bytes: inout [UInt8]) -> Bool {
@@ -59,13 +59,13 @@ enum Base64 {
     return count < 6 && pending & (1 << count - 1) == 0
   }
 
-  /// Reads what ``encode(_:)`` has written; nil for anything else.
+  /// Decodes the output of ``encode(_:)``; nil for any other text.
   static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     return decode(text, into: &bytes) ? bytes : nil
   }
 
-  /// Reads what ``encodePadded(_:)`` has written, and adds it to some bytes.
+  /// Decodes the output of ``encodePadded(_:)`` and appends the bytes. Returns false for any other text.
   ///
   /// - Returns: True if it was that; the bytes are of no use otherwise.
   static func decodePadded(_ text: [UInt8], into bytes: inout [UInt8]) -> Bool {
@@ -83,7 +83,7 @@ enum Bech32 {
   private static let alphabet = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
   private static let separator = UInt8(ascii: "1")
   private static let checksumLength = 6
-  /// What each character stands for, and 255 for those that stand for nothing.
+  /// The value of each character; 255 for the others.
   private static let values: [UInt8] = {
     var values = [UInt8](repeating: 255, count: 256)
     for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
@@ -92,7 +92,7 @@ enum Bech32 {
 
   /// Writes bytes in small letters.
   ///
-  /// - Parameter prefix: What the text begins with, in small letters.
+  /// - Parameter prefix: The prefix of the text, in lowercase.
   static func encode(_ bytes: [UInt8], prefix: String) -> String {
     let data = fiveBitGroups(of: bytes)
     let sum = checksum(of: data + [UInt8](repeating: 0, count: checksumLength), prefix: Array(prefix.utf8)) ^ 1
@@ -102,8 +102,8 @@ enum Bech32 {
 
   /// Reads a text.
   ///
-  /// - Returns: The prefix in small letters, whether the text was in capitals, and the bytes; nil for anything that is not
-  ///   exactly what ``encode(_:prefix:)`` writes, or that in capitals.
+  /// - Returns: The prefix in lowercase, true for a text in capitals, and the bytes; nil for anything but the exact
+  ///   output of ``encode(_:prefix:)`` or the same in capitals.
   static func decode(_ text: String) -> (prefix: String, isUppercase: Bool, bytes: [UInt8])? {
     var characters = Array(text.utf8)
     guard characters.allSatisfy({ (33...126).contains($0) }) else { return nil }
@@ -149,7 +149,7 @@ enum Bech32 {
         bytes.append(UInt8(truncatingIfNeeded: pending >> UInt32(count)))
       }
     }
-    // What is left over only fills up the last character.
+    // Remaining bits are padding, and must be zero.
     return count < 5 && pending & (1 << UInt32(count) - 1) == 0 ? bytes : nil
   }
 

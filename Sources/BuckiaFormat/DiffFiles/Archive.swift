@@ -4,9 +4,9 @@ import SQLiteSchemas
 /// Reads the members of a compressed archive in order. The caller says which member must come next.
 final class ArchiveReader {
   private let frame: ZstdInput
-  /// What has been decompressed last.
+  /// The last decompressed bytes.
   private let buffer: UnsafeMutableRawBufferPointer
-  /// How many bytes of the archive have been read.
+  /// The number of archive bytes that have been read.
   private(set) var offset: Int64 = 0
   /// A header that has been read but not matched yet.
   private var pendingHeader: [UInt8]?
@@ -16,7 +16,7 @@ final class ArchiveReader {
     buffer = workspace.content
   }
 
-  /// Reads the header of the first member, whose size is not known beforehand.
+  /// Reads the header of the first member, whose size is stated nowhere else.
   func firstMember(named name: String, limit: Int) throws(DiffFileError) -> Int64 {
     let header = try peekHeader()
     guard let size = TarHeader.claimedSize(header), TarHeader.bytes(name: name, size: size) == header else {
@@ -41,7 +41,7 @@ final class ArchiveReader {
     guard try nextIs(name, size: size) else { throw headerMismatch(try peekHeader(), name: name, size: size) }
   }
 
-  /// Reads a member's bytes, in pieces, and the padding behind them.
+  /// Reads a member's bytes, in pieces, and the padding after them.
   func content(
     of name: String, size: Int64, _ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void
   ) throws(DiffFileError) {
@@ -228,13 +228,13 @@ enum TarHeader {
     return size
   }
 
-  /// How many zeros follow a content of that size.
+  /// The number of zeros after a content of that size.
   static func padding(after size: Int64) -> Int {
     let rest = Int(size % Int64(blockBytes))
     return rest == 0 ? 0 : blockBytes - rest
   }
 
-  /// The octal digit of a number that stands at a place, the last being 0.
+  /// The octal digit of a number at a place; place 0 is the last digit.
   private static func octalDigit(_ number: Int64, _ place: Int) -> UInt8 {
     UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number >> (3 * Int64(place)) & 7)
   }

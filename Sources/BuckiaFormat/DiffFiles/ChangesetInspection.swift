@@ -4,12 +4,12 @@ import SQLiteSchemas
 
 /// The result of one pass over a changeset: all of it is well-formed, and the changes of each table are counted.
 package struct ChangesetInspection: Equatable, Sendable {
-  /// What the changeset is part of, which decides what it may hold.
+  /// The container of a changeset, which decides its permitted content.
   package enum Container: Sendable {
-    /// A diff file. Every UPDATE has its old values, so that conflicts are seen.
+    /// A diff file. Every UPDATE has its old values, by which conflicts are detected.
     case diffFile
-    /// A file that is nothing else. It may be a patchset, and it may have tables of SQLite's own, such as `sqlite_stat1`, which
-    /// sessions record.
+    /// A file with only a changeset. It may be a patchset, and may have SQLite's own tables, such as `sqlite_stat1`,
+    /// which sessions record.
     case rawFile
   }
 
@@ -17,13 +17,13 @@ package struct ChangesetInspection: Equatable, Sendable {
   package struct Table: Equatable, Sendable {
     /// The table's header.
     package let header: ChangesetTable
-    /// How many INSERTs there are.
+    /// The number of INSERTs.
     package internal(set) var inserted: Int64 = 0
-    /// How many UPDATEs there are.
+    /// The number of UPDATEs.
     package internal(set) var updated: Int64 = 0
-    /// How many DELETEs there are, withdrawals included.
+    /// The number of DELETEs, with withdrawals.
     package internal(set) var deleted: Int64 = 0
-    /// How many of the DELETEs the annotations call withdrawals.
+    /// The number of DELETEs that are withdrawals by the annotations.
     package internal(set) var withdrawn: Int64 = 0
 
     init(header: ChangesetTable) { self.header = header }
@@ -31,22 +31,22 @@ package struct ChangesetInspection: Equatable, Sendable {
 
   /// The tables in the order in which they first appear.
   package let tables: [Table]
-  /// How many changes there are.
+  /// The number of changes.
   package let changes: Int64
-  /// What the engine needs to know before it applies them.
+  /// The facts that the engine needs before it applies them.
   package let summary: ChangesetSummary
 
-  /// True if it is a patchset; nil when it has no changes.
+  /// True if it is a patchset; nil if it has no changes.
   package var format: ChangesetFormat? { tables.first?.header.format }
 
   /// Reads all of a changeset.
   ///
   /// - Parameters:
   ///   - spool: The changeset.
-  ///   - container: What it is part of.
-  ///   - annotations: What is said of its changes.
+  ///   - container: Its container.
+  ///   - annotations: The annotations of its changes.
   ///   - limits: How large a change may be.
-  ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  ///   - isWanted: Called every few thousand changes; if it returns false, the error has the code `abandoned`.
   /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for a temporary file.
   init(
     _ spool: TemporaryBuffer, in container: Container = .diffFile, annotations: Annotations? = nil,
@@ -58,7 +58,7 @@ package struct ChangesetInspection: Equatable, Sendable {
     try check(annotations?.keys)
   }
 
-  /// Checks that what is said of the keys of the rows is about as many changes as there are.
+  /// Checks that the row keys describe as many changes as there are.
   ///
   /// - Throws: `DiffFileError` with code `contradiction`.
   func check(_ keys: RowKeys?) throws(DiffFileError) {
@@ -68,7 +68,7 @@ package struct ChangesetInspection: Equatable, Sendable {
       member: MemberName.annotations)
   }
 
-  /// The pass over the changes. It can stop where the bytes end so far and continue when there are more.
+  /// The pass over the changes. It can stop at the last received byte and continue when there are more.
   struct Scanner {
     private let spool: TemporaryBuffer
     private let container: Container
@@ -89,13 +89,13 @@ package struct ChangesetInspection: Equatable, Sendable {
       cursor = AnnotationCursor(annotations)
     }
 
-    /// What has been found so far.
+    /// The results so far.
     var summary: ChangesetSummary { builder.soFar }
 
     /// Reads all changes that end before an offset.
     ///
     /// - Parameters:
-    ///   - limit: How many bytes there are.
+    ///   - limit: The number of received bytes.
     ///   - isLast: True if there will be no more.
     /// - Throws: `DiffFileError`, as the inspection.
     mutating func advance(
@@ -179,7 +179,8 @@ package struct ChangesetInspection: Equatable, Sendable {
 
   /// Checks the table headers between two changes and returns the last, whose changes follow.
   ///
-  /// SQLite's rebaser leaves headers without changes behind. The reader skips these, so their names are checked here.
+  /// SQLite's rebaser leaves headers without changes. The reader skips these, which is why their names are checked
+  /// here.
   private static func lastHeader(
     in range: Range<Int>, of bytes: RawSpan, _ container: Container
   ) throws(DiffFileError) -> ChangesetTable {
@@ -188,7 +189,7 @@ package struct ChangesetInspection: Equatable, Sendable {
       let header = try header(at: start, end: range.upperBound, of: bytes)
       var writer = ChangesetWriter()
       writer.beginTable(header)
-      // Decoding repairs a name that is not UTF-8, so it would become the name of another table.
+      // Decoding would repair a name that is not UTF-8, and turn it into another table's name.
       let end = start + writer.count
       guard end <= range.upperBound, bytes.array(start..<end) == writer.bytes else {
         throw invalid("a table header is not UTF-8, or not in its shortest form", at: start)
@@ -236,7 +237,7 @@ package struct ChangesetInspection: Equatable, Sendable {
     }
   }
 
-  /// Adds a table that comes for the first time; any other must come as before.
+  /// Adds a new table; a known one must have the same header as before.
   private static func register(
     _ header: ChangesetTable, _ place: Int, _ tables: inout [Table], at offset: Int
   ) throws(DiffFileError) {
@@ -309,7 +310,8 @@ extension ChangesetInspection {
           "\(shown) has \(found.header.columnCount) columns in the changeset and"
             + " \(table.changesetColumns.count) in schema.json", name)
       }
-      // Older SQLite versions mark key columns with 1 whatever their place in the key, so only the set is compared.
+      // Older SQLite versions mark every key column with 1, without its position in the key. Therefore only the set is
+      // compared.
       guard table.keyFlags.map({ $0 != 0 }) == found.header.keyFlags.map({ $0 != 0 }) else {
         throw Self.contradiction("\(shown) has another primary key in the changeset than in schema.json", name)
       }

@@ -4,10 +4,10 @@ import SQLiteSchemas
 
 /// A diff file that has been read once and verified.
 ///
-/// Only ``verified(at:name:)`` and its siblings make one, so a value of this type guarantees: the container is exactly what
-/// the format says, every member matches its digest in the manifest, a signature is the sender's, and manifest, schema,
-/// annotations and changeset agree. It says nothing about whether the sender is trusted, or whether the changes fit a
-/// database.
+/// Only ``verified(at:name:)`` and its overloads create one. A value of this type therefore guarantees: the container
+/// follows the format exactly, every member matches its digest in the manifest, a signature is the sender's, and
+/// manifest, schema, annotations and changeset agree. It does not say that the sender is trusted, or that the changes
+/// fit a database.
 ///
 /// ```swift
 /// let diff = try DiffFile.verified(at: "inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff")
@@ -19,14 +19,14 @@ package struct DiffFile: ~Copyable {
 
   /// True if a file's name must be its diff's id.
   package enum NameRule: Sendable {
-    /// The name must be `<KSUID>.bdiff`, or `<KSUID>.bdiff.age` where it is encrypted, with the id of the manifest. The rule of
+    /// The name must be `<KSUID>.bdiff`, or `<KSUID>.bdiff.age` if encrypted, with the id of the manifest: the rule of
     /// inbound folders.
     case mustMatch
     /// A name that is one of these must have the manifest's id; any other name is fine.
     case ifNamedByID
   }
 
-  /// Takes the bytes of an encrypted file and gives those that were encrypted.
+  /// Decrypts an input.
   package typealias Decrypting = (any ByteInput) throws(ByteStreamError) -> any ByteInput
 
   /// True if a file begins as a diff file does: compressed, with a manifest as its first member.
@@ -41,20 +41,21 @@ package struct DiffFile: ~Copyable {
     }
   }
 
-  /// Who signed.
+  /// The signer, if any.
   package enum Signature: Equatable, Sendable {
-    /// Nobody: the sender in the manifest is only a claim.
+    /// Without a signature: the sender in the manifest is only a claim.
     case unsigned
     /// The owner of this key, which is also the manifest's `sender.identity`.
     case signed(by: SigningKey)
   }
 
-  /// What a file begins with, and what says who has made it: the digests in the manifest, which may be signed, are those of the rest.
+  /// The beginning of a file, which identifies its maker: the manifest, which may be signed, has the digests of the
+  /// rest.
   package struct Head {
     package let manifest: Manifest
     /// SHA-256 of the manifest's bytes, which identifies the diff.
     package let manifestDigest: ContentDigest
-    /// Who signed.
+    /// The signature, with the signer.
     package let signature: Signature
   }
 
@@ -62,17 +63,17 @@ package struct DiffFile: ~Copyable {
   package struct Attachment {
     /// Its name below `files/`, safe to use as a relative path.
     package let name: String
-    /// Where its bytes are in the buffer of all attachments.
+    /// The range of its bytes in the buffer of all attachments.
     ///
     /// They share one: a small file can hold thousands of attachments, and as many buffers would take gigabytes of
     /// memory, or all file descriptors of the process.
     let range: Range<Int>
     let all: TemporaryBuffer
 
-    /// How many bytes it has.
+    /// The number of its bytes.
     package var byteCount: Int64 { Int64(range.count) }
 
-    /// Gives its bytes to `body`, piece by piece.
+    /// Calls `body` with its bytes, piece by piece.
     package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
       try all.forEachPiece(range, body)
     }
@@ -84,21 +85,21 @@ package struct DiffFile: ~Copyable {
   package let manifestBytes: [UInt8]
   /// SHA-256 of the manifest's bytes, which identifies the diff.
   package let manifestDigest: ContentDigest
-  /// SHA-256 of the file's bytes, as they were encrypted where they are.
+  /// SHA-256 of the file's bytes, before decryption.
   package let fileDigest: ContentDigest
   /// The size of the file in bytes.
   package let fileBytes: Int64
-  /// Who signed.
+  /// The signer, if any.
   package let signature: Signature
   /// The definitions of the tables, unless the file leaves them out.
   package let schema: [TableDefinition]?
-  /// The author's whole schema as SQL, where it travels.
+  /// The author's whole schema as SQL, if it was sent.
   package let author: AuthorSchema?
   /// The changes, in the format of SQLite's session extension.
   package let changeset: TemporaryBuffer
   /// The tables, and how many changes each has.
   package let inspection: ChangesetInspection
-  /// Where the changes come from, unless they are all the sender's own edits.
+  /// The origins of the changes; nil if they are all the sender's own edits.
   package let annotations: Annotations?
   /// The attachments.
   package let attachments: [Attachment]
@@ -107,11 +108,11 @@ package struct DiffFile: ~Copyable {
 /// A diff file whose manifest, signature and table definitions are verified, while another thread still decompresses,
 /// digests and checks its changes.
 ///
-/// Its changes may only be applied inside a transaction that is rolled back when the rest of the file is refused: nothing
-/// may be committed before `file()` has returned. Where that cannot be guaranteed, wait for a ``DiffFile``. While the
-/// transaction is open, others cannot write: when the rest takes long to come, the feed throws `Incomplete`.
+/// Its changes may only be applied inside a transaction that is rolled back when the rest of the file is invalid:
+/// nothing may be committed before `file()` has returned. Otherwise, wait for a ``DiffFile``. While the transaction is
+/// open, other connections cannot write: when the rest takes long to arrive, the feed throws `Incomplete`.
 package final class StreamedDiffFile: @unchecked Sendable {
-  /// Lets a noncopyable file be handed to another thread.
+  /// Passes a noncopyable file to another thread.
   package final class Box: @unchecked Sendable {
     /// The verified file.
     package let file: DiffFile
@@ -162,10 +163,10 @@ package final class StreamedDiffFile: @unchecked Sendable {
 extension StreamedDiffFile {
   /// Smaller changesets are verified before any of their changes are applied.
   private static let minimumBytes: Int64 = 4 << 20
-  /// With more bytes behind the changes, one would wait for these in the end.
+  /// With more bytes after the changes, streaming would only wait for these at the end.
   private static let maximumBytesBehind: Int64 = 4 << 20
 
-  /// How many bytes of changes there will be, when they are many and sorted by key; nil when streaming is not worth it.
+  /// The number of bytes of changes, if they are many and sorted by key; nil if streaming is not worth it.
   static func streamedBytes(of manifest: Manifest) -> Int? {
     var bytes: Int64 = 0
     var behind: Int64 = 0
@@ -184,7 +185,7 @@ extension StreamedDiffFile {
 
   /// Checks the changes as they arrive, and publishes those that are well-formed.
   struct Publisher {
-    /// How many bytes are read before the changes among them are checked and published.
+    /// The number of bytes that are read before their changes are checked and published.
     private static let step = 1 << 20
 
     private let diff: StreamedDiffFile

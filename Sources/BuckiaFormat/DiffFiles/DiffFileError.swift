@@ -4,14 +4,13 @@ import SQLiteSchemas
 
 /// Why a diff file, or a raw changeset, could not be read or written.
 ///
-/// ``code`` is stable, for programs and ledgers; ``description`` is a sentence for people that names the file, the
-/// place and what to do.
+/// ``code`` is stable, for programs and ledgers; ``description`` is a sentence with the file, the place and the remedy.
 package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertible {
   /// What went wrong. The set is open: new codes may come, existing ones keep their text.
   package struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the code.
     package let rawValue: String
-    /// Makes a code from its text.
+    /// Creates a code from its text.
     package init(rawValue: String) { self.rawValue = rawValue }
     /// The same code here as below: their texts are one set.
     init(_ code: ByteStreamError.Code) { rawValue = code.rawValue }
@@ -25,9 +24,9 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
   package var path: String?
   /// The member inside the file, such as `manifest.json`, when it is about one.
   package var member: String?
-  /// The table it is about, as it stands in the file: not escaped.
+  /// The table's name in the file, not escaped.
   package var table: String?
-  /// Where, in bytes from 0: of the member when there is one, else of the unpacked archive or of the file.
+  /// The position in bytes from 0: in the member if there is one, else in the unpacked archive or in the file.
   package var offset: Int?
   /// True if `message` contains the offset already.
   var hasOffsetInMessage = false
@@ -35,12 +34,12 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
   package var systemError: Int32?
   /// True if the file could be read as far as its signature.
   package var isSignerKnown = false
-  /// Who signed it, if anybody did.
+  /// The signer, if it is signed.
   package var signer: SigningKey?
   /// What happened, without file and advice.
   package let message: String
 
-  /// Makes an error.
+  /// Creates an error.
   package init(
     _ code: Code, _ message: String, path: String? = nil, member: String? = nil, table: String? = nil,
     offset: Int? = nil, systemError: Int32? = nil
@@ -54,13 +53,14 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
     self.systemError = systemError
   }
 
-  /// True if the machine may be the cause and not the file. It may succeed later, so no ledger should record it.
+  /// True if the machine may be the cause, and not the file. Ledgers do not record it, since a later attempt may
+  /// succeed.
   package var isTransient: Bool {
     [.fullDisk, .tooManyOpenFiles, .outOfMemory, .unreadable, .unwritable].contains(code)
   }
 
-  /// True if only the machine is to blame, and only for now: the very file may be read another time. A full disk is not
-  /// among it, since a file can ask for more room than there is each time.
+  /// True if only the machine is the cause, and only for now: the same file may be read later. A full disk does not
+  /// count, since a file can require more space than there is each time.
   package var isPassing: Bool {
     switch code {
     case .tooManyOpenFiles, .outOfMemory: true
@@ -69,7 +69,7 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
     }
   }
 
-  /// The file, the place, what happened and what to do.
+  /// The file, the place, the error and the remedy.
   package var description: String {
     var text = path.map { EscapedText.line($0) + ": " } ?? ""
     if let member { text += EscapedText.line(member) + ": " }
@@ -106,27 +106,28 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
 }
 
 extension DiffFileError.Code {
-  /// The file ends before what it announces.
+  /// The file ends too early.
   package static let truncated = Self(rawValue: "truncated")
   /// The file is no zstd frame.
   package static let notZstd = Self(rawValue: "notZstd")
-  /// The zstd frame is damaged, or uses what the format excludes (dictionary, no checksum, a window over 8 MiB).
+  /// The zstd frame is damaged, or breaks the rules of the format (no dictionary, a checksum, a window of at most 8
+  /// MiB).
   package static let badZstd = Self(rawValue: "badZstd")
-  /// Something follows where the format ends.
+  /// Bytes follow the end.
   package static let trailingData = Self(rawValue: "trailingData")
   /// It is larger than the limits allow, or unpacks to improbably much.
   package static let tooLarge = Self(rawValue: "tooLarge")
-  /// It brings more than may come without a person who has let it through.
+  /// It is larger than the limit for files that no person has approved.
   package static let overLimit = Self(rawValue: "overLimit")
   /// A tar header is not the one we would write for the member that belongs there.
   package static let badTarHeader = Self(rawValue: "badTarHeader")
-  /// The padding behind a member or the end of the archive is not zero.
+  /// The padding after a member or at the end of the archive is not zero.
   package static let badTarPadding = Self(rawValue: "badTarPadding")
   /// A document inside is no strict JSON.
   package static let badJSON = Self(rawValue: "badJSON")
   /// The manifest breaks a rule.
   package static let badManifest = Self(rawValue: "badManifest")
-  /// It was made by a newer version: an unknown format, or a critical field we do not know.
+  /// It was made by a newer version: with an unknown format or an unknown critical field.
   package static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
   /// The id in the manifest is not the file's name.
   package static let idMismatch = Self(rawValue: "idMismatch")

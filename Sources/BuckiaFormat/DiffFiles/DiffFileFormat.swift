@@ -1,6 +1,6 @@
 import BuckiaBytes
 
-/// The names of files that travel: an id and what kind of file it is.
+/// The names of sent files: an id and a suffix for the kind.
 package enum DiffFileName {
   /// `.bdiff`
   package static let diffSuffix = ".bdiff"
@@ -11,7 +11,7 @@ package enum DiffFileName {
   package static let encryptedSuffix = ".bdiff.age"
   /// `.accept`: the answer to an invitation
   package static let acceptanceSuffix = ".accept"
-  /// What the names of files that travel end in.
+  /// The suffixes of sent files.
   package static let suffixes = [diffSuffix, encryptedSuffix, changesetSuffix, acceptanceSuffix]
 
   /// The name of the diff file with that id.
@@ -62,9 +62,9 @@ package struct DiffFileLimits: Sendable {
   package static let schemaBytes = 16 << 20
   /// The longest `annotations` in bytes, whatever the changes.
   package static let annotationsBytes = 16 << 20
-  /// How many bytes of `annotations` any diff may have.
+  /// The maximum size of `annotations` in bytes for any diff.
   private static let freeAnnotationsBytes = 64 << 10
-  /// How many bytes of `annotations` a diff may have beyond that for each value of its changes. Ours take a few hundred for a change.
+  /// The additional bytes of `annotations` for each value of the changes. Ours need a few hundred for a change.
   private static let annotationsBytesPerValue = 1 << 10
   /// The most tables a manifest or a schema may list.
   package static let tables = 10_000
@@ -74,20 +74,21 @@ package struct DiffFileLimits: Sendable {
   package static let nameBytes = 1_024
   /// The most UNIQUE constraints, and the most foreign keys, of a table.
   package static let constraints = 1_000
-  /// The most recipients of one diff. Their hashes take two thirds of what a manifest may have.
+  /// The maximum number of recipients of one diff. Their hashes are two thirds of the largest manifest.
   package static let recipients = 10_000
-  /// The largest number that documents hold as a number: what JavaScript still counts exactly.
+  /// The largest integer that documents write as a number: the largest that JavaScript represents exactly.
   package static let number: Int64 = 1 << 53 - 1
-  /// The most rows with one content that a replica can have inserted: sums of them stay far below what a number can hold.
+  /// The maximum number of rows with one content that a replica can insert: their sums stay far below the largest
+  /// number.
   package static let copies: Int64 = 1 << 40
-  /// The largest member: what eleven octal digits of a tar header can say, 8 GiB - 1.
+  /// The largest member: the largest size in eleven octal digits of a tar header, 8 GiB - 1.
   package static let memberBytes: Int64 = 1 << 33 - 1
 
   /// The most bytes all members together may have. 1 TiB unless set.
   package var contentBytes: Int64
   /// Up to how many bytes of content the expansion is not looked at. 1 GiB unless set.
   package var freeContentBytes: Int64
-  /// How many times the size of the file its content may be, beyond `freeContentBytes`. 1,000 unless set.
+  /// The maximum ratio of the content beyond `freeContentBytes` to the file. 1,000 unless set.
   ///
   /// Honest changesets shrink to a tenth, rarely to a hundredth; a bomb to a thirty-thousandth.
   package var expansion: Int64
@@ -95,13 +96,13 @@ package struct DiffFileLimits: Sendable {
   package var changeBytes = Int64.max
   /// The size up to which a change is always allowed, however little memory applying may take.
   private static let minimumChangeBytes = 64 << 10
-  /// True where what is above the limits may well be meant, and a person has to say so: then the error has the code `overLimit`. Else nothing
-  /// honest is above them.
+  /// True if a file above the limits may be honest and a person can approve it: the error then has the code
+  /// `overLimit`. Otherwise no honest file is above them.
   package var mayBeMeant = false
   /// The size at which the changeset is split. Only tests change it.
   var splitBytes = DiffFileLimits.memberBytes
 
-  /// Makes limits.
+  /// Creates limits.
   package init(contentBytes: Int64 = 1 << 40, freeContentBytes: Int64 = 1 << 30, expansion: Int64 = 1_000) {
     self.contentBytes = contentBytes
     self.freeContentBytes = freeContentBytes
@@ -110,7 +111,7 @@ package struct DiffFileLimits: Sendable {
 
   /// The limits of a file that was found in a folder, to which other people write.
   ///
-  /// - Parameter memory: How many bytes of memory applying may take.
+  /// - Parameter memory: The maximum memory for applying, in bytes.
   package static func unattended(memory: Int) -> DiffFileLimits {
     var limits = DiffFileLimits(freeContentBytes: 64 << 20, expansion: 100)
     limits.changeBytes = Int64(max(memory / 2, minimumChangeBytes))
@@ -120,7 +121,7 @@ package struct DiffFileLimits: Sendable {
 
   private var code: DiffFileError.Code { mayBeMeant ? .overLimit : .tooLarge }
 
-  /// The longest `annotations` of a diff, in bytes: they say no more than there are changes.
+  /// The maximum size of `annotations` in bytes, which depends on the number of changes.
   static func annotationsBytes(of manifest: Manifest) -> Int64 {
     let values = manifest.tables.reduce(Int64(0)) { sum, table in
       let changes = min(table.inserted + table.updated + table.deleted, Int64(annotationsBytes))
@@ -136,7 +137,7 @@ package struct DiffFileLimits: Sendable {
     }
   }
 
-  /// Refuses content that is too large for the file it comes in, or for what has been read of it.
+  /// Throws if the content is too large for its file, or for the part of it that has been read.
   func check(content: Int64, fileBytes: Int64) throws(DiffFileError) {
     let (expanded, overflow) = fileBytes.multipliedReportingOverflow(by: expansion)
     guard content <= freeContentBytes || overflow || content <= expanded else {

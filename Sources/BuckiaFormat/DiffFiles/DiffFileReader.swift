@@ -4,17 +4,17 @@ import SQLiteSchemas
 
 /// Reads a diff file once, from any input, and checks all of it.
 struct DiffFileReader {
-  /// A file's name, with or without its folder, and what it must be.
+  /// A file's name, with or without its folder, and the rule for it.
   typealias Name = (name: String, rule: DiffFile.NameRule)
 
   let limits: DiffFileLimits
-  /// Where temporary files go.
+  /// The folder for temporary files.
   let temporaryFolder: String
-  /// What is kept from one file to the next.
+  /// Reused from one file to the next.
   let cache: OpeningCache?
-  /// Is asked every few thousand changes whether to go on.
+  /// Called every few thousand changes; false stops the reading.
   var isWanted: () -> Bool = { true }
-  /// Is told what the file begins with, and says whether the rest is read.
+  /// Called with the beginning of the file; false stops the reading.
   var takes: (DiffFile.Head) -> Bool = { _ in true }
   /// Decrypts the file; nil for one that is not encrypted.
   var decrypt: DiffFile.Decrypting?
@@ -25,7 +25,7 @@ struct DiffFileReader {
   ///
   /// - Parameters:
   ///   - source: The bytes of the file.
-  ///   - byteCount: How many these are, when that is known.
+  ///   - byteCount: Their number, if known.
   ///   - name: The file's name, if it has one.
   func read(
     _ source: any ByteInput, byteCount: Int64?, name: Name?
@@ -53,13 +53,13 @@ struct DiffFileReader {
     }
   }
 
-  /// What the archive is read from: the file, or what it was before it was encrypted.
+  /// The input of the archive: the file, or its decrypted bytes.
   private func decrypted(_ file: any ByteInput) throws(DiffFileError) -> any ByteInput {
     guard let decrypt else { return file }
     do throws(ByteStreamError) { return try decrypt(file) } catch { throw DiffFileError(error) }
   }
 
-  /// Reads and checks everything behind the signature.
+  /// Reads and checks everything after the signature.
   private func readContent(
     of archive: ArchiveReader, _ manifest: Manifest, _ manifestBytes: [UInt8], _ signature: DiffFile.Signature,
     from file: DigestingInput<ContentHasher>, byteCount: Int64?
@@ -75,7 +75,7 @@ struct DiffFileReader {
     var changeset = TemporaryBuffer(folder: temporaryFolder)
     var publisher: StreamedDiffFile.Publisher?
     let attached = TemporaryBuffer(folder: temporaryFolder)
-    // Where the size of the file is not known, its content is measured by what has been read of it.
+    // If the size of the file is unknown, the limit counts the bytes that have been read.
     let checkProgress = { () throws(DiffFileError) in
       guard isWanted() else { throw DiffFileError.abandoned }
       if byteCount == nil { try limits.check(content: archive.offset, fileBytes: file.byteCount) }
@@ -132,7 +132,7 @@ struct DiffFileReader {
     let inspection: ChangesetInspection
     if let publisher {
       let arrived = try publisher.finish()
-      // What the annotations say of single changes is compared with them now that all are there.
+      // Only now, with all changes, can the annotations of single changes be checked.
       inspection =
         annotations?.runs.isEmpty ?? true
         ? arrived : try ChangesetInspection(changeset, annotations: annotations, limits: limits, isWanted: isWanted)
@@ -173,7 +173,7 @@ struct DiffFileReader {
   ) throws(DiffFileError) -> DiffFile.Signature {
     let size = Int64(ManifestSigner.signatureByteCount)
     guard try archive.nextIs(MemberName.signature, size: size) else {
-      // Without this, whoever takes the signature away makes a new file of one that was applied.
+      // Without this check, an applied file without its signature would pass for a new file.
       guard manifest.sender?.identity == nil else {
         throw DiffFileError(
           .badSignature, "it names the key of its sender, but is not signed", member: MemberName.manifest)
@@ -231,9 +231,9 @@ extension DiffFile {
   ///   - path: The file.
   ///   - name: True if the file's name must be the diff's id.
   ///   - limits: How much the file may ask for.
-  ///   - temporaryFolder: Where temporary files go.
-  ///   - cache: What is kept from one file to the next; worth having where there are many small ones.
-  ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  ///   - temporaryFolder: The folder for temporary files.
+  ///   - cache: Reused from one file to the next; worth having where there are many small ones.
+  ///   - isWanted: Called every few thousand changes; if it returns false, the error has the code `abandoned`.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
     at path: String, name: NameRule = .mustMatch, limits: DiffFileLimits = DiffFileLimits(),
@@ -248,9 +248,9 @@ extension DiffFile {
   ///
   /// - Parameters:
   ///   - input: The bytes of the file, from its beginning.
-  ///   - byteCount: How many these are, when that is known: what would unpack to too much is then refused at once.
+  ///   - byteCount: Their number, if known: a file that would unpack to too much is then refused at once.
   ///   - limits: How much the file may ask for.
-  ///   - temporaryFolder: Where temporary files go.
+  ///   - temporaryFolder: The folder for temporary files.
   /// - Throws: `DiffFileError`. Nothing is left behind.
   package static func verified(
     from input: any ByteInput, byteCount: Int64? = nil, limits: DiffFileLimits = DiffFileLimits(),
@@ -266,10 +266,10 @@ extension DiffFile {
   ///   - file: The file, of which nothing has been read yet.
   ///   - name: True if the file's name must be the diff's id.
   ///   - limits: How much the file may ask for.
-  ///   - cache: What is kept from one file to the next.
-  ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
-  ///   - takes: Is told what the file begins with, before anything behind that is unpacked, and says whether the rest is
-  ///     read; if not, the error has the code `abandoned`.
+  ///   - cache: Reused from one file to the next.
+  ///   - isWanted: Called every few thousand changes; if it returns false, the error has the code `abandoned`.
+  ///   - takes: Called with the beginning of the file, before anything after it is unpacked; if it returns false, the
+  ///     error has the code `abandoned`.
   ///   - decrypt: Decrypts the file; nil for one that is not encrypted.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
@@ -289,13 +289,13 @@ extension DiffFile {
   ///   - file: The file, of which nothing has been read yet.
   ///   - name: True if the file's name must be the diff's id.
   ///   - limits: How much the file may ask for.
-  ///   - cache: What is kept from one file to the next.
-  ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
-  ///   - takes: Is told what the file begins with, and says whether the rest is read; if not, the error has the code `abandoned`.
+  ///   - cache: Reused from one file to the next.
+  ///   - isWanted: Called every few thousand changes; if it returns false, the error has the code `abandoned`.
+  ///   - takes: Called with the beginning of the file; if it returns false, the error has the code `abandoned`.
   ///   - decrypt: Decrypts the file; nil for one that is not encrypted.
-  ///   - announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is then
-  ///     reported through the streamed file, and nothing is thrown.
-  /// - Returns: The file; nil when it was announced.
+  ///   - announce: Called after manifest, signature and definitions are verified. Errors in the rest are then reported
+  ///     by the streamed file, and not thrown.
+  /// - Returns: The file; nil if it was announced.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
     _ file: OpenedFile, name: NameRule, limits: DiffFileLimits, cache: OpeningCache,
@@ -324,7 +324,7 @@ extension DiffFile {
 }
 
 extension DiffFileReader {
-  /// Reads and checks a file that has a name; errors say where it is.
+  /// Reads and checks a file with a name; errors have its path.
   fileprivate func read(_ file: OpenedFile, rule: DiffFile.NameRule) throws(DiffFileError) -> DiffFile {
     do throws(DiffFileError) {
       return try read(file.input, byteCount: file.byteCount, name: (file.name, rule))
@@ -334,19 +334,19 @@ extension DiffFileReader {
   }
 }
 
-/// What can be reused when many diff files are opened: the memory for decompression, and table definitions by the digest of
-/// their `schema.json`, since most files of one sender carry the same.
+/// Objects that are reused when many diff files are opened: the memory for decompression, and table definitions by the
+/// digest of their `schema.json`, which is the same in most files of one sender.
 ///
 /// Use it in one thread, for one file at a time.
 package final class OpeningCache {
-  /// How many documents are kept, and how many bytes one may have to be kept.
+  /// The maximum number of kept documents, and the maximum size of one in bytes.
   private static let limit = 16
   private static let byteLimit = 1 << 20
 
   let workspace = ZstdWorkspace()
   private var known: [ContentDigest: SchemaDocument.Content] = [:]
 
-  /// Makes an empty cache.
+  /// Creates an empty cache.
   package init() {}
 
   /// What a `schema.json` holds.

@@ -13,28 +13,28 @@ import SQLiteSchemas
 package struct DiffFileWriter: Sendable {
   /// zstd's level, 1 to 19. On changesets 3 and 9 gain next to nothing over 1.
   package var level = 1
-  /// True if a file of that name is replaced; else it is an error.
+  /// True to replace a file of that name; else it is an error.
   package var replacesExisting = false
   /// True if only its owner may read the file.
   package var isPrivate = false
-  /// Who signs. The manifest's `sender.identity` becomes the signer's; without one it must name none.
+  /// The signer, whose key becomes the manifest's `sender.identity`. Without a signer that must be empty.
   package var signer: ManifestSigner?
-  /// Bounds that a reader will set, so that nothing is written that could not be read.
+  /// The limits of readers. The writer refuses what they could not read.
   package var limits = DiffFileLimits()
 
   /// The version of the zstd library, such as `1.5.4`. Another version may compress the same bytes differently.
   package static var zstdVersion: String { String(cString: ZSTD_versionString()) }
 
-  /// Makes a writer of unsigned files.
+  /// Creates a writer of unsigned files.
   package init() {}
 
   /// Writes a diff file under a name, complete or not at all.
   ///
   /// - Parameters:
-  ///   - draft: What the file is to say.
+  ///   - draft: The content of the file.
   ///   - changeset: The changes, a changeset of SQLite's session extension. May be empty.
   ///   - path: The file. For an inbound folder it must be called `<KSUID>.bdiff`.
-  /// - Returns: What was written.
+  /// - Returns: The written file.
   /// - Throws: `DiffFileError`: for what a reader would refuse, `alreadyExists`, `fullDisk`, or `unwritable`. The file
   ///   then does not exist (or is still the old one), and nothing is left behind.
   @discardableResult
@@ -61,10 +61,10 @@ package struct DiffFileWriter: Sendable {
   /// Writes a diff file to any output.
   ///
   /// - Parameters:
-  ///   - draft: What the file is to say.
+  ///   - draft: The content of the file.
   ///   - changeset: The changes, a changeset of SQLite's session extension. May be empty.
-  ///   - output: Where its bytes go.
-  /// - Returns: What was written.
+  ///   - output: The output for its bytes.
+  /// - Returns: The written file.
   /// - Throws: `DiffFileError`: for what a reader would refuse, or one of the output's. What has been written by then must
   ///   not be used.
   @discardableResult
@@ -74,7 +74,7 @@ package struct DiffFileWriter: Sendable {
     try write(prepare(draft, changeset: changeset), to: output)
   }
 
-  /// Counts, hashes and signs what is to be written.
+  /// Counts, hashes and signs the content.
   ///
   /// The changeset is read twice, once here and once to write it; memory does not grow with it.
   private func prepare(_ draft: DiffFileDraft, changeset: TemporaryBuffer) throws(DiffFileError) -> PreparedDiffFile {
@@ -97,7 +97,7 @@ package struct DiffFileWriter: Sendable {
   ) throws(DiffFileError) -> WrittenDiffFile {
     let manifest = prepared.manifest
     let manifestBytes = manifest.json.bytes()
-    // What the parser refuses must not be written.
+    // A manifest that the parser would refuse must not be written.
     guard try Manifest(parsing: manifestBytes, splitBytes: limits.splitBytes) == manifest else {
       throw JSONMember.manifest.invalid("manifest", "would not be read as written")
     }
@@ -136,7 +136,7 @@ package struct WrittenDiffFile: Sendable {
 package struct DiffFileDraft {
   /// How the tables are described.
   package enum Schema: Sendable {
-    /// By definitions that travel along: all tables with changes, and any others, such as new empty ones.
+    /// By included definitions: all tables with changes, and any others, such as new empty ones.
     case included([TableDefinition])
     /// By definitions that every reader has already, identified by the digest of their `schema.json`.
     case known(ContentDigest)
@@ -151,7 +151,7 @@ package struct DiffFileDraft {
     /// Its bytes.
     package var content: TemporaryBuffer
 
-    /// Makes an attachment.
+    /// Creates an attachment.
     package init(name: String, content: TemporaryBuffer) {
       self.name = name
       self.content = content
@@ -162,18 +162,18 @@ package struct DiffFileDraft {
   package var manifest: Manifest
   /// How the tables are described.
   package var schema: Schema
-  /// The author's whole schema as SQL, to travel with included definitions; nil where it does not.
+  /// The author's whole schema as SQL, to travel with included definitions; nil if it does not.
   package var author: AuthorSchema?
-  /// Tables whose changes stand in the order of their key; all others are in their author's order.
+  /// The tables whose changes are in the order of their key; all others are in their author's order.
   package var tablesInKeyOrder: Set<TableName>
   /// Tables that go by rowid. Only needed when no definitions are included.
   package var tablesByRowID: Set<TableName>
-  /// Where the changes come from, when not all of them are the sender's own edits.
+  /// The origins of the changes, unless all are the sender's own edits.
   package var annotations: Annotations?
   /// Files to travel along.
   package var attachments: [Attachment]
 
-  /// Makes a draft.
+  /// Creates a draft.
   package init(
     manifest: Manifest, schema: Schema, author: AuthorSchema? = nil, tablesInKeyOrder: Set<TableName> = [],
     tablesByRowID: Set<TableName> = [],
@@ -256,7 +256,7 @@ struct PreparedDiffFile {
   }
 }
 
-/// Where the bytes of a member are that is ready to be written; they can be read any number of times.
+/// The source of a member's bytes, which can be read any number of times.
 enum MemberContent {
   case memory([UInt8])
   case buffer(TemporaryBuffer, Range<Int>)
@@ -268,7 +268,7 @@ enum MemberContent {
     }
   }
 
-  /// Gives the bytes to `body`, piece by piece.
+  /// Calls `body` with the bytes, piece by piece.
   func forEachPiece(_ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void) throws(DiffFileError) {
     switch self {
     case .memory(let bytes):

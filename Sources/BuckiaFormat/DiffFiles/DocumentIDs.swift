@@ -60,7 +60,7 @@ package struct ContentHasher: ByteHasher {
     bytes.withUnsafeBytes { update($0) }
   }
 
-  /// The digest of everything so far; more may follow.
+  /// The digest of all bytes so far; more may follow.
   package var digest: ContentDigest { ContentDigest(checked: Array(hasher.finalize())) }
 }
 

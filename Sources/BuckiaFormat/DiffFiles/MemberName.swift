@@ -1,6 +1,6 @@
 import BuckiaBytes
 
-/// The names of a diff file's members, and what each is for.
+/// The names of a diff file's members, and their roles.
 enum MemberName {
   static let manifest = "manifest.json"
   static let signature = "manifest.sig"
@@ -14,7 +14,7 @@ enum MemberName {
   /// The name of a part of the changeset: `changeset`, `changeset.1`, `changeset.2`, …
   static func changesetPart(_ index: Int) -> String { index == 0 ? changeset : "\(changeset).\(index)" }
 
-  /// What a member is for, in the order in which they stand in the archive.
+  /// The role of a member, in the order of the archive.
   enum Role: Int {
     case schema, changeset, annotations, file
   }
@@ -32,8 +32,8 @@ enum MemberName {
 
   /// True if a file of this name can be unpacked anywhere without leaving its folder or surprising a person.
   ///
-  /// Bytes are looked at, as a file system does. To Swift a slash and a combining mark behind it are one character that is
-  /// no slash: `files/../` with a mark after it would have no part that is `..`.
+  /// It compares bytes, like a file system. In Swift a slash with a combining mark is one character that is not equal
+  /// to a slash: `files/../` with a mark after it would have no part that is `..`.
   static func isSafePath(_ name: String) -> Bool {
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     return parts.count >= 2 && name.utf8.count <= byteLimit
@@ -42,7 +42,7 @@ enum MemberName {
       && name.unicodeScalars.allSatisfy(isSafe)
   }
 
-  /// True if a character may stand in a file's name: stricter than what may be shown.
+  /// True if a character is allowed in a file's name: stricter than the rule for printing.
   private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: false

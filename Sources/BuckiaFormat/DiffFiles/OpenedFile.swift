@@ -1,17 +1,17 @@
 import BuckiaBytes
 
-/// A file that anybody may have made, open for reading: everything about it is read through one descriptor, whatever takes
-/// its name meanwhile.
+/// An untrusted file, open for reading: everything about it is read through one descriptor, even if its name then
+/// belongs to another file.
 package struct OpenedFile {
   /// Its bytes, from the first.
   package let input: any RandomAccessInput
-  /// How many there were when it was opened.
+  /// The size when it was opened.
   package let byteCount: Int64
   /// Its name, with or without its folder: it may have to hold the diff's id.
   package let name: String
   /// What errors call it.
   package let path: String
-  /// Which file it is, and in which state it was opened; nil where it is no file of its own.
+  /// The identity and state of the opened file; nil if it is no separate file.
   package let identity: FileIdentity?
 
   /// Describes bytes that are there already.
@@ -26,8 +26,8 @@ package struct OpenedFile {
   /// Opens a regular file, without following links.
   ///
   /// - Parameters:
-  ///   - path: Where it is.
-  ///   - name: What it counts as being called; nil for its own name.
+  ///   - path: The path.
+  ///   - name: The name that is checked; nil for its own.
   /// - Throws: `DiffFileError` with the path, and code `notRegularFile` or one of the system's.
   package init(at path: String, as name: String? = nil) throws(DiffFileError) {
     let file: PosixFile
@@ -47,12 +47,12 @@ package struct OpenedFile {
     identity = file.identity
   }
 
-  /// The same file, of which `observe` is told how many bytes have been read, whenever some have been.
+  /// The same file, which calls `observe` with the number of read bytes after each read.
   package func observed(_ observe: @escaping (Int) -> Void) -> OpenedFile {
     OpenedFile(self, readThrough: ObservedInput(input, observe))
   }
 
-  /// The first bytes, fewer where the file ends; reading it begins with them nevertheless.
+  /// The first bytes, or fewer if the file is shorter. A later read still begins with them.
   ///
   /// - Throws: `DiffFileError` when they cannot be read.
   package func beginning(_ count: Int) throws(DiffFileError) -> [UInt8] {
@@ -68,20 +68,20 @@ package struct OpenedFile {
 
 /// What identifies a file that could not be opened as a diff: SHA-256 of its bytes.
 ///
-/// A refused file's manifest proves nothing, so a ledger remembers the file by this.
+/// A refused file's manifest proves nothing. A ledger therefore records the file by this digest.
 package struct FileDigest: Equatable, Sendable {
   /// The digest.
   package let sha256: ContentDigest
   /// The size of the file in bytes.
   package let byteCount: Int64
-  /// True if the digest covers the whole file; else it covers the first `limit` bytes, then the text `…` and the size.
+  /// True if the digest covers the whole file; otherwise it covers the first `limit` bytes, the text `…` and the size.
   package let isWhole: Bool
 
   /// Hashes a file, in bounded memory and time.
   ///
   /// - Parameters:
   ///   - path: The file; links are not followed.
-  ///   - limit: How many bytes are read at most, 1 GiB unless given.
+  ///   - limit: The maximum number of read bytes, 1 GiB unless given.
   /// - Throws: `DiffFileError` with code `notRegularFile` or one of the system's.
   package static func sha256(at path: String, limit: Int64 = 1 << 30) throws(DiffFileError) -> FileDigest {
     try sha256(of: OpenedFile(at: path), limit: limit)

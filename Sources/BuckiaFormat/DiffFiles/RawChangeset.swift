@@ -1,13 +1,13 @@
 import BuckiaBytes
 import SQLiteChangesets
 
-/// A changeset or patchset file without manifest, read once and verified. An empty file is one without changes, which is what
-/// SQLite's sessions make where nothing has changed.
+/// A changeset or patchset file without manifest, read once and verified. An empty file has no changes; SQLite's
+/// sessions create such files.
 ///
-/// Nothing says who made it. Its columns are positional: a table that it changes must begin with as many columns and have
-/// the same key. Further columns keep their values, as in SQLite.
+/// Its sender is unknown. Its columns are positional: a changed table must begin with as many columns and have the same
+/// key. Further columns keep their values, as in SQLite.
 package struct RawChangeset: ~Copyable {
-  /// SHA-256 of the file's bytes, by which a ledger knows it.
+  /// SHA-256 of the file's bytes, by which a ledger identifies it.
   package let digest: ContentDigest
   /// The bytes.
   package let changeset: TemporaryBuffer
@@ -24,8 +24,8 @@ package struct RawChangeset: ~Copyable {
   /// - Parameters:
   ///   - path: The file.
   ///   - limits: How much the file may ask for.
-  ///   - temporaryFolder: Where temporary files go.
-  ///   - isWanted: Is asked every few thousand changes whether to go on.
+  ///   - temporaryFolder: The folder for temporary files.
+  ///   - isWanted: Called every few thousand changes; false stops the reading.
   /// - Throws: `DiffFileError` with the file's path, with code `abandoned` when it is not wanted any more.
   package static func verified(
     at path: String, limits: DiffFileLimits = DiffFileLimits(),
@@ -35,7 +35,7 @@ package struct RawChangeset: ~Copyable {
       OpenedFile(at: path), limits: limits, temporaryFolder: temporaryFolder, isWanted: isWanted)
   }
 
-  /// Reads and checks a file that is open already; the same in everything else.
+  /// The same for an open file.
   package static func verified(
     _ file: OpenedFile, limits: DiffFileLimits = DiffFileLimits(),
     temporaryFolder: String = TemporaryBuffer.standardFolder, isWanted: () -> Bool = { true }
@@ -51,9 +51,9 @@ package struct RawChangeset: ~Copyable {
     }
   }
 
-  /// Up to so many bytes are kept in memory, and checked when all are there.
+  /// Up to this size, the bytes are kept in memory, and checked after all are read.
   private static let memoryBytes = 4 << 20
-  /// How many bytes of more than that are read before the changes among them are checked.
+  /// Above that size, the number of bytes that are read before their changes are checked.
   private static let step = 1 << 20
 
   private init(
@@ -68,7 +68,8 @@ package struct RawChangeset: ~Copyable {
         try isLarge
         ? TemporaryBuffer(arriving: Int(opened.byteCount), folder: temporaryFolder)
         : TemporaryBuffer(folder: temporaryFolder)
-      // What is no changeset is not copied to its end: anybody can make a file of gigabytes that takes no room.
+      // Checked during the copy, to stop early at bytes that are no changeset: a sparse file of gigabytes is easy to
+      // make.
       var scanner = isLarge ? ChangesetInspection.Scanner(of: spool, in: .rawFile, limits: limits) : nil
       var checked = 0
       while case let count = try file.read(into: buffer), count > 0 {
@@ -104,7 +105,7 @@ extension RawChangeset {
   /// - Parameters:
   ///   - changeset: The bytes.
   ///   - path: The file. For an inbound folder it must be called `<KSUID>.changeset`.
-  ///   - replacing: True if a file of that name is replaced; else it is an error.
+  ///   - replacing: True to replace a file of that name; else it is an error.
   ///   - isPrivate: True if only its owner may read the file.
   /// - Returns: The size of the file in bytes.
   /// - Throws: `DiffFileError` with code `alreadyExists`, `fullDisk` or `unwritable`, or for a temporary file.

@@ -17,9 +17,9 @@ package final class ZstdWorkspace {
   }
 }
 
-/// Decompresses the one zstd frame that another input consists of.
+/// Decompresses another input, which must be one zstd frame.
 ///
-/// It decompresses only what is read, and at most the rest of a block (128 KiB) ahead. It reports the end only when the
+/// It decompresses only the read bytes, and at most the rest of a block (128 KiB) ahead. It reports the end only if the
 /// checksum is right and nothing follows the frame. Error codes are those of ``DiffFileError``.
 package final class ZstdInput: ByteInput {
   private let source: any ByteInput
@@ -29,7 +29,7 @@ package final class ZstdInput: ByteInput {
   private let workspace: ZstdWorkspace
   /// The part of `compressed` that zstd has not taken yet.
   private var pending = 0..<0
-  /// How many bytes have been read from the source.
+  /// The number of bytes that have been read from the source.
   private var sourceBytes: Int64 = 0
   private var isFinished = false
 
@@ -37,7 +37,7 @@ package final class ZstdInput: ByteInput {
   ///
   /// - Parameters:
   ///   - source: The compressed bytes.
-  ///   - workspace: Must not be used by another input meanwhile.
+  ///   - workspace: The memory for decompression. No other input may use it at the same time.
   /// - Throws: `ByteStreamError` with code `notZstd`, `badZstd` or `truncated`, or one of the source's.
   package init(_ source: any ByteInput, _ workspace: ZstdWorkspace) throws(ByteStreamError) {
     self.source = source
@@ -66,7 +66,7 @@ package final class ZstdInput: ByteInput {
   package func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int {
     var target = ZSTD_outBuffer(dst: buffer.baseAddress, size: buffer.count, pos: 0)
     while target.pos == 0, !isFinished {
-      // zstd may still have output of what it took before, so it is asked even when nothing is pending.
+      // zstd may still have output of earlier input; therefore it is called even if no input is pending.
       var input = ZSTD_inBuffer(src: compressed.baseAddress, size: pending.upperBound, pos: pending.lowerBound)
       let result = ZSTD_decompressStream(context, &target, &input)
       pending = input.pos..<pending.upperBound
@@ -89,10 +89,10 @@ package final class ZstdInput: ByteInput {
     isFinished = true
   }
 
-  /// How many bytes of the source zstd has taken.
+  /// The number of source bytes that zstd has consumed.
   private var offset: Int64 { sourceBytes - Int64(pending.count) }
 
-  /// Makes at least so many bytes pending.
+  /// Reads until at least `count` bytes are pending; throws if the source ends.
   private func require(_ count: Int) throws(ByteStreamError) {
     try fill(atLeast: count)
     guard pending.count >= count else {
@@ -100,7 +100,7 @@ package final class ZstdInput: ByteInput {
     }
   }
 
-  /// Reads until so many bytes are pending or the source ends.
+  /// Reads until `count` bytes are pending or the source ends.
   private func fill(atLeast count: Int) throws(ByteStreamError) {
     if pending.isEmpty { pending = 0..<0 }
     while pending.count < count {
@@ -120,7 +120,7 @@ package final class ZstdInput: ByteInput {
   }
 }
 
-/// Compresses what is written into one zstd frame with checksum, and writes that to another output.
+/// Compresses the written bytes into one zstd frame with checksum, and writes that to another output.
 package final class ZstdOutput: ByteOutput {
   private let target: any ByteOutput
   private let context: OpaquePointer
@@ -146,10 +146,10 @@ package final class ZstdOutput: ByteOutput {
     buffer.deallocate()
   }
 
-  /// Takes bytes; some of what becomes of them may be written later.
+  /// Compresses bytes; a part of the output may be written later.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) { try compress(bytes, ZSTD_e_continue) }
 
-  /// Writes everything taken so far, ending a block.
+  /// Ends a block, which writes all earlier bytes.
   func flush() throws(ByteStreamError) { try compress(UnsafeRawBufferPointer(start: nil, count: 0), ZSTD_e_flush) }
 
   /// Ends the frame; nothing can be written after that.
@@ -183,14 +183,14 @@ package final class ZstdOutput: ByteOutput {
 
 /// The header of a zstd frame, as far as the format allows one.
 ///
-/// See [RFC 8878](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1). We read it ourselves to refuse what the library
-/// would accept: dictionaries, frames without checksum, skippable frames, unused bits that are set.
+/// See [RFC 8878](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1). We parse it ourselves to refuse what the
+/// library would accept: dictionaries, frames without checksum, skippable frames, reserved bits that are set.
 struct ZstdFrameHeader {
   static let magic: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd]
   /// Windows up to 8 MiB, the size every decoder is asked to support.
   static let windowLogLimit = 23
 
-  /// How many bytes of header follow the descriptor.
+  /// The number of header bytes after the descriptor.
   let bytesAfterDescriptor: Int
   private let isSingleSegment: Bool
 

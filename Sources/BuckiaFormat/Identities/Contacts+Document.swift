@@ -103,14 +103,14 @@ extension EndedKey {
 package struct ContactsFile: Sendable {
   private let document: PrivateDocument
 
-  /// Where it is.
+  /// The path of the file.
   package var path: String { document.path }
 
   package init(path: String) {
     document = PrivateDocument(path: path, subject: "the list of contacts", byteLimit: Contacts.documentByteLimit)
   }
 
-  /// Reads the contacts; none where there is no file.
+  /// Reads the contacts; none if there is no file.
   ///
   /// - Throws: `IdentityError` with code `notPrivate`, `invalidFile` or `unsupportedFormat`; `ByteStreamError`.
   package func read() throws -> Contacts {
@@ -124,7 +124,7 @@ package struct ContactsFile: Sendable {
 
   /// Changes the contacts, with no other program between reading and writing.
   ///
-  /// - Parameter change: What to change. Where it throws, nothing is.
+  /// - Parameter change: Changes the contacts. If it throws, nothing is written.
   /// - Throws: As ``read()`` and `change`; `IdentityError` with code `notLocked` where files cannot be locked.
   package func update<Result>(_ change: (inout Contacts) throws -> Result) throws -> Result {
     try document.locked {

@@ -3,7 +3,7 @@ import SQLiteSchemas
 
 /// The people whose cards are kept, and the keys that have ended.
 public struct Contacts: Equatable, Sendable {
-  /// What came of a card or a rotation that was added.
+  /// The result of adding a card or a rotation.
   public enum Addition: Equatable, Sendable {
     /// A new contact.
     case added(Contact)
@@ -24,15 +24,15 @@ public struct Contacts: Equatable, Sendable {
   /// The contact of this name, in capitals or not; nil for none.
   public func contact(named name: String) -> Contact? { index(of: name).map { all[$0] } }
 
-  /// All keys, in hex, that a name stands or has stood for: those that were removed or replaced, too.
+  /// All present and former keys of a name, in hex, with removed and replaced ones.
   package func keys(named name: String) -> [String] {
     let wanted = name.lowercased()
     return all.filter { $0.name.lowercased() == wanted }.map(\.card.key)
       + ended.filter { $0.name.lowercased() == wanted }.map(\.key)
   }
 
-  /// The keys that those of contacts have replaced, by the present key of the contact, in hex. A contact keeps their name as long as
-  /// they are one, so it tells whose earlier keys they are; those of somebody who was removed are nobody's.
+  /// The earlier keys of contacts, by the present key of the contact, in hex. A contact's name does not change, so the
+  /// present key identifies the owner; earlier keys of removed contacts have none.
   package var replacedKeys: [String: [String]] {
     var byName: [String: [String]] = [:]
     for key in ended {
@@ -65,12 +65,12 @@ extension Contacts {
 
   // MARK: Changing
 
-  /// Keeps the card of somebody, or new keys that a contact proposes. Neither is trusted by that.
+  /// Stores a person's card, or new keys that a contact proposes. It does not trust them.
   ///
   /// - Parameters:
   ///   - text: A card or a rotation.
-  ///   - name: What a new contact is to be called; nil for what the card says.
-  ///   - own: The card of the person whose contacts these are; nil where there is none.
+  ///   - name: The name of a new contact; nil for the card's.
+  ///   - own: The card of the person whose contacts these are; nil if there is none.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError`. Nothing has been changed then.
   package mutating func add(
@@ -138,7 +138,7 @@ extension Contacts {
     return .proposed(all[index])
   }
 
-  /// Adds a contact who is only seen. The name must be free.
+  /// Adds a contact who is not trusted. The name must be free.
   mutating func append(
     _ card: IdentityCard, named name: String, at time: Int64
   ) throws(IdentityError) -> Contact {
@@ -169,12 +169,12 @@ extension Contacts {
         : "its key is one that the contact \(name) has replaced, and that is final")
   }
 
-  /// Trusts a contact whose fingerprint somebody has compared. Where they propose new keys, those are confirmed, and the old ones
-  /// end; whoever confirms the old ones instead drops the proposal.
+  /// Trusts a contact after the person has compared the fingerprint. If the contact proposes new keys, confirming those
+  /// replaces the old ones; confirming the old ones drops the proposal.
   ///
   /// - Parameters:
   ///   - name: The contact.
-  ///   - fingerprint: What was compared.
+  ///   - fingerprint: The fingerprint that was compared.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` with code `noSuchContact` or `otherFingerprint`. Nothing has been changed then.
   package mutating func trust(
@@ -202,7 +202,7 @@ extension Contacts {
     return contact
   }
 
-  /// Gives a contact another name. Their shares go on, under the name that these had first.
+  /// Renames a contact. Their shares continue, under the first name.
   ///
   /// - Throws: `IdentityError` with code `noSuchContact`, `invalidName`, or `contactExists` where another contact has, or had, the name.
   ///   Nothing has been changed then.
@@ -255,7 +255,7 @@ extension Contacts {
   ///
   /// - Parameters:
   ///   - card: The card in the invitation.
-  ///   - name: What a new contact is to be called; nil for what the card says.
+  ///   - name: The name of a new contact; nil for the card's.
   ///   - own: The card of the person whose contacts these are.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` as ``add(_:named:besides:at:)``. Nothing has been changed then.
@@ -272,13 +272,13 @@ extension Contacts {
     return trusted
   }
 
-  /// Keeps and trusts somebody.
+  /// Stores and trusts a person.
   ///
   /// - Parameters:
   ///   - card: Their card.
-  ///   - names: What a new contact may be called, the first one that is allowed. If another contact has the name, a number behind
-  ///     it tells the two apart.
-  ///   - grounds: Why they are trusted. A contact who is trusted already stays so for the reason that they are.
+  ///   - names: Names for a new contact; the first allowed one is used. If another contact has it, a number is
+  ///     appended.
+  ///   - grounds: The reason for trusting them. It does not replace the reason of a contact who is trusted already.
   ///   - own: The card of the person whose contacts these are.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` with code `endedKey`, `ownKey`, `contactExists` for a known signing key with another one to encrypt,
@@ -311,13 +311,13 @@ extension Contacts {
   /// True if a key has ended, and why; nil if it has not.
   package func ending(of card: IdentityCard) -> EndedKey? { ended.first { $0.signingKey == card.signingKey } }
 
-  /// The contact who has the keys of a card; nil for none.
+  /// The contact with the keys of a card; nil for none.
   package func contact(with card: IdentityCard) -> Contact? { all.first { $0.card.signingKey == card.signingKey } }
 
   private func freeName(_ names: [String]) -> String {
     let name = names.first { PersonName.isAllowed($0) } ?? "guest"
     if contact(named: name) == nil { return name }
-    // Short enough that a number fits behind it.
+    // Short enough for a number after it.
     var stem = name
     while stem.count + 6 > PersonName.characterLimit || stem.utf8.count + 6 > PersonName.byteLimit { stem.removeLast() }
     var number = 2
@@ -358,7 +358,7 @@ public struct Contact: Hashable, Codable, Identifiable, Sendable {
     public let seenAt: Int64
   }
 
-  /// What the contact is called here: no two have the same name.
+  /// The local name of the contact; names are unique.
   public internal(set) var name: String
   /// The name that shares with them go by: the one before they were renamed first.
   public internal(set) var shareName: String
@@ -375,11 +375,11 @@ public struct Contact: Hashable, Codable, Identifiable, Sendable {
   /// New keys that wait to be confirmed; nil for none.
   public internal(set) var proposal: Proposal?
 
-  /// What to compare with the contact: the proposed keys', where some are.
+  /// The fingerprint to compare with the contact: that of the proposed keys, if any.
   public var fingerprintToConfirm: Fingerprint { (proposal?.rotation.card ?? card).fingerprint }
 }
 
-/// A key that nothing is taken from any more, whatever else is trusted. That is final.
+/// A key whose diffs are always refused. This is final.
 public struct EndedKey: Equatable, Sendable {
   /// Why it has ended.
   public enum Reason: String, Sendable {

@@ -1,20 +1,20 @@
 import BuckiaBytes
 
-/// A person's keys: an Ed25519 key to sign and an X25519 key to read what is encrypted for them.
+/// A person's keys: an Ed25519 key for signing and an X25519 key for decrypting.
 ///
-/// The secret halves stay in their file, which only its owner can read. What others get is the ``card``.
+/// The secret keys stay in their file, which only its owner can read. Others get the ``card``.
 public struct Identity: Equatable, Sendable {
   /// Keys that were replaced.
   struct Former: Equatable, Sendable {
-    /// What tells others of the keys after them.
+    /// The announcement of the next keys.
     let rotation: KeyRotation
-    /// Kept, since what is under way may still be encrypted for it. The key to sign is gone.
+    /// Kept, since files that are under way may be encrypted for it. The former signing key is deleted.
     let encryption: PrivateKey
     /// In milliseconds since 1970.
     let endedAt: Int64
   }
 
-  /// What to give to others.
+  /// The card for others.
   public let card: IdentityCard
   let signing: PrivateKey
   let encryption: PrivateKey
@@ -23,27 +23,26 @@ public struct Identity: Equatable, Sendable {
 
   /// What its owner is called.
   public var name: String { card.name }
-  /// What others compare.
+  /// The fingerprint that others compare.
   public var fingerprint: Fingerprint { card.fingerprint }
 
-  /// What tells others that these keys have taken the place of earlier ones: the newest last. Whoever has missed one needs all that
-  /// came after.
+  /// The announcements that these keys have replaced earlier ones, the newest last.
   public var rotations: [KeyRotation] { former.map(\.rotation) }
 
   /// The secret of the signing key: 32 bytes.
   package var signingSeed: [UInt8] { signing.bytes }
-  /// The secrets of the keys to decrypt with, 32 bytes each: the present one first, then those before it, the newest first.
+  /// The secret decryption keys, 32 bytes each: the present one first, then the earlier ones, the newest first.
   package var decryptionSeeds: [[UInt8]] { [encryption.bytes] + former.reversed().map(\.encryption.bytes) }
 
 }
 
 extension Identity {
-  /// Makes new keys.
+  /// Generates new keys.
   ///
   /// - Parameters:
   ///   - name: What their owner is called: 1 to 64 characters.
   ///   - time: The present time, in milliseconds since 1970.
-  ///   - generator: One whose numbers nobody can guess.
+  ///   - generator: A cryptographically secure generator.
   /// - Throws: `IdentityError` with code `invalidName`.
   package init(
     named name: String, at time: Int64, using generator: inout some RandomNumberGenerator
@@ -54,10 +53,10 @@ extension Identity {
     self.init(card: card, signing: signing, encryption: encryption, former: [])
   }
 
-  /// How many keys before the present ones are kept.
+  /// The maximum number of earlier keys that are kept.
   static let formerLimit = 64
 
-  /// New keys in place of these, and what tells others.
+  /// The identity with new keys, and the announcement of them.
   ///
   /// - Throws: `IdentityError` when nothing can be signed.
   package func rotated(
@@ -74,11 +73,11 @@ extension Identity {
 }
 
 extension Identity {
-  /// An identity file has at most so many bytes.
+  /// The maximum size of an identity file in bytes.
   package static let documentByteLimit = 512 << 10
   private static let format: Int64 = 1
 
-  /// The bytes of the identity file. Who protects them with a passphrase encrypts these.
+  /// The bytes of the identity file, before any encryption with a passphrase.
   package var document: [UInt8] {
     let former = former.map { keys -> JSONValue in
       [
@@ -126,20 +125,20 @@ extension Identity {
   }
 }
 
-/// What is public of an identity: what others may see, and what tells which files are for it.
+/// The public part of an identity, which also shows which files are encrypted for it.
 ///
-/// It is kept beside an identity that a passphrase protects, so that what needs no secret does not ask for it.
+/// It is stored next to a protected identity, for operations that need no secret and should not ask for the passphrase.
 public struct PublicIdentity: Equatable, Sendable {
-  /// What to give to others.
+  /// The card for others.
   public let card: IdentityCard
-  /// What tells others that these keys have taken the place of earlier ones: the newest last.
+  /// The announcements that these keys have replaced earlier ones, the newest last.
   public let rotations: [KeyRotation]
-  /// The public keys that files may be encrypted for: the present one first, then those before it, the newest first.
+  /// The public keys for which files may be encrypted: the present one first, then the earlier ones, the newest first.
   package let encryptionKeys: [EncryptionKey]
 }
 
 extension Identity {
-  /// What is public of it.
+  /// The public part of the identity.
   ///
   /// - Throws: `IdentityError` when it holds bytes that are no key.
   package func publicPart() throws(IdentityError) -> PublicIdentity {
@@ -208,7 +207,7 @@ extension IdentityError.Code {
   package static let badSignature = Self(rawValue: "badSignature")
   /// A newer version made it.
   package static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
-  /// A name that nobody may have.
+  /// A name that is not allowed.
   package static let invalidName = Self(rawValue: "invalid-name")
   /// No contact has this name.
   package static let noSuchContact = Self(rawValue: "no-such-contact")

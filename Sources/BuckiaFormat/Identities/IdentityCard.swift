@@ -1,37 +1,37 @@
 import BuckiaBytes
 import SQLiteSchemas
 
-/// What a person gives to others: their name and their public keys, signed by the signing key.
+/// A person's name and public keys, signed by the signing key, for passing on to others.
 ///
-/// Anybody can make a card in any name. Whose it is tells only its ``fingerprint``, compared with its owner.
+/// Anybody can make a card with any name. Only its ``fingerprint``, compared with its owner, proves whose it is.
 ///
 /// ```swift
 /// let card = try IdentityCard("buckia-card-1:eyJuYW1l…")
 /// print(card.fingerprint)
 /// ```
 public struct IdentityCard: Hashable, Sendable, CustomStringConvertible {
-  /// What its owner calls themselves: 1 to 64 characters of any kind. To be escaped where it is shown.
+  /// The name that the owner chose: 1 to 64 characters of any kind. Escape it before printing.
   public let name: String
-  /// The key that verifies what its owner signs.
+  /// The key that verifies the owner's signatures.
   package let signingKey: SigningKey
-  /// The key that encrypts what only its owner can read.
+  /// The key for encrypting to its owner.
   package let encryptionKey: EncryptionKey
   /// When the keys were made, as their owner's clock had it, in milliseconds since 1970.
   public let madeAt: Int64
-  /// The card as one line of text: this is what is passed on.
+  /// The card as one line of text, for passing on.
   public let text: String
 
-  /// A card has at most so many bytes, and so has a rotation.
+  /// The maximum size of a card in bytes, and of a rotation.
   package static let textByteLimit = Int64(SignedText.byteLimit)
 
-  /// What to compare with its owner.
+  /// The fingerprint to compare with its owner.
   public var fingerprint: Fingerprint { Fingerprint(signing: signingKey, encryption: encryptionKey) }
   /// The signing key as 64 hexadecimal digits, as reports name it.
   public var key: String { signingKey.description }
   /// The line of text.
   public var description: String { text }
 
-  /// Makes and signs a card.
+  /// Creates and signs a card.
   init(
     name: String, signing: PrivateKey, encryption: PrivateKey, madeAt: Int64
   ) throws(IdentityError) {
@@ -70,8 +70,8 @@ public struct IdentityCard: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Says that a person has new keys. It is signed by the old and by the new signing key: by the old one, since nobody else may say
-/// so; by the new one, since nobody may claim somebody else's key as their next.
+/// Announces a person's new keys. The old and the new signing key both sign it: the old key because only its owner may
+/// announce a successor, the new key because only its owner may be named as one.
 ///
 /// Whoever has stolen the old key can make one, too. So it is only a proposal, until the new fingerprint was compared.
 public struct KeyRotation: Hashable, Sendable, CustomStringConvertible {
@@ -79,13 +79,13 @@ public struct KeyRotation: Hashable, Sendable, CustomStringConvertible {
   package let endedKey: SigningKey
   /// The keys from now on.
   public let card: IdentityCard
-  /// The rotation as one line of text: this is what is passed on.
+  /// The rotation as one line of text, for passing on.
   public let text: String
 
   /// The line of text.
   public var description: String { text }
 
-  /// Makes and signs a rotation.
+  /// Creates and signs a rotation.
   init(from old: PrivateKey, to new: PrivateKey, card: IdentityCard) throws(IdentityError) {
     endedKey = try old.signingKey()
     self.card = card
@@ -113,8 +113,8 @@ public struct KeyRotation: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The rule for names of identities and contacts that are made here. What others call themselves may break it, and is escaped
-/// wherever it is shown.
+/// The rule for names of local identities and contacts. Names that others chose may break it, and are escaped before
+/// printing.
 enum PersonName {
   static let characterLimit = 64
   /// Letters of many marks have no end otherwise.
@@ -123,7 +123,7 @@ enum PersonName {
   /// What reports call senders that are no contacts.
   private static let reserved: Set<String> = ["unsigned", "unknown", "you", "own", "merge", "this database", "a merge"]
 
-  /// Requires a name that can be shown, told from others, and written on a command line.
+  /// Requires a name that can be printed, distinguished from others, and written on a command line.
   ///
   /// - Throws: `IdentityError` with code `invalidName`.
   static func require(_ name: String) throws(IdentityError) {
@@ -144,7 +144,7 @@ enum PersonName {
       throw IdentityError(
         .invalidName, "reports say \(EscapedText.quoted(name)) of something else; choose another name")
     }
-    // Where a contact is asked for, these mean a file, a key or an option.
+    // In an argument for a contact, these mean a file, a key or an option.
     guard !name.utf8.contains(UInt8(ascii: "/")), !name.hasPrefix("-"), !lowercased.hasPrefix("age1") else {
       throw IdentityError(
         .invalidName,

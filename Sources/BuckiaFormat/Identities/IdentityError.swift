@@ -11,7 +11,7 @@ package struct IdentityError: Error, Equatable, Sendable, CustomStringConvertibl
   }
 
   package let code: Code
-  /// A sentence for people: what happened and what to do.
+  /// A sentence with the error and the remedy.
   package let message: String
   /// The file, when there is one.
   package var path: String?

@@ -1,18 +1,18 @@
 import BuckiaBytes
 
-/// The file that holds a person's identity: plain, or protected with a passphrase. Beside a protected one, the file with `.public` behind
-/// its name has what is public of it.
+/// The file with a person's identity: plain, or protected with a passphrase. The public part of a protected one is in a
+/// second file, with the suffix `.public`.
 package struct IdentityFile: Sendable {
   private let document: PrivateDocument
   private let publicDocument: PrivateDocument
   private let sealing: (any IdentitySealing)?
 
-  /// Where it is.
+  /// The path of the file.
   package var path: String { document.path }
 
   /// - Parameters:
-  ///   - path: Where it is.
-  ///   - sealing: What opens it where it is protected; nil where nothing does.
+  ///   - path: The path.
+  ///   - sealing: Decrypts a protected file; nil if there is none.
   package init(path: String, sealing: (any IdentitySealing)? = nil) {
     // Armor makes it a third larger.
     document = PrivateDocument(path: path, subject: "the identity file", byteLimit: 2 * Identity.documentByteLimit)
@@ -37,7 +37,7 @@ package struct IdentityFile: Sendable {
     let identity: Identity
     let plain = try isProtected ? unsealed(bytes) : bytes
     do throws(IdentityError) { identity = try Identity(document: plain) } catch { throw error.naming(path: path) }
-    // A crash may have come between the two files; the protected one counts.
+    // After a crash between writing the two files, the protected one is right.
     if isProtected { try writePublicPart(of: identity) }
     return (identity, isProtected)
   }
@@ -55,12 +55,12 @@ package struct IdentityFile: Sendable {
     }
   }
 
-  /// Reads the identity; nil when there is none.
+  /// Reads the identity; nil if there is none.
   package func readIfPresent() throws -> Identity? {
     do { return try read() } catch let error as IdentityError where error.code == .noIdentity { return nil }
   }
 
-  /// Reads what is public of it, without a passphrase where that can be; nil when there is no identity.
+  /// Reads the public part, without a passphrase if possible; nil if there is no identity.
   ///
   /// - Throws: As ``read()``; `passphraseNeeded` only where the file beside it is missing.
   package func readPublicPart() throws -> PublicIdentity? {
@@ -73,12 +73,12 @@ package struct IdentityFile: Sendable {
     }
   }
 
-  /// True if it is protected with a passphrase; nil when there is none.
+  /// True if it is protected with a passphrase; nil if there is none.
   package func isProtected() throws -> Bool? { try document.bytes().map { Self.isSealed($0) } }
 
   // MARK: Writing
 
-  /// Writes a new identity, protected where there is something to do it with. One that is there is never replaced.
+  /// Writes a new identity, protected if there is a sealing. It never replaces an existing one.
   ///
   /// - Throws: `IdentityError` with code `identityExists`; `ByteStreamError`.
   package func create(_ identity: Identity) throws {
@@ -95,7 +95,7 @@ package struct IdentityFile: Sendable {
     if sealing != nil { try writePublicPart(of: identity) }
   }
 
-  /// Puts new keys in the place of those that are there. They are stored before anybody can be told, and protected as those were.
+  /// Replaces the keys. The new ones are stored before anyone can learn of them, with the same protection.
   ///
   /// - Throws: As ``read()``.
   package func rotate(
@@ -109,7 +109,7 @@ package struct IdentityFile: Sendable {
     }
   }
 
-  /// Protects it in another way, or not at all. Others see the old or the new file.
+  /// Changes or removes the protection, atomically for readers.
   ///
   /// - Parameter next: What protects it from now on; nil for nothing.
   /// - Throws: As ``read()``. It is as it was then.
@@ -123,7 +123,7 @@ package struct IdentityFile: Sendable {
     if sealing != nil { try writePublicPart(of: identity) }
   }
 
-  /// Writes what is public beside it, unless that says so already. Beside a plain identity nobody reads it.
+  /// Writes the public part to a second file, unless that has it already. A plain identity needs no such file.
   private func writePublicPart(of identity: Identity) throws {
     let bytes = try identity.publicPart().document
     if try publicDocument.bytes() != bytes { try publicDocument.write(bytes, replacing: true) }
@@ -134,7 +134,7 @@ package struct IdentityFile: Sendable {
 package protocol IdentitySealing: Sendable {
   /// Encrypts the document, as a file of age's.
   func seal(_ document: [UInt8]) throws -> [UInt8]
-  /// Decrypts what ``seal(_:)`` has made, or age.
+  /// Decrypts the output of ``seal(_:)`` or of age.
   ///
   /// - Throws: When the passphrase is wrong, or cannot be had.
   func open(_ sealed: [UInt8]) throws -> [UInt8]
@@ -147,14 +147,14 @@ extension IdentityFile {
   }
 }
 
-/// A file that nobody but its owner may read or change: an identity, or the contacts.
+/// A file that only its owner may read or change: an identity, or the contacts.
 package struct PrivateDocument: Sendable {
-  /// Where it is.
+  /// The path.
   package let path: String
   /// What errors call it: "the identity file".
   let subject: String
   let byteLimit: Int
-  /// What to do where others could read it, in errors.
+  /// The advice in the error for a file that others could read.
   let remedy: String
 
   package init(
@@ -167,7 +167,7 @@ package struct PrivateDocument: Sendable {
     self.remedy = remedy
   }
 
-  /// Reads it through one descriptor; nil when there is none.
+  /// Reads it through one descriptor; nil if there is none.
   ///
   /// - Throws: `IdentityError` with code `notPrivate` when it belongs to or can be read by others, or is too large; the
   ///   `ByteStreamError` of a file that cannot be read, or is a link.
@@ -197,7 +197,7 @@ package struct PrivateDocument: Sendable {
     }
   }
 
-  /// Does something while no other program changes the file.
+  /// Calls `body` with a lock against changes by other programs.
   ///
   /// - Throws: `IdentityError` with code `notLocked` where files cannot be locked; `ByteStreamError`; as `body`.
   package func locked<Result>(_ body: () throws -> Result) throws -> Result {
@@ -212,7 +212,7 @@ package struct PrivateDocument: Sendable {
     return try body()
   }
 
-  /// Writes it whole, and makes sure that it is stored: others see the old or the new one.
+  /// Writes the file atomically and durably: readers see the old or the new one.
   ///
   /// - Throws: `ByteStreamError`; with code `alreadyExists` when it is there and not to be replaced.
   package func write(_ bytes: [UInt8], replacing: Bool) throws(ByteStreamError) {

@@ -14,7 +14,7 @@ package struct PrivateKey: Equatable, Sendable, CustomStringConvertible, CustomR
 
   /// A new one.
   ///
-  /// - Parameter generator: One whose numbers nobody can guess.
+  /// - Parameter generator: A cryptographically secure generator.
   init(using generator: inout some RandomNumberGenerator) {
     bytes = (0..<Self.byteCount).map { _ in UInt8.random(in: 0...255, using: &generator) }
   }
@@ -78,7 +78,7 @@ package struct EncryptionKey: FixedBytes {
   package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// What two people compare to know that they speak of the same keys: 20 letters and digits in groups of four.
+/// A short form of a person's keys for comparing them by voice or on paper: 20 letters and digits in groups of four.
 ///
 /// The first 100 bits of SHA-256 over `buckia/fingerprint/v1\n`, the signing key and the encryption key, in the alphabet of
 /// [RFC 4648](https://www.rfc-editor.org/rfc/rfc4648#section-6), in small letters: it has no 0, 1, 8 or 9, which read out loud or
@@ -111,7 +111,7 @@ public struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
     description = Self.grouped(letters)
   }
 
-  /// Reads what a person typed: hyphens, spaces and capitals do not matter. Nil for what is no fingerprint.
+  /// Reads a typed fingerprint, and ignores hyphens, spaces and case; nil for other text.
   public init?(_ text: some StringProtocol) {
     let letters = text.lowercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: " ") }
     guard letters.count == Self.groupCount * Self.groupLength, letters.allSatisfy(Self.alphabet.contains) else {

@@ -1,10 +1,11 @@
 import BuckiaBytes
 import Crypto
 
-/// Invites one person to get a part of a database: who invites, what there is to get, and a secret that admits whoever answers first.
+/// Invites one person to receive a part of a database. It names the inviter and the scope, and contains a secret that
+/// admits the first person who answers.
 ///
-/// It is one line of text, for a file, a message or a QR code. Whoever has it can answer it, once, until it expires: so it is sent to
-/// one person, by a way that others do not read.
+/// It is one line of text, for a file, a message or a QR code. Any holder can answer it, once, until it expires. It
+/// must therefore be sent to one person, in a way that others cannot read.
 ///
 /// ```swift
 /// let invitation = try Invitation("buckia-invitation-1:eyJpZCI6…")
@@ -12,13 +13,13 @@ import Crypto
 /// ```
 public struct Invitation: Equatable, Sendable {
   let id: InvitationID
-  /// Who invites. Whose card it is tells only its fingerprint, compared with its owner.
+  /// The inviter. Only the card's fingerprint, compared with its owner, proves whose card it is.
   public let card: IdentityCard
-  /// Whom it is meant for, as its author calls them; nil where it does not say. To be escaped where it is shown.
+  /// The author's name for the intended recipient; nil if unspecified. Escape it before printing.
   public let recipient: String?
   /// What there is to get.
   public let scope: InvitedScope
-  /// Where the files of both are going to be: a folder or a URL. To be escaped where it is shown. Nil where it does not say.
+  /// The place for the files of both: a folder or a URL; nil if unspecified. Escape it before printing.
   public let folder: String?
   /// When it was made, as its author's clock had it, in milliseconds since 1970.
   public let madeAt: Int64
@@ -26,38 +27,38 @@ public struct Invitation: Equatable, Sendable {
   public let expiresAt: Int64
   /// The stream that it offers.
   package let stream: InvitedStream
-  /// The one-time secret, which only its author and whoever holds the invitation know.
+  /// The one-time secret, known only to its author and the holders of the invitation.
   private let secret: PrivateKey
   /// SHA-256 of the document that was signed.
   package let digest: [UInt8]
-  /// The invitation as one line of text: this is what is passed on.
+  /// The invitation as one line of text, for passing on.
   public let text: String
 
-  /// An invitation has at most so many bytes, and so has the answer.
+  /// The maximum size of an invitation in bytes, and of the answer.
   package static let textByteLimit = Int64(SignedText.byteLimit)
-  /// What the text begins with.
+  /// The beginning of the text.
   package static let label = "buckia-invitation-"
-  /// A folder or URL has at most so many bytes.
+  /// The maximum size of a folder's path or of a URL in bytes.
   static let folderByteLimit = 1_024
 
-  /// What tells it from others: 32 hexadecimal digits.
+  /// Its unique number: 32 hexadecimal digits.
   public var number: String { id.description }
   /// What names it in a database.
   package var idBytes: [UInt8] { id.bytes }
-  /// What the answer is checked with.
+  /// The key for checking the answer.
   package var proofKey: InvitationProofKey { InvitationProofKey(of: secret) }
 
-  /// Makes and signs an invitation.
+  /// Creates and signs an invitation.
   ///
   /// - Parameters:
-  ///   - identity: Who invites.
-  ///   - recipient: Whom it is meant for; nil for whoever gets it.
+  ///   - identity: The inviter.
+  ///   - recipient: The intended recipient; nil for any holder.
   ///   - scope: What there is to get.
-  ///   - folder: Where the files are going to be.
+  ///   - folder: The place for the files.
   ///   - stream: The stream in which it is sent.
   ///   - time: The present time, in milliseconds since 1970.
   ///   - expiry: When it ends, later than that.
-  ///   - generator: One whose numbers nobody can guess.
+  ///   - generator: A cryptographically secure generator.
   /// - Throws: `IdentityError` with code `invalidName` for the recipient's name, and `invalidInvitation` for what does not fit.
   package init(
     from identity: Identity, to recipient: String?, scope: InvitedScope, folder: String?, stream: InvitedStream,
@@ -88,7 +89,7 @@ public struct Invitation: Equatable, Sendable {
     try self.init(signed)
   }
 
-  /// Reads and verifies an invitation. Whether it has expired is not looked at.
+  /// Reads and verifies an invitation. It does not check the expiry.
   ///
   /// - Throws: `IdentityError` with code `invalidInvitation`, `badSignature` or `unsupportedFormat`.
   package init(verifying text: String) throws(IdentityError) {
@@ -126,8 +127,8 @@ public struct Invitation: Equatable, Sendable {
   /// Answers the invitation.
   ///
   /// - Parameters:
-  ///   - identity: Who answers.
-  ///   - replica: The replica that is going to apply what is sent; nil where that is not known.
+  ///   - identity: The person who answers.
+  ///   - replica: The replica that will apply the diffs; nil if unknown.
   ///   - time: The present time, in milliseconds since 1970.
   /// - Throws: `IdentityError` when nothing can be signed.
   package func answer(
@@ -148,29 +149,30 @@ package struct InvitationID: FixedBytes {
   package init(checked bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// What the author of an invitation keeps of its secret, to check the proof in the answer: SHA-256 of it, with a prefix of its own.
+/// The part of an invitation's secret that its author keeps, for checking the proof in the answer: its SHA-256, with a
+/// prefix.
 package struct InvitationProofKey: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
   /// 32 bytes.
   package let bytes: [UInt8]
 
-  /// Takes 32 bytes.
+  /// Creates the key from its 32 bytes; nil for another number.
   package init?(_ bytes: [UInt8]) {
     guard bytes.count == SHA256.byteCount else { return nil }
     self.bytes = bytes
   }
 
-  /// What the author keeps of a secret, which itself is not kept.
+  /// The key of a secret, which itself is not kept.
   init(of secret: PrivateKey) {
     bytes = Array(SHA256.hash(data: Array("buckia/invitation-secret/v1\n".utf8) + secret.bytes))
   }
 
-  /// The proof that somebody with a card has the secret: HMAC-SHA-256 over the invitation and the card, so that neither can be
-  /// exchanged.
+  /// The proof that the owner of a card has the secret: HMAC-SHA-256 over the invitation and the card, neither of which
+  /// can then be exchanged.
   func proof(for id: InvitationID, _ invitationDigest: [UInt8], _ card: IdentityCard) -> [UInt8] {
     Array(HMAC<SHA256>.authenticationCode(for: Self.message(id, invitationDigest, card), using: key))
   }
 
-  /// True if a proof is right. How long that takes does not depend on where it is wrong.
+  /// True if a proof is right. The comparison takes constant time.
   func isRight(
     _ proof: [UInt8], for id: InvitationID, _ invitationDigest: [UInt8], _ card: IdentityCard
   ) -> Bool {
@@ -189,17 +191,17 @@ package struct InvitationProofKey: Equatable, Sendable, CustomStringConvertible,
   package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What an invitation offers, in words: which rows and columns of which tables.
+/// A description of the offered rows and columns, by table.
 public struct InvitedScope: Equatable, Sendable {
   /// One table.
   public struct Table: Equatable, Sendable {
     /// The table's name.
     public let name: String
-    /// Which of its rows, such as `all rows` or `rows where topic = 7`.
+    /// Its offered rows, such as `all rows` or `rows where topic = 7`.
     public let rows: String
     /// The columns that are left out.
     public let omittedColumns: [String]
-    /// The columns that are given another value.
+    /// The columns whose values are replaced.
     public let rewrittenColumns: [String]
 
     /// Describes a table.
@@ -211,7 +213,7 @@ public struct InvitedScope: Equatable, Sendable {
     }
   }
 
-  /// What the author calls it; nil for no name. To be escaped where it is shown, as all of it.
+  /// The author's name for it; nil for none. Escape it and the rest before printing.
   public let name: String?
   /// The tables.
   public let tables: [Table]
@@ -258,7 +260,7 @@ public struct InvitedScope: Equatable, Sendable {
   }
 }
 
-/// The stream that an invitation offers: what the author is going to send, and the answer acknowledges.
+/// The stream that an invitation offers: the author will send it, and the answer acknowledges it.
 package struct InvitedStream: Equatable, Sendable {
   package let stream: StreamID
   /// The incarnation of the replica whose stream it is.
@@ -274,25 +276,25 @@ package struct InvitedStream: Equatable, Sendable {
 /// The answer to an invitation: the card of whoever accepts it, a proof that they have its secret, and the first acknowledgement of the
 /// stream.
 ///
-/// The proof is made with the secret and does not reveal it. It covers the card, and the card's key has signed all of it: nobody can put
-/// another card in its place.
+/// The proof is made with the secret and does not reveal it. It covers the card, and the card's key signs the whole
+/// answer: the card in it cannot be exchanged.
 package struct Acceptance: Equatable, Sendable {
   /// The invitation: 16 bytes.
   package let invitation: InvitationID
-  /// Who accepts it.
+  /// The person who accepts it.
   package let card: IdentityCard
   /// HMAC-SHA-256: 32 bytes.
   let proof: [UInt8]
   /// The stream that it acknowledges, of which nothing has been applied yet.
   package let stream: InvitedStream
-  /// The replica that is going to apply it; nil where the answer does not say.
+  /// The replica that will apply it; nil if unspecified.
   package let replica: ReplicaID?
   /// When it was made, as its author's clock had it, in milliseconds since 1970.
   package let madeAt: Int64
   /// The answer as one line of text.
   package let text: String
 
-  /// What the text begins with.
+  /// The beginning of the text.
   package static let label = "buckia-acceptance-"
 
   init(
@@ -310,7 +312,7 @@ package struct Acceptance: Equatable, Sendable {
     try self.init(SignedText(.acceptance, document.bytes(), signedBy: [identity.signing]))
   }
 
-  /// Reads an answer and verifies its signature. What the proof is worth only the author of the invitation can tell.
+  /// Reads an answer and verifies its signature. Only the author of the invitation can check the proof.
   ///
   /// - Throws: `IdentityError` with code `invalidInvitation`, `badSignature` or `unsupportedFormat`.
   package init(verifying text: String) throws(IdentityError) {
@@ -341,7 +343,7 @@ package struct Acceptance: Equatable, Sendable {
     text = signed.text
   }
 
-  /// True if whoever made the answer had the secret of an invitation.
+  /// True if the answer was made with the secret of an invitation.
   ///
   /// - Parameters:
   ///   - key: What its author has kept of the secret.

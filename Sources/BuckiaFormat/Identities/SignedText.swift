@@ -4,10 +4,10 @@ import SQLiteSchemas
 /// A small signed document as one line of text, which survives being pasted into a message:
 /// `buckia-KIND-1:` and, in base64url with full stops between them, the document and its signatures.
 ///
-/// Every signature is Ed25519 over `buckia/KIND/v1\n` and the document's exact bytes, so that none can be used for another kind.
-/// White space is ignored, since programs for mail break long lines.
+/// Every signature is Ed25519 over `buckia/KIND/v1\n` and the document's exact bytes: a signature of one kind is
+/// invalid for any other. White space is ignored, since mail programs break long lines.
 struct SignedText {
-  /// What a document is.
+  /// The kind of a document.
   enum Kind: String, CaseIterable {
     case card, rotation, invitation, acceptance
 
@@ -36,11 +36,11 @@ struct SignedText {
     var code: IdentityError.Code { self == .card || self == .rotation ? .invalidCard : .invalidInvitation }
   }
 
-  /// A whole text has at most so many bytes.
+  /// The maximum size of a whole text in bytes.
   static let byteLimit = 8_192
 
   let kind: Kind
-  /// The document, exactly as it was signed.
+  /// The exact bytes that were signed.
   let document: [UInt8]
   let signatures: [[UInt8]]
 
@@ -60,9 +60,9 @@ struct SignedText {
     }
   }
 
-  /// Takes a text apart. Nothing is verified yet.
+  /// Parses a text, without verifying it.
   ///
-  /// - Parameter expected: What it may be.
+  /// - Parameter expected: The accepted kinds.
   /// - Throws: `IdentityError` with the code of what was expected (`invalidCard`, `invalidInvitation`), or `unsupportedFormat` for
   ///   one of a newer version.
   init(_ text: String, as expected: Set<Kind> = [.card, .rotation]) throws(IdentityError) {
@@ -139,7 +139,7 @@ struct SignedText {
         switch byte {
         case UInt8(ascii: "-"): UInt8(ascii: "+")
         case UInt8(ascii: "_"): UInt8(ascii: "/")
-        // Those of the other alphabet stand for nothing: one document has one text.
+        // The characters of the other alphabet are invalid: one document has one text.
         case UInt8(ascii: "+"), UInt8(ascii: "/"): 0
         default: byte
         }

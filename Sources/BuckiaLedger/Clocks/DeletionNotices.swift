@@ -3,10 +3,11 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The tables that say who knows of a deletion: `buckia_told` has those that shares have told of, `buckia_heard` those that streams of
-/// others have, and `buckia_stream_acknowledgement` how much of a share the author of a stream had applied when they made its last diff.
+/// The tables that record which replicas know of a deletion: `buckia_told` has the deletions that shares have sent,
+/// `buckia_heard` those that received streams contain, and `buckia_stream_acknowledgement` how much of a share the
+/// author of a stream had applied when making the stream's last diff.
 ///
-/// A deletion is kept in the clock of its table until everybody knows of it: see `Schemas/applying.md`.
+/// The clock of a table keeps a deletion until all replicas know of it: see `Schemas/applying.md`.
 package enum DeletionNotices {
   static let definition = """
     CREATE TABLE main.buckia_told(
@@ -37,12 +38,12 @@ package enum DeletionNotices {
 
   // MARK: Told
 
-  /// Notes that a diff of a share tells of a deletion.
+  /// Records that a diff of a share contains a deletion.
   ///
   /// - Parameters:
   ///   - key: The row's key, as in `buckia_held_change`.
   ///   - diff: The diff that has deleted the row first.
-  ///   - sequence: The number of the diff that tells of it, in the share's stream.
+  ///   - sequence: The number of the diff in the share's stream.
   /// - Throws: `SQLiteError`.
   package static func noteTold(
     _ key: [UInt8], in clock: Int64, deletedBy diff: KSUID, to share: Int64, at sequence: Int64,
@@ -53,8 +54,8 @@ package enum DeletionNotices {
     )
   }
 
-  /// Forgets what a share has told of and not everybody has applied: a snapshot takes the place of these diffs, and does not say what
-  /// was deleted.
+  /// Deletes the deletions of a share that not all recipients have applied: a snapshot replaces these diffs, and
+  /// contains no deletions.
   ///
   /// - Parameter sequence: The number up to which everybody has applied the share.
   /// - Throws: `SQLiteError`.
@@ -64,12 +65,13 @@ package enum DeletionNotices {
     try connection.run(cached: "DELETE FROM main.buckia_told WHERE share = ?1 AND sequence > ?2", share, sequence)
   }
 
-  /// Begins a share again, in another stream: nothing is known of what its recipients have of that.
+  /// Begins another stream of a share. It is unknown what its recipients have of that.
   ///
   /// - Throws: `SQLiteError`.
   package static func restart(_ share: Int64, on connection: borrowing SQLiteConnection) throws {
     try forgetTold(to: share, beyond: 0, on: connection)
-    // Whoever knew of everything that is forgotten does so still. Its first diff is a snapshot, which tells of no deletion.
+    // A replica that knew of all forgotten deletions still does. The first diff is a snapshot, which contains no
+    // deletions.
     try connection.run(
       cached: """
         UPDATE main.buckia_stream_acknowledgement AS k SET through = through >= coalesce(
@@ -81,7 +83,7 @@ package enum DeletionNotices {
 
   // MARK: Heard
 
-  /// Notes that a stream tells of a deletion.
+  /// Records that a stream contains a deletion.
   ///
   /// - Parameters:
   ///   - key: The row's key, as in `buckia_held_change`.
@@ -98,7 +100,7 @@ package enum DeletionNotices {
 
   // MARK: Acknowledged
 
-  /// Notes how much of a share the author of a stream has applied, as its last diff says.
+  /// Records the acknowledgement of a share in the last diff of a stream.
   ///
   /// - Throws: `SQLiteError`.
   package static func noteAcknowledgement(
@@ -112,7 +114,7 @@ package enum DeletionNotices {
         """, sender, stream, share, through)
   }
 
-  /// How much of a share the author of a stream has applied, as its last diff says; 0 for nothing.
+  /// The acknowledgement of a share in the last diff of a stream; 0 for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func acknowledged(
@@ -123,7 +125,7 @@ package enum DeletionNotices {
       stream, share) ?? 0
   }
 
-  /// How much of a share a replica has applied, by what all of its streams say; 0 for nothing.
+  /// The acknowledgement of a share by all streams of a replica; 0 for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func acknowledged(
@@ -139,7 +141,7 @@ package enum DeletionNotices {
 
   // MARK: Deletions
 
-  /// Gives the deletions that some diffs of a share tell of: their clocks, and the keys of the rows.
+  /// Calls `body` with the deletions in some diffs of a share: their clocks, and the keys of the rows.
   ///
   /// - Parameter sequences: The numbers of the diffs.
   /// - Throws: `SQLiteError`; what `body` throws.
@@ -155,11 +157,11 @@ package enum DeletionNotices {
     }
   }
 
-  /// The keys of rows of whose deletion somebody was told, or has told, in their order.
+  /// The keys of deleted rows in any share or stream, in their order.
   ///
   /// - Parameters:
-  ///   - key: The key behind which they begin; nil for the first.
-  ///   - limit: How many there are at most.
+  ///   - key: The key after which they begin; nil for the first.
+  ///   - limit: The most keys.
   /// - Throws: `SQLiteError`.
   package static func keys(
     in clock: Int64, behind key: [UInt8]?, limit: Int, on connection: borrowing SQLiteConnection
@@ -175,7 +177,7 @@ package enum DeletionNotices {
 
   // MARK: Clocks
 
-  /// Forgets what is known of the deletions of a clock that is dropped.
+  /// Deletes the records of a dropped clock.
   static func drop(_ clock: Int64, on connection: borrowing SQLiteConnection) throws {
     for table in ["buckia_told", "buckia_heard", "buckia_forgotten"] {
       try connection.run(cached: "DELETE FROM main.\(table) WHERE clock = ?1", clock)
@@ -184,7 +186,7 @@ package enum DeletionNotices {
 }
 
 extension RowClocks {
-  /// The diff that has deleted a row, as its clock has it; nil where it has no deletion.
+  /// The diff that has deleted a row, by its clock; nil if the row is not deleted.
   ///
   /// - Parameter key: The row's key, as in `buckia_held_change`.
   /// - Throws: `SQLiteError`, `ChangesetError`.
@@ -206,7 +208,7 @@ extension RowClocks {
     return try query.statement.step() ? query.statement.text(at: 0).flatMap { KSUID($0) } : nil
   }
 
-  /// Forgets the deletion of a row.
+  /// Deletes the records of a row's deletion.
   ///
   /// - Parameter key: The row's key, as in `buckia_held_change`.
   /// - Throws: `SQLiteError`, `ChangesetError`.
@@ -222,9 +224,9 @@ extension RowClocks {
   }
 }
 
-/// The table `buckia_forgotten`: up to where deletions of rows are not known any more, because everybody was told of them.
+/// The table `buckia_forgotten`: the diffs up to which deletions are forgotten, because all replicas know of them.
 ///
-/// Whoever sends changes has to have got that far: what they have made before may bring a row that was deleted.
+/// A sender must have applied these diffs, because earlier changes may bring back a deleted row.
 package enum ForgottenDeletions {
   static let definition = """
     CREATE TABLE main.buckia_forgotten(
@@ -236,7 +238,7 @@ package enum ForgottenDeletions {
     ) WITHOUT ROWID;
     """
 
-  /// True if the ledger has this table, and anything is in it.
+  /// True if the table exists and is not empty.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -244,16 +246,16 @@ package enum ForgottenDeletions {
     return try connection.cachedInteger("SELECT 1 FROM main.buckia_forgotten LIMIT 1") != nil
   }
 
-  /// Notes that a deletion is forgotten.
+  /// Records that a deletion is forgotten.
   ///
   /// - Parameters:
   ///   - diff: The diff that has deleted the row first.
-  ///   - told: The numbers of the diffs that have told of it, by share.
+  ///   - told: The numbers of the diffs with the deletion, by share.
   /// - Throws: `SQLiteError`.
   package static func note(
     _ diff: KSUID, in clock: Int64, toldAt told: [Int64: Int64], on connection: borrowing SQLiteConnection
   ) throws {
-    // The share 0 stands for all that is forgotten.
+    // The share 0 stands for all forgotten deletions.
     for (share, sequence) in told.merging([0: 0], uniquingKeysWith: { first, _ in first }) {
       try connection.run(
         cached: """
@@ -263,7 +265,7 @@ package enum ForgottenDeletions {
     }
   }
 
-  /// The greatest diff whose deletions are forgotten; nil where none is.
+  /// The greatest diff whose deletions are forgotten; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func newest(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> KSUID? {
@@ -273,7 +275,7 @@ package enum ForgottenDeletions {
     } ?? nil
   }
 
-  /// The greatest diff whose deletions in any of some tables are forgotten; nil where none is.
+  /// The greatest diff whose deletions in any of some tables are forgotten; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func newest(in tables: [TableName], on connection: borrowing SQLiteConnection) throws -> KSUID? {
@@ -284,14 +286,15 @@ package enum ForgottenDeletions {
     return newest
   }
 
-  /// A share that whoever sends changes of some tables must have applied.
+  /// A share that a sender of changes must have applied.
   package typealias Requirement = (share: Int64, stream: [UInt8], incarnation: [UInt8], through: Int64)
 
-  /// What a sender must have applied before their changes of some tables are taken: of those shares that they have acknowledged once.
+  /// The shares that a sender must have applied before their changes of some tables are accepted, among those that they
+  /// have acknowledged once.
   ///
   /// - Parameters:
-  ///   - sender: The verified key; empty for unsigned diffs, whose senders are told apart by their replicas.
-  ///   - replica: Their replica; nil where the diff does not say.
+  ///   - sender: The verified key; empty for unsigned diffs, whose replicas distinguish their senders.
+  ///   - replica: The sender's replica; nil if the diff names none.
   ///   - tables: The tables.
   /// - Throws: `SQLiteError`.
   package static func requirements(
@@ -331,10 +334,10 @@ package enum ForgottenDeletions {
   }
 }
 
-/// The table `buckia_tombstone`: deleted rows of tables without a clock that shares have told of, or that streams have told of here, with a
-/// hash of what they were.
+/// The table `buckia_tombstone`: deleted rows of tables without a clock that shares or received streams contain, with a
+/// hash of the last version.
 ///
-/// Somebody who has not heard of the deletion may still pass the row on: as long as it is what it was, it stays deleted.
+/// A replica that does not know of the deletion may still relay the row. An unchanged row stays deleted.
 package enum Tombstones {
   static let definition = """
     CREATE TABLE main.buckia_tombstone(
@@ -346,7 +349,7 @@ package enum Tombstones {
     ) WITHOUT ROWID;
     """
 
-  /// Notes a deleted row.
+  /// Records a deleted row.
   ///
   /// - Parameters:
   ///   - key: The values of its key, in the format of changesets.
@@ -381,7 +384,7 @@ package enum Tombstones {
     try connection.hasRow(cached: "SELECT 1 FROM main.buckia_tombstone WHERE table_name = ?1 LIMIT 1", table.text)
   }
 
-  /// The hash of a deleted row; nil where none is known by the key.
+  /// The hash of a deleted row; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func hash(
@@ -401,7 +404,7 @@ package enum Tombstones {
     ) { (UInt64(bitPattern: $0.integer(at: 0)), KSUID($0.text(at: 1) ?? "") ?? .minimum) }
   }
 
-  /// Forgets a row that is here again.
+  /// Deletes the record of a row that exists again.
   ///
   /// - Throws: `SQLiteError`.
   package static func remove(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws {

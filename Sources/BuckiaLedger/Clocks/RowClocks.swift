@@ -3,8 +3,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The tables that remember which diff last wrote the rows and columns of a table: `buckia_clock` lists the tables of
-/// the user's that have a clock, `buckia_clock_column` their columns, `buckia_stamp` what diffs did to them.
+/// The tables that record which diff last wrote the rows and columns of a table: `buckia_clock` lists the user's tables
+/// with a clock, `buckia_clock_column` their columns, `buckia_stamp` the changes of diffs.
 ///
 /// Each clock has three tables of its own, which compare keys as the user's table does: `buckia_clock_N` has a row for
 /// each row that was written, `buckia_clock_N_run` one for neighbours that were written alike, and
@@ -42,22 +42,22 @@ package enum RowClocks {
     }
   }
 
-  /// The greatest diff that any clock knows, own diffs included; nil for none.
+  /// The greatest diff in any clock, own diffs included; nil for none.
   package static func newestID(on connection: borrowing SQLiteConnection) throws -> KSUID? {
     guard try Ledger.exists(on: connection) else { return nil }
     return try connection.text("SELECT max(diff) FROM main.buckia_stamp").flatMap { KSUID($0) }
   }
 
-  /// The number of a table's clock; nil where it has none, or one for another key than the table has now.
+  /// The number of a table's clock; nil for none, or one for an earlier key of the table.
   package static func number(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws -> Int64? {
     try connection.cachedInteger(
       "SELECT clock FROM main.buckia_clock WHERE table_name = ?1 AND key = ?2", table.name,
       ClockKey(of: table).definition)
   }
 
-  /// Gives a table a clock, unless it has one.
+  /// Creates the clock of a table, unless it has one.
   ///
-  /// A clock for another key than the table has now is dropped: no row can be found by it any more.
+  /// A clock for an earlier key of the table is dropped, because no row can be found by it.
   ///
   /// - Returns: True if the tables of a clock were made.
   @discardableResult
@@ -93,7 +93,7 @@ package enum RowClocks {
     { $0.text(at: 0) ?? "" }
   }
 
-  /// The positions of columns in a clock; those that it does not know yet are added to it.
+  /// The positions of columns in a clock. New columns are added to it.
   package static func positions(
     of columns: [String], in clock: Int64, on connection: borrowing SQLiteConnection
   ) throws -> [Int] {
@@ -107,7 +107,7 @@ package enum RowClocks {
     }
   }
 
-  /// The greatest diff that a clock knows; nil for none.
+  /// The greatest diff in a clock; nil for none.
   package static func newestID(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> KSUID? {
     try connection.first(ofCached: "SELECT max(diff) FROM main.buckia_stamp WHERE clock = ?1", clock) {
       KSUID($0.text(at: 0) ?? "")
@@ -128,7 +128,7 @@ package enum RowClocks {
     } ?? nil
   }
 
-  /// True if a clock knows any diff that was not made from this database.
+  /// True if a clock has any diff of another database.
   package static func knowsOthers(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.hasRow(
       cached: "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND is_own <> 1 AND diff <> ?2 LIMIT 1", clock,
@@ -140,13 +140,13 @@ package enum RowClocks {
     try source(of: number, on: connection) == .own
   }
 
-  /// How a clock knows what a diff has done.
+  /// The source of a stamp.
   package enum Source: Equatable, Sendable {
     /// The diff itself was applied here.
     case applied
     /// The diff was made from this database.
     case own
-    /// Another diff has said so, the carrier: anybody can say that. nil where the ledger does not know which.
+    /// Another diff, the carrier, claims it, which any diff can. Nil if the carrier is unknown.
     case claimed(in: KSUID?)
 
     /// The number that the table has for it.
@@ -163,7 +163,7 @@ package enum RowClocks {
     }
   }
 
-  /// How what a stamp says is known; nil for one that is not there.
+  /// The source of a stamp; nil if the stamp does not exist.
   package static func source(of number: Int64, on connection: borrowing SQLiteConnection) throws -> Source? {
     try connection.first(ofCached: "SELECT is_own, carrier FROM main.buckia_stamp WHERE stamp = ?1", number) { row in
       switch row.integer(at: 0) {
@@ -174,9 +174,9 @@ package enum RowClocks {
     } ?? nil
   }
 
-  /// The stamp of a diff for what it did, which is recorded now unless it was before.
+  /// The stamp of a diff for an operation and columns, which is created if it is missing.
   ///
-  /// - Parameter source: How that is known.
+  /// - Parameter source: The source of the stamp.
   package static func stamp(
     in clock: Int64, by diff: KSUID, _ operation: ChangeOperation, _ columns: ColumnSet, _ source: Source,
     on connection: borrowing SQLiteConnection
@@ -196,8 +196,8 @@ package enum RowClocks {
   }
 }
 
-/// The key of a table as the tables of its clock have it: columns `k0`, `k1` … with the affinity and the collation of
-/// the table's own, so that the same keys are equal.
+/// The key in the tables of a clock: columns `k0`, `k1` … with the affinity and the collation of the user's table, by
+/// which the same keys are equal.
 package struct ClockKey: Sendable {
   /// The columns of the key in the layout of the table, in the order of the key.
   package let places: [Int]
@@ -224,7 +224,7 @@ package struct ClockKey: Sendable {
   /// The affinity of each column.
   package var affinities: [Affinity] { clauses.map(\.affinity) }
 
-  /// The definition of the columns: what tells whether a table has another key now.
+  /// The definition of the columns, which shows if a table has another key now.
   package var definition: String { isRowID ? "k0 INTEGER PRIMARY KEY" : columns("k").joined(separator: ", ") }
 
   /// The names of the columns, with their own first letter.
@@ -241,7 +241,7 @@ package struct ClockKey: Sendable {
     }
   }
 
-  /// The statement that makes a table with a row for each key, or for each key and value of another column.
+  /// The statement that creates a table with a row for each key, or for each key and value of another column.
   package func creation(of table: String, keyed other: String? = nil, with others: String) -> String {
     if isRowID { return "CREATE TABLE \(table)(\(definition), \(others))" }
     let key = (names() + (other.map { [$0] } ?? [])).joined(separator: ", ")

@@ -2,7 +2,7 @@ import BuckiaBytes
 import SQLiteChangesets
 import SQLiteConnections
 
-/// What one diff did to rows of one table: which columns it set, or that it inserted or deleted them.
+/// The operation of one diff on rows of one table: the columns that it set, or an insertion or deletion.
 ///
 /// A stamp is recorded once, in `buckia_stamp`, and the clocks of all rows to which the diff did this refer to it by
 /// its number.
@@ -11,16 +11,16 @@ package struct RowStamp: Sendable, Equatable {
   package let number: Int64
   /// The diff that made the change first, however often it was passed on.
   package let diff: KSUID
-  /// What was done.
+  /// The operation.
   package let operation: ChangeOperation
   /// The columns that were set; none for a DELETE.
   package let columns: ColumnSet
 }
 
-/// The stamps of one row: who wrote which of its columns last, and since when the row has been there.
+/// The stamps of one row: the diffs that wrote its columns last, and the one that inserted or deleted it.
 ///
-/// They are what is left of all changes of the row that have arrived, in whatever order: a column belongs to the
-/// greatest diff that has set it, a row was inserted by the greatest INSERT, and deleted by the greatest DELETE.
+/// They summarize all changes of the row that have arrived, in whatever order: a column belongs to the greatest diff
+/// that has set it, a row was inserted by the greatest INSERT, and deleted by the greatest DELETE.
 package struct RowStamps: Sendable {
   /// The stamps that count, the greatest diff first.
   package private(set) var stamps: [RowStamp] = []
@@ -28,20 +28,20 @@ package struct RowStamps: Sendable {
   /// Begins with none: the row is as all began with it.
   package init() {}
 
-  /// Takes stamps that were recorded.
+  /// Creates the stamps of a row from recorded ones.
   package init(_ stamps: [RowStamp]) {
     self.stamps = stamps.sorted { $0.diff > $1.diff }
   }
 
-  /// The diff that has inserted the row; nil where it was there from the beginning.
+  /// The diff that has inserted the row; nil for none.
   package var insertion: KSUID? { stamps.first { $0.operation == .insert }?.diff }
-  /// The diff that has deleted the row, where it is not there.
+  /// The diff that has deleted the row; nil for none.
   package var deletion: KSUID? { stamps.first { $0.operation == .delete }?.diff }
 
   /// The diff that has set a column; nil for none.
   package func setter(of position: Int) -> KSUID? { stamps.first { $0.columns.contains(position) }?.diff }
 
-  /// Adds what another diff did, and drops what no longer counts.
+  /// Adds the stamp of another diff, and removes stamps that no longer count.
   package mutating func add(_ stamp: RowStamp) {
     guard stamp.operation != .delete else {
       // Columns that were set later are kept elsewhere until the row is there again.
@@ -82,7 +82,7 @@ package enum StampList: Hashable, Sendable {
     }
   }
 
-  /// Reads what a statement has found.
+  /// Reads a stamp from the row of a statement.
   package init?(_ row: borrowing SQLiteStatement, at column: Int) {
     if row.storageClass(at: column) == .integer {
       self = .one(row.integer(at: column))
@@ -124,11 +124,11 @@ package enum StampList: Hashable, Sendable {
 
 /// A set of columns by their positions in a row clock.
 package struct ColumnSet: Hashable, Sendable {
-  /// A bit for each position, the first in the lowest bit of the first byte; no zero bytes at the end, so that equal
-  /// sets are equal.
+  /// A bit for each position, the first in the lowest bit of the first byte, without zero bytes at the end, because
+  /// equal sets must have equal bytes.
   package private(set) var bytes: [UInt8]
 
-  /// Makes an empty set.
+  /// Creates an empty set.
   package init() { bytes = [] }
 
   /// Reads a set as the table `buckia_stamp` has it.
@@ -151,7 +151,7 @@ package struct ColumnSet: Hashable, Sendable {
     position / 8 < bytes.count && bytes[position / 8] >> UInt8(position % 8) & 1 != 0
   }
 
-  /// True if all columns of another set are in it.
+  /// True if the set contains all columns of another set.
   package func isSuperset(of other: ColumnSet) -> Bool {
     other.bytes.count <= bytes.count && zip(other.bytes, bytes).allSatisfy { $0 & ~$1 == 0 }
   }

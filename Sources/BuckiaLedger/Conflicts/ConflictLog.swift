@@ -4,8 +4,9 @@ import SQLiteSchemas
 
 /// Writes the conflicts of one diff into the tables `buckia_conflict`, `buckia_layout` and `buckia_layout_column`.
 ///
-/// Rows are kept as records of the changeset format, exact to the byte, beside a layout that names their columns. Conflicts
-/// can come by the million, so records are gathered and written several at a time: ``flush()`` writes the last.
+/// Rows are kept as records of the changeset format, exact to the byte, beside a layout that names their columns. There
+/// can be millions of conflicts, which is why records are collected and written several at a time: ``flush()`` writes
+/// the rest.
 ///
 /// ```swift
 /// let local = log.row { row.append(to: &$0) }
@@ -55,7 +56,7 @@ package final class ConflictLog {
     let details: Details?
   }
 
-  /// What is known of a few conflicts beyond their record.
+  /// Details that only a few conflicts have.
   package struct Details {
     /// The row that a resolver of the application has written.
     package var written: Row?
@@ -73,14 +74,14 @@ package final class ConflictLog {
     let columns: [String]
   }
 
-  /// How many records one statement writes.
+  /// The number of records that one statement writes.
   private static let batchSize = 16
-  /// How many gathered bytes are written without waiting for a whole batch: rows can be large.
+  /// The number of collected bytes that are written before a batch is complete, because rows can be large.
   private static let byteLimit = 256 << 10
   /// How much memory the buffer keeps for the next records, in bytes.
   private static let keptCapacity = 1 << 20
-  /// How many bytes of large values are stored for one diff although the local rows keep them. A small file could name any
-  /// number of large rows.
+  /// The most bytes of large values that are copied for one diff although the local rows keep them. A small file could
+  /// name any number of large rows.
   package static let copiedByteLimit = 64 << 20
 
   private static let columns = "entry, layout, kind, outcome, base, local, incoming, reason"
@@ -95,9 +96,9 @@ package final class ConflictLog {
   private var buffer = ChangesetWriter()
   private var pending: [Pending] = []
   private var layouts: [LayoutName: Int64] = [:]
-  /// How many bytes of large values may still be stored that are in the database at any rate.
+  /// The number of bytes of large values that may still be copied although the local rows keep them.
   private var room: Int? = ConflictLog.copiedByteLimit
-  /// How often records have been taken back: layouts from before may be gone.
+  /// The number of rewinds, which may have removed earlier layouts.
   private var rewinds = 0
 
   /// Begins the log of the diff with this ledger entry.
@@ -128,7 +129,7 @@ package final class ConflictLog {
   ///
   /// - Parameters:
   ///   - kind: Why the change did not fit.
-  ///   - outcome: What became of it.
+  ///   - outcome: The outcome.
   ///   - layout: The columns of the rows.
   ///   - base: The row as the author saw it.
   ///   - local: The row as it was here.
@@ -279,7 +280,7 @@ package final class RecordedRowLayout {
   /// The layout's number in the database, once it is known, and the rewind count of the log at that time.
   var known: (number: Int64, rewinds: Int)?
 
-  /// Makes a layout.
+  /// Creates a layout.
   package init(table: TableName, columns: [String], key: [Int]) {
     self.table = table
     self.columns = columns
@@ -296,8 +297,8 @@ extension ConflictLog {
   ///   - name: Who has decided.
   ///   - time: When, in milliseconds since 1970.
   ///   - layout: The columns of the rows.
-  ///   - before: The row before, a value for each column; nil when there was none.
-  ///   - after: The row afterwards; nil when there is none.
+  ///   - before: The row before, a value for each column; nil if there was none.
+  ///   - after: The row afterwards; nil if there is none.
   package func recordResolution(
     of conflict: Int64, _ answer: ConflictAnswer.Kind, by name: String, at time: Int64, _ layout: RecordedRowLayout,
     before: [UInt8]?, after: [UInt8]?

@@ -27,7 +27,7 @@ public struct ConflictRecord: Hashable, Codable, Identifiable, Sendable {
   public let diff: String
   /// The sender of the diff, for people: a contact's name, "you", "unsigned", "a merge", or "key …" with the verified key in hex.
   public package(set) var sender = ""
-  /// The verified key of the sender in hex; nil where no signature says whose it is.
+  /// The verified key of the sender in hexadecimal digits; nil for an unsigned file.
   public package(set) var senderKey: String?
   /// The table.
   public let table: String
@@ -35,41 +35,41 @@ public struct ConflictRecord: Hashable, Codable, Identifiable, Sendable {
   public let key: [Cell]
   /// Why the change did not fit.
   public let kind: ConflictKind
-  /// What became of it.
+  /// The outcome.
   public let outcome: ConflictOutcome
   /// The row as the author saw it.
   public let base: [Cell]?
-  /// The row as it was here.
+  /// The local row.
   public let local: [Cell]?
   /// The row as the author wants it.
   public let incoming: [Cell]?
-  /// SQLite's or the engine's words, where there are any.
+  /// The message of SQLite or of the engine; nil for none.
   public let reason: String?
   /// The row that this one refers to and that is not there, for conflicts of the kind ``ConflictKind/foreignKey``.
   public package(set) var parent: MissingParent?
   /// The constraint that refuses the row, for conflicts of the kinds ``ConflictKind/constraint`` and
-  /// ``ConflictKind/foreignKey``; nil where it is not known.
+  /// ``ConflictKind/foreignKey``; nil if unknown.
   public package(set) var constraint: ViolatedConstraint?
   /// The keys of the local rows that have a UNIQUE value which the incoming row was to get.
   public package(set) var others: [[Cell]] = []
   /// The file of the other side, if the conflict was met in a merge; nil for one of a diff.
   public package(set) var mergedFile: String?
-  /// The rule that has decided, by its number; nil where none has.
+  /// The number of the rule that has decided; nil for none.
   public package(set) var rule: Int64?
-  /// How it was resolved since it was recorded, last; nil where it was not.
+  /// The last resolution; nil for none.
   public package(set) var resolution: ResolutionRecord?
 
   /// True if it is undecided: by a person, by a rule, and by the app's resolver.
   public var isOpen: Bool { resolution == nil && rule == nil && outcome != .resolved }
 
-  /// What a person calls the row: its title, its name or the like, from the local row or else the incoming one; nil where it has no such
-  /// column.
+  /// A label of the row for people: its title, name or the like, from the local row or otherwise the incoming one; nil
+  /// without such a column.
   public var label: String? {
     [local, incoming, base].lazy.compactMap { $0.flatMap { RowLabel.text(of: $0) } }.first
   }
 }
 
-/// What a person calls a row, where a column says it.
+/// Finds the column with a row's label for people.
 package enum RowLabel {
   /// The names of such columns, in lower case and without underscores: the first one that a row has counts.
   private static let columns = [
@@ -102,7 +102,7 @@ public struct MissingParent: Hashable, Codable, Sendable {
   public let table: String
   /// The columns that are referred to, and their values.
   public let key: [ConflictRecord.Cell]
-  /// The number of the conflict that has left the row out, where it came in the same file.
+  /// The number of the conflict that has left the row out, if the row came in the same file.
   public let conflict: Int64?
 
   /// Makes one.
@@ -113,15 +113,15 @@ public struct MissingParent: Hashable, Codable, Sendable {
   }
 }
 
-/// How many conflicts of one table are alike.
+/// The number of conflicts with the same table, kind and outcome.
 public struct ConflictCount: Hashable, Codable, Sendable {
   /// The table.
   public let table: String
   /// Why the changes did not fit.
   public let kind: ConflictKind
-  /// What became of them.
+  /// The outcome.
   public let outcome: ConflictOutcome
-  /// How many there are.
+  /// The number of conflicts.
   public let count: Int
 }
 
@@ -137,11 +137,11 @@ public enum ConflictKind: String, Sendable, CaseIterable, Codable {
   case conflict
   /// A UNIQUE, NOT NULL, CHECK, foreign-key or type constraint, or a trigger, refuses the row.
   case constraint
-  /// The row refers to one that is not there, or that is another one here than its author means.
+  /// The row refers to a missing row, or to another row than its author means.
   case foreignKey = "foreign-key"
 }
 
-/// What became of a conflicting change.
+/// The outcome of a conflicting change.
 public enum ConflictOutcome: String, Sendable, Codable {
   /// The local row stayed; the incoming version is in the conflict record.
   case keptLocal = "kept-local"
@@ -153,11 +153,10 @@ public enum ConflictOutcome: String, Sendable, Codable {
   case resolved
   /// The change could not be written under any policy and was left out.
   case omitted
-  /// The row stands, with a foreign key that leads nowhere or to another row than before; it is only reported.
+  /// The row was written, with a reference to a missing row or to another row than before; it is only reported.
   case reported
 
-  /// True if every local value that another could have replaced is still in the row. Those that a merge has replaced are what
-  /// the author saw.
+  /// True if every local value in dispute is still in the row. A merge only replaces values that the author saw.
   var keepsLocalValues: Bool { self != .tookIncoming && self != .resolved }
 }
 
@@ -173,19 +172,19 @@ extension ConflictOutcome {
   }
 }
 
-/// Which recorded conflicts are read.
+/// A selection of recorded conflicts.
 package struct ConflictSelection {
-  /// Those of this table, whatever the case of its name.
+  /// Selects conflicts of this table, whatever the case of its name.
   package var table: String?
-  /// Those of this diff: its id, or the content digest of a raw changeset.
+  /// Selects conflicts of this diff: its id, or the digest of a raw changeset.
   package var diff: String?
-  /// Those of this kind.
+  /// Selects conflicts of this kind.
   package var kind: ConflictKind?
-  /// Those of the diff with this ledger entry.
+  /// Selects conflicts of the diff with this ledger entry.
   package var entry: Int64?
-  /// Those with these numbers.
+  /// Selects conflicts with these numbers.
   package var numbers = Int64.min...Int64.max
-  /// Only those that nobody has decided about in particular (``ConflictRecord/isOpen``).
+  /// Selects only open conflicts (``ConflictRecord/isOpen``).
   package var isOpen = false
 
   /// All of them.
@@ -223,7 +222,7 @@ package struct ConflictSelection {
 
 /// Reading the recorded conflicts for people. There can be millions.
 extension ConflictRecord {
-  /// The number of the newest record; 0 where there is none.
+  /// The number of the newest record; 0 for none.
   package static func newest(on connection: borrowing SQLiteConnection) throws -> Int64 {
     let isThere = "SELECT 1 FROM main.sqlite_schema WHERE name = 'buckia_conflict'"
     guard try connection.integer(isThere) != nil else { return 0 }
@@ -233,8 +232,8 @@ extension ConflictRecord {
   /// The selected records, oldest first. Large values that they have in common are in memory once.
   ///
   /// - Parameters:
-  ///   - limit: How many are wanted at most: the oldest; nil for all.
-  ///   - senders: What is known of the senders, whose names records have.
+  ///   - limit: The most records: the oldest ones; nil for all.
+  ///   - senders: The known senders, whose names records have.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   package static func all(
     _ selection: ConflictSelection = ConflictSelection(), limit: Int? = nil, naming senders: KnownSenders = .nobody,
@@ -246,12 +245,12 @@ extension ConflictRecord {
     return records
   }
 
-  /// Gives the selected records to `body`, oldest first, without having all of them in memory.
+  /// Calls `body` with the selected records, oldest first, without loading all of them into memory.
   ///
   /// - Parameters:
-  ///   - count: How many are wanted at most: the newest; nil for all.
-  ///   - senders: What is known of the senders, whose names records have.
-  ///   - body: Takes a record. May throw to stop.
+  ///   - count: The most records: the newest ones; nil for all.
+  ///   - senders: The known senders, whose names records have.
+  ///   - body: Receives a record. May throw to stop.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged; whatever `body` throws.
   package static func forEach(
     _ selection: ConflictSelection, newest count: Int? = nil, naming senders: KnownSenders = .nobody,
@@ -260,7 +259,7 @@ extension ConflictRecord {
     var selection = selection
     if let count {
       guard count > 0 else { return }
-      // From the first of the newest on, it goes forward.
+      // Begins with the oldest of the newest records.
       let query = try selection.query("conflict", "ORDER BY conflict DESC LIMIT 1 OFFSET \(count - 1)", on: connection)
       if try query.step() { selection.numbers = query.integer(at: 0)...selection.numbers.upperBound }
     }
@@ -279,7 +278,7 @@ extension ConflictRecord {
     return numbers
   }
 
-  /// How many of the selected conflicts are alike, in the order in which they first came.
+  /// The counts of the selected conflicts by table, kind and outcome, in the order in which they first occurred.
   ///
   /// - Throws: `SQLiteError`.
   package static func counts(
@@ -367,7 +366,7 @@ extension ConflictRecord {
     }
   }
 
-  /// A value of a row; nil where there is no row, or a damaged record is shorter than its layout.
+  /// A value of a row; nil without a row, or if a damaged record is shorter than its layout.
   private static func value(_ index: Int, of row: [Cell]?) -> ChangesetValue? {
     guard let row, row.indices.contains(index) else { return nil }
     return row[index].value
@@ -390,9 +389,9 @@ public struct ViolatedConstraint: Hashable, Codable, Sendable {
 
   /// What kind of constraint.
   public let kind: Kind
-  /// The name of the constraint or index; nil where it has none, or it is not known.
+  /// The name of the constraint or index; nil if it has none, or is unknown.
   public package(set) var name: String?
-  /// The columns that it is about; empty where they are not known.
+  /// The columns of the constraint; empty if unknown.
   public package(set) var columns: [String] = []
   /// The expression: of a CHECK constraint, or of the index with the WHERE that it may have.
   public package(set) var expression: String?
@@ -441,7 +440,8 @@ public struct ViolatedConstraint: Hashable, Codable, Sendable {
     ("NOT NULL constraint failed: ", .notNull), ("FOREIGN KEY constraint failed", .foreignKey),
   ]
 
-  /// The columns in a list such as `notes.a, notes.b`. Names can hold anything, so the table in front of each parts them.
+  /// The columns in a list such as `notes.a, notes.b`. Names can contain any character, which is why the list is split
+  /// at the table's name.
   private static func columns(in list: String, of table: String) -> [String] {
     let bytes = Array(list.utf8)
     let prefix = Array("\(table).".utf8)

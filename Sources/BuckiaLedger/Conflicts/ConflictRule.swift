@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What a conflict asks: two conflicts with the same question can have the same answer.
+/// The question of a conflict. A rule can give the same answer to conflicts with the same question.
 ///
 /// The question of a conflict is which of two versions of a row counts. It is the same where the table is the same, the kind,
 /// what the change does, and the columns in dispute: those in which the local row has neither the value that the author saw nor the one
@@ -13,7 +13,7 @@ public struct ConflictQuestion: Hashable, Codable, Sendable {
   public let table: TableName
   /// Why the changes do not fit: `data` or `conflict`.
   public let kind: ConflictKind
-  /// What the changes do.
+  /// The operation of the changes.
   public let operation: ChangeOperation
   /// The names of the columns in dispute, sorted. Their case does not matter.
   public let columns: [String]
@@ -39,7 +39,7 @@ public struct ConflictRule: Hashable, Codable, Identifiable, Sendable {
   public let question: ConflictQuestion
   /// The answer.
   public let answer: ConflictVersion
-  /// Who has decided.
+  /// The name of the person who has decided.
   public let decidedBy: String
   /// When, in milliseconds since 1970.
   public let decidedAt: Int64
@@ -78,7 +78,7 @@ extension ConflictRule {
         WHERE forgotten_at IS NULL AND (?1 IS NULL OR table_name = ?1) ORDER BY rule
         """, table?.text
     ) { row -> ConflictRule? in
-      // A rule of a version that knows more is none here.
+      // A rule of a newer version is ignored.
       guard let kind = ConflictKind(rawValue: row.text(at: 2) ?? ""),
         let operation = ChangeOperation(word: row.text(at: 3) ?? ""),
         let answer = ConflictVersion(rawValue: row.text(at: 5) ?? "")
@@ -119,7 +119,7 @@ extension ConflictRule {
       decidedBy: name, decidedAt: time, conflict: conflict)
   }
 
-  /// Forgets a rule: it decides nothing any more.
+  /// Ends a rule. It decides no more conflicts.
   ///
   /// - Returns: True if it was in force.
   package static func forget(_ rule: Int64, at time: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {

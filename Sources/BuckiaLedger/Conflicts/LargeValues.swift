@@ -3,8 +3,8 @@ import SQLiteConnections
 
 /// The table `buckia_value`: the large values of conflict records, each stored once however many records have it.
 ///
-/// In a record a reference stands for such a value: a kind byte that no changeset has, and the number of the value. Without
-/// it, a small file with many changes of a row that has a large value would have that value copied for each of them.
+/// In a record, a reference replaces such a value: a type byte that no changeset has, and the number of the value.
+/// Otherwise a small file with many changes of a row that has a large value would copy that value for each of them.
 enum LargeValues {
   static let definition = """
     CREATE TABLE main.buckia_value(
@@ -24,7 +24,8 @@ enum LargeValues {
   ///
   /// - Parameters:
   ///   - record: Encoded values, one after the other.
-  ///   - room: How many bytes may be added to the table; what does not fit is left out of the record. Nil for any number.
+  ///   - room: The number of bytes that may be added to the table; values that do not fit are left out of the record.
+  ///     Nil for no limit.
   ///   - connection: The database, with a transaction open.
   static func compacted(
     _ record: RawSpan, room: inout Int?, on connection: borrowing SQLiteConnection
@@ -49,7 +50,7 @@ enum LargeValues {
     return writer.bytes
   }
 
-  /// The number of a value, which is stored where it is not yet; nil when there is no room for it.
+  /// The number of a value, which is stored if it is missing; nil if there is no room for it.
   private static func number(
     of encoded: UnsafeRawBufferPointer, room: inout Int?, on connection: borrowing SQLiteConnection
   ) throws -> Int64? {
@@ -82,7 +83,7 @@ enum LargeValues {
     return hash
   }
 
-  /// Takes records apart, with the values that stand by themselves.
+  /// Reads records, with their large values.
   final class Reader {
     private let connection: SQLiteConnection
     /// Values that were read last, and how many bytes they have.
@@ -90,13 +91,13 @@ enum LargeValues {
     private var knownBytes = 0
     private let cacheLimit: Int
 
-    /// - Parameter cacheLimit: How many bytes of values are kept for the records that follow.
+    /// - Parameter cacheLimit: The most bytes of values that are cached for later records.
     init(on connection: borrowing SQLiteConnection, cacheLimit: Int = 32 << 20) {
       self.connection = SQLiteConnection(sharing: connection)
       self.cacheLimit = cacheLimit
     }
 
-    /// The values of a record; nil where one is undefined.
+    /// The values of a record; nil for undefined ones.
     ///
     /// - Throws: `ChangesetError` when the record is damaged, `SQLiteError`.
     func values(of record: [UInt8]) throws -> [ChangesetValue?] {
@@ -113,9 +114,9 @@ enum LargeValues {
       return values
     }
 
-    /// The encoded values of a record, exact to the byte; nil where one is undefined.
+    /// The encoded values of a record, exact to the byte; nil for undefined ones.
     ///
-    /// - Parameter readsLargeValues: False if values that stand by themselves are nil, too.
+    /// - Parameter readsLargeValues: False to return nil for large values, too.
     /// - Throws: `ChangesetError` when the record is damaged, `SQLiteError`.
     func encodedValues(of record: [UInt8], readingLargeValues readsLargeValues: Bool = true) throws -> [[UInt8]?] {
       var values: [[UInt8]?] = []
@@ -132,7 +133,7 @@ enum LargeValues {
       return values
     }
 
-    /// True if a record refers to values that stand by themselves.
+    /// True if a record refers to large values.
     ///
     /// - Throws: `ChangesetError` when the record is damaged.
     func hasLargeValues(_ record: [UInt8]) throws -> Bool {
@@ -144,7 +145,8 @@ enum LargeValues {
       return false
     }
 
-    /// The number of the large value that a reference at a position stands for, and the position behind it; nil where a value lies.
+    /// The number of the large value in a reference at a position, and the position after it; nil for an ordinary
+    /// value.
     private static func reference(in record: [UInt8], at position: inout Int) throws -> Int64? {
       guard record[position] == LargeValues.reference else { return nil }
       guard record.count - position > 8 else { throw ChangesetError(.truncated, offset: position) }
@@ -152,12 +154,12 @@ enum LargeValues {
       return record[(position + 1)...(position + 8)].reduce(0) { $0 << 8 | Int64($1) }
     }
 
-    /// The encoded values of the record in a column of a row; nil where there is none.
+    /// The encoded values of the record in a column of a row; nil for none.
     func encodedValues(_ row: borrowing SQLiteStatement, at column: Int) throws -> [[UInt8]?]? {
       row.isNull(at: column) ? nil : try encodedValues(of: row.blob(at: column))
     }
 
-    /// The values of the record in a column of a row, with the names of their columns; nil where there is none.
+    /// The values of the record in a column of a row, with the names of their columns; nil for none.
     func cells(
       _ row: borrowing SQLiteStatement, at column: Int, _ columns: [(name: String, isKey: Bool)]
     ) throws -> [ConflictRecord.Cell]? {
@@ -165,7 +167,7 @@ enum LargeValues {
       return zip(columns, try values(of: row.blob(at: column))).map { .init($0.0.name, $0.1) }
     }
 
-    /// The encoded value of a number; empty where there is none.
+    /// The encoded value with a number; empty if it is missing.
     private func content(_ number: Int64) throws -> [UInt8] {
       try connection.first(ofCached: "SELECT content FROM main.buckia_value WHERE value = ?1", number) {
         $0.blob(at: 0)

@@ -2,9 +2,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A conflict record with its rows as they are stored, to the byte: what it is resolved from.
+/// A conflict record with its rows in their stored bytes, from which it is resolved.
 package struct RecordedConflict {
-  /// A row: the encoded value of each column, nil where the record holds none.
+  /// A row: the encoded value of each column; nil if the record has none.
   package typealias Row = [[UInt8]?]
 
   /// Its number.
@@ -13,22 +13,22 @@ package struct RecordedConflict {
   package let table: String
   /// Why the change did not fit.
   package let kind: ConflictKind
-  /// What became of it.
+  /// The outcome.
   package let outcome: ConflictOutcome
   /// The columns of its rows.
   package let columns: [(name: String, isKey: Bool)]
   /// The row as the author saw it.
   package let base: Row?
-  /// The row as it was here. Large values that the record left out, because the row kept them, are those that it had before it
-  /// was first resolved.
+  /// The local row. Large values that the record left out because the row kept them are those before the first
+  /// resolution.
   package let local: Row?
   /// The row as the author wants it.
   package let incoming: Row?
-  /// The row that a resolver of the application has written; nil where none has.
+  /// The row that a resolver of the application has written; nil for none.
   package let written: Row?
-  /// SQLite's or the engine's words, where there are any.
+  /// The message of SQLite or of the engine; nil for none.
   package let reason: String?
-  /// How it was resolved last; nil where it was not.
+  /// The last resolution; nil for none.
   package let resolution: Resolution?
 
   /// How a conflict was resolved.
@@ -37,11 +37,11 @@ package struct RecordedConflict {
     package let answer: ConflictAnswer.Kind
     /// The columns of the row.
     package let columns: [String]
-    /// The row afterwards; nil when there is none.
+    /// The row afterwards; nil if there is none.
     package let after: Row?
   }
 
-  /// What the change does; nil for a record that only reports a row.
+  /// The operation of the change; nil for a record that only reports a row.
   package var operation: ChangeOperation? {
     switch (base != nil, incoming != nil) {
     case (true, true): .update
@@ -93,7 +93,7 @@ package struct RecordedConflict {
     }
   }
 
-  /// Adds to a row what it had before the conflict was first resolved.
+  /// Adds to a row the values that it had before the first resolution.
   private static func fill(
     _ local: inout Row?, _ columns: [String], of id: Int64, _ reader: LargeValues.Reader,
     on connection: borrowing SQLiteConnection
@@ -107,7 +107,7 @@ package struct RecordedConflict {
     for (place, column) in columns.enumerated() where local?[place] == nil { local?[place] = before[column] ?? nil }
   }
 
-  /// True if the incoming version, or a row made of it, is what a conflict has ended with so far.
+  /// True if the conflict has so far ended with the incoming version, or a row made of it.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when the record is damaged.
   package static func isTaken(_ id: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -134,15 +134,15 @@ package struct OpenConflict {
   package let key: [UInt8]
   /// The key with which its diff was signed, as the ledger has it.
   package let sender: String
-  /// True if one of its versions has a value that stands by itself.
+  /// True if one of its versions has a large value.
   package let hasLargeValues: Bool
 
-  /// How many of the newest records are looked at, whether open or not.
+  /// The number of newest records that are searched, open or not.
   private static let scanLimit: Int64 = 100_000
 
   /// The newest ones in which two versions of one row meet.
   ///
-  /// - Parameter limit: How many at most.
+  /// - Parameter limit: The most conflicts.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   package static func newest(_ limit: Int, on connection: borrowing SQLiteConnection) throws -> [OpenConflict] {
     let newest = try ConflictRecord.newest(on: connection)

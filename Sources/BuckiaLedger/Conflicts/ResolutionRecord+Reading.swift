@@ -26,12 +26,12 @@ extension ResolutionRecord {
     return try read(conflict, "ORDER BY resolution", on: connection)
   }
 
-  /// The last resolution of a conflict; nil where there is none.
+  /// The last resolution of a conflict; nil for none.
   static func last(of conflict: Int64, on connection: borrowing SQLiteConnection) throws -> ResolutionRecord? {
     try read(conflict, "ORDER BY resolution DESC LIMIT 1", on: connection).first
   }
 
-  /// The number of the newest resolution of any conflict; 0 where there is none.
+  /// The number of the newest resolution of any conflict; 0 for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func newest(on connection: borrowing SQLiteConnection) throws -> Int64 {

@@ -11,13 +11,13 @@ public struct ResolutionRecord: Hashable, Codable, Identifiable, Sendable {
   public let id: Int64
   /// The answer that was given.
   public let answer: ConflictAnswer.Kind
-  /// Who has decided.
+  /// The name of the person who has decided.
   public let decidedBy: String
   /// When, in milliseconds since 1970.
   public let decidedAt: Int64
-  /// The row before; nil when there was none.
+  /// The row before; nil if there was none.
   public let before: [Cell]?
-  /// The row afterwards; nil when there is none.
+  /// The row afterwards; nil if there is none.
   public let after: [Cell]?
 }
 
@@ -36,26 +36,26 @@ public enum ConflictVersion: String, Codable, Sendable, CaseIterable {
 /// try database.resolve([8], taking: .values(["title": "Both"]))
 /// ```
 public enum ConflictAnswer: Equatable, Sendable {
-  /// The row is to be as it was, or as the author of the change wants it.
+  /// The row gets the local or the incoming version.
   case version(ConflictVersion)
-  /// These columns get these values. The others keep what the row has; where there is no row, what it had here before, or
-  /// else what came in. The key stays.
+  /// These columns get these values. Other columns keep their values; without a row they get the earlier local or
+  /// otherwise the incoming values. The key stays.
   case values([String: ChangesetValue])
   /// The row is not to be there.
   case deletion
-  /// Both rows are to be there, where two different ones have the same key: the one that is not there is inserted with a new key, which the
-  /// database gives out, and incoming rows that were left out because they refer to it follow it. For integer keys only.
+  /// Both of two different rows with the same key stay: the missing one is inserted with a new key from the database,
+  /// and incoming rows that were left out because they refer to it follow it. For integer keys only.
   case both
   /// The incoming row is the same as the local one that has its UNIQUE value: that one stays, and incoming rows that were left out because
   /// they refer to the other one refer to it.
   case same
 
-  /// The row is to be exactly as it was when the conflict was met; where there was none, none is to be there.
+  /// The row gets the exact version before the conflict; without one it is deleted.
   public static let local = version(.local)
   /// The row is to be as the author of the change wants it.
   public static let incoming = version(.incoming)
 
-  /// The kind of answer, as it is recorded.
+  /// The recorded kind of the answer.
   package var kind: Kind {
     switch self {
     case .version(.local): .local
@@ -77,7 +77,7 @@ public enum ConflictAnswer: Equatable, Sendable {
     case values
     /// No row.
     case deletion
-    /// Both rows, one of them with another key.
+    /// Both rows stay, one of them with another key.
     case both
     /// The local row that has the UNIQUE value.
     case same
@@ -88,7 +88,8 @@ public enum ConflictAnswer: Equatable, Sendable {
 
 /// The table `buckia_decided`: rows that a person has changed by resolving a conflict, and when.
 ///
-/// If both sides of a conflict take what is incoming, their decisions cross: the one that was shared later counts at both.
+/// If both sides of a conflict take the incoming version, their decisions cross: the one that was shared later counts
+/// at both.
 package enum DecidedRows {
   static let definition = """
     CREATE TABLE main.buckia_decided(
@@ -99,7 +100,7 @@ package enum DecidedRows {
     ) WITHOUT ROWID;
     """
 
-  /// Notes a row.
+  /// Records a row.
   ///
   /// - Parameters:
   ///   - key: The values of its key, in the format of changesets.
@@ -118,7 +119,7 @@ package enum DecidedRows {
     try connection.cachedInteger("SELECT 1 FROM main.buckia_decided LIMIT 1") != nil
   }
 
-  /// When a row was decided, in milliseconds since 1970; nil where it never was.
+  /// The time of the decision about a row, in milliseconds since 1970; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func time(

@@ -1,7 +1,7 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// How many rows with the same content replicas have inserted, and how many of these were deleted.
+/// The numbers of rows with the same content that replicas have inserted, and of those that were deleted.
 ///
 /// The copies that a replica has inserted are numbered from 1, and deletions take the lowest numbers first. So both numbers only grow, and
 /// the counts of two replicas are merged by the greater ones, in any order and as often as one likes (an observed-remove set). Two replicas
@@ -9,12 +9,12 @@ import SQLiteSchemas
 package struct CopyCounts: Equatable, Sendable {
   /// The counts of one replica's rows.
   package struct Count: Hashable, Sendable {
-    /// How many rows the replica has inserted.
+    /// The number of rows that the replica has inserted.
     package var inserted: Int64
-    /// How many of these were deleted, by any replica.
+    /// The number of these that any replica has deleted.
     package var deleted: Int64
 
-    /// Takes the counts.
+    /// Creates the counts of one replica.
     package init(inserted: Int64, deleted: Int64) {
       self.inserted = inserted
       self.deleted = deleted
@@ -26,23 +26,23 @@ package struct CopyCounts: Equatable, Sendable {
   /// The counts by the incarnation of the replica that has inserted the rows.
   package private(set) var byOrigin: [[UInt8]: Count]
 
-  /// Takes the counts.
+  /// Creates the counts by replica.
   package init(_ byOrigin: [[UInt8]: Count] = [:]) { self.byOrigin = byOrigin }
 
-  /// How many rows there are.
+  /// The number of rows.
   package var present: Int64 { byOrigin.values.reduce(0) { $0 + $1.present } }
 
-  /// How many rows of one replica there are.
+  /// The number of present rows of one replica.
   package func present(of origin: [UInt8]) -> Int64 { byOrigin[origin]?.present ?? 0 }
 
-  /// Adds what another replica knows.
+  /// Merges the counts of another replica.
   package mutating func merge(_ others: CopyCounts) {
     byOrigin.merge(others.byOrigin) {
       Count(inserted: max($0.inserted, $1.inserted), deleted: max($0.deleted, $1.deleted))
     }
   }
 
-  /// Adds the rows of another content that has become the same.
+  /// Adds the counts of another content that has become equal.
   fileprivate mutating func add(_ others: CopyCounts) {
     byOrigin.merge(others.byOrigin) { Count(inserted: $0.inserted + $1.inserted, deleted: $0.deleted + $1.deleted) }
   }
@@ -52,7 +52,7 @@ package struct CopyCounts: Equatable, Sendable {
     byOrigin[origin, default: Count(inserted: 0, deleted: 0)].inserted += rows
   }
 
-  /// Counts rows that were deleted: those of the lowest origin first, so that all replicas choose alike.
+  /// Counts deleted rows: those of the lowest origin first, because all replicas must choose alike.
   package mutating func delete(_ rows: Int64) {
     var left = rows
     for (origin, count) in byOrigin.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) where left > 0 {
@@ -63,8 +63,8 @@ package struct CopyCounts: Equatable, Sendable {
   }
 }
 
-/// A table of which rows are known by their content, in `buckia_counted_table`, `buckia_counted_row`, `buckia_counted_copies` and
-/// `buckia_counted_holder`: one without a key, or with NULL in it.
+/// A table with rows that their content identifies, in `buckia_counted_table`, `buckia_counted_row`,
+/// `buckia_counted_copies` and `buckia_counted_holder`: one without a key, or with NULL in it.
 package final class CountedTable {
   static let definition = """
     CREATE TABLE main.buckia_counted_table(
@@ -96,9 +96,9 @@ package final class CountedTable {
   /// A content that rows have, or had.
   package struct Content {
     fileprivate let number: Int64
-    /// How many rows there are.
+    /// The number of rows.
     package var counts: CopyCounts
-    /// How many of these the table does not have, although they were not deleted here: they were refused, or withdrawn.
+    /// The number of rows that the table lacks although they were not deleted here: they were refused, or withdrawn.
     package var absent: Int64
   }
 
@@ -108,7 +108,7 @@ package final class CountedTable {
   /// The columns that contents are of, as a document.
   package let columns: String
 
-  /// Finds what the ledger has of a table; nil where it has nothing.
+  /// Reads the entry of a table; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   package init?(_ name: TableName, on connection: borrowing SQLiteConnection) throws {
@@ -135,7 +135,7 @@ package final class CountedTable {
 
   // MARK: Contents
 
-  /// Finds a content; nil where no row has had it.
+  /// Finds a content; nil if no row has had it.
   ///
   /// - Parameter row: The values, in the format of changesets.
   /// - Throws: `SQLiteError`.
@@ -169,7 +169,7 @@ package final class CountedTable {
       number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, counts: CopyCounts(), absent: 0)
   }
 
-  /// Writes the counts of a content where they differ from what was read.
+  /// Stores the counts of a content if they have changed.
   ///
   /// - Throws: `SQLiteError`.
   package func write(_ content: Content, over known: Content) throws {
@@ -185,7 +185,7 @@ package final class CountedTable {
 
   // MARK: Holders
 
-  /// Notes that somebody has, or has had, rows with a content.
+  /// Records that a holder has, or has had, rows with a content.
   ///
   /// - Parameter holder: The key with which they sign, or the name of a share.
   /// - Throws: `SQLiteError`.
@@ -194,7 +194,7 @@ package final class CountedTable {
       cached: "INSERT OR IGNORE INTO main.buckia_counted_holder VALUES (?1, ?2)", holder, content.number)
   }
 
-  /// True if somebody has, or has had, rows with a content.
+  /// True if a holder has, or has had, rows with a content.
   ///
   /// - Throws: `SQLiteError`.
   package func isHeld(_ content: Content, by holder: String) throws -> Bool {
@@ -202,7 +202,7 @@ package final class CountedTable {
       cached: "SELECT 1 FROM main.buckia_counted_holder WHERE holder = ?1 AND content = ?2", holder, content.number)
   }
 
-  /// Those who have, or have had, rows with a content, by the keys with which they sign.
+  /// The holders that have, or have had, rows with a content.
   ///
   /// - Throws: `SQLiteError`.
   package func holders(of content: Content) throws -> Set<String> {
@@ -213,7 +213,7 @@ package final class CountedTable {
       ) { $0.text(at: 0) ?? "" })
   }
 
-  /// The tables of which somebody has, or has had, rows.
+  /// The tables of which a holder has, or has had, rows.
   ///
   /// - Throws: `SQLiteError`.
   package static func names(heldBy holder: String, on connection: borrowing SQLiteConnection) throws -> [TableName] {
@@ -225,7 +225,7 @@ package final class CountedTable {
     ) { TableName($0.text(at: 0) ?? "") }
   }
 
-  /// Gives the contents that somebody has, or has had, in the format of changesets.
+  /// Calls `body` with the contents of some holders, in the format of changesets.
   ///
   /// - Throws: `SQLiteError`; what `body` throws.
   package func forEachContent(heldBy holders: Set<String>, _ body: ([UInt8]) throws -> Void) throws {
@@ -239,7 +239,7 @@ package final class CountedTable {
     }
   }
 
-  /// Gives what somebody has had of all tables to somebody else.
+  /// Moves all rows of one holder to another.
   ///
   /// - Throws: `SQLiteError`.
   package static func rename(_ holder: String, to other: String, on connection: borrowing SQLiteConnection) throws {
@@ -249,11 +249,11 @@ package final class CountedTable {
 
   // MARK: Columns
 
-  /// Puts all contents into other columns. Where some become the same, their rows are counted together.
+  /// Converts all contents to other columns. The counts of contents that become equal are added.
   ///
   /// - Parameters:
   ///   - columns: The columns, as a document.
-  ///   - changed: Says what a content is in the other columns.
+  ///   - changed: Converts a content to the other columns.
   /// - Throws: `SQLiteError`; what `changed` throws.
   package func setColumns(_ columns: String, _ changed: ([UInt8]) throws -> [UInt8]) throws {
     try connection.run(cached: "UPDATE main.buckia_counted_table SET columns = ?2 WHERE counted = ?1", number, columns)

@@ -1,8 +1,8 @@
 import SQLiteConnections
 
-/// A row of the table `buckia_invitation`: somebody was invited to get a part of this database.
+/// A row of the table `buckia_invitation`: an invitation to get a part of this database.
 ///
-/// The secret of an invitation is not in it, only what the proof in the answer is checked with.
+/// It does not contain the secret of the invitation, only the key for checking the proof in the answer.
 package struct InvitationEntry: Equatable, Sendable {
   static let definition = """
     CREATE TABLE main.buckia_invitation(
@@ -24,9 +24,9 @@ package struct InvitationEntry: Equatable, Sendable {
   package let id: [UInt8]
   /// SHA-256 of the document that was signed.
   package let digest: [UInt8]
-  /// What the proof in an answer is checked with.
+  /// The key for checking the proof in an answer.
   package let proofKey: [UInt8]
-  /// Whom it is meant for; nil for whoever answers.
+  /// The name of the invited person; nil for the name on their card.
   package let recipient: String?
   /// The scope as a document.
   package let scope: String
@@ -38,10 +38,10 @@ package struct InvitationEntry: Equatable, Sendable {
   package let madeAt: Int64
   /// When it ends, in milliseconds since 1970.
   package let expiresAt: Int64
-  /// When it was used, and the key of whoever has, in hex; nil while it is open.
+  /// The use of the invitation; nil while it is open.
   package private(set) var use: Use?
 
-  /// Who has used an invitation, and when.
+  /// The key that has used an invitation, and the time.
   package struct Use: Equatable, Sendable {
     /// In milliseconds since 1970.
     package let time: Int64
@@ -67,7 +67,7 @@ package struct InvitationEntry: Equatable, Sendable {
 
   // MARK: Reading
 
-  /// The invitation with this id; nil where this database has made none.
+  /// The invitation with this id; nil for none.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func find(_ id: [UInt8], on connection: borrowing SQLiteConnection) throws -> InvitationEntry? {
@@ -98,7 +98,7 @@ package struct InvitationEntry: Equatable, Sendable {
       proofKey, recipient, scope, stream, incarnation, madeAt, expiresAt)
   }
 
-  /// Notes that somebody has used it.
+  /// Records the use of the invitation.
   ///
   /// - Parameters:
   ///   - key: Their signing key in hex.
@@ -110,7 +110,8 @@ package struct InvitationEntry: Equatable, Sendable {
   }
 }
 
-/// A row of the table `buckia_accepted`: an invitation of somebody else that was accepted for this database, with the answer.
+/// A row of the table `buckia_accepted`: another person's invitation that was accepted for this database, with the
+/// answer.
 ///
 /// The answer is kept until it is delivered: a crash at any moment leaves an invitation that is not accepted, or an answer that the
 /// next call delivers.
@@ -142,7 +143,7 @@ package struct AcceptedEntry: Equatable, Sendable {
   package let file: String
   /// The answer.
   package let answer: String
-  /// True if the answer is where it goes.
+  /// True if the answer was delivered.
   package private(set) var isDelivered = false
 
   /// Describes an invitation that is being accepted.
@@ -159,7 +160,7 @@ package struct AcceptedEntry: Equatable, Sendable {
     self.answer = answer
   }
 
-  /// The entry of an invitation; nil where it was not accepted.
+  /// The entry of an invitation; nil if it was not accepted.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func find(_ invitation: [UInt8], on connection: borrowing SQLiteConnection) throws -> AcceptedEntry? {
@@ -187,7 +188,7 @@ package struct AcceptedEntry: Equatable, Sendable {
       stream, acceptedAt, file, answer)
   }
 
-  /// Notes that the answer is where it goes.
+  /// Records the delivery of the answer.
   ///
   /// - Throws: `SQLiteError`.
   package func markDelivered(on connection: borrowing SQLiteConnection) throws {

@@ -49,7 +49,7 @@ package struct OutboxEntry: Equatable, Sendable {
       digest, file, time)
   }
 
-  /// The newest diffs, the oldest of them first; none where the ledger is older than shares are.
+  /// The newest diffs, the oldest of them first.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func newest(
@@ -71,7 +71,8 @@ package struct OutboxEntry: Equatable, Sendable {
     return found.reversed()
   }
 
-  /// True if changes of others have been applied since the last diff of a share was made. One that only acknowledges changes nothing.
+  /// True if received changes have been applied since the last diff of a share. A diff that only acknowledges has no
+  /// changes.
   ///
   /// - Throws: `SQLiteError`.
   package static func hasAppliedSince(_ share: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -83,13 +84,13 @@ package struct OutboxEntry: Equatable, Sendable {
       """) != nil
   }
 
-  /// The first diff of a share that was made after something, and that is not among those which its reader had applied.
+  /// The first diff of a share after a time that its receiver had not applied.
   ///
   /// - Parameters:
   ///   - share: The number of the share.
   ///   - time: Milliseconds since 1970.
   ///   - through: The number up to which its reader had applied all.
-  /// - Returns: nil where there is none.
+  /// - Returns: nil for none.
   /// - Throws: `SQLiteError`.
   package static func first(
     of share: Int64, madeAfter time: Int64, beyond through: Int64, on connection: borrowing SQLiteConnection
@@ -150,16 +151,16 @@ package struct OutboxPart: Equatable, Sendable {
     ) WITHOUT ROWID;
     """
 
-  /// How many bytes of a file are in one row.
+  /// The number of bytes of a file in one row.
   private static let pieceBytes = 1 << 20
 
   /// The diff's id.
   package let id: KSUID
   /// The name of the diff's files, without a folder.
   package let file: String
-  /// Which of them it is, from 1.
+  /// The number of the file, from 1.
   package let number: Int
-  /// The names of those it is for, as a document.
+  /// The names of the recipients, as a document.
   package let recipients: String
 
   /// Describes a file of a diff.
@@ -199,7 +200,7 @@ package struct OutboxPart: Equatable, Sendable {
     }
   }
 
-  /// Notes that the file was delivered, and lets go of it.
+  /// Records the delivery of the file, and deletes its bytes.
   ///
   /// - Throws: `SQLiteError`.
   package func markDelivered(on connection: borrowing SQLiteConnection) throws {

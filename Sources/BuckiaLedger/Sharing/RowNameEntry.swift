@@ -1,9 +1,10 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row of the table `buckia_row_name`: what another replica calls a row that has another key here, or that came by way of a third one.
+/// A row of the table `buckia_row_name`: another replica's key of a row that has another key here, or that was relayed
+/// by a third replica.
 ///
-/// The table is sparse: what has the same key at the replica that brought it has no entry.
+/// The table is sparse: a row with the same key at the replica that sent it has no entry.
 package struct RowNameEntry: Hashable, Sendable {
   static let definition = """
     CREATE TABLE main.buckia_row_name(
@@ -33,13 +34,13 @@ package struct RowNameEntry: Hashable, Sendable {
   package let key: Int64
   /// The row's key here.
   package let local: Int64
-  /// The key of the sender who says so, in hex, where that is not the replica itself; ``deleted`` where the row has been deleted since, here or
-  /// by the replica. In both cases the replica's key may be that of another row.
+  /// The key of the claiming sender in hexadecimal digits, if that is not the replica itself; ``deleted`` if the row
+  /// has been deleted since, here or by the replica. In both cases the replica's key may belong to another row.
   package let claimant: String?
   /// The hash of the version of the row that the claimant has taken from the replica; nil where the replica itself says so.
   package let version: UInt64?
 
-  /// Stands for the replica itself, where the row has been deleted.
+  /// The claimant of a deleted row.
   package static let deleted = "deleted"
 
   /// Says what a replica calls a row.
@@ -56,7 +57,7 @@ package struct RowNameEntry: Hashable, Sendable {
 
   // MARK: Looking
 
-  /// True if any row of a table has another name.
+  /// True if any row of a table has an entry.
   ///
   /// - Throws: `SQLiteError`.
   package static func exist(of table: TableName, on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -73,7 +74,7 @@ package struct RowNameEntry: Hashable, Sendable {
       })
   }
 
-  /// The row that a replica calls something; nil where there is no entry.
+  /// The entry for a replica's key; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func find(
@@ -130,7 +131,8 @@ package struct RowNameEntry: Hashable, Sendable {
       local, claimant, version.map { Int64(bitPattern: $0) })
   }
 
-  /// Notes that a row is gone here: others who have not heard of that may pass it on, and its replica may give its key to another one.
+  /// Records that a row was deleted here: replicas that do not know of that may relay it, and its replica may reuse its
+  /// key.
   ///
   /// - Throws: `SQLiteError`.
   package static func markDeleted(
@@ -143,7 +145,7 @@ package struct RowNameEntry: Hashable, Sendable {
 
   // MARK: Authors
 
-  /// Notes which replica a stream is of.
+  /// Records the replica of a stream.
   ///
   /// - Throws: `SQLiteError`.
   package static func note(
@@ -153,7 +155,7 @@ package struct RowNameEntry: Hashable, Sendable {
       cached: "INSERT OR REPLACE INTO main.buckia_stream_author VALUES (?1, ?2, ?3)", sender, stream, replica)
   }
 
-  /// Forgets which replica a stream is of.
+  /// Deletes the record of a stream's replica.
   ///
   /// - Throws: `SQLiteError`.
   package static func forget(_ stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection) throws {
@@ -161,7 +163,7 @@ package struct RowNameEntry: Hashable, Sendable {
       cached: "DELETE FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2", sender, stream)
   }
 
-  /// The replica that a stream is of; nil where that is not known.
+  /// The replica of a stream; nil if unknown.
   ///
   /// - Throws: `SQLiteError`.
   package static func author(
@@ -172,14 +174,14 @@ package struct RowNameEntry: Hashable, Sendable {
     ) { $0.blob(at: 0) }
   }
 
-  /// True if a stream of a replica has come.
+  /// True if a stream of a replica was received.
   ///
   /// - Throws: `SQLiteError`.
   package static func hasStream(of replica: [UInt8], on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.hasRow(cached: "SELECT 1 FROM main.buckia_stream_author WHERE replica = ?1", replica)
   }
 
-  /// The streams of others of which something was applied, but for those whose place another one has taken, each with its replica.
+  /// The received streams, except replaced ones, each with its replica.
   ///
   /// - Throws: `SQLiteError`.
   package static func streams(

@@ -1,8 +1,7 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row of the table `buckia_shadow`: in which table of the database the rows of a table are kept that the receivers of a share
-/// are known to have.
+/// A row of the table `buckia_shadow`: the table with the rows that the recipients of a share are known to have.
 package struct ShadowEntry: Equatable, Sendable {
   static let definition = """
     CREATE TABLE main.buckia_shadow(
@@ -57,11 +56,11 @@ package struct ShadowEntry: Equatable, Sendable {
     }
   }
 
-  /// Makes a shadow without rows.
+  /// Creates a shadow without rows.
   ///
   /// - Parameters:
   ///   - table: The table whose rows it will have.
-  ///   - columns: How its columns are defined: what follows the name in its CREATE TABLE.
+  ///   - columns: The column definitions: the part after the name in its CREATE TABLE.
   ///   - share: The share.
   /// - Throws: `SQLiteError`.
   package static func make(
@@ -84,7 +83,7 @@ package struct ShadowEntry: Equatable, Sendable {
     try all(of: -share, on: connection)
   }
 
-  /// Makes the shadow of a share a former one.
+  /// Turns the shadow of a share into a former one.
   ///
   /// - Throws: `SQLiteError`.
   package func setAside(from share: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -107,18 +106,19 @@ package struct ShadowEntry: Equatable, Sendable {
   }
 }
 
-/// What the pages of a shared table held when its shadow was as it is: by this the next share finds where rows may have changed.
+/// The page digests (prints) of a shared table at the state of its shadow, by which the next share finds rows that may
+/// have changed.
 ///
-/// The table `buckia_print_N` has the prints of shadow N in pieces, and the setting `print-N` says what they are of.
+/// The table `buckia_print_N` has the prints of shadow N in pieces, and the setting `print-N` their basis.
 package struct PrintEntry: Equatable, Sendable {
-  /// What tells whether prints can be compared: the definition of the table, what is shared of it, and more.
+  /// The conditions under which prints can be compared: the definition of the table, its shared part, and more.
   package let basis: [UInt8]
   /// The secret of the hash.
   package let key: [UInt8]
   /// The prints in pieces.
   package let pieces: [Place: [UInt8]]
 
-  /// What a piece begins with.
+  /// The beginning of a piece.
   package enum Place: Hashable, Sendable {
     /// The rowid of a row, for prints of the leaves of the table.
     case rowID(Int64)
@@ -143,7 +143,7 @@ package struct PrintEntry: Equatable, Sendable {
   private static func table(_ shadow: Int64) -> String { "main.buckia_print_\(shadow)" }
   private static func setting(_ shadow: Int64) -> String { "print-\(shadow)" }
 
-  /// The prints of a shadow; nil where there are none, or none that this version can read.
+  /// The prints of a shadow; nil for none that this version can read.
   ///
   /// - Throws: `SQLiteError`.
   package static func read(of shadow: Int64, on connection: borrowing SQLiteConnection) throws -> PrintEntry? {
@@ -164,9 +164,9 @@ package struct PrintEntry: Equatable, Sendable {
     try connection.integer("SELECT 1 FROM main.buckia_settings WHERE name = ?1", binding: [setting(shadow)]) != nil
   }
 
-  /// Writes the prints of a shadow, and of their pieces only those that differ from what is there.
+  /// Stores the prints of a shadow; of their pieces only those that have changed.
   ///
-  /// - Parameter known: What is there; nil for nothing.
+  /// - Parameter known: The stored prints; nil for none.
   /// - Throws: `SQLiteError`.
   package func write(of shadow: Int64, over known: PrintEntry?, on connection: borrowing SQLiteConnection) throws {
     let table = Self.table(shadow)
@@ -192,7 +192,7 @@ package struct PrintEntry: Equatable, Sendable {
     }
   }
 
-  /// Forgets the prints of a shadow.
+  /// Deletes the prints of a shadow.
   ///
   /// - Throws: `SQLiteError`.
   package static func remove(of shadow: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -203,7 +203,7 @@ package struct PrintEntry: Equatable, Sendable {
 }
 
 extension PrintEntry.Place {
-  /// - Returns: nil for a row that nobody here has written.
+  /// - Returns: nil for a malformed row.
   fileprivate init?(_ row: borrowing SQLiteStatement) {
     guard row.storageClass(at: 0) == .blob else {
       self = .rowID(row.integer(at: 0))

@@ -24,7 +24,7 @@ package struct ShareEntry: Equatable, Sendable {
   package var stream: [UInt8]
   /// The incarnation of the replica whose stream it is.
   package var incarnation: [UInt8]
-  /// The name of the scope; nil for one that is known by its content.
+  /// The name of the scope; nil for one that its content identifies.
   package let name: String?
   /// The scope as a document.
   package var scope: String
@@ -34,7 +34,8 @@ package struct ShareEntry: Equatable, Sendable {
   package var sequence: Int64 = 0
   /// The last diff: its id and the digest of its manifest.
   package var last: (id: KSUID, digest: [UInt8])?
-  /// The key that has signed it, in hex; empty for an unsigned one. nil where nothing was sent, or an earlier version has sent it.
+  /// The key that has signed the last diff, in hexadecimal digits; empty for an unsigned one, nil before the first
+  /// diff.
   package var signer: String?
 
   /// A share of which nothing has been sent.
@@ -105,11 +106,10 @@ package enum RecipientKey {
     ) WITHOUT ROWID;
     """
 
-  /// Stands for a recipient whose key is not known: a bare age recipient, or a name without a card.
+  /// The key of a recipient whose signing key is unknown: a bare age recipient, or a name without a card.
   package static let unknown = ""
 
-  /// The keys of a share's recipients in hex; ``unknown`` among them where that of one is not known, and no keys for a share that was
-  /// made before keys were kept.
+  /// The keys of a share's recipients in hexadecimal digits, with ``unknown`` if any is unknown.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(of share: Int64, on connection: borrowing SQLiteConnection) throws -> Set<String> {
@@ -120,7 +120,7 @@ package enum RecipientKey {
       })
   }
 
-  /// The known keys of the recipients of other shares, in hex, at most ``otherLimit``.
+  /// The known keys of the recipients of other shares, in hexadecimal digits, at most ``otherLimit``.
   ///
   /// - Throws: `SQLiteError`.
   package static func others(than share: Int64, on connection: borrowing SQLiteConnection) throws -> [String] {
@@ -129,7 +129,7 @@ package enum RecipientKey {
     ) { $0.text(at: 0) ?? "" }
   }
 
-  /// How many recipients of other shares are named at most.
+  /// The most recipients of other shares that are named.
   package static let otherLimit = 256
 
   /// Replaces the keys of a share's recipients.
@@ -158,14 +158,14 @@ package struct AcknowledgementEntry: Equatable, Sendable {
 
   /// The share.
   package let share: Int64
-  /// Who has applied it: the verified key; empty for unsigned diffs.
+  /// The verified key of the acknowledging sender; empty for unsigned diffs.
   package let sender: String
   /// Their replica.
   package let replica: [UInt8]
   /// The number up to which they have applied everything.
   package let through: Int64
 
-  /// Notes how far a replica has come. What was acknowledged once stays so.
+  /// Records an acknowledgement. It never decreases.
   ///
   /// - Throws: `SQLiteError`.
   package static func note(
@@ -178,7 +178,7 @@ package struct AcknowledgementEntry: Equatable, Sendable {
         """, share, sender, replica, through)
   }
 
-  /// Notes that a key has replaced another: what this one has acknowledged, that one has.
+  /// Transfers the acknowledgements of a replaced key.
   ///
   /// - Throws: `SQLiteError`.
   package static func handOver(
@@ -193,7 +193,7 @@ package struct AcknowledgementEntry: Equatable, Sendable {
     try connection.run(cached: "DELETE FROM main.buckia_acknowledgement WHERE sender = ?1", former)
   }
 
-  /// Forgets what a replica has acknowledged that has ended.
+  /// Deletes the acknowledgements of an ended replica.
   ///
   /// - Throws: `SQLiteError`.
   package static func removeAll(
@@ -203,14 +203,14 @@ package struct AcknowledgementEntry: Equatable, Sendable {
       cached: "DELETE FROM main.buckia_acknowledgement WHERE sender = ?1 AND replica = ?2", sender, replica)
   }
 
-  /// Forgets who has acknowledged a share.
+  /// Deletes the acknowledgements of a share.
   ///
   /// - Throws: `SQLiteError`.
   package static func removeAll(of share: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_acknowledgement WHERE share = ?1", share)
   }
 
-  /// Who has acknowledged a share, and how far.
+  /// The acknowledgements of a share.
   ///
   /// - Throws: `SQLiteError`.
   package static func all(of share: Int64, on connection: borrowing SQLiteConnection) throws -> [AcknowledgementEntry] {

@@ -3,20 +3,20 @@ import SQLiteSchemas
 
 /// The view `buckia_shared`: the rows that are shared, and those that others have shared, by table and key.
 ///
-/// They are in tables of their own for each share, and for each table of which others have shared rows, so the view is replaced
-/// whenever there are others. No table that it
-/// reads may go without it: SQLite renames no table of the app as long as a view is broken.
+/// Each share has tables of its own, and so has each table with received rows, which is why the view is replaced when
+/// tables are added or dropped. It must be updated together with them: SQLite renames no table of the app while a view
+/// is broken.
 enum SharedView {
-  /// How many columns of a key the view has.
+  /// The number of key columns in the view.
   private static let keyColumns = 4
-  /// How many terms a compound SELECT may have at most is 500 (<https://sqlite.org/limits.html>).
+  /// The most terms of a compound SELECT; SQLite's limit is 500 (<https://sqlite.org/limits.html>).
   private static let termLimit = 400
 
   private static let keys = (0..<keyColumns).map { $0 == 0 ? "key" : "key\($0 + 1)" }
   private static let columns =
     ["table_name"] + keys + ["direction", "stream", "people", "diff", "sequence", "acknowledged_by", "acknowledged"]
 
-  /// Makes the view again.
+  /// Creates the view again.
   ///
   /// - Throws: `SQLiteError`.
   static func refresh(on connection: borrowing SQLiteConnection) throws {

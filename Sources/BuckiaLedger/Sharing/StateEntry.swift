@@ -25,7 +25,7 @@ package struct StateEntry: Equatable, Sendable {
   package enum Owner: Equatable, Sendable {
     /// That of a share of this database.
     case share(Int64)
-    /// That of somebody else: the verified key, empty for unsigned diffs.
+    /// A received stream: the verified key of its sender, empty for unsigned diffs.
     case sender(String)
   }
 
@@ -35,17 +35,17 @@ package struct StateEntry: Equatable, Sendable {
   package let owner: Owner
   /// The stream.
   package let stream: [UInt8]
-  /// The replica whose stream it is; nil where its diffs do not say, and for an own one.
+  /// The replica of the stream; nil if its diffs name none, and for an own stream.
   package var replica: [UInt8]?
   /// The table.
   package let table: TableName
   /// The columns that the stream has of it, as a document.
   package var columns: String
-  /// How many rows there are.
+  /// The number of rows.
   package var rowCount: Int64 = 0
   /// The sums, encoded.
   package var sums: [UInt8] = []
-  /// The buckets that are known to be other ones at the sender: empty where it is not known which, nil where the two agree.
+  /// The buckets that are known to differ at the sender: empty if it is unknown which, nil if both agree.
   package var difference: [UInt8]?
   /// True if the sender has been asked for them.
   package var isRequested = false
@@ -82,7 +82,7 @@ package struct StateEntry: Equatable, Sendable {
     return try connection.rows(of: "SELECT \(columnNames) FROM main.buckia_state ORDER BY state") { StateEntry($0) }
   }
 
-  /// Those of one owner's stream.
+  /// The states of one owner's stream.
   ///
   /// - Throws: `SQLiteError`.
   package static func all(
@@ -118,14 +118,14 @@ package struct StateEntry: Equatable, Sendable {
     if number == 0 { number = try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0 }
   }
 
-  /// Forgets the state.
+  /// Deletes the state.
   ///
   /// - Throws: `SQLiteError`.
   package func remove(on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_state WHERE state = ?1", number)
   }
 
-  /// Forgets what a stream of somebody else has of a table; nil for all tables.
+  /// Deletes the states of a received stream for a table; nil for all tables.
   ///
   /// - Throws: `SQLiteError`.
   package static func remove(
@@ -136,7 +136,7 @@ package struct StateEntry: Equatable, Sendable {
       sender, stream, table?.text)
   }
 
-  /// Forgets all states of a share.
+  /// Deletes all states of a share.
   ///
   /// - Throws: `SQLiteError`.
   package static func removeAll(of share: Int64, on connection: borrowing SQLiteConnection) throws {
@@ -144,7 +144,8 @@ package struct StateEntry: Equatable, Sendable {
   }
 }
 
-/// A row of the table `buckia_request`: rows of a share that a receiver has asked for, because it has others than were sent.
+/// A row of the table `buckia_request`: rows of a share that a receiver has requested, because its rows differ from the
+/// sent ones.
 package struct ResendRequest: Equatable, Sendable {
   static let definition = """
     CREATE TABLE main.buckia_request(
@@ -166,7 +167,7 @@ package struct ResendRequest: Equatable, Sendable {
     self.buckets = buckets
   }
 
-  /// Notes a request, beside those that are noted.
+  /// Adds a request.
   ///
   /// - Throws: `SQLiteError`.
   package static func note(
@@ -181,7 +182,7 @@ package struct ResendRequest: Equatable, Sendable {
       wanted.map { $0.sorted() })
   }
 
-  /// What the receivers of a share have asked for.
+  /// The requests of a share's receivers.
   ///
   /// - Throws: `SQLiteError`.
   package static func all(of share: Int64, on connection: borrowing SQLiteConnection) throws -> [ResendRequest] {
@@ -192,7 +193,7 @@ package struct ResendRequest: Equatable, Sendable {
     }
   }
 
-  /// Forgets what the receivers of a share have asked for.
+  /// Deletes the requests of a share's receivers.
   ///
   /// - Throws: `SQLiteError`.
   package static func clear(for share: Int64, on connection: borrowing SQLiteConnection) throws {

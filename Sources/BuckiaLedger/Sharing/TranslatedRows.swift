@@ -1,9 +1,9 @@
 import SQLiteConnections
 
-/// The table `buckia_translated`: rows that a stream of somebody else says otherwise than they are here, because they, or what they refer
-/// to, have other keys here. What a stream says is what its sums are of.
+/// The table `buckia_translated`: rows whose keys, or the keys that they refer to, differ here from those in a received
+/// stream, whose sums cover the sent rows.
 ///
-/// The table is sparse: a row that is here as it was sent has no entry.
+/// The table is sparse: a row with the sent keys has no entry.
 package struct TranslatedRows {
   static let definition = """
     CREATE TABLE main.buckia_translated(
@@ -16,11 +16,12 @@ package struct TranslatedRows {
     CREATE INDEX main.buckia_translated_local ON buckia_translated(vouch, local);
     """
 
-  /// A row as the stream says it.
+  /// The stream's version of a row.
   package struct Row: Equatable, Sendable {
     /// Its key here, in the format of changesets.
     package let local: [UInt8]
-    /// The hash of the row as it was sent; nil where the stream does not have the row, and what is noted under this key is another one.
+    /// The hash of the sent row; nil if the stream does not have the row, and the recorded row under this key is
+    /// another one.
     package let hash: UInt64?
 
     /// Describes a row.
@@ -32,7 +33,7 @@ package struct TranslatedRows {
 
   private let vouch: Int64
 
-  /// Those of the rows that a stream has brought of a table.
+  /// The entries of a stream's table.
   ///
   /// - Parameter vouch: The number of the ``VouchEntry``.
   package init(of vouch: Int64) { self.vouch = vouch }
@@ -44,9 +45,9 @@ package struct TranslatedRows {
     try connection.hasRow(cached: "SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 LIMIT 1", vouch)
   }
 
-  /// What the stream calls a key; nil where the row is here as it was sent.
+  /// The entry of a sent key; nil if the row has the sent keys here.
   ///
-  /// - Parameter key: The values of the key as they were sent, in the format of changesets.
+  /// - Parameter key: The sent key, in the format of changesets.
   /// - Throws: `SQLiteError`.
   package func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> Row? {
     try connection.first(
@@ -56,7 +57,7 @@ package struct TranslatedRows {
     }
   }
 
-  /// True if another key of the stream's is that of a row with a key here.
+  /// True if another key of the stream belongs to the row with a local key.
   ///
   /// - Parameters:
   ///   - local: The key here.
@@ -70,7 +71,7 @@ package struct TranslatedRows {
       local, key)
   }
 
-  /// The hash of a row as it was sent; nil where it is here as it was sent.
+  /// The hash of a sent row; nil if the row has the sent keys here.
   ///
   /// - Parameter local: Its key here, in the format of changesets.
   /// - Throws: `SQLiteError`.
@@ -95,7 +96,7 @@ package struct TranslatedRows {
     return found
   }
 
-  /// Notes what the stream says of a row; nil: what is noted of it anyway.
+  /// Records the stream's version of a row; nil for the recorded one.
   ///
   /// - Throws: `SQLiteError`.
   package func note(_ row: Row?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
@@ -108,7 +109,7 @@ package struct TranslatedRows {
       row.hash.map { Int64(bitPattern: $0) })
   }
 
-  /// Forgets all of them.
+  /// Deletes all entries.
   ///
   /// - Throws: `SQLiteError`.
   package func removeAll(on connection: borrowing SQLiteConnection) throws {

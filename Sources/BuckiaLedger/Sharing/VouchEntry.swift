@@ -1,10 +1,10 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row of the table `buckia_vouch`: a stream of somebody else that has brought rows of a table, and where their keys are kept.
+/// A row of the table `buckia_vouch`: a received stream with rows of a table, and the table with their keys.
 ///
-/// All streams keep the keys of a table's rows in one table, so that a stream of few rows costs little, and one look-up finds all
-/// streams that have brought a row. As long as one stream has a row, the others may withdraw it and it stays.
+/// All streams keep the keys of a table's rows in one table: a stream with few rows costs little, and one lookup finds
+/// all streams of a row. A row that a stream withdraws stays as long as another stream has it.
 package struct VouchEntry: Hashable, Sendable {
   static let definition = """
     CREATE TABLE main.buckia_vouch(
@@ -28,7 +28,7 @@ package struct VouchEntry: Hashable, Sendable {
   package let stream: [UInt8]
   /// The table.
   package let table: TableName
-  /// The definition of the key's columns: what tells whether the table has another key now.
+  /// The definition of the key's columns, which shows if the table has another key now.
   package let key: String
   /// The number of the table that has the keys.
   package let store: Int64
@@ -41,15 +41,16 @@ package struct VouchEntry: Hashable, Sendable {
   /// The table that has the keys of a store.
   package static func name(ofStore store: Int64) -> String { "main.buckia_vouch_\(store)" }
 
-  /// How many bits of a key say which row of its block it is. A block fits on a page with others.
+  /// The number of bits of a key for its place in a block. Several blocks fit on a page.
   package static let blockBits: Int64 = 6
-  /// How many keys a block has.
+  /// The number of keys in a block.
   package static let blockWidth = 1 << Int(blockBits)
 
   /// True if the keys of a table are kept in blocks.
   package static func hasBlocks(for table: TableDefinition) -> Bool { ClockKey(of: table).isRowID }
 
-  /// The number of the table that has the keys of a table's rows, as long as it has the same key; nil where no stream has brought any.
+  /// The number of the table with the keys of a table's rows, as long as it has the same key; nil if no stream has sent
+  /// any.
   ///
   /// - Throws: `SQLiteError`.
   package static func store(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws -> Int64? {
@@ -78,7 +79,7 @@ package struct VouchEntry: Hashable, Sendable {
     self = entry
   }
 
-  /// What a stream has brought of a table, as long as that has the same key.
+  /// The entry of a stream's table, as long as that has the same key.
   ///
   /// - Throws: `SQLiteError`.
   package init?(
@@ -92,7 +93,7 @@ package struct VouchEntry: Hashable, Sendable {
     self = entry
   }
 
-  /// What the streams of a sender have brought of a table, as long as that has the same key.
+  /// The entries of a table for the streams of a sender, as long as that has the same key.
   ///
   /// - Throws: `SQLiteError`.
   package static func all(
@@ -122,7 +123,7 @@ package struct VouchEntry: Hashable, Sendable {
     ) { TableName($0.text(at: 0) ?? "") }
   }
 
-  /// The numbers of what a stream has brought, by table.
+  /// The numbers of a stream's entries, by table.
   ///
   /// - Throws: `SQLiteError`.
   package static func numbers(
@@ -150,7 +151,7 @@ package struct VouchEntry: Hashable, Sendable {
     ) { $0.blob(at: 0) }
   }
 
-  /// Makes what a stream has brought that of another key, which has replaced its sender's.
+  /// Transfers a stream's entries to a key that has replaced its sender's.
   ///
   /// - Throws: `SQLiteError`.
   package static func handOver(
@@ -168,7 +169,7 @@ package struct VouchEntry: Hashable, Sendable {
     }
   }
 
-  /// Begins to keep what a stream has brought of a table; what was kept under another key is dropped.
+  /// Creates the entry of a stream's table; an entry for an earlier key is dropped.
   ///
   /// - Throws: `SQLiteError`.
   package static func make(
@@ -203,7 +204,7 @@ package struct VouchEntry: Hashable, Sendable {
     return entry
   }
 
-  /// Forgets what a stream has brought of a table.
+  /// Deletes the entry of a stream's table.
   ///
   /// - Throws: `SQLiteError`.
   package static func remove(

@@ -20,7 +20,8 @@ package enum WideningChanges {
   }
 }
 
-/// How many rows of a table were left out of a share the last time, since they refer to rows that its receivers would not have.
+/// The number of rows of a table that the last diff of a share has left out, because they refer to rows that its
+/// receivers would not have.
 ///
 /// They are settings: `left-out-N-TABLE` for the share with the number N.
 package struct LeftOutEntry: Equatable, Sendable {
@@ -30,10 +31,10 @@ package struct LeftOutEntry: Equatable, Sendable {
   package let share: Int64
   /// The table.
   package let table: TableName
-  /// How many rows.
+  /// The number of rows.
   package let count: Int64
 
-  /// Makes one.
+  /// Creates an entry.
   package init(share: Int64, table: TableName, count: Int64) {
     self.share = share
     self.table = table
@@ -55,7 +56,7 @@ package struct LeftOutEntry: Equatable, Sendable {
     return found.sorted { ($0.share, $0.table.text) < ($1.share, $1.table.text) }
   }
 
-  /// Replaces those of a share.
+  /// Replaces the entries of a share.
   ///
   /// - Throws: `SQLiteError`.
   package static func replace(

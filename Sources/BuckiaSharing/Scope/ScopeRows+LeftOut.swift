@@ -255,7 +255,7 @@ public struct LeftOutRows: Hashable, Codable, Sendable {
   public let parent: String
   /// Why the rows are left out.
   public let reason: Reason
-  /// How many rows there are.
+  /// The number of rows.
   public let count: Int
   /// The rows with the least keys, at most 20.
   public let rows: [Row]

@@ -119,7 +119,7 @@ package final class ScopeRows {
     table.identity.indices.map { "\(alias.map { "\($0)." } ?? "")k\($0)" }.joined(separator: ", ")
   }
 
-  /// Makes a table of keys.
+  /// Creates a table of keys.
   ///
   /// - Parameter others: Further columns; each gets an index.
   func makeTable(_ name: String, of table: ScopeSchema.Table, _ others: [(name: String, type: String)]) throws {

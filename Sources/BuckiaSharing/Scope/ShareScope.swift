@@ -28,7 +28,7 @@ public struct ShareScope: Hashable, Codable, Sendable {
   /// Tables that are never shared. A shared row must not refer to one of theirs.
   public var excludedTables: [TableName]
 
-  /// Makes a scope.
+  /// Creates a scope.
   public init(
     name: String? = nil, tables: [SharedTable], references: [SharedReference] = [], excludedTables: [TableName] = []
   ) {
@@ -38,7 +38,7 @@ public struct ShareScope: Hashable, Codable, Sendable {
     self.excludedTables = excludedTables
   }
 
-  /// Makes a scope of the tables that are listed.
+  /// Creates a scope of the tables that are listed.
   public init(name: String? = nil, @SharedTableList _ tables: () -> [SharedTable]) {
     self.init(name: name, tables: tables())
   }

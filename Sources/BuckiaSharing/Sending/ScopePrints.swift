@@ -251,7 +251,7 @@ final class CandidateKeys {
   /// The name of the list for a shadow.
   static func name(for shadow: Int64) -> String { "\(SQLiteConnection.temporaryPrefix)candidates_\(shadow)" }
 
-  /// Makes an empty list.
+  /// Creates an empty list.
   ///
   /// - Throws: `SQLiteError`.
   init(for shadow: Int64, _ index: KeyIndex, on connection: borrowing SQLiteConnection) throws {

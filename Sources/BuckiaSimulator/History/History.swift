@@ -86,8 +86,8 @@ struct Reception: Equatable, Sendable {
   enum Interruption: Equatable, Sendable {
     /// Applying is stopped before this file, counted from 0, and begun again at once.
     case stop(beforeFile: Int)
-    /// The process dies when it has written so many rows, or at the end if there are fewer: what others know is not kept then.
-    /// The files stay in the folder.
+    /// The process ends after this number of written rows, or at the end if there are fewer. The snapshot is not kept
+    /// then. The files stay in the folder.
     case crash(afterRows: Int)
   }
 
@@ -110,7 +110,7 @@ extension Step {
     }
   }
 
-  /// The same without a replica, whose number the next one gets; nil where the step is about it.
+  /// The same without a replica, whose number the next one gets; nil if the step is about it.
   func leavingOut(_ left: Int) -> Step? {
     func number(_ replica: Int) -> Int { replica > left ? replica - 1 : replica }
     if case .trust(let replica, let other) = self {

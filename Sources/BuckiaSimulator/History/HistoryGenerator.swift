@@ -99,7 +99,7 @@ struct HistoryGenerator {
     }
   }
 
-  /// - Returns: The replica that was edited; nil where nothing has changed.
+  /// - Returns: The replica that was edited; nil if nothing has changed.
   @discardableResult
   private mutating func edit() throws -> Int? {
     let replica = random.number(0...(run.replicas.count - 1))

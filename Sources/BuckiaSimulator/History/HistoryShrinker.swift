@@ -1,6 +1,6 @@
 import SQLiteChangesets
 
-/// Makes a history that fails shorter and simpler, as long as it fails in the same way.
+/// Creates a history that fails shorter and simpler, as long as it fails in the same way.
 ///
 /// Steps are left out in ever smaller pieces, as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002;
 /// then replicas that nothing needs, statements, and what is special about values and receptions.
@@ -124,7 +124,7 @@ extension Step {
 }
 
 extension ChangesetValue {
-  /// A shorter value of the same kind; nil where there is none.
+  /// A shorter value of the same kind; nil if there is none.
   fileprivate var simpler: ChangesetValue? {
     switch self {
     case .text(let text) where text.utf8.count > 8: .text(String(text.prefix(4)))

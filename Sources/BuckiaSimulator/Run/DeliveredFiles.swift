@@ -21,7 +21,7 @@ final class DeliveredFiles: IncomingFileSource {
   ///   - diffs: The files in the order in which they are applied.
   ///   - groups: How many share a transaction, from the front again at the end; empty for as many as possible.
   ///   - stop: Before which file to stop; nil for none.
-  ///   - didCommit: Is called whenever a transaction has been committed.
+  ///   - didCommit: Called whenever a transaction has been committed.
   init(_ diffs: [SentDiff], groups: [Int], stoppingBefore stop: Int?, didCommit: @escaping () -> Void) {
     self.diffs = diffs
     self.stop = stop

@@ -23,7 +23,7 @@ public enum Invariant: Sendable, Equatable, CustomStringConvertible {
   case localKept
   /// Edits of which each knew all before it meet no conflict, and are everywhere in the end.
   case sequentialEdits
-  /// In the end, nobody has anything left to send.
+  /// At the end no replica has changes left to send.
   case atRest
   /// In the end, each diff is recorded on every replica.
   case ledgersAgree

@@ -6,18 +6,18 @@ import BuckiaLedger
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One copy of the database, with what others know of it, its clock and its inbound folder: all of it in memory.
+/// One copy of the database, with its snapshot, its clock and its inbound folder, all in memory.
 final class Replica {
   let number: Int
   private(set) var database: SQLiteConnection
-  /// The snapshot: the database as others know it.
+  /// The snapshot: the state of the database that was last sent or received.
   private var known: SQLiteConnection
   private let ids: SimulatedIDs
   private let tables: [ReplicatedTable]
   private let upgrade: [String]
   /// True if it has got the upgrade, if there is one.
   private(set) var isUpgraded: Bool
-  /// Signs its diffs; nil where nothing is signed.
+  /// Signs its diffs; nil if nothing is signed.
   let signer: ManifestSigner?
   /// Whose diffs it takes, where those of everybody are not taken.
   private(set) var trusted: Set<Int> = []
@@ -38,7 +38,7 @@ final class Replica {
   private var hasStaleSnapshot = false
   /// True if it has sent since the last snapshot.
   private var hasSent = false
-  /// The rows; nil where they have to be read again.
+  /// The rows; nil if they have to be read again.
   private var currentRows: DatabaseRows?
 
   init(_ number: Int, from template: Template, seed: UInt64, ahead: Int, signsDiffs: Bool = false) throws {
@@ -70,7 +70,7 @@ final class Replica {
   /// Changes the database in one transaction.
   ///
   /// - Parameter body: Changes it.
-  /// - Returns: What was run, or nil where SQLite has refused it and nothing has changed.
+  /// - Returns: What was run, or nil if SQLite has refused it and nothing has changed.
   func edit(_ body: (SimulatedDatabase) throws -> Void) throws -> [Statement]? {
     let edited = SimulatedDatabase(number, on: database)
     try database.execute("PRAGMA foreign_keys = ON")
@@ -89,7 +89,7 @@ final class Replica {
     return edited.statements
   }
 
-  /// For each table the query for the rows of a database that may not have got the upgrade; nil where there is none.
+  /// For each table the query for the rows of a database that may not have got the upgrade; nil if there is none.
   private func queries(in connection: borrowing SQLiteConnection) throws -> [String?]? {
     guard !upgrade.isEmpty else { return nil }
     return try tables.map { try $0.query(in: connection) }
@@ -132,9 +132,9 @@ final class Replica {
   /// True if there is something to send.
   var hasSomethingToSend: Bool { hasUnsentEdits || hasStaleSnapshot }
 
-  /// Makes a diff of what was not sent yet.
+  /// Creates a diff of what was not sent yet.
   ///
-  /// - Returns: nil where nothing has changed.
+  /// - Returns: nil if nothing has changed.
   func send(_ diff: Int, at now: Int64) throws -> SentDiff? {
     guard hasSomethingToSend else { return nil }
     // A diff begins with the snapshot: two in a row, and the second would have the changes of the first once more.
@@ -157,12 +157,12 @@ final class Replica {
 
   // MARK: Snapshots
 
-  /// What was changed here and not sent; nil where that is nothing. The comparison would find so, and takes longer than all else.
+  /// What was changed here and not sent; nil if that is nothing. The comparison would find so, and takes longer than all else.
   private func unsentChanges() throws -> UnsentChanges? {
     hasSomethingToSend ? try UnsentChanges(in: database, since: RowSource(on: known)) : nil
   }
 
-  /// Keeps what others know of the database as it is now.
+  /// Creates a snapshot of the present database.
   private func keepSnapshot(without unsent: UnsentChanges?, beside edits: UnsentEdits? = nil) throws {
     let copy = try database.copiedInMemory()
     try DatabaseManager.makeSnapshot(of: copy, without: unsent, beside: edits)
@@ -170,18 +170,18 @@ final class Replica {
     hasSent = false
   }
 
-  /// The rows as others know them.
+  /// The rows of the snapshot.
   func knownRows() throws -> DatabaseRows {
     if hasSent { try keepSnapshot(without: unsentChanges()) }
     return try DatabaseRows(of: tables, by: queries(in: known), on: known)
   }
 
-  /// True if others know all rows as they are.
+  /// True if the snapshot has all rows of the database.
   func isKnown() throws -> Bool { try knownRows() == rows() }
 
   // MARK: Receiving
 
-  /// What applying has come to.
+  /// The results of applying files.
   struct Received {
     /// The files that are done.
     var done: [(diff: SentDiff, outcome: DiffOutcome)] = []
@@ -222,7 +222,7 @@ final class Replica {
     }
   }
 
-  /// Applies files and keeps what others know, as `processInboundChanges` does with a snapshot.
+  /// Applies files and keeps a snapshot, like `processInboundChanges`.
   private func apply(
     _ files: [SentDiff], _ reception: Reception, _ stop: Int?, _ options: ApplyOptions, _ resolver: ConflictResolver?,
     at now: Int64
@@ -236,7 +236,7 @@ final class Replica {
     return source.done
   }
 
-  /// Applies files in a process that dies: what it has committed stays, and what others know is not kept.
+  /// Applies files in a process that ends early: its commits stay, and the snapshot is not kept.
   private func crash(
     afterRows rows: Int, _ files: [SentDiff], _ reception: Reception, _ options: ApplyOptions,
     _ resolver: ConflictResolver?, at now: Int64
@@ -302,7 +302,7 @@ extension SQLiteError {
   }
 }
 
-/// What every replica begins with: the database with its ledger, and what others know of it.
+/// The initial state of every replica: the database with its ledger, and its snapshot.
 final class Template {
   /// The tables that all replicas have in the end.
   let tables: [ReplicatedTable]
@@ -310,7 +310,7 @@ final class Template {
   let upgrade: [String]
   /// The database.
   let database: SQLiteConnection
-  /// What others know of it.
+  /// The snapshot.
   let known: SQLiteConnection
 
   /// - Parameters:

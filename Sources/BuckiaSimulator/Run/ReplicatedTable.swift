@@ -62,7 +62,7 @@ struct ReplicatedTable {
   /// A query for all rows.
   var query: String { "SELECT \(columns.indices.map(quoted).joined(separator: ", ")) FROM main.\(quotedName)" }
 
-  /// A query for all rows of a database that may not have got the upgrade: columns that it lacks are NULL. nil where it lacks the table.
+  /// A query for all rows of a database that may not have got the upgrade: columns that it lacks are NULL. nil if it lacks the table.
   func query(in connection: borrowing SQLiteConnection) throws -> String? {
     let present = try presentColumns(in: connection)
     guard !present.isEmpty else { return nil }
@@ -95,7 +95,7 @@ struct DatabaseRows: Equatable {
 
   /// Reads all rows.
   ///
-  /// - Parameter queries: For each table the query for its rows, which is nil where the database lacks it; nil for those of a database that has got
+  /// - Parameter queries: For each table the query for its rows, which is nil if the database lacks it; nil for those of a database that has got
   ///   the upgrade.
   init(of tables: [ReplicatedTable], by queries: [String?]? = nil, on connection: borrowing SQLiteConnection) throws {
     self.tables.reserveCapacity(tables.count)

@@ -68,13 +68,13 @@ final class SimulationRun {
     }
   }
 
-  /// Makes an edit that is no step yet.
+  /// Creates an edit that is no step yet.
   ///
   /// - Parameters:
   ///   - number: The replica.
   ///   - name: The name of the edit.
   ///   - body: Changes the database.
-  ///   - didEdit: Is given the step, before anything is checked. It is not called where nothing has changed.
+  ///   - didEdit: Receives the step, before anything is checked. It is not called where nothing has changed.
   /// - Throws: `Violation`.
   func edit(
     _ number: Int, _ name: String, _ body: (SimulatedDatabase) throws -> Void, didEdit: (Step) -> Void
@@ -132,7 +132,7 @@ final class SimulationRun {
     report.add(received)
     // What a process has applied before it died counts as edited here, since it has made no snapshot.
     if received.hasCrashed { isSequential = false }
-    // What is held is not seen by whoever edits next.
+    // The next editor does not see the rows of held files.
     if received.done.contains(where: { $0.outcome.state == .held }) { isSequential = false }
     for (diff, outcome) in received.done {
       trace.append(
@@ -198,7 +198,7 @@ final class SimulationRun {
   }
 }
 
-/// What a history has come to on all replicas, to be compared with another run of it.
+/// The outcome of a history on all replicas, for comparison with another run of it.
 struct RunResult: Equatable {
   /// What has happened, step by step.
   private let trace: [String]
@@ -218,7 +218,7 @@ struct RunResult: Equatable {
     try Self.require(.repeatable, [trace] + contents, [other.trace] + other.contents)
   }
 
-  /// - Throws: `Violation` when a run that has grouped files in another way has come to something else.
+  /// - Throws: `Violation` when a run that grouped the files differently has another outcome.
   func requireSameOutcomes(as other: RunResult) throws {
     try Self.require(.groupingIsInvisible, outcomes, other.outcomes)
   }

@@ -35,7 +35,7 @@ struct WrittenValues {
   /// - Parameters:
   ///   - before: The rows of the replica before.
   ///   - after: The rows afterwards.
-  ///   - known: The rows as others know them. To give a value back that they know is no edit that they would hear of.
+  ///   - known: The rows of the snapshot. Restoring a value of the snapshot is no edit that is sent.
   mutating func edit(of replica: Int, from before: DatabaseRows, to after: DatabaseRows, known: DatabaseRows) {
     for table in after.tables.indices {
       let old = before.tables[table]
@@ -64,7 +64,7 @@ struct WrittenValues {
 
   // A key that is only spelled again is no value that could get lost: `Schemas/applying.md` names that limit.
 
-  /// Rows by what their keys are compared by; none where keys are equal only if they are the same.
+  /// Rows by what their keys are compared by; none if keys are equal only if they are the same.
   private func alike(
     _ rows: [[ChangesetValue]: [ChangesetValue]], _ table: Int
   ) -> [[ChangesetValue]: [ChangesetValue]] {

@@ -15,7 +15,7 @@ import NIOSSL
 
 /// Brings requests to servers with async-http-client: HTTP/1.1 and HTTP/2, TLS with authorities and pinned keys of one's own, proxies.
 ///
-/// Connections are kept and used again. They are closed when the last reference to the transport goes.
+/// Connections are reused, and closed when the last reference to the transport is released.
 public final class AsyncHTTPTransport: HTTPTransport {
   private let settings: HTTPSettings
   private let environment: ProxyEnvironment?
@@ -29,7 +29,7 @@ public final class AsyncHTTPTransport: HTTPTransport {
   ///
   /// - Parameters:
   ///   - settings: How servers are reached.
-  ///   - environment: The variables that name proxies, where the settings want those of the environment.
+  ///   - environment: The variables that name proxies, if the settings use those of the environment.
   /// - Throws: `StorageError` with `invalidSetting` when a certificate, a pinned key or a proxy is not in order.
   public init(
     _ settings: HTTPSettings = HTTPSettings(), environment: [String: String] = ProcessInfo.processInfo.environment
@@ -62,11 +62,11 @@ public final class AsyncHTTPTransport: HTTPTransport {
           .invalidSetting, "\(file) holds no certificates in PEM format, or cannot be read", cause: error)
       }
     }
-    // An `IdleWatch` looks after what comes later.
+    // An `IdleWatch` limits the later waits.
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: tls, redirectConfiguration: .disallow,
       timeout: HTTPClient.Configuration.Timeout(connect: .milliseconds(Int64(settings.connectSeconds * 1000))))
-    // True if and when to try again is for those to decide who know what the request does.
+    // The callers decide about retries, because they know the effects of the request.
     configuration.connectionPool.retryConnectionEstablishment = false
     if !settings.pinnedKeys.isEmpty {
       let pins = try PinnedKeys(settings.pinnedKeys)
@@ -134,7 +134,7 @@ public final class AsyncHTTPTransport: HTTPTransport {
     let chunks = ByteChunks {
       let reader = BodyReader(body)
       return {
-        // The connection lives as long as somebody reads from it.
+        // The connection lives as long as its body is read.
         defer { withExtendedLifetime(self) {} }
         do { return try await watch.waiting { try await reader.next() } } catch {
           throw await self.fault(error, of: request, watch)
@@ -163,7 +163,7 @@ private struct ByteBuffers: AsyncSequence, Sendable {
   }
 }
 
-/// Reads the bytes of an answer, in one call at a time, each of which may be in another task.
+/// Reads the bytes of an answer, in one call at a time, which may come from different tasks.
 private final class BodyReader: @unchecked Sendable {
   private var iterator: HTTPClientResponse.Body.AsyncIterator
 
@@ -211,7 +211,7 @@ struct PinnedKeys: Sendable {
   }
 }
 
-/// Holds transfers back so that all of them together stay under a number of bytes a second.
+/// Limits the bytes per second of all transfers together.
 actor BandwidthLimit {
   private let bytesPerSecond: Int64
   private let clock = ContinuousClock()
@@ -223,7 +223,7 @@ actor BandwidthLimit {
     free = clock.now
   }
 
-  /// Waits until so many bytes may pass.
+  /// Waits until a number of bytes may pass.
   func pass(_ count: Int) async throws {
     let start = max(free, clock.now)
     free = start + .nanoseconds(Int64(Double(count) / Double(bytesPerSecond) * 1e9))
@@ -243,10 +243,10 @@ actor BandwidthLimit {
   }
 }
 
-/// Gives a request up when the server keeps it waiting for too long.
+/// Cancels a request when the server keeps it waiting for too long.
 ///
-/// Only waiting for the server counts, not the time in which nobody reads what has come, or in which there is nothing to send yet because
-/// of a bandwidth limit or a slow disk. The time-outs of async-http-client cannot tell these apart.
+/// Only waiting for the server counts, not the time in which the caller does not read, or has nothing to send yet
+/// because of a bandwidth limit or a slow disk. The timeouts of async-http-client cannot distinguish these.
 final class IdleWatch: Sendable {
   /// How often a watch looks before it gives up. A program that is too busy to look has not waited for the server.
   private static let looks = 4
@@ -289,7 +289,7 @@ final class IdleWatch: Sendable {
   /// True if the server has kept a request waiting for too long.
   var isOver: Bool { state.withLockedValue { $0.hasGivenUp } }
 
-  /// Does what waits for the server. It is cancelled with the task around it, and when the watch gives up.
+  /// Runs work that waits for the server. It is cancelled with the surrounding task, and on a timeout.
   func waiting<Result: Sendable>(
     for work: @escaping @Sendable () async throws -> Result
   ) async throws -> Result {
@@ -310,7 +310,7 @@ final class IdleWatch: Sendable {
     return try await withTaskCancellationHandler(operation: { try await task.value }, onCancel: { task.cancel() })
   }
 
-  /// Does something that the server waits for, while something else waits for the server.
+  /// Runs work that the server waits for. Its time does not count.
   func pausing<Result>(for work: () async throws -> Result) async throws -> Result {
     state.withLockedValue { $0.isWaiting = false }
     defer {

@@ -37,7 +37,7 @@ package enum HTTPDate {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// The time in milliseconds since 1970; nil when it is none.
+  /// The time in milliseconds since 1970; nil if it is none.
   package static func milliseconds(_ text: String) -> Int64? {
     let parts = text.split { $0 == " " || $0 == "," || $0 == ":" }
     guard parts.count == 8, parts[7] == "GMT", let day = Int64(parts[1]), let year = Int64(parts[3]),
@@ -80,7 +80,7 @@ package struct ISOTime: Sendable, Equatable {
 
   /// Reads `2015-08-30T12:36:00.000Z`, with or without fractions, in any zone that is given by hours and minutes.
   ///
-  /// - Returns: Milliseconds since 1970; nil when it is no time.
+  /// - Returns: Milliseconds since 1970; nil if it is no time.
   static func milliseconds(_ text: String) -> Int64? {
     let halves = text.split(separator: "T", maxSplits: 1)
     guard halves.count == 2 else { return nil }

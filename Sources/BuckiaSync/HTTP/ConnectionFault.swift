@@ -13,7 +13,7 @@ import NIOSSL
   import Foundation
 #endif
 
-/// Says why a request brought no answer, or only a part of one: what happened to which connection, and what to do.
+/// Describes why a request got no answer, or only a part of one, with advice.
 struct ConnectionFault {
   let url: HTTPAddress
   /// The proxy through which the request went; nil for none.
@@ -26,7 +26,7 @@ struct ConnectionFault {
 
   /// What connections are made to.
   private var peer: String { proxy.map { "the proxy \($0.host):\($0.port)" } ?? "the server" }
-  /// What names what connections are made to.
+  /// The setting that names the peer.
   private var setting: String { proxy == nil ? "the address" : "the proxy in the settings or the environment" }
 
   /// The server has kept a request waiting for too long.
@@ -41,7 +41,7 @@ struct ConnectionFault {
     seconds == seconds.rounded() ? "\(Int(seconds)) seconds" : "\(seconds) seconds"
   }
 
-  /// What an error of the client means.
+  /// The error for an error of the HTTP client.
   func meaning(of error: any Error) -> any Error {
     if error is CancellationError || error is StorageError { return error }
     if let error = error as? HTTPClientError { return meaning(ofClient: error) }
@@ -130,7 +130,7 @@ struct ConnectionFault {
 
   /// Says why a certificate is not trusted.
   ///
-  /// - Parameter certificate: The one that the server shows; nil where it could not be looked at.
+  /// - Parameter certificate: The certificate of the server; nil if it could not be read.
   func untrusted(_ error: any Error, _ certificate: NIOSSLCertificate?) -> StorageError {
     let clock = Int64(Date().timeIntervalSince1970)
     let reason: String
@@ -157,7 +157,7 @@ struct ConnectionFault {
     return "\(date.year)-" + [date.month, date.day].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: "-")
   }
 
-  /// The names of the servers that a certificate is for: RFC 5280, section 4.2.1.6. They are somebody else's text.
+  /// The names of the servers in a certificate: RFC 5280, section 4.2.1.6. They are untrusted text.
   private static func names(in certificate: NIOSSLCertificate) -> [String] {
     certificate._subjectAlternativeNames().compactMap { name in
       guard name.nameType == .dnsName else { return nil }
@@ -168,7 +168,7 @@ struct ConnectionFault {
 
   private struct Seen: Error {}
 
-  /// The certificate that a server shows which is not trusted; nil where that cannot be had, either. Nothing is sent to it.
+  /// The untrusted certificate of a server; nil if it cannot be read. Nothing is sent to the server.
   func shownCertificate() async -> NIOSSLCertificate? {
     var tls = TLSConfiguration.makeClientConfiguration()
     tls.certificateVerification = .none

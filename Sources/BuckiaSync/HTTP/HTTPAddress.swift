@@ -14,7 +14,7 @@ public struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
   /// The query, percent-encoded, without the question mark; nil for none.
   public var query: String?
 
-  /// Takes an address apart.
+  /// Parses an address.
   ///
   /// - Throws: `StorageError` with `invalidSetting` when it is not one for HTTP, or holds a user's name or a fragment.
   public init(_ text: String) throws(StorageError) {
@@ -56,7 +56,7 @@ public struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
     query = question.map { String(target[target.index(after: $0)...]) }
   }
 
-  /// The host, with the port where it is not the usual one: what the field `Host` says.
+  /// The host, with a port other than the usual one: the value of the field `Host`.
   public var authority: String { port.map { "\(host):\($0)" } ?? host }
 
   /// Scheme, host and port.
@@ -91,7 +91,7 @@ public struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
     return address
   }
 
-  /// What a server means by an address in `Location`, which may leave out the beginning (RFC 3986, section 5).
+  /// Resolves an address in `Location`, which may be relative (RFC 3986, section 5).
   ///
   /// - Throws: `StorageError`.
   func resolving(_ reference: String) throws(StorageError) -> HTTPAddress {

@@ -11,7 +11,7 @@ import BuckiaStorage
 package struct HTTPExchange: Sendable {
   package let transport: any HTTPTransport
   package let policy: RetryPolicy
-  /// Adds what says who asks; nil for nobody in particular. It is called for every attempt: signatures hold the time.
+  /// Adds credentials; nil for none. It is called for every attempt, because signatures contain the time.
   package let authorization: (any RequestAuthorization)?
 
   package init(
@@ -22,12 +22,12 @@ package struct HTTPExchange: Sendable {
     self.authorization = authorization
   }
 
-  /// How many times a request is sent on.
+  /// The most redirects.
   private static let redirectLimit = 5
   /// The statuses that a server gives when it is overloaded or has a passing fault.
   private static let transient: Set<Int> = [408, 429, 500, 502, 503, 504, 509, 521, 522, 523, 524]
 
-  /// Sends a request until it is answered for good.
+  /// Sends a request until it has a final answer.
   ///
   /// - Parameters:
   ///   - request: The request, without credentials.
@@ -43,14 +43,15 @@ package struct HTTPExchange: Sendable {
     return (response, attempts)
   }
 
-  /// Sends a request until it is answered for good, and the answer has been read: a body that breaks off is asked for again, too.
+  /// Sends a request until it has a final answer and the answer has been read. If the body breaks off, the request is
+  /// repeated, too.
   ///
   /// - Parameters:
   ///   - request: The request, without credentials.
   ///   - path: The object that it is about, for errors.
   ///   - accepted: The statuses that are no errors; nil for 200 to 299.
-  ///   - read: Reads an answer that has one of these statuses. Its transient errors lead to another attempt.
-  /// - Returns: What was read, and how often the request was sent.
+  ///   - read: Reads an answer with one of these statuses. Its transient errors lead to another attempt.
+  /// - Returns: The result of `read`, and the number of attempts.
   /// - Throws: `StorageError`; `CancellationError`; what `read` throws.
   package func perform<Content>(
     _ request: HTTPTransportRequest, about path: RemotePath? = nil, accepting accepted: Set<Int>? = nil,
@@ -97,7 +98,8 @@ package struct HTTPExchange: Sendable {
     }
   }
 
-  /// Where an answer sends on to. Only reading is sent on, and only to the same server: credentials go nowhere else.
+  /// The target of a redirect. Only reading requests follow, and only to the same server, because credentials must not
+  /// go elsewhere.
   private func redirect(_ response: HTTPTransportResponse, from request: HTTPTransportRequest) throws -> HTTPAddress? {
     guard [301, 302, 307, 308].contains(response.status), let location = response.headers["Location"],
       ["GET", "HEAD", "PROPFIND"].contains(request.method)
@@ -108,7 +110,7 @@ package struct HTTPExchange: Sendable {
       throw StorageError(
         .redirected, "\(request.url.origin) sends on to \(target.origin); if that is right, use that address instead")
     }
-    // Where all of a server leads to one page, nothing would seem to be there.
+    // If all addresses of a server led to one page, every object would seem to be missing.
     guard target.path.lastSegment == request.url.path.lastSegment else {
       throw StorageError(
         .redirected,
@@ -126,7 +128,7 @@ extension String {
   }
 }
 
-/// Says who asks.
+/// Adds credentials to requests.
 package protocol RequestAuthorization: Sendable {
   /// Adds what a request needs: a header field, a signature.
   ///

@@ -6,7 +6,7 @@ import BuckiaStorage
 public protocol HTTPTransport: Sendable {
   /// Sends a request once: no retries, no redirects, no credentials of its own.
   ///
-  /// - Returns: The answer, as soon as its header has come.
+  /// - Returns: The answer, as soon as its header has arrived.
   /// - Throws: `StorageError` with `unreachable`, `interrupted`, `timedOut` or `untrustedServer`; `CancellationError`.
   func send(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse
 }
@@ -15,14 +15,14 @@ public protocol HTTPTransport: Sendable {
 public struct HTTPTransportRequest: Sendable {
   /// The method, in capitals.
   public var method: String
-  /// Where it goes.
+  /// The address.
   public var url: HTTPAddress
   /// The header fields, without `Host` and `Content-Length`, which the transport adds.
   public var headers: HTTPHeaders
   /// The bytes that go along.
   public var body: Body
 
-  /// What goes along with a request.
+  /// The body of a request.
   public enum Body: Sendable {
     /// Nothing, and no `Content-Length`.
     case none
@@ -31,7 +31,7 @@ public struct HTTPTransportRequest: Sendable {
     /// Part of a file or of bytes, read while it is sent.
     case contents(StorageContents, Range<Int64>)
 
-    /// How many bytes.
+    /// The size in bytes.
     public var byteCount: Int64 {
       switch self {
       case .none: 0
@@ -41,7 +41,7 @@ public struct HTTPTransportRequest: Sendable {
     }
   }
 
-  /// Makes a request.
+  /// Creates a request.
   public init(_ method: String, _ url: HTTPAddress, headers: HTTPHeaders = [:], body: Body = .none) {
     self.method = method
     self.url = url
@@ -50,7 +50,7 @@ public struct HTTPTransportRequest: Sendable {
   }
 }
 
-/// What a server answers: the status and header fields at once, the bytes while they come.
+/// The answer of a server: the status and header fields at once, the bytes while they arrive.
 public struct HTTPTransportResponse: Sendable {
   /// The status.
   public var status: Int
@@ -59,7 +59,7 @@ public struct HTTPTransportResponse: Sendable {
   /// The bytes. Whoever does not read them to the end closes the connection.
   public var body: ByteChunks
 
-  /// Makes an answer.
+  /// Creates an answer.
   public init(status: Int, headers: HTTPHeaders, body: ByteChunks) {
     self.status = status
     self.headers = headers
@@ -97,16 +97,16 @@ public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     }
   }
 
-  /// Adds a field behind the others.
+  /// Adds a field after the others.
   public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
 }
 
 extension ObjectVersion {
-  /// What follows the tag where a server compresses its answers: Apache's modules, Jetty and others.
+  /// Suffixes of tags of compressed answers, by Apache's modules, Jetty and others.
   private static let encodings = ["--gzip", "-gzip", ";gzip", "-br"]
 
-  /// Takes an entity tag as servers really send it: without quotation marks in listings, as a weak one in its first second or where the answer is
-  /// compressed. All of these name one version.
+  /// Parses an entity tag in the forms that servers really send: without quotation marks in listings, as a weak one in
+  /// its first second or if the answer is compressed. All of these name one version.
   init(entityTag text: String) {
     var tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
     if tag.utf8.count > 1, tag.first == "\"", tag.last == "\"" { tag = tag.dropFirst().dropLast() }
@@ -122,16 +122,16 @@ extension ObjectVersion {
 public struct HTTPSettings: Sendable {
   /// How long to wait for a connection, in seconds.
   public var connectSeconds = 15.0
-  /// How long a server may say nothing in the middle of a request or an answer, in seconds.
+  /// The longest silence of a server in the middle of a request or an answer, in seconds.
   public var idleSeconds = 60.0
   /// Files with certificates in PEM format that are trusted beside the system's: those of an authority of one's own.
   public var additionalAuthorities: [String] = []
   /// SHA-256 digests of the server's public key (SubjectPublicKeyInfo) in hexadecimal, of which one must be that of the server's certificate; empty for
   /// any certificate that the authorities vouch for. `openssl x509 -pubkey -noout | openssl pkey -pubin -outform der | sha256sum` prints it.
   public var pinnedKeys: [String] = []
-  /// The proxy: that of the environment, unless it is said otherwise.
+  /// The proxy; that of the environment by default.
   public var proxy = ProxyChoice.environment
-  /// How many bytes a second are sent and received together; nil for as many as there can be.
+  /// The most bytes per second, sent and received together; nil for no limit.
   public var bytesPerSecond: Int64?
   /// How often a request is repeated.
   public var retries = RetryPolicy()
@@ -140,9 +140,9 @@ public struct HTTPSettings: Sendable {
   public init() {}
 }
 
-/// Which proxy is used.
+/// The choice of a proxy.
 public enum ProxyChoice: Sendable, Equatable {
-  /// What `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy` say, in letters of either case.
+  /// The proxies in `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`, in either case.
   case environment
   /// None.
   case none
@@ -154,22 +154,22 @@ public enum ProxyChoice: Sendable, Equatable {
 public struct RetryPolicy: Sendable, Equatable {
   /// How often a request is sent at most.
   public var attempts = 5
-  /// The pause before the first repetition, in milliseconds. It doubles each time, and a random half of it is left out, so that many clients
-  /// do not come back at once.
+  /// The pause before the first repetition, in milliseconds. It doubles each time, and a random half of it is left out,
+  /// which keeps many clients from returning at once.
   public var firstPause: Int64 = 200
   /// The longest pause, in milliseconds. A server that wants to be left alone for longer ends the call with an error that says so.
   public var longestPause: Int64 = 30_000
 
-  /// Makes a policy with the defaults.
+  /// Creates a policy with the defaults.
   public init() {}
 
   /// The pause before a repetition.
   ///
   /// - Parameters:
-  ///   - attempt: Which one has failed, from 1.
-  ///   - wanted: What the server wants, in milliseconds.
+  ///   - attempt: The number of the failed attempt, from 1.
+  ///   - wanted: The pause that the server requests, in milliseconds.
   ///   - random: From 0 up to 1.
-  /// - Returns: Milliseconds; nil when the server wants more than the longest pause.
+  /// - Returns: Milliseconds; nil if the server wants more than the longest pause.
   func pause(after attempt: Int, wanted: Int64?, random: Double) -> Int64? {
     if let wanted { return wanted <= longestPause ? max(0, wanted) : nil }
     let full = min(longestPause, firstPause << min(max(0, attempt - 1), 20))

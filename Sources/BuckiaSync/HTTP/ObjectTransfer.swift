@@ -20,9 +20,9 @@ struct RangedRead {
     headers["Range"] = "bytes=\(offset)-\(count == nil || isTooLarge ? "" : "\(end)")"
   }
 
-  /// What an answer of status 200, 206 or 416 brings.
+  /// The download from an answer of status 200, 206 or 416.
   ///
-  /// - Parameter object: Describes the object, from the header fields and its size; the size is nil where the fields say it.
+  /// - Parameter object: Describes the object, from the header fields and its size; the size is nil if the fields say it.
   /// - Throws: `StorageError` with `invalidAnswer`.
   func download(
     _ response: HTTPTransportResponse, _ path: RemotePath, _ object: (HTTPHeaders, Int64?) throws -> StoredObject
@@ -128,11 +128,11 @@ extension StorageContents {
 }
 
 extension StoredObject {
-  /// What a server says of an object in an answer's header.
+  /// The object that an answer's header describes.
   ///
   /// - Parameters:
-  ///   - byteCount: Its size; nil where the header says it.
-  ///   - server: What says so, in errors.
+  ///   - byteCount: Its size; nil if the header says it.
+  ///   - server: The server's name for errors.
   /// - Throws: `StorageError` with `invalidAnswer` where its size is not said.
   init(
     _ path: RemotePath, _ headers: HTTPHeaders, byteCount: Int64?, from server: String = "the server"
@@ -165,8 +165,8 @@ final class SentDigest: Sendable {
   }
 }
 
-/// The media types of what people keep beside a database, by the ending of its name, for those who look at it in a browser. Of everything else the
-/// type is that of any bytes (RFC 2046, section 4.5.1).
+/// The media types of usual files beside a database, by the ending of their names, for viewing them in a browser. Other
+/// files have the type of any bytes (RFC 2046, section 4.5.1).
 extension RemotePath {
   private static let contentTypes = [
     "jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp",

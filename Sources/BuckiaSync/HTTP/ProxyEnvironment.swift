@@ -2,7 +2,7 @@ import BuckiaBytes
 import AsyncHTTPClient
 import BuckiaStorage
 
-/// What the environment says of proxies. There is no standard; this follows what curl documents:
+/// The proxies in the environment. There is no standard; this follows curl's documentation:
 /// <https://curl.se/docs/manpage.html#ENVIRONMENT>.
 struct ProxyEnvironment: Sendable, Equatable {
   /// A proxy.
@@ -26,7 +26,7 @@ struct ProxyEnvironment: Sendable, Equatable {
     }
     let all = value("all_proxy", "ALL_PROXY")
     secure = try Self.server(value("https_proxy", "HTTPS_PROXY") ?? all)
-    // HTTP_PROXY in capitals is what a web server makes of a header that anybody can send.
+    // HTTP_PROXY in capitals is ignored, because a web server sets it from a request header.
     plain = try Self.server(value("http_proxy") ?? all)
     exceptions = (value("no_proxy", "NO_PROXY")?.value ?? "").lowercased().split { $0 == "," || $0 == " " }.map(
       String.init)

@@ -6,20 +6,21 @@ import BuckiaStorage
   import Foundation
 #endif
 
-/// What a server's refusal means.
+/// Converts a server's refusal to an error.
 enum ServerFault {
   /// How much of an answer is read in search of a reason, in bytes.
   private static let readLimit = 64 << 10
 
-  /// The error that an answer stands for. Its body is read.
+  /// The error for an answer, whose body is read.
   ///
-  /// - Parameter request: The request as it was sent. The secrets in its header are not repeated, should the server do so.
+  /// - Parameter request: The sent request. The secrets in its header are removed from the message, if the server
+  ///   repeats them.
   static func error(
     _ response: HTTPTransportResponse, _ request: HTTPTransportRequest, about path: RemotePath?
   ) async -> StorageError {
     var text: String
     do { text = String(decoding: try await response.body.bytes(upTo: readLimit), as: UTF8.self) } catch {
-      // The status says enough where the rest cannot be read.
+      // The status is enough if the body cannot be read.
       text = ""
     }
     for secret in request.headers.secrets {
@@ -85,7 +86,7 @@ enum ServerFault {
     }
   }
 
-  /// What a server gives as the reason: `Code` and `Message` of S3's XML, or the same of others' JSON.
+  /// The reason in a server's answer: `Code` and `Message` of S3's XML, or the same of others' JSON.
   struct Reason {
     let code: String?
     let sentence: String
@@ -118,7 +119,7 @@ enum ServerFault {
 }
 
 extension HTTPHeaders {
-  /// The fields that say who asks.
+  /// The fields with credentials.
   private static let secretFields = ["Authorization", "Proxy-Authorization", "AccessKey", "X-Amz-Security-Token"]
 
   /// The secrets in the fields, whole and in their parts: the longer first.
@@ -134,7 +135,7 @@ extension HTTPHeaders {
       let pair = String(decoding: decoded, as: UTF8.self)
       if let colon = pair.firstIndex(of: ":") { found.insert(String(pair[pair.index(after: colon)...])) }
     }
-    // A server that repeats a letter or two does not tell a secret.
+    // Very short values are not secrets.
     return found.filter { $0.utf8.count > 3 }.sorted { $0.utf8.count > $1.utf8.count }
   }
 }

@@ -5,7 +5,7 @@ import Foundation
   import FoundationXML
 #endif
 
-/// An element of an XML document that a server has sent, with what is in it.
+/// An element of an XML document from a server, with its content.
 ///
 /// Names are without prefixes and namespaces: of the few documents that are read here, no two elements differ by these alone.
 struct XMLTree: Sendable, Equatable {
@@ -28,16 +28,16 @@ struct XMLTree: Sendable, Equatable {
   /// How deep elements may lie in each other.
   private static let depthLimit = 32
 
-  /// Reads a document: one without a document type, so without entities of its own and without anything that lies outside of it.
+  /// Reads a document without a document type, which has no entities of its own and no external content.
   ///
   /// - Throws: `StorageError` with `invalidAnswer` when it is not well-formed.
   static func parse(_ bytes: [UInt8]) throws(StorageError) -> XMLTree {
     let data = Data(bytes)
-    // In another encoding what is looked for next would look otherwise. XML has no zero bytes, UTF-16 and UTF-32 have.
+    // The next check would miss another encoding. XML has no zero bytes, but UTF-16 and UTF-32 do.
     guard !bytes.contains(0), isUTF8(bytes) else {
       throw StorageError(.invalidAnswer, "the server's answer is XML in another encoding than UTF-8, which is not read")
     }
-    // No storage needs a document type, and what it defines can blow a small document up.
+    // No storage needs a document type, whose entities can make a small document huge.
     guard data.range(of: Data("<!DOCTYPE".utf8)) == nil else {
       throw StorageError(.invalidAnswer, "the server's answer is XML with a document type, which is not read")
     }

@@ -8,7 +8,7 @@ import BuckiaStorage
   import Foundation
 #endif
 
-/// Where the parts of a backup are.
+/// The paths of the parts of a backup.
 struct BackupPlace: Sendable {
   /// The person's folder in the storage.
   let folder: RemotePath
@@ -17,10 +17,10 @@ struct BackupPlace: Sendable {
 
   /// The whole copy.
   var whole: RemotePath { get throws(StorageError) { try folder.appending(name) } }
-  /// The folder for what has changed since.
+  /// The folder for deltas.
   var history: RemotePath { get throws(StorageError) { try folder.appending("history/\(name)") } }
 
-  /// The name of the copy of a device that has found another one's under the usual name: `backup-7f3a….sqlite`.
+  /// The name of a device's copy if another device has the usual name: `backup-7f3a….sqlite`.
   static func name(_ usual: String, of device: String) -> String {
     guard let dot = usual.lastIndex(of: ".") else { return "\(usual)-\(device)" }
     return "\(usual[..<dot])-\(device)\(usual[dot...])"
@@ -43,10 +43,10 @@ struct BackupPlace: Sendable {
     return found.sorted { $0.at > $1.at || $0.at == $1.at && $0.place.name == usual }.map(\.place)
   }
 
-  /// Makes the newest state of the backup into a file of a folder of this device.
+  /// Restores the newest state of the backup to a file in a local folder.
   ///
-  /// A round that was stopped behind an upload uploads another delta with the same beginning: the newest of those that begin with a state counts. Those of a
-  /// former whole copy begin with none.
+  /// A round that was stopped after an upload uploads another delta with the same base: of several with one base, the
+  /// newest counts. The deltas of an earlier whole copy have other bases.
   ///
   /// - Parameter temporary: The folder, which becomes empty first.
   /// - Returns: The file, its SHA-256, and how many deltas were put on the whole copy.
@@ -95,7 +95,7 @@ struct BackupPlace: Sendable {
   }
 }
 
-/// What a storage has of the backup of a database: a whole copy, and the pages that have changed since, delta after delta.
+/// The state of a database's backup in a storage: a whole copy, and deltas with the pages that have changed since.
 struct BackupState: Sendable, Equatable {
   /// The object with the whole copy.
   var path: RemotePath
@@ -105,14 +105,14 @@ struct BackupState: Sendable, Equatable {
   var byteCount: Int64
   /// The SHA-256 of the newest state, in hexadecimal.
   var newest: String
-  /// How many deltas follow the whole copy.
+  /// The number of deltas after the whole copy.
   var deltas: Int64 = 0
   /// Their size in bytes.
   var deltaBytes: Int64 = 0
   /// In which state the database was that the newest state was copied from.
   var databaseState: String
 
-  /// How many deltas there are at most: each is one more to be read when the database is restored.
+  /// The most deltas, all of which are read when the database is restored.
   private static let deltaLimit: Int64 = 50
 
   /// True if one more delta of this size is worth it.
@@ -132,7 +132,7 @@ extension BackupState {
     ).text()
   }
 
-  /// Reads what was kept; nil when it is something else.
+  /// Reads a stored state; nil if it is malformed.
   init?(_ text: String) {
     do {
       guard case .object(let members) = try JSONParser.parse(Array(text.utf8)),
@@ -144,7 +144,7 @@ extension BackupState {
         path: try RemotePath(path), version: members.text("version"), byteCount: bytes, newest: newest, deltas: deltas,
         deltaBytes: deltaBytes, databaseState: databaseState)
     } catch {
-      // A backup is made again where it is not known what there is.
+      // If the state is unknown, a whole backup is made.
       return nil
     }
   }
@@ -163,15 +163,15 @@ public struct RestoredBackup: Sendable, Equatable {
 }
 
 extension BuckiaClient {
-  /// Makes the newest backed-up state of the database into a file: the whole copy, and what has changed since.
+  /// Restores the newest backed-up state of the database to a file.
   ///
-  /// The file appears under its name when all of it is there and has the digest that the last round gave it. Only its owner can read it. As a database it is
-  /// another incarnation of its replica, which Buckia notices by itself. Where the person has several devices, this one takes part from now on: what
-  /// arrives before its first round is kept for it.
+  /// The file appears under its name when it is complete and has the digest from the last round. Only its owner can
+  /// read it. The database is another incarnation of its replica, which Buckia notices. If the person has several
+  /// devices, this one is registered from now on: files that arrive before its first round are kept for it.
   ///
   /// - Parameters:
   ///   - path: The file. One of that name is never replaced.
-  ///   - name: The name of the backup, where a person has several; nil for the one that was written to last, and is whole.
+  ///   - name: The name of the backup, if a person has several; nil for the last written one that is complete.
   /// - Returns: What was made.
   /// - Throws: `StorageError`: `notFound` when there is no backup, `alreadyExists` when there is a file of that name, `damaged` when the backup is not as it has
   ///   to be.
@@ -198,7 +198,7 @@ extension BuckiaClient {
           (place, restored) = (candidate, try await candidate.restore(from: storage, in: temporary))
           break
         } catch let error as StorageError where error.code == .truncated && number < places.count - 1 {
-          // What a broken upload has left is no backup.
+          // The rest of a broken upload is not a backup.
         }
       }
       let (file, count) = (restored.file, restored.deltaCount)

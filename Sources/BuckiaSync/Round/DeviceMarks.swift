@@ -1,7 +1,7 @@
 import BuckiaStorage
 
-/// What the several devices of one person tell each other through their storage: who takes part, and which diffs each has applied. A diff goes
-/// from the inbound folder when all have it.
+/// The marks by which the devices of one person coordinate through their storage: the registered devices, and the diffs
+/// that each has applied. A diff is removed from the inbound folder when all devices have it.
 ///
 /// ```
 /// <user-id>/devices/<device>/device          takes part; written again once a day
@@ -32,12 +32,13 @@ struct DeviceMarks {
 
   private func object(_ name: String) throws -> RemotePath { try folder.appending("\(device)/\(name)") }
 
-  /// Takes part, which the others see. Nothing is downloaded before.
+  /// Registers this device, which the others see. Nothing is downloaded before.
   ///
   /// - Parameters:
   ///   - now: The present time, in milliseconds since 1970.
   ///   - names: The names of the inbound files.
-  ///   - settled: Those that the database has. A mark of any other is from a life of the database that was forgotten, and is withdrawn.
+  ///   - settled: The files that the database has. The marks of others are from an earlier incarnation of the database,
+  ///     and are removed.
   func takePart(at now: Int64, inbound names: [String] = [], settled: Set<String> = []) async throws {
     let setting = "took part \(device) \(storage.name)"
     let last = try await index.setting(setting).flatMap { Int64($0) } ?? 0
@@ -61,9 +62,9 @@ struct DeviceMarks {
     }
   }
 
-  /// Says of another device that it is gone for good.
+  /// Marks another device as removed.
   ///
-  /// - Parameter isKnown: True if a device of which nothing is known is an error.
+  /// - Parameter isKnown: True to throw for an unknown device.
   /// - Throws: `StorageError`: `notFound` where nothing is.
   func retire(_ other: String, whereKnown isKnown: Bool = false) async throws {
     let folder = try folder.appending(other)
@@ -82,7 +83,8 @@ struct DeviceMarks {
     Set(try await index.setting(Self.setting)?.split(separator: " ").map(String.init) ?? [])
   }
 
-  /// The devices that are waited for: those in the storage, and those that were there before it was emptied, until a person says that one is gone.
+  /// The devices to wait for: those in the storage, and those that were there before it was emptied, until a person
+  /// removes them.
   private func others(_ marks: Marks) async throws -> [String] {
     let known = try await known()
     let others = known.union(marks.devices.keys).subtracting(marks.gone).subtracting([device])
@@ -93,13 +95,14 @@ struct DeviceMarks {
   /// Files that all devices have applied, each with its marks, which are deleted after the file; and devices that files wait for.
   struct Settlement {
     var free: [String: [RemotePath]] = [:]
-    /// When each was last heard of, in days before the newest mark; nil where the storage has nothing of it any more.
+    /// The age of each device's last mark, in days before the newest mark; nil if the storage has none of it.
     var silent: [(device: String, days: Int64?)] = []
   }
 
-  /// Says that this device has applied files, and finds those that all devices have applied.
+  /// Marks files as applied by this device, and finds those that all devices have applied.
   ///
-  /// How long a device has been silent is told by the storage's times alone, and only told: a person decides that it is gone.
+  /// The silence of a device is measured by the storage's times alone, and only reported: a person decides to remove
+  /// it.
   ///
   /// - Parameter names: The names of the files.
   func settle(_ names: [String]) async throws -> Settlement {
@@ -108,7 +111,8 @@ struct DeviceMarks {
     for name in names where !marks.has(device, done: name) {
       try await storage.put(StorageContents([]), to: object("\(name).done"), .none)
     }
-    // Looked at behind the own marks: of two devices that do this at the same time, one at least sees the marks of both.
+    // Read after writing the own marks: of two devices that do this at the same time, at least one sees the marks of
+    // both.
     marks = try await Marks(storage.listAll(folder))
     let others = try await others(marks)
     var settlement = Settlement()
@@ -124,11 +128,11 @@ struct DeviceMarks {
     return settlement
   }
 
-  /// What the folder holds.
+  /// The marks in the folder.
   private struct Marks {
     /// The devices, and when each was last heard of, in milliseconds since 1970.
     private(set) var devices: [String: Int64?] = [:]
-    /// Those that are said to be gone for good.
+    /// The removed devices.
     private(set) var gone: Set<String> = []
     private var done: Set<String> = []
 

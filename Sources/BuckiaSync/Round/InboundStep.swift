@@ -9,14 +9,15 @@ import BuckiaStorage
   import Foundation
 #endif
 
-/// What others have sent: downloaded, applied, and dropped from the storage when all of it is safe.
+/// Received diffs: downloads and applies them, and removes them from the storage when they are safe.
 ///
-/// What becomes of an object is decided by the present ledger of the database. It is in the index by which digests the ledger knew it when it was
-/// applied; as long as the ledger has these, it is settled, and can go from the storage behind a backup. Anything else is downloaded, unless it
-/// lies in the local folder already: cleared folders, other folders and databases that were restored lose nothing so.
+/// The present ledger of the database decides about an object. The index has the digests by which the ledger knew it
+/// when it was applied; as long as the ledger has these, the object is settled, and can be removed from the storage
+/// after a backup. Any other object is downloaded, unless it is in the local folder already: cleared folders, other
+/// folders and restored databases therefore lose nothing.
 struct InboundStep {
-  /// What is noted instead of digests of what the ledger does not know by its id: an answer to an invitation that was taken, and a changeset that was
-  /// applied under another name.
+  /// The mark for objects that the ledger does not know by their id: an accepted answer to an invitation, and a
+  /// changeset that was applied under another name.
   private static let taken: Set<String> = ["taken"]
 
   private let storage: any StorageProvider
@@ -25,9 +26,9 @@ struct InboundStep {
   /// The objects that are diff files, changesets or answers by their names.
   private let objects: [StoredObject]
   private let otherCount: Int
-  /// What this device has sent to itself and the person's other devices: it has that without applying it.
+  /// The diffs that this device has sent to the person's own devices, which it need not apply.
   private let own: Set<RemotePath>
-  /// What the person's devices tell each other; nil where there is one device.
+  /// The marks of the person's devices; nil for a single device.
   private let marks: DeviceMarks?
 
   init(_ listing: StorageListing, from storage: any StorageProvider, of round: SyncRound) async throws {
@@ -59,9 +60,9 @@ struct InboundStep {
     }
   }
 
-  /// Takes part as one of the person's devices, before anything is downloaded.
+  /// Registers this device, before anything is downloaded.
   ///
-  /// - Returns: True if anything may be downloaded.
+  /// - Returns: True if downloading is allowed.
   func takePart(_ result: inout SyncResult) async throws -> Bool {
     guard let marks else { return true }
     do {
@@ -75,7 +76,7 @@ struct InboundStep {
     }
   }
 
-  /// What the database has, as its ledger says now.
+  /// The objects that the present ledger has.
   func settled() async throws -> [StoredObject] {
     var noted: [(object: StoredObject, digests: Set<String>)] = []
     for object in objects where !own.contains(object.path) {
@@ -99,12 +100,12 @@ struct InboundStep {
     return Dictionary(ids.compactMap { name, id in known[id].map { (name, $0) } }) { first, _ in first }
   }
 
-  /// Downloads what is neither in the database nor here.
+  /// Downloads objects that are neither in the database nor in the local folder.
   func download(_ result: inout SyncResult) async throws {
     result.inboundCount = objects.count + otherCount
     let settled = Set(try await settled().map(\.path))
     var wanted: [StoredObject] = []
-    // Anybody who may write to the inbound folder could fill this disk otherwise.
+    // Otherwise any writer to the inbound folder could fill this disk.
     let bytesHere = try await localBytes()
     var bytes = bytesHere
     for object in objects where !settled.contains(object.path) && !own.contains(object.path) {
@@ -148,7 +149,7 @@ struct InboundStep {
           object.path, to: "\(folder)/\(object.path.name)", expecting: DownloadExpectation(object), isPrivate: true)
         return true
       } catch let error as StorageError where error.code == .notFound || error.code == .changed {
-        // Another device has taken it, or its sender has replaced it: the next round sees. What the storage says of it has changed then, too.
+        // Another device has removed the object, or its sender has replaced it, which the next round sees.
         guard let found = try await storage.stat(object.path), found.version == object.version else { return false }
         throw error
       }
@@ -169,7 +170,7 @@ struct InboundStep {
     }
   }
 
-  /// How many bytes the diffs have that lie in the local folder.
+  /// The size of the diffs in the local folder, in bytes.
   private func localBytes() async throws -> Int64 {
     let (names, folder) = (try await localNames(), folder)
     return try await runBlocking {
@@ -195,12 +196,12 @@ struct InboundStep {
 
   // MARK: Applying
 
-  /// Applies everything in the local folder: what has just come, and what waits there from before.
+  /// Applies all files in the local folder: new ones, and those that wait there.
   func apply(_ result: inout SyncResult) async throws {
     if try await localNames().isEmpty { return }
     var report: ApplyReport?
     if result.downloaded.isEmpty {
-      // What was refused or waited is tried, and nothing is written where that is so still.
+      // Refused and waiting files are tried in a dry run, and nothing is written if their state is unchanged.
       let rehearsal = try await apply(isDryRun: true)
       if try await isKnown(rehearsal) { report = rehearsal }
     }
@@ -250,7 +251,7 @@ struct InboundStep {
     }
   }
 
-  /// Notes by which digests the ledger knows what was applied.
+  /// Records the ledger's digests of applied files.
   private func note(_ report: ApplyReport) async throws {
     let inbound = try round.remote.appending(round.folders.structure.inbound)
     let names = report.diffs.filter { [.applied, .alreadyApplied, .held].contains($0.state) }
@@ -267,7 +268,7 @@ struct InboundStep {
 
   // MARK: Dropping
 
-  /// Drops from the storage what is in the database, and in those of the person's other devices.
+  /// Removes from the storage the objects that this database and those of the person's other devices have.
   func drop(_ settled: [StoredObject], _ result: inout SyncResult) async throws {
     var settled = settled
     var marksOfFiles: [String: [RemotePath]] = [:]

@@ -11,7 +11,7 @@ import BuckiaStorage
 struct MediaFile: Sendable {
   let file: String
   let path: RemotePath
-  /// In which state it is, as the file system tells.
+  /// The state of the file, by the file system.
   let state: String
   let byteCount: Int64
 
@@ -20,9 +20,9 @@ struct MediaFile: Sendable {
   /// - Parameters:
   ///   - folder: The folder here. One that does not exist is empty.
   ///   - target: Its folder in the storage.
-  ///   - filter: Which files take part.
-  /// - Returns: The files, and the paths in the folder of what is left out though the filter takes it: links, hidden and unfinished files, and
-  ///   those whose names no storage takes.
+  ///   - filter: The filter for files.
+  /// - Returns: The files, and the paths of files that are left out although the filter matches: links, hidden and
+  ///   unfinished files, and those whose names no storage accepts.
   /// - Throws: `StorageError` when the folder cannot be read.
   static func all(
     in folder: String, to target: RemotePath, _ filter: PathFilter
@@ -35,7 +35,7 @@ struct MediaFile: Sendable {
         let file = "\(folder)/\(object.path)"
         do {
           let path = try target.appending(object.path.text)
-          // What has gone meanwhile is not there.
+          // The file was deleted meanwhile.
           guard let identity = try FileIdentity.current(at: file) else { continue }
           files.append(MediaFile(file: file, path: path, state: identity.text, byteCount: object.byteCount))
         } catch let error as ByteStreamError {
@@ -49,8 +49,8 @@ struct MediaFile: Sendable {
   }
 }
 
-/// A pattern for paths: `*` stands for any number of characters in a name, `**` for any number across folders, `?` for one character of a name. A
-/// pattern without a slash is about the last name alone.
+/// A pattern for paths: `*` stands for any number of characters in a name, `**` for any number across folders, `?` for
+/// one character of a name. A pattern without a slash matches the last name alone.
 struct PathPattern: Sendable, Equatable {
   private enum Part: Equatable {
     case character(UInt8)
@@ -85,7 +85,7 @@ struct PathPattern: Sendable, Equatable {
   func matches(_ path: String) -> Bool {
     let bytes = Array(path.utf8)
     let name = isAboutName ? bytes.lastIndex(of: UInt8(ascii: "/")).map { Array(bytes[($0 + 1)...]) } ?? bytes : bytes
-    // Which places of the pattern can be reached after each byte: linear in both, whatever the pattern.
+    // The places of the pattern that can be reached after each byte: the time is linear in both, whatever the pattern.
     var states = closed([0])
     for (index, byte) in name.enumerated() {
       var next: Set<Int> = []
@@ -107,7 +107,7 @@ struct PathPattern: Sendable, Equatable {
     return states.contains(parts.count)
   }
 
-  /// The places, and those that nothing need be read for.
+  /// The places, with those that can be reached without reading a byte.
   private func closed(_ states: Set<Int>) -> Set<Int> {
     var found = states
     for state in states {
@@ -121,7 +121,7 @@ struct PathPattern: Sendable, Equatable {
   }
 }
 
-/// Which media take part.
+/// The filter for media.
 struct PathFilter: Sendable {
   private let include: [PathPattern]
   private let exclude: [PathPattern]

@@ -5,9 +5,10 @@ import Crypto
 
 /// The pages in which one copy of a database differs from an earlier one, as a file: see `Schemas/backups.md`.
 ///
-/// A database of many megabytes in which a few rows have changed needs some kilobytes so, and what is restored is the same to the byte.
+/// For a few changed rows in a database of many megabytes, a delta takes some kilobytes, and the restored database is
+/// the same to the byte.
 struct PageDelta {
-  /// What a delta says of itself.
+  /// The header of a delta.
   struct Header: Equatable {
     let pageSize: Int
     /// The size of the newer copy in bytes.
@@ -19,7 +20,7 @@ struct PageDelta {
   }
 
   static let magic = Array("buckia pages 1\n\0".utf8)
-  /// How many bytes of pages are compared at once.
+  /// The bytes of pages that are compared at once.
   private static let windowBytes = 1 << 20
   private static let compressionLevel = 3
 
@@ -32,7 +33,7 @@ struct PageDelta {
   ///   - newer: The newer one.
   ///   - digests: The SHA-256 of both.
   ///   - path: The file to make. One of that name is replaced.
-  /// - Returns: Its size in bytes; nil where the copies have pages of different sizes, or one is no database.
+  /// - Returns: The size in bytes; nil if the copies have pages of different sizes, or one is not a database.
   /// - Throws: `StorageError`.
   static func write(
     from base: String, to newer: String, digests: (base: [UInt8], newer: [UInt8]), at path: String
@@ -143,13 +144,13 @@ struct PageDelta {
 
   // MARK: Reading
 
-  /// Makes the newer copy out of the earlier one.
+  /// Updates the earlier copy to the newer one.
   ///
   /// - Parameters:
   ///   - delta: The file with the difference.
   ///   - digest: The SHA-256 of the earlier copy.
   ///   - database: The earlier copy, which becomes the newer one.
-  /// - Returns: The SHA-256 of the newer copy; nil when the delta is one of another copy, and nothing was changed.
+  /// - Returns: The SHA-256 of the newer copy; nil if the delta belongs to another copy, and nothing was changed.
   /// - Throws: `StorageError` with `damaged` when the delta is not as it has to be. The copy is then useless.
   static func apply(_ delta: String, onto database: String, of digest: [UInt8]) throws(StorageError) -> [UInt8]? {
     do throws(ByteStreamError) {

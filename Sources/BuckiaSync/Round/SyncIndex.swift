@@ -5,14 +5,14 @@ import BuckiaStorage
 import Foundation
 import SQLiteConnections
 
-/// The moments before and behind what a round does on this device. Tests end a round at each.
+/// The points before and after each local step of a round. Tests end a round at each.
 enum LocalStep {
   /// May throw to end the round.
   @TaskLocal static var end: (@Sendable () throws -> Void)?
 
   static func pass() throws { try end?() }
 
-  /// Does one step.
+  /// Runs one step.
   static func take<Result>(_ step: () async throws -> Result) async throws -> Result {
     try pass()
     let result = try await step()
@@ -21,11 +21,11 @@ enum LocalStep {
   }
 }
 
-/// What is known of a storage without asking it: what was uploaded there, and from which file; what was downloaded.
+/// A local index of a storage: the uploaded objects with their files, and the downloaded ones.
 ///
-/// It is a database of its own in the person's home, one for each local database and person. Lost, it is made again: files are then digested and uploaded again
-/// where the storage does not tell their digest. So what a transfer notes does not wait for the disk: should the power fail, the last of it may have to be
-/// done again.
+/// It is a database of its own in the person's home, one for each local database and person. If it is lost, it is
+/// created again: files are then digested and uploaded again if the storage does not report their digest. Records of
+/// transfers therefore do not wait for the disk: after a power cut the last of them may be repeated.
 actor SyncIndex {
   private let executor = BlockingExecutor()
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -35,19 +35,19 @@ actor SyncIndex {
   /// How far changes wait for the disk.
   private let usualSynchronization: String
 
-  /// What was uploaded.
+  /// An uploaded object.
   struct Upload: Sendable, Equatable {
     var byteCount: Int64
     var version: String?
     /// The SHA-256 of the contents in hexadecimal.
     var sha256: String
-    /// In which state the file was, as the file system tells.
+    /// The state of the file, by the file system.
     var fileState: String
     /// True for a file that came from the storage: another device has uploaded it.
     var isFetched = false
   }
 
-  /// Opens it, and makes it where it is missing.
+  /// Opens the index, and creates it if it is missing.
   ///
   /// - Throws: `BuckiaError` when it cannot be opened, or a newer version has made it.
   init(at path: String) throws {
@@ -63,11 +63,11 @@ actor SyncIndex {
     } catch { throw BuckiaError.wrapped(error) }
   }
 
-  /// Makes a change, and waits until it, and all before it, are on the disk.
+  /// Creates a change, and waits until it and all earlier ones are on the disk.
   private func durably(_ body: () throws -> Void) throws {
     try changing {
       try connection.execute("PRAGMA synchronous = FULL")
-      // After an error as well, so that later changes do not wait for the disk.
+      // After an error as well, because later changes must not wait for the disk.
       try cleaningUp(after: body) { try connection.execute("PRAGMA synchronous = \(usualSynchronization)") }
     }
   }
@@ -143,7 +143,7 @@ actor SyncIndex {
     }
   }
 
-  /// What this device has uploaded into a folder.
+  /// The paths that this device has uploaded to a folder.
   func uploads(in folder: RemotePath, of storage: String) throws -> [RemotePath] {
     try reporting {
       try connection.rows(of: "SELECT path FROM upload WHERE storage = ?1 AND NOT fetched ORDER BY path", storage) {
@@ -154,7 +154,7 @@ actor SyncIndex {
 
   // MARK: Inbound files
 
-  /// What is known of an inbound object that was downloaded as a listing has it; nil where it was not.
+  /// The record of a downloaded object in the version of a listing; nil for none.
   ///
   /// - Returns: The digests by which the ledger knew it when it had been applied; none before that.
   func download(of object: StoredObject, from storage: String) throws -> Set<String>? {
@@ -174,7 +174,7 @@ actor SyncIndex {
     }
   }
 
-  /// Notes the digests by which the ledger knows an object that was downloaded.
+  /// Records the ledger's digests of a downloaded object.
   func note(_ digests: Set<String>, of path: RemotePath, from storage: String) throws {
     try changing {
       try connection.run(
@@ -189,7 +189,7 @@ actor SyncIndex {
     }
   }
 
-  /// Forgets inbound objects that are not there any more.
+  /// Deletes the records of inbound objects that no longer exist.
   func forgetDownloads(except present: [RemotePath], from storage: String) throws {
     let present = Set(present.map(\.text))
     try changing {
@@ -204,10 +204,11 @@ actor SyncIndex {
 
   // MARK: The device
 
-  /// This device, as the person's other devices and the names of backups know it: this index in this home, in one life of the database. A copy of
-  /// the home, which is another file at another path or on another machine, and a database that was restored are others.
+  /// The id of this device for the person's other devices and in names of backups: it belongs to this index in this
+  /// home, and to one incarnation of the database. A copy of the home, which is another file at another path or on
+  /// another machine, and a restored database are other devices.
   ///
-  /// - Parameter incarnation: The life of the database, `-` where it has none yet; nil for any.
+  /// - Parameter incarnation: The incarnation of the database, `-` for none yet; nil for any.
   /// - Returns: 32 hexadecimal digits.
   func device(in incarnation: String?) throws -> String {
     let file = try reporting {
@@ -229,7 +230,7 @@ actor SyncIndex {
       return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }.joined()
     try durably {
-      // What was noted of the storage is about another life.
+      // The records of the storage belong to another incarnation.
       try connection.execute("BEGIN; DELETE FROM inbound; DELETE FROM setting WHERE name LIKE 'backup %'")
       try connection.run(
         cached: "INSERT OR REPLACE INTO setting VALUES ('device', ?1)", "\(device) \(file) \(place) \(next)")

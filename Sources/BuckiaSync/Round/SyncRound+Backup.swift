@@ -6,13 +6,13 @@ import Foundation
 import SQLiteConnections
 
 extension SyncRound {
-  /// Copies the database and uploads the copy, to the storage and its mirrors: whole, or what has changed in it since the last time.
+  /// Copies the database and uploads the copy to the storage and its mirrors: whole, or as a delta.
   ///
   /// - Parameter looks: True to ask the storage for the backup although nothing has changed, since the next step relies on it.
-  /// - Returns: True if the storage has the database as it is now.
+  /// - Returns: True if the storage has the present state of the database.
   /// - Throws: `BuckiaError` when the database is busy; `CancellationError`.
   mutating func backUp(to storage: any StorageProvider, looking looks: Bool) async throws -> Bool {
-    // Looked at before it is copied: what changes meanwhile shows the next time.
+    // Read before the copy is made: later changes show the next time.
     let database = configuration.database.path
     let state = try await runBlocking { try Self.state(of: database) }
     var behind: [any StorageProvider] = []
@@ -53,7 +53,7 @@ extension SyncRound {
     return isSafe
   }
 
-  /// In which state a database is, as the file system tells of its file and of the log beside it.
+  /// The state of a database, by the file system, of its file and of the log beside it.
   private static func state(of path: String) throws -> String {
     do {
       return try ["", "-wal"].map { try FileIdentity.current(at: path + $0)?.text ?? "-" }.joined(separator: " ")
@@ -141,14 +141,14 @@ extension SyncRound {
     return next
   }
 
-  /// How many of the copies that this device has sent are told by their digests.
+  /// The number of sent copies whose digests are recorded.
   private static let sentLimit = 100
 
   /// Uploads the whole copy, and removes the deltas of the one before.
   ///
-  /// It goes to where it was; else to the usual name, or to this device's own where another device's copy, or one of an earlier life of this
-  /// device, has that: neither is overwritten. What this device has sent itself, and of which a stop or a storage that was put back has left nothing noted,
-  /// is told by its digest.
+  /// The copy goes to its last path; otherwise to the usual name, or to this device's own name if the usual one has a
+  /// copy of another device or of an earlier incarnation. Neither is overwritten. Copies of this device that are not
+  /// recorded because of a stop, or because the storage was restored, are recognized by their digest.
   private mutating func putWhole(
     _ copy: BackupCopies, _ newest: String, _ databaseState: String, replacing known: BackupState?,
     in storage: any StorageProvider
@@ -201,7 +201,7 @@ extension SyncRound {
       }
       let isOwn = digests.contains(HexText.lowercase(hash.finalize()))
       guard isOwn || PageDelta.isBeginning(header, of: download.object.byteCount) else { return nil }
-      // Not every server has the same version for what is read and for what is looked up, which conditions are about.
+      // Not every server reports the same version for reading and for a lookup, and conditions refer to the latter.
       return .some(try await storage.stat(path)?.version)
     } catch let error as StorageError where error.code == .notFound {
       return .some(nil)
@@ -210,7 +210,7 @@ extension SyncRound {
 
   /// Uploads a file and confirms that it is there.
   ///
-  /// - Parameter sha256: The digest of the file, where it is known.
+  /// - Parameter sha256: The digest of the file, if it is known.
   @discardableResult
   private mutating func put(
     _ file: String, _ sha256: String? = nil, to path: RemotePath, _ condition: PutCondition,
@@ -240,10 +240,10 @@ struct BackupCopies: Sendable {
 
   /// The one that is to be uploaded.
   var newer: String { "\(folder)/.buckia-backup.sqlite" }
-  /// What is different.
+  /// The file with the changed pages.
   var delta: String { "\(folder)/.buckia-backup.pages" }
 
-  /// Makes the newer copy, if the database is worth it.
+  /// Makes the newer copy, if a delta is worth it.
   ///
   /// - Returns: Its SHA-256.
   /// - Throws: `BuckiaError`: `damaged` for a database that is empty or damaged; as ``DatabaseManager/backupDatabase(to:)``.
@@ -271,13 +271,13 @@ struct BackupCopies: Sendable {
     }
   }
 
-  /// What SQLite finds wrong with a copy that is not in use; nil where it finds nothing.
+  /// The damage that SQLite finds in a copy that is not in use; nil for none.
   private static func fault(in copy: String) throws -> String? {
     let found = try SQLiteConnection(opening: copy, as: .immutable).text("PRAGMA quick_check(1)")
     return found == "ok" ? nil : found ?? "it cannot be checked"
   }
 
-  /// Makes sure that what was restored is a database that can be used.
+  /// Requires that the restored file is a usable database.
   ///
   /// - Throws: `StorageError` with `damaged`.
   static func require(_ file: String, restoringTo path: String) async throws {
@@ -294,7 +294,7 @@ struct BackupCopies: Sendable {
   /// - Parameters:
   ///   - base: The SHA-256 that the last one has to have, in hexadecimal.
   ///   - digest: That of the newer one.
-  /// - Returns: The size in bytes; nil where the last one is not here, or cannot be compared.
+  /// - Returns: The size in bytes; nil if the last copy is missing, or cannot be compared.
   func writeDelta(from base: String, to digest: [UInt8]) async throws -> Int64? {
     let (last, newer, delta) = (last, newer, delta)
     return try await CancellationFlag.onThreadOfItsOwn { _ in

@@ -10,7 +10,7 @@ import Crypto
 #endif
 
 extension SyncRound {
-  /// Brings the diffs for others into their inbound folders. A file that is certainly there is removed here.
+  /// Delivers diffs to the inbound folders of others. A file is removed here when its delivery is confirmed.
   mutating func deliver() async throws {
     for (delivery, storage) in zip(configuration.deliveries, deliveries) {
       let target = try RemotePath(delivery.userID).appending(folders.structure.inbound)
@@ -40,12 +40,12 @@ extension SyncRound {
     }
   }
 
-  /// Brings files there, in the order of their ids, so that a diff arrives after its predecessor; then confirms that they are
-  /// there, and removes them here.
+  /// Delivers files in the order of their ids, by which a diff arrives after its predecessor; then confirms that they
+  /// arrived, and removes them here.
   private mutating func deliver(
     _ files: [(file: String, transfer: SyncResult.Transfer)], to folder: RemotePath, in storage: any StorageProvider
   ) async throws {
-    // Where each look at an object lists its folder, one listing before and one behind do.
+    // If each lookup of an object lists its folder, one listing before and one afterwards are enough.
     let listsOnce = storage.capabilities.looksUpInListings && files.count > 1
     var sent: [(file: String, transfer: SyncResult.Transfer, contents: StorageContents)] = []
     do {
@@ -80,9 +80,9 @@ extension SyncRound {
     } catch let error as StorageError { note(error, in: .delivering, about: folder.text) }
   }
 
-  /// Puts a file where nothing, or a beginning of it, is.
+  /// Delivers a file if its object is missing, or is a beginning of it.
   ///
-  /// - Parameter known: What the folder has; nil to look.
+  /// - Parameter known: The listing of the folder; nil to look objects up.
   private static func bring(
     _ contents: StorageContents, to path: RemotePath, in storage: any StorageProvider,
     knowing known: [RemotePath: StoredObject]?
@@ -95,7 +95,7 @@ extension SyncRound {
         try await storage.putChecked(contents, to: path, .ifAbsent)
       }
     } catch let error as StorageError where error.code == .alreadyExists {
-      // A round that was stopped has brought it there before, or a part of it; or another file has its place.
+      // A stopped round has delivered the file, or a part of it; or another file is there.
       guard let found = try await contents.objectWithBeginning(at: path, in: storage) else {
         throw StorageError(
           .alreadyExists, "another file has the name of this diff in the recipient's folder; it was left alone",
@@ -126,7 +126,7 @@ extension StorageProvider {
     Dictionary(try await listAll(folder).objects.map { ($0.path, $0) }) { $1 }
   }
 
-  /// Looks up what was put. Who may only write there has to be content that the storage has checked it on arrival.
+  /// Looks up the delivered object. With write permission alone, the check by the storage on arrival has to be enough.
   fileprivate func lookUp(_ contents: StorageContents, at path: RemotePath) async throws -> StoredObject? {
     do { return try await stat(path) } catch let error as StorageError
       where error.code == .forbidden && capabilities.checksums.contains(.sha256)
@@ -149,9 +149,9 @@ extension StorageProvider {
     return try await confirm(lookUp(contents, at: path), is: contents, at: path)
   }
 
-  /// Confirms that what a storage has is what was sent.
+  /// Confirms that a storage has the sent contents.
   ///
-  /// - Parameter readsBack: True to read it back where the storage tells no digest.
+  /// - Parameter readsBack: True to read the object back if the storage reports no digest.
   /// - Throws: `StorageError`: `damaged` when the storage has something else.
   @discardableResult
   fileprivate func confirm(
@@ -188,8 +188,8 @@ extension StorageContents {
 }
 
 extension StorageError {
-  /// True if no other object would fare better: the storage is not there or does not know who asks, or this device has no room. Anything else is about
-  /// one object.
+  /// True if all other objects would fail, too: the storage cannot be reached or refuses the credentials, or this
+  /// device has no room. All other errors concern one object.
   var stopsRound: Bool {
     [
       .unreachable, .interrupted, .timedOut, .tooManyRequests, .unavailable, .untrustedServer, .unauthorized,

@@ -24,7 +24,7 @@ extension SyncRound {
         files = found.files
         try await tell(of: found.leftOut, in: name)
       } catch let error as StorageError {
-        // Where the folder cannot be read, nothing is known to be gone.
+        // If the folder cannot be read, no file counts as deleted.
         note(error, in: .uploading, about: folder)
         continue
       }
@@ -38,7 +38,7 @@ extension SyncRound {
 
   // MARK: Fetching
 
-  /// Brings media here that are missing, as far as patterns want them. What is here is not replaced.
+  /// Fetches missing media that match the patterns. Existing files are not replaced.
   mutating func fetchMedia(from storage: any StorageProvider) async throws {
     guard !options.fetches.isEmpty else { return }
     let filter = PathFilter(options.fetches, except: [])
@@ -112,9 +112,9 @@ extension SyncRound {
       fileState: state, isFetched: true)
   }
 
-  // MARK: What is left out
+  // MARK: Files that are left out
 
-  /// How many of the files that are left out are named.
+  /// The most left-out files that are named.
   private static let namedLimit = 5
 
   /// Names files that are left out, once: not in the rounds that follow, unless the storage is looked through.
@@ -132,11 +132,11 @@ extension SyncRound {
     )
   }
 
-  /// What became of one file.
+  /// The outcome for one file.
   private enum Outcome: Sendable {
     case unchanged(SyncIndex.Upload)
     case uploaded(SyncIndex.Upload)
-    /// What would be uploaded, in a dry run.
+    /// The file would be uploaded, in a dry run.
     case wanted
   }
 
@@ -146,7 +146,7 @@ extension SyncRound {
     do { present = options.looksThroughStorage ? try await self.present(in: storage) : nil } catch let error
       as StorageError
     {
-      // A mirror that is down stops neither the others nor what comes behind.
+      // A failing mirror stops neither the others nor later steps.
       return note(error, in: .uploading, about: storage.name)
     }
     for file in files {
@@ -170,7 +170,7 @@ extension SyncRound {
     } finish: { item, outcome in
       switch outcome {
       case .success(.unchanged(var upload)), .success(.uploaded(var upload)):
-        // What came from the storage is no more this device's in a mirror.
+        // A file that was fetched from the storage does not belong to this device in a mirror either.
         if isMirror { upload.isFetched = try await index.isFetched(item.file.path) }
         try await index.note(upload, of: item.file.path, in: storage.name)
       default: break
@@ -225,7 +225,7 @@ extension SyncRound {
         byteCount: contents.byteCount, version: object.version?.text, sha256: digest, fileState: file.state))
   }
 
-  /// What a storage really has of the folders that files go to.
+  /// The objects that a storage has in the folders of media.
   private func present(in storage: any StorageProvider) async throws -> [RemotePath: StoredObject] {
     var found: [RemotePath: StoredObject] = [:]
     for folder in [folders.structure.originals, folders.structure.reworked] {
@@ -234,7 +234,7 @@ extension SyncRound {
     return found
   }
 
-  /// Deletes what this device has uploaded and does not have any more. What other devices have uploaded is not its business.
+  /// Deletes objects that this device has uploaded and whose files it no longer has. Objects of other devices stay.
   private mutating func deleteOrphans(
     of folder: RemotePath, keeping files: [MediaFile], _ filter: PathFilter, in storage: any StorageProvider
   ) async throws {
@@ -242,7 +242,7 @@ extension SyncRound {
     let orphans = try await index.uploads(in: folder, of: storage.name).filter { path in
       !present.contains(path) && path.relative(to: folder).map { filter.takes($0) } ?? false
     }
-    // An empty folder where there were many files is a volume that is not there, rather than a wish.
+    // An empty folder in place of many files is more likely an unmounted volume than a wish.
     if files.isEmpty, !orphans.isEmpty {
       let text =
         "all \(orphans.count) files of \(folder.name) are gone here, so none was deleted from the storage; if that is meant, delete them there"

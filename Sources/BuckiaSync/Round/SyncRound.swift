@@ -35,7 +35,7 @@ struct SyncRound {
     let (storage, listing) = try await listInbound()
     result.storage = storage.name
     let inbound = try await InboundStep(listing, from: storage, of: self)
-    // Others must know of this device before they can set one up from its backup, too.
+    // Other devices must know this device before its backup can be restored on another one.
     let takesPart = try await inbound.takePart(&result)
     if takesPart { try await inbound.download(&result) }
     if !options.isDryRun {
@@ -44,7 +44,7 @@ struct SyncRound {
     }
     result.localState = try await configuration.localState(in: folders)
     if !result.isCutShort {
-      // What the ledger says now is in a copy that is made from here on.
+      // A copy that is made from here on contains the present ledger.
       let settled = options.isDryRun ? [] : try await inbound.settled()
       if takesPart, try await isSafe(in: storage, !settled.isEmpty), !settled.isEmpty {
         step(.dropping)
@@ -59,7 +59,7 @@ struct SyncRound {
     return result
   }
 
-  /// Finds out which life of the database this is, before anything is done in its name.
+  /// Determines the incarnation of the database, before anything is sent in its name.
   private mutating func settleDevice() async throws {
     let database = configuration.database
     let (incarnation, remarks) = try await CancellationFlag.onThreadOfItsOwn { _ in
@@ -69,7 +69,7 @@ struct SyncRound {
     device = try await index.device(in: incarnation ?? "-")
   }
 
-  /// Makes a snapshot where there is none, before anything arrives: what is edited from then on is not taken for known to others.
+  /// Creates a missing snapshot before anything arrives: later edits then count as unsent.
   private mutating func makeFirstSnapshot() async throws {
     guard let path = options.apply.snapshot else { return }
     let database = configuration.database
@@ -86,14 +86,14 @@ struct SyncRound {
 
   /// Backs the database up, unless that is not wanted.
   ///
-  /// - Returns: True if the storage keeps what the ledger says.
+  /// - Returns: True if the storage has a backup with the present ledger.
   private mutating func isSafe(in storage: any StorageProvider, _ looks: Bool) async throws -> Bool {
     guard options.backsUp else { return true }
     step(.backingUp)
     return try await backUp(to: storage, looking: looks)
   }
 
-  /// Lists the inbound folder: of the storage, or of its fallback where that cannot be reached.
+  /// Lists the inbound folder of the storage, or of its fallback if that cannot be reached.
   private mutating func listInbound() async throws -> (any StorageProvider, StorageListing) {
     let folder = try remote.appending(folders.structure.inbound)
     do {
@@ -107,8 +107,8 @@ struct SyncRound {
     }
   }
 
-  /// Makes sure that a storage without the folder is the one that was synced with before: a server or a proxy may call another place by its
-  /// address now, where nothing is.
+  /// Requires that a storage without the folder is the one of earlier rounds: a server or a proxy may serve another,
+  /// empty place at its address now.
   private func requireKnownPlace(in storage: any StorageProvider) async throws {
     guard !options.looksThroughStorage, let known = try await known(in: storage),
       try await storage.stat(known.path) == nil
@@ -123,7 +123,7 @@ struct SyncRound {
 
   func step(_ step: SyncProgress.Step) { report(SyncProgress(step: step)) }
 
-  /// How many files may be under way at once.
+  /// The number of simultaneous transfers.
   func concurrency(of storage: any StorageProvider) -> Int {
     max(1, min(options.concurrency ?? .max, storage.capabilities.transferLimit))
   }
@@ -133,13 +133,14 @@ struct SyncRound {
   }
 }
 
-/// Does something for each of many items, several at once.
+/// Runs work for each of many items, several at once.
 ///
 /// - Parameters:
 ///   - items: The items.
-///   - limit: How many at once.
-///   - work: What is done for each. What it throws is kept with the item, and stops nothing but itself; only a cancellation stops all.
-///   - finish: Is given what came of each, one at a time, in the order in which they are done. May throw to stop all.
+///   - limit: The number of items at once.
+///   - work: The work for each. Its error is kept with the item, and stops no other item; only a cancellation stops
+///     all.
+///   - finish: Receives the result of each, one at a time, in the order in which they are done. May throw to stop all.
 /// - Throws: `CancellationError`, and what `finish` throws.
 package func forEachConcurrently<Item: Sendable, Result: Sendable>(
   _ items: [Item], limit: Int, _ work: @escaping @Sendable (Item) async throws -> Result,

@@ -2,9 +2,9 @@ import BuckiaBytes
 import BuckiaStorage
 import Crypto
 
-/// Which storage zone of Bunny.net, and its password.
+/// A storage zone of Bunny.net, and its password.
 public struct BunnyConfiguration: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
-  /// Where a zone has its main place: the beginning of the host's name (<https://docs.bunny.net/storage/http>).
+  /// The main region of a zone: the beginning of the host's name
   public enum Region: String, Sendable, CaseIterable, Codable {
     case frankfurt = ""
     case london = "uk"
@@ -23,7 +23,7 @@ public struct BunnyConfiguration: Sendable, Equatable, CustomStringConvertible, 
   public var endpoint: String
   /// The password of the zone: that for writing, or that for reading only.
   public var accessKey: String
-  /// How many requests may be under way at once.
+  /// The number of simultaneous requests.
   public var transferLimit = 8
 
   /// Describes a zone.
@@ -61,7 +61,7 @@ public struct BunnyStorage: StorageProvider {
   /// Takes a zone.
   ///
   /// - Parameters:
-  ///   - configuration: Which one.
+  ///   - configuration: The zone.
   ///   - transport: What brings requests there.
   ///   - retries: How often they are repeated.
   /// - Throws: `StorageError` with `invalidSetting`.
@@ -114,7 +114,7 @@ public struct BunnyStorage: StorageProvider {
     return page
   }
 
-  /// What is in one folder; nil where there is no such folder.
+  /// The contents of one folder; nil if it does not exist.
   private func entries(of folder: RemotePath?) async throws -> ([(object: StoredObject, isFolder: Bool)]?, Int) {
     var url = folder.map { self.url($0) } ?? address
     url.path += "/"
@@ -153,7 +153,7 @@ public struct BunnyStorage: StorageProvider {
 
   private static func object(_ path: RemotePath, _ byteCount: Int64, _ members: JSONObject) -> StoredObject {
     var object = StoredObject(path: path, byteCount: byteCount)
-    // Times are in UTC, and do not say so.
+    // Times are in UTC without saying so.
     if case .string(let time)? = members["LastChanged"] {
       object.modifiedAt = ISOTime.milliseconds(time.hasSuffix("Z") ? time : "\(time)Z")
     }
@@ -189,7 +189,7 @@ public struct BunnyStorage: StorageProvider {
     return StorageDownload(object: download.object, chunks: Self.checked(download.chunks, wanted, path))
   }
 
-  /// The bytes, which end with an error where they are not of a version.
+  /// The bytes, which end with an error if they are not of a version.
   private static func checked(_ chunks: ByteChunks, _ version: ObjectVersion, _ path: RemotePath) -> ByteChunks {
     ByteChunks {
       var iterator = chunks.makeAsyncIterator()
@@ -223,12 +223,12 @@ public struct BunnyStorage: StorageProvider {
 
   /// Deletes an object, and no folder.
   public func delete(_ path: RemotePath) async throws {
-    // A folder has a slash behind its name, so one of this name stays.
+    // A folder's address ends with a slash, and therefore stays.
     _ = try await exchange.perform(HTTPTransportRequest("DELETE", url(path)), about: path, accepting: [200, 204, 404])
   }
 }
 
-/// What an address of Bunny.net's CDN that is signed allows: <https://docs.bunny.net/docs/cdn-token-authentication>.
+/// The rules of a signed address of Bunny.net's CDN:
 public struct BunnyTokenRules: Sendable, Equatable {
   /// Until when, in seconds since 1970.
   public var expires: Int64
@@ -244,7 +244,7 @@ public struct BunnyTokenRules: Sendable, Equatable {
   public var referrers: [String] = []
   /// How fast, in kilobytes a second.
   public var speedLimit: Int?
-  /// True if the token goes into the path instead of the query, so that relative references keep it: for video.
+  /// True to put the token into the path instead of the query, where relative references keep it: for video.
   public var isInPath = false
 
   /// Rules for one object.

@@ -5,8 +5,8 @@ import NIOConcurrencyHelpers
 
 /// A bucket of a server that speaks S3's protocol: AWS, Backblaze B2, Cloudflare R2, MinIO, Linode and others.
 ///
-/// Every body that is sent is digested, and the digest signed, so what arrives damaged is refused. Large objects are sent in parts, several at
-/// once, and what has arrived of an interrupted upload is not sent again. Operations:
+/// The digest of every sent body is signed, and damaged bodies are refused. Large objects are sent in parts, several at
+/// once, and parts that have arrived of an interrupted upload are not sent again. Operations:
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html>.
 public struct S3Bucket: StorageProvider {
   let configuration: S3Configuration
@@ -19,8 +19,8 @@ public struct S3Bucket: StorageProvider {
   /// Takes a bucket.
   ///
   /// - Parameters:
-  ///   - configuration: Which one.
-  ///   - credentials: Who asks.
+  ///   - configuration: The bucket.
+  ///   - credentials: The credentials.
   ///   - transport: What brings requests there.
   ///   - retries: How often they are repeated.
   /// - Throws: `StorageError` with `invalidSetting`.
@@ -46,7 +46,7 @@ public struct S3Bucket: StorageProvider {
   /// The address of the bucket.
   public var name: String { address.shown }
 
-  /// What the protocol has; whether the server honours conditions, its configuration says.
+  /// The capabilities of the protocol. The configuration tells if the server supports conditions.
   public var capabilities: StorageCapabilities {
     StorageCapabilities(
       putsIfAbsent: configuration.honoursConditions, putsIfVersion: configuration.honoursConditions, readsRanges: true,
@@ -70,7 +70,7 @@ public struct S3Bucket: StorageProvider {
     }
     var page = ListPage(objects: [])
     for entry in document.all("Contents") {
-      // A key that ends with a slash is what some programs take for a folder.
+      // A key that ends with a slash is a folder to some programs.
       guard let text = entry["Key"]?.text, let key = Self.decoded(text, document), !key.hasSuffix("/") else { continue }
       guard let byteCount = entry.text(of: "Size").flatMap({ Int64($0) }), byteCount >= 0 else {
         throw StorageError(.invalidAnswer, "\(name) lists an object without a size")
@@ -103,7 +103,7 @@ public struct S3Bucket: StorageProvider {
     return address
   }
 
-  /// A key as it is: with `encoding-type=url` servers write them as in a form, with a plus sign for a space.
+  /// The decoded key: with `encoding-type=url` servers encode keys as in a form, with a plus sign for a space.
   private static func decoded(_ key: String, _ document: XMLTree) -> String? {
     guard document.text(of: "EncodingType") == "url" else { return key }
     return PercentEncoding.decoded(key.split(separator: "+", omittingEmptySubsequences: false).joined(separator: " "))
@@ -143,7 +143,7 @@ public struct S3Bucket: StorageProvider {
 
   // MARK: Writing
 
-  /// `PutObject`, or an upload in parts for what is large.
+  /// `PutObject`, or an upload in parts for large objects.
   @discardableResult
   public func put(
     _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
@@ -158,7 +158,7 @@ public struct S3Bucket: StorageProvider {
     request.headers[S3Authorization.payloadField] = try await contents.knownSHA256()
     let answer = try await slots.run { try await exchange.perform(request, about: path, accepting: [200, 201, 412]) }
     if answer.response.status == 412 {
-      // What an earlier attempt has put there is ours, if only its answer was lost.
+      // The object may be from an earlier attempt whose answer was lost.
       if answer.attempts > 1, let found = try await ours(contents, at: path) { return found }
       throw condition.refusal(at: path)
     }
@@ -181,7 +181,8 @@ public struct S3Bucket: StorageProvider {
   /// The largest object that the protocol copies in one step, in bytes: 5 GiB.
   private static let copyLimit: Int64 = 5 << 30
 
-  /// Copies the object within the server, and deletes the original. What is too large for that throws `unsupported`.
+  /// Copies the object within the server, and deletes the original. Throws `unsupported` for objects that are too large
+  /// for that.
   public func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
     guard path != newPath else { return }
     guard let object = try await stat(path) else { throw StorageError.notFound(path) }
@@ -192,16 +193,16 @@ public struct S3Bucket: StorageProvider {
     var request = HTTPTransportRequest("PUT", url(newPath))
     let source = [configuration.bucket] + path.segments
     request.headers["X-Amz-Copy-Source"] = "/" + source.map { PercentEncoding.encoded($0) }.joined(separator: "/")
-    // The server begins to answer before it has copied, so a failure comes with a status that says otherwise.
+    // The server begins to answer before it has copied, and a failure can come with a successful status.
     _ = try await exchange.perform(request, about: path) { try await $0.document(named: "CopyObjectResult") }
     try await delete(path)
   }
 
-  /// An address with which somebody without credentials can read or write an object for a while.
+  /// An address that allows reading or writing an object for a while without credentials.
   ///
   /// - Parameters:
   ///   - path: The object.
-  ///   - permission: What they may do.
+  ///   - permission: The allowed operation.
   ///   - seconds: For how long; at most 604,800, which is a week.
   /// - Throws: `StorageError` with `invalidSetting` for any other time.
   public func presignedAddress(
@@ -216,7 +217,7 @@ public struct S3Bucket: StorageProvider {
   }
 }
 
-/// What a presigned address allows.
+/// The operation that a presigned address allows.
 public enum PresignedPermission: String, Sendable {
   /// To read the object.
   case read = "GET"
@@ -267,9 +268,9 @@ extension HTTPTransportResponse {
   }
 }
 
-/// Which bucket, and how it is reached.
+/// A bucket, and its address.
 public struct S3Configuration: Sendable, Equatable {
-  /// Where the bucket's name goes.
+  /// The place of the bucket's name.
   public enum Style: String, Sendable, Codable {
     /// Into the path: `https://host/bucket/object`. Every server understands it.
     case path
@@ -279,17 +280,17 @@ public struct S3Configuration: Sendable, Equatable {
 
   /// The address of the service, such as `https://s3.eu-central-1.amazonaws.com` or `http://127.0.0.1:9000`.
   public var endpoint: String
-  /// The region that signatures name; `auto` for R2, `us-east-1` where a server has none.
+  /// The region in signatures; `auto` for R2, `us-east-1` if a server has none.
   public var region: String
   /// The bucket.
   public var bucket: String
-  /// Where its name goes.
+  /// The place of its name.
   public var style: Style
   /// From how many bytes on an object is sent in parts.
   public var multipartThreshold: Int64 = 16 << 20
-  /// How many bytes a part has; more where an object would have over 10,000 parts.
+  /// The size of a part in bytes; larger if an object would have over 10,000 parts.
   public var partBytes: Int64 = 8 << 20
-  /// How many requests may be under way at once: R2 allows two or three for one object.
+  /// The number of simultaneous requests: R2 allows two or three for one object.
   public var transferLimit = 4
   /// True if the server honours `If-None-Match` and `If-Match` when an object is put. ``StorageProbe`` finds out.
   public var honoursConditions = true
@@ -305,7 +306,7 @@ public struct S3Configuration: Sendable, Equatable {
   /// The least and the most that S3 lets a part have, in bytes:
   /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html>.
   static let partRange: ClosedRange<Int64> = (5 << 20)...(5 << 30)
-  /// How many parts an object may have.
+  /// The most parts of an object.
   static let partLimit: Int64 = 10_000
 
   /// The address of the bucket.
@@ -330,16 +331,16 @@ public struct S3Configuration: Sendable, Equatable {
     }
   }
 
-  /// How many bytes each part of an object has, but for the last.
+  /// The size of each part of an object except the last.
   func partBytes(for byteCount: Int64) -> Int64 {
     let least = (byteCount + Self.partLimit - 1) / Self.partLimit
-    // Whole mebibytes, so that an upload that is taken up again has the same parts.
+    // Whole mebibytes, because a resumed upload must have the same parts.
     let mebibytes = (least + (1 << 20) - 1) >> 20
     return max(partBytes, mebibytes << 20)
   }
 }
 
-/// Lets so many transfers be under way at once, however many there are to do: some servers stand two or three.
+/// Limits the number of simultaneous transfers: some servers support two or three.
 final class TransferSlots: Sendable {
   private struct State {
     var free: Int
@@ -350,7 +351,7 @@ final class TransferSlots: Sendable {
 
   init(_ count: Int) { state = NIOLockedValueBox(State(free: max(1, count))) }
 
-  /// Does something when there is room for it. Whoever has waited longest is next.
+  /// Runs work when there is room for it, in the order of the calls.
   func run<Result: Sendable>(_ work: () async throws -> Result) async throws -> Result {
     await begin()
     defer { end() }

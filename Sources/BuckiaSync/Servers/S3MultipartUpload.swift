@@ -5,8 +5,8 @@ import Crypto
 /// One large object on its way into a bucket, in parts:
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html>.
 ///
-/// An upload that was interrupted is found by its object's name. Parts that have arrived are told by their MD5, so nothing needs to be
-/// remembered here, and a file that has changed since is never mixed with its former self.
+/// An interrupted upload is found by its object's name, and parts that have arrived by their MD5. Nothing needs to be
+/// recorded here, and parts of a file that has changed since are never mixed.
 struct S3MultipartUpload: Sendable {
   let contents: StorageContents
   let path: RemotePath
@@ -48,7 +48,7 @@ struct S3MultipartUpload: Sendable {
 
   // MARK: Beginning
 
-  /// Takes up an upload that was interrupted, or begins one.
+  /// Resumes an interrupted upload, or begins one.
   ///
   /// - Returns: Its name, and the parts that have arrived.
   private func begin() async throws -> (String, [Part]) {
@@ -79,7 +79,7 @@ struct S3MultipartUpload: Sendable {
         try await $0.document(named: "ListMultipartUploadsResult")
       }
     } catch let error as StorageError where [.forbidden, .unsupported, .notFound].contains(error.code) {
-      // Who may write need not be allowed to see what is under way.
+      // Write permission need not include listing uploads.
       return nil
     }
     let uploads = document.all("Upload").filter { $0["Key"]?.text == path.text }
@@ -177,9 +177,9 @@ struct S3MultipartUpload: Sendable {
       .split(separator: "<", omittingEmptySubsequences: false).joined(separator: "&lt;")
   }
 
-  /// Ends an upload that has failed, so that the server keeps no parts of it.
+  /// Aborts a failed upload, by which the server deletes its parts.
   ///
-  /// - Returns: The error, which says what went wrong, also where the server does not answer any more.
+  /// - Returns: The error of the upload, even if the server no longer answers.
   private func abort(_ upload: String, after failure: StorageError) async -> StorageError {
     let request = HTTPTransportRequest("DELETE", bucket.url(path).with(query: [("uploadId", upload)]))
     do {

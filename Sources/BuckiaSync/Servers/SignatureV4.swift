@@ -12,7 +12,7 @@ import NIOConcurrencyHelpers
 /// Signs requests as AWS's Signature Version 4 describes:
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/create-signed-request.html>.
 struct SignatureV4: Sendable {
-  /// What stands for a body that is not digested. Only to be used on encrypted connections.
+  /// The value for a body without a digest. Use it only on encrypted connections.
   static let unsignedPayload = "UNSIGNED-PAYLOAD"
   /// The SHA-256 of nothing.
   static let emptyPayload = hash([])
@@ -40,10 +40,10 @@ struct SignatureV4: Sendable {
       "\(Self.algorithm) Credential=\(credentials.accessKey)/\(scope(at: time)),SignedHeaders=\(names),Signature=\(signature(of: text, at: time))"
   }
 
-  /// An address that carries its signature, for somebody without credentials.
+  /// An address with its signature, for use without credentials.
   ///
   /// - Parameters:
-  ///   - method: What they may do with it.
+  ///   - method: The allowed method.
   ///   - url: The address.
   ///   - headers: The fields that they must send, too.
   ///   - seconds: How long it is good for.
@@ -67,7 +67,7 @@ struct SignatureV4: Sendable {
 
   // MARK: Steps
 
-  /// The first step. The path is signed as it is sent, which is what S3 wants; other services encode it twice.
+  /// The first step. S3 requires the path as it is sent; other services encode it twice.
   func canonicalRequest(
     _ method: String, _ url: HTTPAddress, _ headers: String, _ names: String, _ payload: String
   ) -> String {
@@ -108,7 +108,7 @@ struct SignatureV4: Sendable {
   private static func hash(_ bytes: [UInt8]) -> String { HexText.lowercase(SHA256.hash(data: bytes)) }
 }
 
-/// Who asks an S3 server.
+/// Credentials for an S3 server.
 public struct S3Credentials: Sendable, Equatable {
   /// The access key, which is no secret.
   public let accessKey: String
@@ -135,7 +135,7 @@ extension S3Credentials: CustomStringConvertible, CustomDebugStringConvertible, 
 }
 
 extension HTTPAddress {
-  /// The names and values of the query, decoded. What has no equals sign has an empty value.
+  /// The decoded names and values of the query. An item without an equals sign has an empty value.
   var queryItems: [(String, String)] {
     guard let query else { return [] }
     return query.split(separator: "&").map { item in
@@ -146,14 +146,14 @@ extension HTTPAddress {
   }
 }
 
-/// Signs the requests to an S3 server, by the server's clock once that is known to differ from ours.
+/// Signs requests to an S3 server, by the server's clock if that is known to differ from ours.
 final class S3Authorization: RequestAuthorization {
-  /// The field in which a request says what its body's SHA-256 is.
+  /// The field with the SHA-256 of a request's body.
   static let payloadField = "X-Amz-Content-Sha256"
 
   let signature: SignatureV4
   private let now: @Sendable () -> Int64
-  /// How many milliseconds the server is ahead.
+  /// The lead of the server's clock in milliseconds.
   private let skew = NIOLockedValueBox<Int64>(0)
 
   /// - Parameters:

@@ -2,17 +2,17 @@ import BuckiaStorage
 
 /// A folder of a WebDAV server: Nextcloud, ownCloud, Apache, rclone and others (RFC 4918).
 ///
-/// WebDAV deletes whole folders as it deletes files, so nothing is deleted of which it is not known that it is a file.
+/// WebDAV deletes whole folders like files, which is why only known files are deleted.
 public struct WebDAVFolder: StorageProvider {
   private let address: HTTPAddress
   private let exchange: HTTPExchange
   private let configuration: WebDAVConfiguration
   private let known = WebDAVKnowledge()
 
-  /// Takes a folder, which is made when something is first put into it.
+  /// Creates a provider for a folder, which is created with its first object.
   ///
   /// - Parameters:
-  ///   - configuration: Which one.
+  ///   - configuration: The folder.
   ///   - transport: What brings requests there.
   ///   - retries: How often they are repeated.
   /// - Throws: `StorageError` with `invalidSetting`.
@@ -43,7 +43,7 @@ public struct WebDAVFolder: StorageProvider {
   /// The address of the folder.
   public var name: String { address.shown }
 
-  /// What WebDAV has; whether the server honours conditions, its configuration says.
+  /// The capabilities of WebDAV. The configuration tells if the server supports conditions.
   public var capabilities: StorageCapabilities {
     StorageCapabilities(
       putsIfAbsent: configuration.honoursConditions, putsIfVersion: configuration.honoursConditions,
@@ -52,7 +52,7 @@ public struct WebDAVFolder: StorageProvider {
 
   private func url(_ path: RemotePath) -> HTTPAddress { address.appending(path.segments) }
 
-  /// The address of a folder, with the slash that servers want behind it.
+  /// The address of a folder, with the trailing slash that servers require.
   private func url(folder path: RemotePath?) -> HTTPAddress {
     var address = path.map { url($0) } ?? address
     address.path += "/"
@@ -61,8 +61,8 @@ public struct WebDAVFolder: StorageProvider {
 
   // MARK: Looking
 
-  /// Lists folder by folder, by `PROPFIND`. Where the entity tag of a folder covers everything in it, folders that have not changed since the last
-  /// time are not asked for again.
+  /// Lists folder by folder, by `PROPFIND`. If the entity tag of a folder covers everything in it, unchanged folders
+  /// are not requested again.
   public func list(_ request: ListRequest) async throws -> ListPage {
     var page = ListPage(objects: [])
     // Few servers list all folders at once (`Depth: infinity`).
@@ -87,10 +87,10 @@ public struct WebDAVFolder: StorageProvider {
     return page
   }
 
-  /// What is in one folder.
+  /// The contents of one folder.
   ///
-  /// - Parameter tag: The entity tag that the folder around it has for it; nil where it is not known.
-  /// - Returns: nil where there is no such folder.
+  /// - Parameter tag: The entity tag in its parent's listing; nil if unknown.
+  /// - Returns: nil if the folder does not exist.
   private func entries(
     of folder: RemotePath?, tag: ObjectVersion?, page: inout ListPage
   ) async throws -> [WebDAVEntry]? {
@@ -114,7 +114,7 @@ public struct WebDAVFolder: StorageProvider {
     return entries
   }
 
-  /// - Returns: The document that answers; nil where there is nothing.
+  /// - Returns: The answer; nil if nothing exists there.
   private func propfind(
     _ url: HTTPAddress, depth: Int, about path: RemotePath?, properties: String = MultiStatus.wanted
   ) async throws -> XMLTree? {
@@ -140,9 +140,9 @@ public struct WebDAVFolder: StorageProvider {
     return entry
   }
 
-  /// How much room there is, as far as the server tells (RFC 4331).
+  /// The quota, if the server reports it (RFC 4331).
   ///
-  /// - Returns: Bytes that are used and that are left; nil where the server does not say.
+  /// - Returns: The used and the available bytes; nil if the server does not report them.
   /// - Throws: `StorageError`.
   public func quota() async throws -> (used: Int64, available: Int64)? {
     guard let document = try await propfind(url(folder: nil), depth: 0, about: nil, properties: MultiStatus.quota)
@@ -184,7 +184,7 @@ public struct WebDAVFolder: StorageProvider {
 
   // MARK: Writing
 
-  /// `PUT`, behind the `MKCOL` of folders that are missing.
+  /// `PUT`, after the `MKCOL` of missing folders.
   @discardableResult
   public func put(
     _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
@@ -253,7 +253,7 @@ public struct WebDAVFolder: StorageProvider {
     try await propfind(url(folder: folder), depth: 0, about: folder) != nil
   }
 
-  /// `DELETE` of what is known to be a file.
+  /// `DELETE` of a known file.
   public func delete(_ path: RemotePath) async throws {
     if !known.hasObject(path) {
       guard let entry = try await entry(path) else { return }
@@ -278,7 +278,7 @@ public struct WebDAVFolder: StorageProvider {
     known.forget(path)
     switch answer.response.status {
     case 412: throw StorageError.alreadyExists(newPath)
-    // To rclone what is not there is not allowed.
+    // rclone forbids access to missing objects.
     case 403 where try await stat(path) != nil:
       throw StorageError(.forbidden, "the server does not let it be moved to \(newPath)", path: path)
     case 403, 404:
@@ -290,17 +290,17 @@ public struct WebDAVFolder: StorageProvider {
   }
 }
 
-/// Which folder of a WebDAV server, and who asks.
+/// A folder of a WebDAV server, and the credentials.
 public struct WebDAVConfiguration: Sendable, Equatable {
   /// The address of the folder, such as `https://cloud.example/remote.php/dav/files/anna/Buckia`.
   public var address: String
-  /// The user's name and password, or app password; nil for nobody in particular.
+  /// The user's name and password, or app password; nil for anonymous access.
   public var credentials: WebDAVCredentials?
-  /// How many requests may be under way at once.
+  /// The number of simultaneous requests.
   public var transferLimit = 4
   /// True if the server honours `If-None-Match: *` when something is put: rclone does not. ``StorageProbe`` finds out.
   public var honoursConditions = true
-  /// How many files and folders a listing has at most.
+  /// The most files and folders of a listing.
   var listingLimit = StorageListing.limit
 
   /// Describes a folder.
@@ -310,7 +310,7 @@ public struct WebDAVConfiguration: Sendable, Equatable {
   }
 }
 
-/// Who asks a WebDAV server: sent at once, without waiting to be asked (RFC 7617).
+/// Credentials for a WebDAV server, which are sent with the first request (RFC 7617).
 public struct WebDAVCredentials: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
   /// The user's name.
   public let user: String

@@ -2,8 +2,8 @@ import BuckiaBytes
 import BuckiaStorage
 import NIOConcurrencyHelpers
 
-/// What a WebDAV server has said of its files and folders: saves asking again whether a folder exists, and whether what is to be deleted is a
-/// file.
+/// A cache of a WebDAV server's files and folders, which saves requests for the existence of a folder and the type of
+/// an object to delete.
 final class WebDAVKnowledge: Sendable {
   private struct State {
     var folders: Set<RemotePath> = []
@@ -12,16 +12,16 @@ final class WebDAVKnowledge: Sendable {
     var listings: [RemotePath: Listing] = [:]
   }
 
-  /// What was in a folder when it had an entity tag.
+  /// The contents of a folder under an entity tag.
   struct Listing {
     let tag: ObjectVersion
     let entries: [WebDAVEntry]
     let unusableNames: Int
   }
 
-  /// How many files are remembered at most.
+  /// The most files in the cache.
   private static let limit = 200_000
-  /// How many folders are remembered with what is in them.
+  /// The most folders with contents in the cache.
   private static let listingLimit = 10_000
 
   private let state = NIOLockedValueBox(State())
@@ -54,7 +54,7 @@ final class WebDAVKnowledge: Sendable {
     state.withLockedValue { state in folder.map { state.folders.contains($0) } ?? state.hasRoot }
   }
 
-  /// What was in a folder, if it has the same entity tag still.
+  /// The contents of a folder, if it still has the same entity tag.
   func listing(of folder: RemotePath, tag: ObjectVersion?) -> Listing? {
     state.withLockedValue { state in state.listings[folder].flatMap { $0.tag == tag ? $0 : nil } }
   }
@@ -85,13 +85,14 @@ struct WebDAVEntry: Sendable, Equatable {
   var path: RemotePath { object.path }
 }
 
-/// What a WebDAV server says of files and folders: a `multistatus` document (RFC 4918, section 13).
+/// A WebDAV server's description of files and folders: a `multistatus` document
 struct MultiStatus {
   private(set) var entries: [WebDAVEntry] = []
-  /// True if the entity tag of a folder changes with anything that changes in it, however deep: as ownCloud, Nextcloud and others have it
-  /// (<https://doc.owncloud.com/server/latest/developer_manual/webdav_api/>). They are told by the ids that they give to files.
+  /// True if the entity tag of a folder changes with any change in it, at any depth, as on ownCloud, Nextcloud and
+  /// others (<https://doc.owncloud.com/server/latest/developer_manual/webdav_api/>). They are recognized by the ids
+  /// that they give to files.
   private(set) var tagsCoverFolders = false
-  /// How many have names that are no ``RemotePath``.
+  /// The number of items whose names are not valid as ``RemotePath``.
   private(set) var unusableNames = 0
 
   /// The properties that are asked for.
@@ -140,7 +141,7 @@ struct MultiStatus {
         modifiedAt: properties.text(of: "getlastmodified").flatMap { HTTPDate.milliseconds($0) })
       entries.append(WebDAVEntry(object: object, isFolder: isFolder))
     }
-    // What was asked for is among the answers itself. If none is below the address, there is no knowing what is there.
+    // The answer includes the requested address itself. If no item is below the address, the contents are unknown.
     guard foreign == 0 || foreign < items.count else {
       throw StorageError(
         .invalidAnswer,
@@ -162,7 +163,7 @@ struct MultiStatus {
     return rest.firstIndex(of: "/").map { String(rest[$0...]) } ?? "/"
   }
 
-  /// The parts of an encoded path, decoded; nil where they cannot be.
+  /// The decoded parts of a path; nil if it is malformed.
   private static func segments(_ path: String) -> [String]? {
     var segments: [String] = []
     for part in path.split(separator: "/") {

@@ -1,27 +1,27 @@
 import BuckiaBytes
 import BuckiaStorage
 
-/// A token that says who asks, with its expiry and what gets the next one.
+/// An access token, with its expiry and its refresh token.
 public struct AccessToken: Sendable, Hashable {
   /// The token itself.
   public var value: SecretText
-  /// When it was given out, in milliseconds since 1970; nil when that is not known.
+  /// The time of issue, in milliseconds since 1970; nil if unknown.
   public var issued: Int64?
   /// Until when it is good, in milliseconds since 1970; nil for no end.
   public var expires: Int64?
-  /// What gets the next one; nil where something else does.
+  /// The refresh token; nil if the token is renewed in another way.
   public var refreshToken: SecretText?
-  /// What the server lets it do, in the server's own words (OAuth calls them scopes).
+  /// The scopes, in the server's own words.
   public var scopes: [String]
 
-  /// Makes a token.
+  /// Creates a token.
   ///
   /// - Parameters:
   ///   - value: The token itself.
   ///   - issued: When it was given out, in milliseconds since 1970.
   ///   - expires: Until when it is good, in milliseconds since 1970.
   ///   - refreshToken: What gets the next one.
-  ///   - scopes: What the server lets it do.
+  ///   - scopes: The scopes.
   public init(
     _ value: SecretText, issued: Int64? = nil, expires: Int64? = nil, refreshToken: SecretText? = nil,
     scopes: [String] = []
@@ -42,7 +42,7 @@ public struct AccessToken: Sendable, Hashable {
   ///   of it.
   func renewalTime(margin: Int64) -> Int64? {
     guard let expires else { return nil }
-    // Whatever times somebody has stored, the differences fit.
+    // Bounded, because differences of stored times must not overflow.
     func bounded(_ time: Int64) -> Int64 { min(max(time, 0), Int64(1) << 60) }
     let end = bounded(expires)
     let longest = bounded(margin)
@@ -67,7 +67,7 @@ extension AccessToken {
     return .object(object)
   }
 
-  /// Reads a stored token; nil when it is none.
+  /// Reads a stored token; nil if it is none.
   init?(_ document: JSONValue) {
     guard case .object(let object) = document, case .string(let value)? = object["value"] else { return nil }
     self.init(SecretText(value))
@@ -84,7 +84,7 @@ extension AccessToken {
           scopes.append(scope)
         }
       default:
-        // A member that a later version has added is left out; one of ours with another type is damage.
+        // An unknown member is left out; a known one with another type is damage.
         if known.contains(member.name) { return nil }
       }
     }
@@ -124,31 +124,31 @@ extension SecretText: CustomStringConvertible, CustomDebugStringConvertible, Cus
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why there is no token, or why one was not accepted: what happened, and what to do.
+/// An error about tokens: the cause, and advice.
 ///
-/// What a server or the network does comes with the code and the sentence of the `StorageError` that is its ``cause``.
+/// Errors of a server or the network have the code and the message of the `StorageError` that is the ``cause``.
 public struct TokenError: Error, Sendable, CustomStringConvertible {
   /// What kind of error. Each code is a word that stays. More may come.
   public struct Code: RawRepresentable, Hashable, Sendable {
     /// The word.
     public let rawValue: String
-    /// Makes a code.
+    /// Creates a code.
     public init(rawValue: String) { self.rawValue = rawValue }
   }
 
   /// What kind of error.
   public let code: Code
-  /// A sentence for people: what happened and what to do. It never holds a secret.
+  /// A sentence for people with the cause and advice. It never contains a secret.
   public let message: String
-  /// The error behind it, when there is one.
+  /// The underlying error, if there is one.
   public let cause: (any Error)?
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
   ///   - code: What kind of error.
   ///   - message: A sentence for people, without a full stop.
-  ///   - cause: The error behind it.
+  ///   - cause: The underlying error.
   public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
     self.code = code
     self.message = message
@@ -166,7 +166,7 @@ public struct TokenError: Error, Sendable, CustomStringConvertible {
   /// A file of tokens could not be read or written.
   init(_ error: ByteStreamError) { self.init(StorageError(error)) }
 
-  /// What a storage that uses the token throws.
+  /// The error of a storage that uses the token.
   package var storageError: StorageError {
     if let error = cause as? StorageError { return error }
     let isSetting = code == .invalidSetting
@@ -181,11 +181,11 @@ extension TokenError.Code {
   public static let noToken = Self(rawValue: "no-token")
   /// The token has expired, and nothing renews it.
   public static let expired = Self(rawValue: "token-expired")
-  /// The place where tokens are kept cannot be used.
+  /// The token store cannot be used.
   public static let storeUnavailable = Self(rawValue: "token-store-unavailable")
   /// Others can read the file of tokens.
   public static let notPrivate = Self(rawValue: "not-private")
-  /// What is stored is no token.
+  /// The stored value is not a token.
   public static let invalidStore = Self(rawValue: "invalid-token-store")
 
   // MARK: Signing in
@@ -198,14 +198,14 @@ extension TokenError.Code {
   public static let signInEnded = Self(rawValue: "sign-in-ended")
   /// The server does not know this app, or does not let it sign in this way.
   public static let unknownClient = Self(rawValue: "unknown-client")
-  /// What came back belongs to another sign-in.
+  /// The answer belongs to another sign-in.
   public static let wrongState = Self(rawValue: "wrong-state")
   /// No port of this computer could be opened for the browser's answer.
   public static let noListener = Self(rawValue: "no-listener")
 
   // MARK: Signed tokens
 
-  /// The text is no token, or is not signed by who it should be.
+  /// The text is not a token, or has not the expected signature.
   public static let invalidToken = Self(rawValue: "invalid-token")
   /// The token does not hold yet; a clock may be wrong.
   public static let notYetValid = Self(rawValue: "token-not-yet-valid")
@@ -216,7 +216,7 @@ extension TokenError.Code {
   public static let inexpressible = Self(rawValue: "inexpressible-permissions")
   /// A setting is not in order.
   public static let invalidSetting = Self(rawValue: "invalid-setting")
-  /// The server's answer is not as its protocol says.
+  /// The server's answer violates its protocol.
   public static let invalidAnswer = Self(rawValue: "invalid-answer")
   /// The server cannot do this.
   public static let unsupported = Self(rawValue: "unsupported-by-storage")

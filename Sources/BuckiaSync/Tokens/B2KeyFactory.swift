@@ -30,7 +30,7 @@ public struct B2KeyFactory: TokenFactory {
   /// B2 wants less than 1,000 days.
   private static let secondsLimit: Int64 = 1000 * 86_400 - 1
 
-  /// Makes a key, for less than 1,000 days. One that allows something else than was asked for is deleted again.
+  /// Creates a key, for less than 1,000 days. One that allows something else than was asked for is deleted again.
   public func makeToken(_ options: AccessTokenOptions) async throws -> B2ApplicationKey {
     let rule = try options.onlyRule(of: "a key of B2")
     let prefix: String?
@@ -76,7 +76,7 @@ public struct B2ApplicationKey: Sendable, Hashable {
   public let id: String
   /// The secret part.
   public let secret: SecretText
-  /// What B2 lets it do, in B2's words; empty where that is not known.
+  /// What B2 lets it do, in B2's words; empty if that is not known.
   public var capabilities: [String] = []
   /// The beginning that names have which it may use; nil for all.
   public var namePrefix: String?
@@ -137,7 +137,7 @@ actor B2Account {
     made.capabilities = try answer.texts("capabilities") ?? []
     made.namePrefix = try answer.text("namePrefix")
     made.expires = try answer.number("expirationTimestamp")
-    // What allows more than was asked for is given to nobody.
+    // A key with more rights than requested is not handed out.
     guard Set(made.capabilities) == Set(capabilities), made.namePrefix ?? "" == prefix ?? "", made.expires != nil,
       try answer.text("bucketId") == bucketID
     else {
@@ -222,7 +222,7 @@ actor B2Account {
         "POST", address,
         headers: ["Authorization": session.token.value, "Content-Type": "application/json"],
         body: .bytes(JSONValue.object(members).bytes()))
-      // A key that was made and whose answer was lost must not be made again: nobody would know of the first.
+      // No retries: if the answer is lost, a second request would leave a first key that is in no list.
       var policy = RetryPolicy()
       if name == "b2_create_key" { policy.attempts = 1 }
       let exchange = HTTPExchange(transport: transport, policy: policy)

@@ -28,7 +28,7 @@ struct JSONAnswer: Sendable {
     } catch let error as StorageError { throw TokenError(error) }
   }
 
-  /// A member's text; nil when there is none.
+  /// A member's text; nil if there is none.
   ///
   /// - Throws: `TokenError` with `invalidAnswer` when it is something else, or too long.
   func text(_ name: String) throws(TokenError) -> String? {
@@ -49,7 +49,7 @@ struct JSONAnswer: Sendable {
     return text
   }
 
-  /// A member's number, which some servers write as text; nil when there is none.
+  /// A member's number, which some servers write as text; nil if there is none.
   func number(_ name: String) throws(TokenError) -> Int64? {
     switch object[name] {
     case nil, .null?: return nil
@@ -64,7 +64,7 @@ struct JSONAnswer: Sendable {
     }
   }
 
-  /// A member's list of texts; nil when there is none.
+  /// A member's list of texts; nil if there is none.
   func texts(_ name: String) throws(TokenError) -> [String]? {
     switch object[name] {
     case nil, .null?: return nil

@@ -38,7 +38,7 @@ public struct SignedTokenFactory: TokenFactory {
   /// Ten years, in seconds.
   private static let secondsLimit: Int64 = 10 * 366 * 86_400
 
-  /// Makes a token. The name of the options is its subject (`sub`).
+  /// Creates a token. The name of the options is its subject (`sub`).
   public func makeToken(_ options: AccessTokenOptions) throws -> AccessToken {
     let now = clock.now()
     let expires = try options.expiry(from: now, limit: Self.secondsLimit)
@@ -64,7 +64,7 @@ extension SignedTokenFactory {
 }
 
 extension SecretText {
-  /// Text that nobody can guess: 256 bits from the system's generator, which is one for keys, as text for addresses.
+  /// Unguessable text: 256 bits from the system's secure generator, encoded for use in addresses.
   static func random() -> SecretText {
     var generator = SystemRandomNumberGenerator()
     return SecretText(Base64URL.text((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }))
@@ -81,7 +81,7 @@ public struct SignedTokenVerifier: Sendable {
     public let permissions: StoragePermissions
     /// Until when, in milliseconds since 1970.
     public let expires: Int64
-    /// What names this one token, for lists of those that were withdrawn; nil when nothing does.
+    /// What names this one token, for lists of those that were withdrawn; nil if nothing does.
     public let id: String?
   }
 
@@ -207,7 +207,7 @@ struct CompactToken: Sendable {
 struct TokenClaims: Sendable {
   let object: JSONObject
 
-  /// A claim's text; nil when it is something else.
+  /// A claim's text; nil if it is something else.
   func text(_ name: String) -> String? { object.text(name) }
 
   /// For whom the token is: one text, or a list of them.
@@ -222,7 +222,7 @@ struct TokenClaims: Sendable {
   /// The latest time that tokens have, in seconds since 1970: the year 9999. So milliseconds fit 64 bits.
   private static let latest: Int64 = 253_402_300_799
 
-  /// A time in milliseconds since 1970; nil where there is none.
+  /// A time in milliseconds since 1970; nil if there is none.
   ///
   /// - Throws: `TokenError` with `invalidToken` when it is no time.
   func time(_ name: String) throws(TokenError) -> Int64? {
@@ -276,7 +276,7 @@ package enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The bytes of text; nil when it is none.
+  /// The bytes of text; nil if it is none.
   package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
     var standard = text.utf8.map { byte in
       switch byte {

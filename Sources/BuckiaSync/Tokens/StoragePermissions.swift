@@ -1,7 +1,7 @@
 import BuckiaBytes
 import BuckiaStorage
 
-/// What somebody may do in a storage, folder by folder. What no rule allows is forbidden.
+/// Permissions for a storage, by folder. Operations that no rule allows are forbidden.
 ///
 /// ```swift
 /// // Read everything, and write into one folder.
@@ -12,14 +12,14 @@ import BuckiaStorage
 ///
 /// ``RestrictedStorage`` enforces them; a ``TokenFactory`` makes tokens that carry them.
 public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
-  /// What is allowed in one place.
+  /// A rule: the allowed actions in one place.
   public struct Rule: Sendable, Hashable, CustomStringConvertible {
     /// The place.
     public let place: Place
-    /// What is allowed there.
+    /// The allowed actions.
     public let actions: StorageActions
 
-    /// Makes a rule.
+    /// Creates a rule.
     public init(_ actions: StorageActions, in place: Place) {
       self.actions = actions
       self.place = place
@@ -29,7 +29,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(actions) in \(place)" }
   }
 
-  /// Where a rule holds.
+  /// The place of a rule.
   public enum Place: Sendable, Hashable, CustomStringConvertible {
     /// Everywhere.
     case everywhere
@@ -76,7 +76,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The rules. Each adds to what the others allow.
+  /// The rules. Each adds permissions to the others.
   public let rules: [Rule]
 
   /// Takes rules. Those that allow nothing are left out.
@@ -89,14 +89,14 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
   /// To read and list everything.
   public static let reading = Self([Rule([.read, .list], in: .everywhere)])
 
-  /// To read everything, and to write into a folder: what somebody needs who sends diffs and takes those of others.
+  /// Permission to read everything, and to write to a folder, as needed for sending and receiving diffs.
   public static func readingAll(writing folder: RemotePath) -> Self { reading.adding(.write, in: folder) }
 
   /// These permissions and more.
   ///
   /// - Parameters:
-  ///   - actions: What else is allowed.
-  ///   - folder: Where; nil for everywhere.
+  ///   - actions: Further actions.
+  ///   - folder: The folder; nil for everywhere.
   public func adding(_ actions: StorageActions, in folder: RemotePath?) -> Self {
     Self(rules + [Rule(actions, in: folder.map { .folder($0) } ?? .everywhere)])
   }
@@ -113,7 +113,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
     allowed(path).isSuperset(of: actions)
   }
 
-  /// What is allowed for an object.
+  /// The allowed actions for an object.
   public func allowed(_ path: RemotePath) -> StorageActions {
     rules.reduce([]) { $1.place.contains(path) ? $0.union($1.actions) : $0 }
   }
@@ -127,7 +127,7 @@ public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
 
   enum Listing { case all, some, nothing }
 
-  /// True if others allow at least as much: whoever has these permissions could hand those on.
+  /// True if other permissions allow at least as much.
   public func isSubset(of others: StoragePermissions) -> Bool {
     rules.allSatisfy { rule in
       var missing = rule.actions
@@ -151,7 +151,7 @@ extension StoragePermissions.Place {
   }
 }
 
-/// What may be done with objects.
+/// Actions on objects.
 public struct StorageActions: OptionSet, Hashable, Sendable, CustomStringConvertible {
   /// The actions as bits.
   public let rawValue: UInt8
@@ -177,7 +177,7 @@ public struct StorageActions: OptionSet, Hashable, Sendable, CustomStringConvert
   /// The words for the actions.
   public var words: [String] { Self.words.filter { contains($0.0) }.map(\.1) }
 
-  /// Takes a word; nil when it is none.
+  /// Takes a word; nil if it is none.
   init?(word: String) {
     guard let found = Self.words.first(where: { $0.1 == word }) else { return nil }
     self = found.0
@@ -188,7 +188,7 @@ public struct StorageActions: OptionSet, Hashable, Sendable, CustomStringConvert
 }
 
 extension StoragePermissions {
-  /// How many rules a token may have.
+  /// The most rules of a token.
   private static let ruleLimit = 1000
 
   /// A list of rules: `[{"actions":["read","list"]},{"actions":["write"],"prefix":"7f3a/inbound/"}]`. A prefix that ends with a slash is a
@@ -207,8 +207,8 @@ extension StoragePermissions {
       })
   }
 
-  /// Reads a list of rules; nil when it is none. A rule with an unknown member or action makes the whole list unknown: it might be narrower
-  /// than what we understand of it.
+  /// Reads a list of rules; nil if it is malformed. A rule with an unknown member or action invalidates the whole list,
+  /// because it could be narrower than its known parts.
   init?(_ document: JSONValue) {
     guard case .array(let items) = document, items.count <= Self.ruleLimit else { return nil }
     var rules: [Rule] = []
@@ -234,7 +234,7 @@ extension StoragePermissions {
 }
 
 extension StoragePermissions.Place {
-  /// Reads a prefix; nil when it is no path.
+  /// Reads a prefix; nil if it is no path.
   fileprivate init?(prefix: String) {
     let isFolder = prefix.utf8.last == UInt8(ascii: "/")
     let text = isFolder ? String(Substring(prefix.utf8.dropLast())) : prefix
@@ -246,13 +246,13 @@ extension StoragePermissions.Place {
   }
 }
 
-/// A storage of which only a part may be used. Every call is checked before it reaches the storage behind.
+/// A storage with restricted permissions. Every call is checked before it reaches the underlying storage.
 ///
-/// What is forbidden throws `StorageError` with `forbidden`, whether or not there is such an object. A listing leaves out what may not be
-/// listed; one of which nothing may be listed is refused.
+/// Forbidden calls throw `StorageError` with `forbidden`, whether or not the object exists. A listing leaves out
+/// forbidden objects; a listing without any allowed object is refused.
 public struct RestrictedStorage: StorageProvider {
   private let storage: any StorageProvider
-  /// What may be done.
+  /// The permissions.
   public let permissions: StoragePermissions
   private let expires: Int64?
   private let clock: TokenClock
@@ -261,7 +261,7 @@ public struct RestrictedStorage: StorageProvider {
   ///
   /// - Parameters:
   ///   - storage: The storage.
-  ///   - permissions: What may be done with it.
+  ///   - permissions: The permissions.
   ///   - expires: Until when, in milliseconds since 1970; nil for no end.
   ///   - clock: What time it is.
   public init(
@@ -274,9 +274,9 @@ public struct RestrictedStorage: StorageProvider {
     self.clock = clock
   }
 
-  /// The name of the storage behind.
+  /// The name of the underlying storage.
   public var name: String { storage.name }
-  /// What the storage behind can do.
+  /// The capabilities of the underlying storage.
   public var capabilities: StorageCapabilities { storage.capabilities }
 
   private func requireTime(_ path: RemotePath?) throws(StorageError) {
@@ -295,7 +295,7 @@ public struct RestrictedStorage: StorageProvider {
     }
   }
 
-  /// Lists what may be listed. A page can be shorter than asked for, or empty, and others still follow.
+  /// Lists the allowed objects. A page can be shorter than requested, or empty, even if others follow.
   public func list(_ request: ListRequest) async throws -> ListPage {
     try requireTime(request.folder)
     let listing = permissions.listing(of: request.folder)
@@ -305,7 +305,7 @@ public struct RestrictedStorage: StorageProvider {
     }
     var page = try await storage.list(request)
     page.objects.removeAll { !permissions.allow(.list, $0.path) }
-    // How many strange names there are says something of what may not be seen.
+    // The number of unusable names would reveal forbidden objects.
     if listing == .some { page.unusableNames = 0 }
     return page
   }

@@ -1,23 +1,23 @@
 import BuckiaStorage
 
-/// Makes tokens for others, who get no more than the permissions say.
+/// Creates tokens for others, with no more than the given permissions.
 ///
 /// Each factory makes a kind of its own: ``BunnyTokenFactory`` and ``S3AddressFactory`` signed addresses, ``B2KeyFactory`` keys of Backblaze B2,
 /// ``SignedTokenFactory`` bearer tokens (JWT).
 public protocol TokenFactory: Sendable {
-  /// What it makes.
+  /// The type of the tokens.
   associatedtype Token: Sendable
 
-  /// Makes a token.
+  /// Creates a token.
   ///
   /// - Throws: `TokenError` with `inexpressible` when this kind of token cannot say what the options want, `invalidSetting`, or what a
   ///   server has to say.
   func makeToken(_ options: AccessTokenOptions) async throws -> Token
 }
 
-/// What a new token is to allow, and for how long.
+/// The permissions and the validity of a new token.
 public struct AccessTokenOptions: Sendable, Hashable {
-  /// What it allows. Not every kind of token can express everything: what cannot be expressed is refused, never widened.
+  /// The permissions. A kind of token that cannot express them refuses them, and never widens them.
   public var permissions: StoragePermissions
   /// For how long, in seconds.
   public var validSeconds: Int64
@@ -27,7 +27,7 @@ public struct AccessTokenOptions: Sendable, Hashable {
   /// Describes a token.
   ///
   /// - Parameters:
-  ///   - permissions: What it allows.
+  ///   - permissions: The permissions.
   ///   - validSeconds: For how long, in seconds.
   ///   - name: For whom.
   public init(_ permissions: StoragePermissions, validSeconds: Int64 = 3600, name: String = "buckia") {
@@ -60,11 +60,11 @@ public struct AccessTokenOptions: Sendable, Hashable {
   }
 }
 
-/// An address with which somebody without credentials can do one thing, for a while.
+/// An address that allows one operation for a while without credentials.
 public struct SignedAddress: Sendable, Hashable {
   /// The address. Whoever has it can do it.
   public let address: SecretText
-  /// What it allows.
+  /// The permissions.
   public let permissions: StoragePermissions
   /// Until when, in milliseconds since 1970.
   public let expires: Int64

@@ -6,10 +6,10 @@ import BuckiaStorage
   import Foundation
 #endif
 
-/// Keeps tokens by what they are for, and always has a valid one: it renews each before it expires.
+/// Keeps tokens by their context, and renews each before it expires.
 ///
-/// However many ask at once, one renewal is made and all of them get its result. When a renewal fails, the old token is used as long as it is
-/// good; ``problem(for:)`` says why it failed.
+/// Simultaneous requests share one renewal. When a renewal fails, the old token is used as long as it is valid;
+/// ``problem(for:)`` gives the reason.
 ///
 /// ```swift
 /// let tokens = TokenManager(store: try await SystemTokenStore(service: "com.example.notes", file: path))
@@ -28,14 +28,14 @@ public actor TokenManager {
     public init() {}
   }
 
-  /// What is known of one context.
+  /// The state of one context.
   private struct Entry {
     var token: AccessToken?
     var sources: [any TokenSource] = []
     /// True if the store was asked.
     var isLoaded = false
     var renewal: Renewal?
-    /// How many renewals there have been, for telling them apart.
+    /// The number of renewals, which distinguishes them.
     var renewals = 0
     /// When a token last came from a source, in milliseconds since 1970.
     var renewedAt: Int64?
@@ -57,10 +57,10 @@ public actor TokenManager {
   /// after the other.
   private static let lateRefusal: Int64 = 10_000
 
-  /// Makes a manager.
+  /// Creates a manager.
   ///
   /// - Parameters:
-  ///   - store: Where tokens are kept.
+  ///   - store: The store of tokens.
   ///   - settings: When they are renewed.
   ///   - clock: What time it is.
   public init(store: any TokenStore, settings: Settings = Settings(), clock: TokenClock = .system) {
@@ -71,14 +71,14 @@ public actor TokenManager {
     self.clock = clock
   }
 
-  /// Says what renews the tokens of a context.
+  /// Sets the sources that renew the tokens of a context.
   ///
-  /// - Parameter sources: The first is asked first, the others where those before them fail.
+  /// - Parameter sources: The sources in the order of use; later ones are used if earlier ones fail.
   public func setSources(_ sources: [any TokenSource], for context: TokenContext) {
     entries[context, default: Entry()].sources = sources
   }
 
-  /// Stores a token: that of a sign-in, or one that somebody has handed over.
+  /// Stores a token: that of a sign-in, or another one.
   ///
   /// - Throws: `TokenError` when it cannot be stored; it is used all the same until the program ends.
   public func save(_ token: AccessToken, for context: TokenContext) async throws {
@@ -86,7 +86,7 @@ public actor TokenManager {
     try await store.save(token, for: context)
   }
 
-  /// Forgets the token of a context, here and in the store.
+  /// Deletes the token of a context, here and in the store.
   ///
   /// - Throws: `TokenError` when the store cannot be changed.
   public func remove(_ context: TokenContext) async throws {
@@ -124,18 +124,18 @@ public actor TokenManager {
     }
   }
 
-  /// Gets another token, because a server has refused one.
+  /// Gets another token after a server has refused one.
   ///
   /// - Parameters:
-  ///   - refused: The token that was refused. When the present one is another already, that is returned.
-  ///   - context: What it is for.
+  ///   - refused: The refused token. If the present token is another one, that is returned.
+  ///   - context: The context.
   /// - Throws: `TokenError`, as ``token(for:)``.
   public func token(after refused: AccessToken, for context: TokenContext) async throws -> AccessToken {
     if let token = try await loaded(context), token.value != refused.value { return token }
     return try await renewed(context)
   }
 
-  /// True if there is another token, after a server has refused one that is not known any more.
+  /// True if there is another token after a server has refused an unknown one.
   func hasAnother(for context: TokenContext) async throws -> Bool {
     let before = try await loaded(context)
     if let renewedAt = entries[context]?.renewedAt, clock.now() < renewedAt + Self.lateRefusal { return true }
@@ -162,15 +162,15 @@ public actor TokenManager {
     entry.isLoaded = true
     entry.failedAt = nil
     entry.problem = nil
-    // A token that is saved meanwhile is newer than what a renewal under way brings.
+    // A token that is saved meanwhile is newer than the result of the running renewal.
     entry.renewal = nil
     entries[context] = entry
   }
 
   // MARK: Renewing
 
-  /// Joins the renewal that is under way, or starts one. It goes on if the caller is cancelled: a server that has given out a new refresh token
-  /// takes the old one no more.
+  /// Joins the running renewal, or starts one. It continues if the caller is cancelled, because a server that has
+  /// issued a new refresh token no longer accepts the old one.
   private func renewed(_ context: TokenContext) async throws -> AccessToken {
     if let renewal = entries[context]?.renewal { return try await renewal.task.joined() }
     var entry = entries[context] ?? Entry()
@@ -200,7 +200,7 @@ public actor TokenManager {
       keep(token, for: context)
       entries[context]?.renewedAt = clock.now()
       do { try await store.save(token, for: context) } catch let error as TokenError {
-        // The old one may be void now, so the new one is used as long as the program runs.
+        // The old token may be invalid now, and the new one is used while the program runs.
         entries[context]?.problem = error
       }
       return token
@@ -218,7 +218,7 @@ public actor TokenManager {
     token.renewalTime(margin: settings.margin).map { clock.now() < $0 } ?? true
   }
 
-  /// What the first source gives that does not fail.
+  /// The token of the first source that succeeds.
   private func obtained(_ context: TokenContext, replacing old: AccessToken?) async throws -> AccessToken {
     var failures: [any Error] = []
     for source in entries[context]?.sources ?? [] {
@@ -245,7 +245,7 @@ public actor TokenManager {
 }
 
 extension Task where Failure == any Error {
-  /// What the task brings. Whoever is cancelled waits no longer; the task goes on.
+  /// The result of the task. A cancelled caller stops waiting; the task continues.
   fileprivate func joined() async throws -> Success {
     let (values, continuation) = AsyncThrowingStream.makeStream(of: Success.self)
     Task<Void, Never> {
@@ -260,9 +260,9 @@ extension Task where Failure == any Error {
   }
 }
 
-/// What a token is for: one's own storage, the inbound folder of somebody, or what an app names.
+/// The purpose of a token: the own storage, another person's inbound folder, or one that an app names.
 public struct TokenContext: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-  /// The context as it is stored.
+  /// The stored text of the context.
   public let rawValue: String
 
   /// Takes a context of one's own.
@@ -270,23 +270,23 @@ public struct TokenContext: RawRepresentable, Hashable, Sendable, CustomStringCo
 
   /// One's own storage.
   public static let storage = Self(rawValue: "storage")
-  /// The storage that is used where one's own does not answer.
+  /// The fallback storage.
   public static let fallbackStorage = Self(rawValue: "fallback-storage")
 
-  /// The inbound folder of somebody.
+  /// The inbound folder of another person.
   ///
   /// - Parameter name: Their name among one's contacts.
   public static func inbound(of name: String) -> Self { Self(rawValue: "inbound of \(name)") }
 
-  /// The context as it is stored.
+  /// The stored text of the context.
   public var description: String { rawValue }
 }
 
-/// Gives new tokens: refreshes the old one, asks a server for another, or signs one itself.
+/// A source of tokens: refreshes the old one, requests another from a server, or signs one.
 public protocol TokenSource: Sendable {
   /// Gets a new token.
   ///
-  /// - Parameter old: The token that it replaces; nil when there was none.
+  /// - Parameter old: The token that it replaces; nil if there was none.
   /// - Throws: `TokenError`; `CancellationError`.
   func token(replacing old: AccessToken?) async throws -> AccessToken
 }
@@ -306,7 +306,7 @@ public struct FunctionTokenSource: TokenSource {
 public struct TokenClock: Sendable {
   /// The present time in milliseconds since 1970.
   public var now: @Sendable () -> Int64
-  /// Waits so many milliseconds.
+  /// Waits for a number of milliseconds.
   public var sleep: @Sendable (Int64) async throws -> Void
 
   /// Takes another time.
@@ -321,14 +321,14 @@ public struct TokenClock: Sendable {
     sleep: { try await Task.sleep(for: .milliseconds($0)) })
 }
 
-/// Says who asks with a token in the header (RFC 6750, section 2.1). A token that the server refuses is renewed once.
+/// Authorizes requests with a token in the header (RFC 6750, section 2.1). A refused token is renewed once.
 package struct BearerAuthorization: RequestAuthorization {
   private let tokens: TokenManager
   private let context: TokenContext
 
   /// - Parameters:
-  ///   - tokens: What has the token.
-  ///   - context: What it is for.
+  ///   - tokens: The manager of the token.
+  ///   - context: The context.
   package init(_ tokens: TokenManager, for context: TokenContext) {
     self.tokens = tokens
     self.context = context

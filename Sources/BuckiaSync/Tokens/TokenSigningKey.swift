@@ -89,7 +89,8 @@ extension TokenVerificationKey: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: ["id": id as Any, "algorithm": algorithm.rawValue]) }
 }
 
-/// A key that shows who has signed a token. Each is good for one algorithm, so that nobody can have a public key taken for a shared secret.
+/// A key that verifies the signature of a token. Each is for one algorithm: a public key cannot pass for a shared
+/// secret.
 public struct TokenVerificationKey: Sendable {
   /// Which key, where the issuer has several.
   public let id: String?

@@ -1,11 +1,11 @@
 import BuckiaBytes
 
-/// Where the changes of a diff come from, when not all of them are its sender's own edits.
+/// The origins of a diff's changes, unless all of them are its sender's own edits.
 ///
 /// Runs follow the order of the changeset: the first run describes the first `count` changes, and so on to the last
 /// change. Without runs every change has the diff's own id as its origin and is an edit.
 package struct Annotations: Equatable, Sendable {
-  /// What a change means.
+  /// The meaning of a change.
   package enum Kind: String, Sendable {
     /// Somebody changed the row.
     case edit
@@ -15,7 +15,7 @@ package struct Annotations: Equatable, Sendable {
 
   /// Neighbouring changes with one origin and one meaning.
   package struct Run: Equatable, Sendable {
-    /// How many changes, at least 1.
+    /// The number of changes, at least 1.
     package var count: Int64
     /// Their origin: an index into ``Annotations/origins``.
     package var origin: Int
@@ -24,7 +24,7 @@ package struct Annotations: Equatable, Sendable {
     /// Columns whose values come from elsewhere, ascending.
     package var columns: [ColumnOrigin]
 
-    /// Makes a run.
+    /// Creates a run.
     package init(count: Int64, origin: Int, kind: Kind = .edit, columns: [ColumnOrigin] = []) {
       self.count = count
       self.origin = origin
@@ -33,14 +33,14 @@ package struct Annotations: Equatable, Sendable {
     }
   }
 
-  /// A column that has another origin than the rest of its change.
+  /// A column with another origin than the rest of its change.
   package struct ColumnOrigin: Equatable, Sendable {
     /// The column's place in the changeset, from 0.
     package var column: Int
     /// Its origin: an index into ``Annotations/origins``.
     package var origin: Int
 
-    /// Makes an override.
+    /// Creates an override.
     package init(column: Int, origin: Int) {
       self.column = column
       self.origin = origin
@@ -51,19 +51,19 @@ package struct Annotations: Equatable, Sendable {
 
   /// The ids of the diffs that the changes come from, none twice.
   package var origins: [KSUID]
-  /// The runs, in the order of the changes; empty where all are the sender's own edits.
+  /// The runs, in the order of the changes; empty if all are the sender's own edits.
   package var runs: [Run]
-  /// How other replicas call the rows; nil where none calls one otherwise, or has given it its key.
+  /// How other replicas call the rows; nil if none calls one otherwise, or has given it its key.
   package var keys: RowKeys?
 
-  /// Makes annotations.
+  /// Creates annotations.
   package init(origins: [KSUID], runs: [Run], keys: RowKeys? = nil) {
     self.origins = origins
     self.runs = runs
     self.keys = keys
   }
 
-  /// The document in its canonical form; a run has `kind` and `columns` only where they differ from the default.
+  /// The document in its canonical form; a run has `kind` and `columns` only if they differ from the default.
   package func bytes() -> [UInt8] {
     let runs = runs.map { run -> JSONValue in
       var object = JSONObject()
@@ -84,7 +84,7 @@ package struct Annotations: Equatable, Sendable {
     return JSONValue.object(document).bytes()
   }
 
-  /// Reads annotations and checks what can be checked without the changeset.
+  /// Reads annotations and makes the checks that need no changeset.
   ///
   /// - Throws: `DiffFileError` with code `badJSON`, `unsupportedFormat`, `badAnnotations` or `tooLarge`.
   package init(parsing bytes: [UInt8]) throws(DiffFileError) {

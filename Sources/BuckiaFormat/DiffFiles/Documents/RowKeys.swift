@@ -1,33 +1,33 @@
 import BuckiaBytes
 import SQLiteSchemas
 
-/// What other replicas call the rows of a diff, as far as the sender knows: a replica gives integer keys to its rows by itself, so one
-/// key can mean different rows, and one row have different keys.
+/// The keys of a diff's rows in other replicas, if known to the sender: replicas assign integer keys independently, and
+/// one key can identify different rows, and one row have different keys.
 package struct RowKeys: Equatable, Sendable {
   /// Neighbouring changes whose rows the same replicas call something.
   package struct Run: Equatable, Sendable {
-    /// How many changes, at least 1.
+    /// The number of changes, at least 1.
     package var count: Int64
-    /// What replicas call the rows; empty where the sender alone does.
+    /// What replicas call the rows; empty if the sender alone does.
     package var names: [Names]
 
-    /// Makes a run.
+    /// Creates a run.
     package init(count: Int64, names: [Names] = []) {
       self.count = count
       self.names = names
     }
   }
 
-  /// What a replica calls the rows of a run.
+  /// The keys of a run's rows in one replica.
   package struct Names: Equatable, Sendable {
     /// The replica: an index into ``RowKeys/replicas``.
     package var replica: Int
-    /// Its key of each row; empty where it calls them as the changes do.
+    /// Its key of each row; empty if it calls them as the changes do.
     package var keys: [Int64]
-    /// The hash of each row as the sender last took it from that replica; empty where the rows have not changed since.
+    /// The hash of each row as the sender last took it from that replica; empty if the rows have not changed since.
     package var versions: [UInt64]
-    /// How often rows with this content were inserted at that incarnation of a replica, and how many of those are deleted; nil for rows with a
-    /// key.
+    /// The number of rows with this content that were inserted at that incarnation of a replica, and the number of
+    /// those that were deleted; nil for rows with a key.
     package var copies: Copies?
 
     /// Names rows.
@@ -39,11 +39,11 @@ package struct RowKeys: Equatable, Sendable {
     }
   }
 
-  /// How many rows with a content a replica has inserted.
+  /// The number of rows with one content that a replica has inserted.
   package struct Copies: Equatable, Sendable {
-    /// How many rows were inserted.
+    /// The number of inserted rows.
     package var inserted: Int64
-    /// How many of these were deleted.
+    /// The number of these that were deleted.
     package var deleted: Int64
 
     /// Counts rows.
@@ -73,7 +73,7 @@ package struct RowKeys: Equatable, Sendable {
     }
   }
 
-  /// Columns that refer to a table without a foreign key that says so.
+  /// Columns that refer to a table without a foreign key.
   package struct Link: Equatable, Sendable {
     /// The table that refers.
     package var table: TableName
@@ -95,14 +95,14 @@ package struct RowKeys: Equatable, Sendable {
 
   /// The replicas, none twice.
   package var replicas: [ReplicaID]
-  /// The runs, in the order of the changes; empty where the sender alone has given all keys.
+  /// The runs, in the order of the changes; empty if the sender alone has given all keys.
   package var runs: [Run]
   /// Rows that are referred to.
   package var references: [Reference]
   /// References that no foreign key declares.
   package var links: [Link]
 
-  /// Makes the annotations.
+  /// Creates the annotations.
   package init(
     replicas: [ReplicaID] = [], runs: [Run] = [], references: [Reference] = [], links: [Link] = []
   ) {
@@ -112,10 +112,10 @@ package struct RowKeys: Equatable, Sendable {
     self.links = links
   }
 
-  /// True if nothing is said.
+  /// True if there are no runs, references and links.
   package var isEmpty: Bool { runs.isEmpty && references.isEmpty && links.isEmpty }
 
-  /// How many changes the runs speak of; nil where there are none.
+  /// The number of changes that the runs describe; nil without runs.
   var changeCount: Int64? {
     // More than any file can have is as wrong as any other wrong number.
     runs.isEmpty ? nil : runs.reduce(Int64(0)) { min($0 &+ $1.count, 1 << 60) }
@@ -218,7 +218,7 @@ extension RowKeys {
     return bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// A key as JSON has it: as text beyond what every reader of JSON counts exactly.
+  /// A key in JSON: as text if it is larger than a number that every JSON reader represents exactly.
   fileprivate static func json(_ key: Int64) -> JSONValue {
     key.magnitude <= UInt64(DiffFileLimits.number) ? .integer(key) : .string("\(key)")
   }

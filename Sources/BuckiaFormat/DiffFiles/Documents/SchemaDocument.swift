@@ -3,14 +3,15 @@ import SQLiteSchemas
 
 /// `schema.json`: the definitions of the tables of a diff, as data.
 ///
-/// Equal definitions have the same text, so a SHA-256 identifies them: a reader that knows the digest knows the schema.
+/// Equal definitions have the same text, and its SHA-256 identifies them: a reader that knows the digest knows the
+/// schema.
 package enum SchemaDocument {
   static let format: Int64 = 1
 
-  /// What the document holds.
+  /// The content of the document.
   struct Content: Equatable, Sendable {
     var tables: [TableDefinition]
-    /// The author's whole schema as SQL; nil where it does not travel.
+    /// The author's whole schema as SQL; nil if it does not travel.
     var author: AuthorSchema?
   }
 
@@ -18,7 +19,7 @@ package enum SchemaDocument {
   ///
   /// - Parameters:
   ///   - tables: The definitions.
-  ///   - author: The author's whole schema as SQL, where it is to travel, too.
+  ///   - author: The author's whole schema as SQL; nil to leave it out.
   /// - Throws: `DiffFileError` with code `badSchema`, `badName` or `tooLarge` for what ``parse(_:)`` would refuse.
   package static func bytes(
     _ tables: [TableDefinition], author: AuthorSchema? = nil
@@ -176,7 +177,7 @@ package enum SchemaDocument {
     column.declaredType = try fields.string("type")
     column.isNotNull = try fields.flag("notNull")
     if let sql = try fields.optionalString("default") {
-      // Only the canonical spelling is accepted, so that what is compared and hashed is what is used.
+      // Only the canonical spelling is accepted: the text that is compared and hashed is also the one that is used.
       guard let literal = LiteralDefault(parsing: sql), literal.sql.utf8.elementsEqual(sql.utf8) else {
         throw fields.invalid("default", "is not one literal in its canonical spelling")
       }
@@ -202,7 +203,7 @@ package enum SchemaDocument {
   }
 }
 
-/// The rules that a table definition must keep before anything is created from it.
+/// The rules for a table definition, which are checked before a table is created from it.
 extension SchemaDocument {
   private static func check(_ table: TableDefinition) throws(DiffFileError) {
     let document = JSONMember.schema
@@ -263,7 +264,7 @@ extension SchemaDocument {
       guard names.insert(folded(name)).inserted else {
         throw document.invalid("columns", "names \(EscapedText.quoted(name)) twice in \(shown)")
       }
-      // Any text is allowed: `ColumnDefinition.safeType` decides what of it goes into CREATE TABLE.
+      // Any text is allowed: `ColumnDefinition.safeType` decides which part of it is used in CREATE TABLE.
       try checkName(type, "declared type")
     }
     for column in table.columns { try checkName(column.collation, "collation") }

@@ -2,7 +2,7 @@ import BuckiaBytes
 import SQLiteSchemas
 
 extension Manifest {
-  /// Checks what the fields say about one another; reader and writer both call it.
+  /// Checks that the fields agree; reader and writer both call it.
   ///
   /// - Parameter splitBytes: The size at which the changeset is split into parts.
   func check(splitBytes: Int64) throws(DiffFileError) {
@@ -65,7 +65,7 @@ extension Manifest {
     }
   }
 
-  /// A field that is known must not come back as an unknown one, or the document would have it twice.
+  /// A known field must not be among the unknown ones, or the document would have it twice.
   private func checkAdditional(_ document: JSONMember) throws(DiffFileError) {
     if additional.members.isEmpty { return }
     var names = Set(Self.knownFields.map { Array($0.utf8) })
@@ -78,7 +78,7 @@ extension Manifest {
 }
 
 extension Manifest {
-  /// How many bytes the definitions and annotations have as text, and about how many the manifest itself has.
+  /// The bytes of the definitions and annotations as text, and an estimate of the manifest's own.
   package var documentBytes: Int {
     members.reduce(64 * members.count) { sum, member in
       let role = MemberName.role(of: member.name)
@@ -86,7 +86,7 @@ extension Manifest {
     }
   }
 
-  /// True if the file says anything of its changes beside them.
+  /// True if the file has annotations.
   package var hasAnnotations: Bool { members.contains { MemberName.role(of: $0.name) == .annotations } }
 
   /// Checks that the members are the ones that may be there, in the one order that they may have.
@@ -137,7 +137,7 @@ extension Manifest {
     }
   }
 
-  /// Attachments stand in ascending order of their names' bytes, which also keeps a name from coming twice.
+  /// Attachments are in ascending order of their names' bytes, which also excludes duplicates.
   private static func checkFiles(_ files: [Member]) throws(DiffFileError) {
     var folders: Set<[UInt8]> = []
     var last: [UInt8] = []

@@ -4,7 +4,7 @@ import SQLiteSchemas
 extension Manifest {
   /// The manifest as JSON, fields in the order of the specification.
   ///
-  /// What is absent is left out, but for `chain.follows` and `chain.replaces`, which are then null.
+  /// Absent fields are left out, except `chain.follows` and `chain.replaces`, which are null.
   package var json: JSONValue {
     var object = JSONObject()
     object.append("format", .integer(Self.format))

@@ -2,11 +2,11 @@ import BuckiaBytes
 import SQLiteSchemas
 
 extension Manifest {
-  /// What a stream holds of a table after a diff, as sums of the hashes of its rows: `Schemas/digests.md` specifies them.
+  /// The state of a table in a stream after a diff, as sums of row hashes: `Schemas/digests.md` specifies them.
   package struct State: Equatable, Sendable {
     /// The sum of some of the rows.
     package struct Bucket: Equatable, Sendable {
-      /// Which rows: those for whose keys the hash begins with this byte.
+      /// The first byte of the key hashes of its rows.
       package let bucket: UInt8
       /// The first two bytes of the sum.
       package let beginning: [UInt8]
@@ -30,14 +30,14 @@ extension Manifest {
 
     /// The table.
     package var table: String
-    /// How many rows there are.
+    /// The number of rows.
     package var rows: Int64
     /// The sum of all.
     package var digest: Digest
-    /// The buckets of the rows that the diff has changed, ascending; nil where they are not said.
+    /// The buckets of the rows that the diff has changed, ascending; nil if unspecified.
     package var buckets: [Bucket]?
 
-    /// Says what a stream holds of a table.
+    /// Creates the state of a table.
     package init(table: String, rows: Int64, digest: Digest, buckets: [Bucket]? = nil) {
       self.table = table
       self.rows = rows
@@ -87,9 +87,9 @@ extension Manifest.State {
 }
 
 extension Manifest {
-  /// Which rows of a table: those in some buckets, or all.
+  /// A part of a table's rows: some buckets, or all.
   package struct Rows: Equatable, Sendable {
-    /// The stream that they are asked of; nil where they are rows of the diff's own.
+    /// The stream that they are asked of; nil if they are rows of the diff's own.
     package var stream: StreamID?
     /// The table.
     package var table: String

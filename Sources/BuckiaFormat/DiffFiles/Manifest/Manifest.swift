@@ -8,15 +8,16 @@ import SQLiteSchemas
   import Foundation
 #endif
 
-/// The first member of a diff file: who sends what to whom, and the digest of everything else in the file.
+/// The first member of a diff file: its sender, its recipients, a description of its content, and the digests of all
+/// other members.
 ///
-/// Signed or not, it is checked before anything else of the file is used. Its digest, over the exact bytes it was read
-/// from, identifies the diff. `Schemas/diff-file.md` specifies each field.
+/// Signed or not, it is checked before anything else of the file is used. The digest of its exact bytes identifies the
+/// diff. `Schemas/core.md` specifies each field.
 package struct Manifest: Equatable, Sendable {
   /// The version of the format that this code writes and reads.
   package static let format: Int64 = 1
 
-  /// What a diff is for.
+  /// The purpose of a diff.
   package enum Kind: String, Sendable, CaseIterable {
     /// The changes since its predecessor.
     case delta
@@ -26,45 +27,45 @@ package struct Manifest: Equatable, Sendable {
     case ack
   }
 
-  /// Fields, known or not, that a reader must understand to use the diff.
+  /// The names of fields that a reader must know to use the diff.
   package var critical: [String]
-  /// What the diff is for.
+  /// The purpose of the diff.
   package var kind: Kind
   /// The diff's own id, also its file's name.
   package var id: KSUID
   /// The shared database it belongs to.
   package var dataset: DatasetID?
-  /// Who made it.
+  /// The sender.
   package var sender: Sender?
   /// Whom it is for.
   package var audience: Audience?
   /// Its place in a stream.
   package var chain: Chain?
-  /// What its sender has applied of others.
+  /// The diffs of others that the sender has applied.
   package var acknowledgements: [Acknowledgement]
-  /// SHA-256 of the `schema.json` that describes its tables, whether that travels along or is known already.
+  /// SHA-256 of the `schema.json` that describes its tables, which is included or already known to the recipients.
   package var schema: ContentDigest?
   /// Columns that have other names in the newer database than in the older one.
   package var renames: [ColumnRename]
-  /// Tables whose rows have integer keys that the sender's replica gives out itself: another replica may have given the same to
-  /// another row.
+  /// Tables with integer keys that the sender's replica assigns: another replica may have assigned the same to another
+  /// row.
   package var ownKeys: [TableName]
-  /// The others with whom the sender shares: those who may pass on its rows. Their signing keys, hashed.
+  /// The hashed signing keys of the people with whom the sender shares, and who may pass on its rows.
   package var sharedWith: Audience?
   /// The tables with changes, in the order in which they first appear in the changeset.
   package var tables: [Table]
-  /// What the stream holds of the tables after this diff.
+  /// The states of the stream's tables after this diff.
   package var states: [State]
   /// Rows that the diff holds again as INSERTs, in the place of all that its stream has had of them.
   package var resent: [Rows]
-  /// Rows of others' streams of which the sender asks for all again.
+  /// Rows of others' streams that the sender requests again.
   package var requests: [Rows]
   /// Every other member of the file but the signature, in order.
   package var members: [Member]
-  /// Fields this version does not know, kept as they are.
+  /// Fields that are unknown to this version, kept as they are.
   package var additional: JSONObject
 
-  /// Makes a manifest.
+  /// Creates a manifest.
   package init(
     id: KSUID, kind: Kind = .delta, critical: [String] = [], dataset: DatasetID? = nil, sender: Sender? = nil,
     audience: Audience? = nil, chain: Chain? = nil, acknowledgements: [Acknowledgement] = [],
@@ -100,7 +101,7 @@ package struct Manifest: Equatable, Sendable {
 }
 
 extension Manifest {
-  /// Who made a diff. A local, unsigned one may leave out what it has not.
+  /// The sender of a diff. A local, unsigned one may omit fields.
   package struct Sender: Equatable, Sendable {
     /// The person's signing key; a signature must be by it.
     package var identity: SigningKey?
@@ -108,10 +109,10 @@ extension Manifest {
     package var replica: ReplicaID?
     /// The life of that copy.
     package var incarnation: IncarnationID?
-    /// Fields this version does not know.
+    /// Fields that are unknown to this version.
     package var additional: JSONObject
 
-    /// Makes a sender.
+    /// Creates a sender.
     package init(
       identity: SigningKey? = nil, replica: ReplicaID? = nil, incarnation: IncarnationID? = nil,
       additional: JSONObject = JSONObject()
@@ -146,10 +147,10 @@ extension Manifest {
     package var follows: Predecessor?
     /// The stream that a snapshot takes the place of.
     package var replaces: StreamID?
-    /// Fields this version does not know.
+    /// Fields that are unknown to this version.
     package var additional = JSONObject()
 
-    /// Makes a place in a stream.
+    /// Creates a place in a stream.
     package init(
       stream: StreamID, sequence: Int64, follows: Predecessor? = nil, replaces: StreamID? = nil
     ) {
@@ -160,15 +161,15 @@ extension Manifest {
     }
   }
 
-  /// What the sender has applied of one stream.
+  /// The diffs of one stream that the sender has applied.
   package struct Acknowledgement: Equatable, Sendable {
-    /// What became of a diff that is not applied.
+    /// The state of a diff that is not applied.
     package enum State: String, Sendable, CaseIterable {
       /// Parts of it wait for an upgrade.
       case held
       /// A predecessor is missing.
       case waiting
-      /// Outside what its sender may do.
+      /// Outside the rights of its sender.
       case quarantined
       /// Refused.
       case rejected
@@ -178,7 +179,7 @@ extension Manifest {
     package struct Exception: Equatable, Sendable {
       /// The diff.
       package var id: KSUID
-      /// What became of it.
+      /// The outcome.
       package var state: State
       /// Names an exception.
       package init(id: KSUID, state: State) {
@@ -195,10 +196,10 @@ extension Manifest {
     package var through: Int64
     /// Diffs up to `through` that are not applied.
     package var except: [Exception]
-    /// Fields this version does not know.
+    /// Fields that are unknown to this version.
     package var additional = JSONObject()
 
-    /// Makes an acknowledgement.
+    /// Creates an acknowledgement.
     package init(
       stream: StreamID, incarnation: IncarnationID, through: Int64, except: [Exception] = []
     ) {
@@ -209,7 +210,7 @@ extension Manifest {
     }
   }
 
-  /// How many changes the tables have together.
+  /// The total number of changes.
   package var changeCount: Int {
     tables.flatMap { [$0.inserted, $0.updated, $0.deleted] }.reduce(0) { sum, count in
       let (total, overflows) = sum.addingReportingOverflow(Int(clamping: count))
@@ -219,7 +220,7 @@ extension Manifest {
 
   /// A table with changes.
   package struct Table: Equatable, Sendable {
-    /// By what rows are found.
+    /// The kind of key that identifies rows.
     package enum Key: String, Sendable {
       /// The table's primary key.
       case primary
@@ -227,7 +228,7 @@ extension Manifest {
       case rowid
     }
 
-    /// In what order the changes of the table stand; a hint.
+    /// The order of the table's changes; a hint.
     package enum Order: String, Sendable {
       /// Deletes, updates, inserts, each by primary key.
       case key
@@ -237,24 +238,24 @@ extension Manifest {
 
     /// The name, as in the changeset.
     package var name: String
-    /// How many columns the changeset has for it, the leading `_rowid_` included.
+    /// The number of its columns in the changeset, with the leading `_rowid_`.
     package var columns: Int
-    /// By what rows are found.
+    /// The kind of key that identifies rows.
     package var key: Key
-    /// In what order the changes stand.
+    /// The order of the changes.
     package var order: Order
-    /// How many INSERTs there are.
+    /// The number of INSERTs.
     package var inserted: Int64
-    /// How many UPDATEs there are.
+    /// The number of UPDATEs.
     package var updated: Int64
-    /// How many DELETEs there are, withdrawals included.
+    /// The number of DELETEs, with withdrawals.
     package var deleted: Int64
-    /// How many of the DELETEs are withdrawals: rows that left the scope and are not deleted by their owner.
+    /// The number of DELETEs that are withdrawals: rows that left the scope and are not deleted by their owner.
     package var withdrawn: Int64
-    /// Fields this version does not know.
+    /// Fields that are unknown to this version.
     package var additional = JSONObject()
 
-    /// Makes an entry.
+    /// Creates an entry.
     package init(
       name: String, columns: Int, key: Key = .primary, order: Order = .author, inserted: Int64 = 0,
       updated: Int64 = 0, deleted: Int64 = 0, withdrawn: Int64 = 0
@@ -278,7 +279,7 @@ extension Manifest {
     package var size: Int64
     /// SHA-256 of its bytes.
     package var sha256: ContentDigest
-    /// Fields this version does not know.
+    /// Fields that are unknown to this version.
     package var additional = JSONObject()
 
     /// Names a member.
@@ -292,12 +293,12 @@ extension Manifest {
 
 /// Whom a diff is for.
 package enum Audience: Equatable, Sendable {
-  /// People, known by salted hashes of their keys: readers find themselves, others learn only how many there are.
+  /// People, as salted hashes of their keys: readers find themselves, others learn only the number.
   case recipients(salt: Salt, hashes: [ContentDigest])
   /// Whoever follows a stream.
   case broadcast(StreamID)
 
-  /// 16 random bytes, new for each diff, so that one recipient looks different in each.
+  /// 16 random bytes, new for each diff, which makes the hash of one recipient different in each.
   package struct Salt: FixedBytes {
     /// 16
     package static let byteCount = 16
@@ -313,12 +314,12 @@ package enum Audience: Equatable, Sendable {
     return hasher.digest
   }
 
-  /// Hides who the owners of some public keys are; nil for no keys.
+  /// Hashes public keys, to hide their owners; nil for no keys.
   package init?(of keys: [[UInt8]]) {
     var random = SystemRandomNumberGenerator()
     let bytes = (0..<Salt.byteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
     guard !keys.isEmpty, let salt = Salt(bytes) else { return nil }
-    // In an order that says nothing of who they are.
+    // Sorted by hash, since the order of the keys could reveal their owners.
     let hashes = keys.map { Self.hash(of: $0, salt: salt) }.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
     self = .recipients(salt: salt, hashes: hashes)
   }
@@ -332,20 +333,20 @@ package enum Audience: Equatable, Sendable {
 
 /// Signs manifests with a person's private key: Ed25519 over `buckia/manifest/v1\n` and the manifest's exact bytes.
 ///
-/// The prefix keeps the signature from being used for anything else that the same key signs.
-/// See [RFC 8032](https://www.rfc-editor.org/rfc/rfc8032).
+/// The prefix excludes that the signature is used for another purpose of the same key. See [RFC
+/// 8032](https://www.rfc-editor.org/rfc/rfc8032).
 package struct ManifestSigner: Sendable {
-  /// How many bytes a signature has.
+  /// The number of bytes of a signature.
   static let signatureByteCount = 64
 
-  /// What is signed.
+  /// The signed bytes.
   static func message(_ manifest: [UInt8]) -> [UInt8] { Array("buckia/manifest/v1\n".utf8) + manifest }
 
-  /// The public half, which goes into the manifest as `sender.identity`.
+  /// The public key, which the manifest has as `sender.identity`.
   package let identity: SigningKey
   private let key: Curve25519.Signing.PrivateKey
 
-  /// Takes a private key.
+  /// Creates a signer with a private key.
   ///
   /// - Parameter seed: The 32 bytes of an Ed25519 private key.
   /// - Throws: `DiffFileError` with code `badSignature` when they are no key.

@@ -27,7 +27,7 @@ struct JSONWebKey: Sendable {
 
   private func text(_ name: String) -> String? { members.text(name) }
 
-  /// The key for an algorithm; nil when it is not for that. The key's own type decides, never what a token says, so a public key is no shared secret.
+  /// The key for an algorithm; nil if it is not for that. The key's own type decides, never what a token says, so a public key is no shared secret.
   ///
   /// - Throws: `TokenError` with `invalidAnswer` when it is damaged.
   func verificationKey(for algorithm: SignatureAlgorithm) async throws -> TokenVerificationKey? {

@@ -39,7 +39,7 @@ extension OAuthClient {
   ///
   /// - Parameters:
   ///   - begun: The sign-in.
-  ///   - target: The address with which the browser has come back.
+  ///   - target: The address to which the browser was redirected.
   /// - Throws: `TokenError`; `CancellationError`.
   public func finish(_ begun: CodeSignIn, with target: String) async throws -> SignIn {
     let metadata = try await metadata()
@@ -97,7 +97,7 @@ public struct CodeSignIn: Sendable {
 struct CodeCallback: Sendable {
   private let items: [String: String]
 
-  /// Reads an address, or the part of one that a browser asks for; nil when the same name stands there twice.
+  /// Reads an address, or the part of one that a browser asks for; nil if the same name stands there twice.
   init?(_ target: String) {
     var items: [String: String] = [:]
     let bytes = target.utf8.prefix { $0 != UInt8(ascii: "#") }
@@ -115,7 +115,7 @@ struct CodeCallback: Sendable {
     self.items = items
   }
 
-  /// True if it is the answer to a sign-in: nobody else knows the state.
+  /// True if it is the answer to a sign-in: the state is secret.
   func belongs(to signIn: CodeSignIn) -> Bool { items["state"] == signIn.state.value }
 
   /// The code.
@@ -226,7 +226,7 @@ public struct DeviceSignIn: Sendable {
   public let address: String
   /// The code that they type there.
   public let code: String
-  /// The address with the code in it, for a QR code; nil when the server has none.
+  /// The address with the code in it, for a QR code; nil if the server has none.
   public let addressWithCode: String?
   /// Until when they have time, in milliseconds since 1970.
   public let expires: Int64
@@ -239,7 +239,7 @@ public struct DeviceSignIn: Sendable {
 public struct SignIn: Sendable, Hashable {
   /// The token.
   public let token: AccessToken
-  /// Who has signed in; nil when the app has not asked (scope `openid`).
+  /// Who has signed in; nil if the app has not asked (scope `openid`).
   public let identity: SignedInIdentity?
 }
 

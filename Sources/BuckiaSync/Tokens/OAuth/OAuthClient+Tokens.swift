@@ -82,7 +82,7 @@ extension OAuthClient {
   ///
   /// - Parameters:
   ///   - text: The token.
-  ///   - nonce: What the sign-in has sent; nil when there was no browser.
+  ///   - nonce: What the sign-in has sent; nil if there was no browser.
   /// - Throws: `TokenError` with `invalidToken`, `expired` or `notYetValid`.
   func identity(_ text: String, nonce: String?) async throws -> SignedInIdentity {
     let token = try CompactToken(text)

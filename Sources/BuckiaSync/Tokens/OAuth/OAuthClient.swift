@@ -212,7 +212,7 @@ struct ProviderMetadata: Sendable {
 }
 
 extension HTTPAddress {
-  /// True if nobody else can read what is sent there: it is encrypted, or stays on this computer.
+  /// True if requests to it are private: encrypted, or on this computer.
   var isPrivate: Bool { isSecure || ["127.0.0.1", "localhost", "[::1]"].contains(host) }
 }
 

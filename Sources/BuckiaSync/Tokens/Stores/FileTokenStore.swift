@@ -12,12 +12,12 @@ import BuckiaStorage
 public actor MemoryTokenStore: TokenStore {
   private var tokens: [TokenContext: AccessToken]
 
-  /// Makes a store.
+  /// Creates a store.
   ///
   /// - Parameter tokens: What it holds at first.
   public init(_ tokens: [TokenContext: AccessToken] = [:]) { self.tokens = tokens }
 
-  /// Reads the token of a context; nil when there is none.
+  /// Reads the token of a context; nil if there is none.
   public func token(for context: TokenContext) -> AccessToken? { tokens[context] }
   /// Keeps a token, in place of the one that the context had.
   public func save(_ token: AccessToken, for context: TokenContext) { tokens[context] = token }
@@ -25,7 +25,7 @@ public actor MemoryTokenStore: TokenStore {
   public func remove(_ context: TokenContext) { tokens[context] = nil }
 }
 
-/// Keeps tokens in a file that nobody but its owner can read.
+/// Keeps tokens in a file that only its owner can read.
 ///
 /// The file is a JSON document, `{"version":1,"tokens":{CONTEXT:TOKEN,…}}`. A token has the members `value`, `issued`, `expires`
 /// (milliseconds since 1970), `refreshToken` and `scopes`; those that it lacks are left out. It is replaced as a whole, so a reader sees the old or the new one, and
@@ -54,7 +54,7 @@ public actor FileTokenStore: RenewalLocking {
       remedy: "`chmod 600` makes it private, but sign in again: they may know what is in it")
   }
 
-  /// Reads the token of a context; nil when there is none.
+  /// Reads the token of a context; nil if there is none.
   public func token(for context: TokenContext) throws -> AccessToken? {
     guard let document = try translating(tokens)[context.rawValue] else { return nil }
     guard let token = AccessToken(document) else { throw fault("the token for \(context) is damaged") }
@@ -148,7 +148,7 @@ public actor FileTokenStore: RenewalLocking {
 /// its owner can read.
 public struct SystemTokenStore: RenewalLocking {
   private let store: any TokenStore
-  /// Why tokens are in a file; nil when they are not.
+  /// Why tokens are in a file; nil if they are not.
   public let fallbackReason: String?
 
   /// Looks for the place.
@@ -180,7 +180,7 @@ public struct SystemTokenStore: RenewalLocking {
     #endif
   }
 
-  /// Reads the token of a context; nil when there is none.
+  /// Reads the token of a context; nil if there is none.
   public func token(for context: TokenContext) async throws -> AccessToken? { try await store.token(for: context) }
 
   /// Keeps a token, in place of the one that the context had.

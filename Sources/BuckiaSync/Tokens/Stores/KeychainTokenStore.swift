@@ -17,7 +17,7 @@
       self.accessGroup = accessGroup
     }
 
-    /// Reads the token of a context; nil when there is none.
+    /// Reads the token of a context; nil if there is none.
     public func token(for context: TokenContext) throws -> AccessToken? {
       var query = query(context)
       query[kSecReturnData] = true

@@ -20,7 +20,7 @@
       _ = try await Self.lookup(tool, service, "probe")
     }
 
-    /// Reads the token of a context; nil when there is none.
+    /// Reads the token of a context; nil if there is none.
     public func token(for context: TokenContext) async throws -> AccessToken? {
       guard let bytes = try await Self.lookup(tool, service, context.rawValue) else { return nil }
       return try AccessToken.stored(bytes, in: "the secret service")

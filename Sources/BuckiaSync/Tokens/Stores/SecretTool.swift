@@ -86,8 +86,8 @@
     }
   }
 
-  /// Bytes to or from a program. It is a pair of sockets, because these are closed in other programs that are started meanwhile, and
-  /// writing to one that nobody reads sends no signal.
+  /// Bytes to or from a program, through a pair of sockets: unlike pipes, these are closed in other programs that are
+  /// started meanwhile, and writing to one without a reader sends no signal.
   private final class ProcessStream {
     private(set) var ours: Int32
     private(set) var theirs: Int32
@@ -132,7 +132,7 @@
       return true
     }
 
-    /// All bytes; nil when there are more than the limit, or they cannot be read.
+    /// All bytes; nil if there are more than the limit, or they cannot be read.
     func read(upTo limit: Int) -> [UInt8]? {
       var bytes: [UInt8] = []
       var chunk = [UInt8](repeating: 0, count: 4096)

@@ -15,7 +15,7 @@ import BuckiaStorage
 public protocol TokenStore: Sendable {
   /// Reads the token of a context.
   ///
-  /// - Returns: The token; nil when there is none.
+  /// - Returns: The token; nil if there is none.
   /// - Throws: `TokenError` when the place cannot be read, or is not private.
   func token(for context: TokenContext) async throws -> AccessToken?
 
@@ -34,7 +34,7 @@ public protocol TokenStore: Sendable {
 protocol RenewalLocking: TokenStore {
   /// Waits until no other program renews a token that is kept there.
   ///
-  /// - Returns: What keeps others from it as long as it lives; nil where that is not possible, or another program takes too long.
+  /// - Returns: What keeps others from it as long as it lives; nil if that is not possible, or another program takes too long.
   /// - Throws: `TokenError`; `CancellationError`.
   func renewalLock() async throws -> HandedOver<PosixFile>?
 }
