@@ -183,6 +183,25 @@ import Testing
     #expect(try anna.photos() == ["a|1|beach", "b|1|sea", "c|2|snow"])
   }
 
+  @Test func `each of many rows that an undo removes is withdrawn, and no longer when it is back`() throws {
+    let cara = try SharingPerson("cara", in: folder, Self.schema)
+    try anna.run(
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+      INSERT INTO photo SELECT 'one of many photos ' || i, 1, 'sea' FROM n
+      """)
+    let diff = try #require(try anna.share(Self.album(1), with: ben).id).description
+    try ben.receive()
+    try ben.share(Self.album(1), with: cara)
+    let undo = try DatabaseManager(ben.path, home: ben.home).undo([.diff(diff)])
+    func withdrawn() throws -> [Int] {
+      try ben.share(Self.album(1), with: cara, { $0.isDryRun = true }).tables.map(\.withdrawn)
+    }
+    #expect(try withdrawn() == [1, 20_002])
+    try DatabaseManager(ben.path, home: ben.home).undo([.diff(try #require(undo.undone.first).id.description)])
+    #expect(try withdrawn() == [])
+  }
+
   @Test func `a row that an undo removes and a redo brings back is deleted by whoever deletes it`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     let diff = try #require(try anna.share(Self.album(1), with: ben).id).description
