@@ -16,7 +16,7 @@ enum LargeValues {
     """
 
   /// From how many bytes on a value is stored by itself.
-  static let byteLimit = 4 << 10
+  static let byteLimit = 256
   /// The kind byte of a reference; the number of the value follows in eight bytes, big-endian.
   private static let reference: UInt8 = 6
 
