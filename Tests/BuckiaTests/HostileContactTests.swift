@@ -87,12 +87,14 @@ import Testing
     #expect(try anna.rows("SELECT text FROM note WHERE id = 1") == ["private"])
   }
 
-  @Test func `a contact's row that claims another person's key does not get that person's comments`() throws {
-    try ben.run("INSERT INTO note VALUES (7, 7, 'of ben'); INSERT INTO comment VALUES ('c', NULL, 7, 'on ben''s note')")
+  @Test(arguments: ["7", "'in progress'"])
+  func `a contact's row that claims another person's key does not get that person's comments`(_ topic: String) throws {
+    try ben.run(
+      "INSERT INTO note VALUES (7, \(topic), 'of ben'); INSERT INTO comment VALUES ('c', NULL, 7, 'on ben''s note')")
     try DatabaseManager(ben.path, home: ben.home).initialize()
     let bens = try ben.replica()
-    try mallory.run("INSERT INTO note VALUES (60, 7, 'evil')")
-    try mallory.share(Self.topic7, with: anna) {
+    try mallory.run("INSERT INTO note VALUES (60, \(topic), 'evil')")
+    try mallory.share(Self.everything, with: anna) {
       $0.annotations = Annotations(
         origins: [], runs: [],
         keys: RowKeys(replicas: [bens], runs: [RowKeys.Run(count: 1, names: [RowKeys.Names(replica: 0, keys: [7])])]))
@@ -129,6 +131,51 @@ import Testing
     try anna.share(Self.comments, with: mallory)
     try mallory.receive()
     #expect(try mallory.rows("SELECT name FROM person") == [])
+  }
+
+  @Test(
+    arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest])
+  func `a contact who knows only the keys of private rows is not sent them`(_ policies: ConflictPolicies) throws {
+    try anna.share(Self.commentsWithPeople, with: mallory)
+    try mallory.receive()
+    try mallory.run(
+      """
+      ALTER TABLE person DROP COLUMN name; INSERT INTO person VALUES ('p3');
+      INSERT INTO comment VALUES ('m', 'p3', NULL, 'hello')
+      """)
+    try mallory.share(Self.everything, with: anna)
+    try anna.receive(policies)
+    #expect(try anna.rows("SELECT id, person FROM comment") == ["m|p3"])
+    let held = try anna.share(Self.commentsWithPeople, with: mallory).leftOut.filter { $0.reason == .heldBack }
+    #expect(held.flatMap { $0.rows.map(\.key) } == [[.text("p3")]])
+    try mallory.receive()
+    #expect(try mallory.rows("SELECT * FROM person").allSatisfy { !$0.contains("private") })
+  }
+
+  @Test(
+    arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest])
+  func `a contact who names a row that is shared with somebody else is not sent it`(
+    _ policies: ConflictPolicies
+  ) throws {
+    let commentsWithNotes = ShareScope(name: "comments with notes") {
+      SharedTable("comment")
+      SharedTable("note").where("false")
+    }
+    try anna.share(commentsWithNotes, with: mallory)
+    try anna.share(Self.everything, with: ben)
+    try mallory.receive()
+    let annas = try anna.replica()
+    try mallory.run(
+      "INSERT INTO note VALUES (61, NULL, 'anything'); INSERT INTO comment VALUES ('m', NULL, 61, 'hello')")
+    try mallory.share(Self.everything, with: anna) {
+      let names = RowKeys.Run(count: 1, names: [RowKeys.Names(replica: 0, keys: [1])])
+      $0.annotations = Annotations(
+        origins: [], runs: [], keys: RowKeys(replicas: [annas], runs: [names, RowKeys.Run(count: 1)]))
+    }
+    #expect(try anna.receive(policies).map(\.state) == [.applied])
+    try anna.share(commentsWithNotes, with: mallory)
+    try mallory.receive()
+    #expect(try mallory.rows("SELECT * FROM note").allSatisfy { !$0.contains("private") })
   }
 
   @Test func `a row that comes along has only its key, unless the scope says so`() throws {

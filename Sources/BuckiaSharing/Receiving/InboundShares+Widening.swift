@@ -85,7 +85,10 @@ extension InboundShares {
       try RowNotes.note(kind, key, of: table.name, by: author.sender, on: connection)
     }
     guard change.operation == .update else {
-      if let keys = contested[table.name], keys.contains(table.key(row, bytes)) { try note(.widening) }
+      let key = table.key(row, bytes)
+      if contested[table.name]?.contains(key) == true, try !author.holders.has(author.sender, key, of: table) {
+        try note(.widening)
+      }
       return
     }
     if try !author.holders.has(author.sender, table.key(row, bytes), of: table) { return try note(.widening) }

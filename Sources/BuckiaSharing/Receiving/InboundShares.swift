@@ -35,8 +35,8 @@ package final class InboundShares: SharingParticipant {
   private var contents: ReceivedContents?
   /// The parts of the present changes that were left out because the local values are later.
   private var outdated: OutdatedChanges?
-  /// The keys of rows that the present changes insert, although the local rows with these keys are not known to be the
-  /// sender's.
+  /// The keys of rows that the present changes insert and that exist here, if the sender has not shown to know the
+  /// local content.
   private(set) var contested: [TableName: Set<[UInt8]>] = [:]
   /// True if the sender of the present changes may lack deletions that are forgotten here.
   private var isFromReturning = false

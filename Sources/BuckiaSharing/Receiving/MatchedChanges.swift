@@ -61,7 +61,7 @@ struct MatchedChanges: ~Copyable {
   /// Creates sets of keys.
   let keySets: KeySets
   let connection: SQLiteConnection
-  /// The local rows that the sender is not known to have, and that differ from the incoming ones.
+  /// The existing rows whose content the sender has not shown to know.
   var contested: [TableName: Set<[UInt8]>] = [:]
   var hasClock: [TableName: Bool] = [:]
 
@@ -193,12 +193,23 @@ struct MatchedChanges: ~Copyable {
       return .unknown
     }
     let name = try known(called, row, bytes, of: table, isHere: here != nil)
-    if isInTheWay, name == nil, let here, !table.hasAllColumns || here.hash != table.contentHash(row, bytes) {
+    if let here, isInTheWay || name != nil, try !showsContent(row, bytes, of: table, here, name) {
       contested[table.name, default: []].insert(table.key(row, bytes))
     }
     // A row whose key has another spelling is deleted and inserted.
     if let here, !here.hasSameKey(as: row, bytes, of: table) { return .unknown }
     return .local(here, name, said: said)
+  }
+
+  /// True if the author of an INSERT knows the content of the local row, or of an earlier version that a stream has
+  /// brought. A key or a name alone is easily guessed.
+  private func showsContent(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ here: LocalRow, _ name: NameRuns.Name?
+  ) throws -> Bool {
+    guard table.hasAllColumns else { return false }
+    let known = name?.version ?? table.contentHash(row, bytes)
+    if known == here.hash { return true }
+    return try name != nil && vouchers.found(row, bytes, of: table).contains { $0.row.hash == known }
   }
 
   /// The places of the columns that the author of an INSERT has changed since accepting the row from here; all columns

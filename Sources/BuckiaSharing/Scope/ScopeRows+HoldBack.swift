@@ -309,7 +309,12 @@ final class RowHolders {
   func has(_ sender: String, _ key: [UInt8], of table: KeyedTable) throws -> Bool {
     try key.withRawSpan { bytes in
       let row = table.row(withKey: bytes)
-      if try vouchers.found(row, bytes, of: table).contains(where: { $0.entry.sender == sender }) { return true }
+      // A sender who has named a row without knowing it does not have it.
+      if try vouchers.found(row, bytes, of: table).contains(where: { $0.entry.sender == sender }),
+        try changed(.widening, in: table.name)[key]?.contains(sender) != true
+      {
+        return true
+      }
       return try shares.get().contains { share in
         try share.readers.contains(sender) && share.shadow.has(row, bytes, of: table)
       }
