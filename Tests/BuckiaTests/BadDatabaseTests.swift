@@ -47,7 +47,9 @@ private let notes = """
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
-  @Test("A database that was cut off is refused, also within its last page, and also as the base of a merge", arguments: [5, 300, 4_096, 9_000])
+  @Test(
+    "A database that was cut off is refused, also within its last page, and also as the base of a merge",
+    arguments: [5, 300, 4_096, 9_000])
   func cut(_ bytes: Int) throws {
     let exchange = try Exchange(notes)
     let (theirs, out) = (
@@ -85,7 +87,9 @@ private let notes = """
     }
     // What SQLite meets on a medium that cannot be written: nobody can make the file.
     try exchange.folder.makeFolder("other.sqlite-shm")
-    let error = #expect(throws: BuckiaError.self) { try DatabaseManager(exchange.folder.file("other.sqlite")).examine() }
+    let error = #expect(throws: BuckiaError.self) {
+      try DatabaseManager(exchange.folder.file("other.sqlite")).examine()
+    }
     #expect(error?.description.contains("index of its write-ahead log (-shm) cannot be made") == true)
     try exchange.folder.write([], to: "other.sqlite-wal")
     #expect(throws: Never.self) { try DatabaseManager(exchange.folder.file("other.sqlite")).examine() }

@@ -480,7 +480,9 @@ final class KeyTranslation {
   /// that later changes of it do not meet another row.
   private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
     if let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return entry.local }
-    guard let row = try brought[table]?.row(IntegerKey.encoded(key), on: connection), row.hash != nil else { return key }
+    guard let row = try brought[table]?.row(IntegerKey.encoded(key), on: connection), row.hash != nil else {
+      return key
+    }
     return IntegerKey.decoded(row.local) ?? key
   }
 
