@@ -1,3 +1,4 @@
+import Buckia
 import Foundation
 import ServerTestSupport
 import TestSupport
@@ -79,6 +80,11 @@ struct SyncVerbTests {
       (
         "user: a\nfolder: f\ndatabase: d\nstorage:\n  type: ftp",
         "`storage.type`: it is one of b2, bunny, folder, s3, webdav"
+      ),
+      ("user: a\nfolder: f\ndatabase: typo.sqlite\nstorage: { type: folder, path: s }", "typo.sqlite"),
+      (
+        "user: a\nfolder: f\ndatabase: notes.sqlite\nstorage: { type: webdav, address: 'https://d.example', http: { authorities: [typo.pem] } }",
+        "typo.pem"
       ),
       ("user: a/b\nfolder: f\ndatabase: d\nstorage: { type: folder, path: s }", "it has a slash"),
       ("user: ../x\nfolder: f\ndatabase: d\nstorage: { type: folder, path: s }", "leads to another folder"),
@@ -311,6 +317,29 @@ struct SyncVerbTests {
     #expect(try sync("--allow", id).status == 0)
     #expect(try TestDatabases.rows("SELECT count(*) FROM note", on: bench.path("notes.sqlite")) == ["1"])
     #expect(try bench.names(in: inbound).isEmpty)
+  }
+
+  @Test("A diff that waits for its predecessor is named with the reason")
+  func waiting() throws {
+    try FileManager.default.copyItem(atPath: bench.path("notes.sqlite"), toPath: bench.path("sender.sqlite"))
+    let sender = DatabaseManager(
+      bench.path("sender.sqlite"), home: BuckiaHome(path: bench.path("sender's home")))
+    let scope = ShareScope(name: "notes") { SharedTable("note") }
+    var options = ShareOptions()
+    options.isUnencrypted = true
+    for (number, folder) in ["late", "storage/anna/inbound"].enumerated() {
+      try TestDatabases.run("INSERT INTO note VALUES (\(number),'x')", on: sender.path)
+      _ = try sender.share(
+        scope, to: [ShareRecipient("anna")], output: .folder(bench.path(folder)), options: options)
+    }
+    let file = try #require(try bench.names(in: "storage/anna/inbound").first)
+    let text = try sync()
+    #expect(text.status == 2)
+    let said = text.output.split { $0.isWhitespace }.joined(separator: " ")
+    #expect(said.contains("waiting: \(file): "), "\(said)")
+    let applied = try #require(try sync("--json").json["applied"] as? [[String: Any]])
+    #expect(applied.first?["state"] as? String == "waiting")
+    #expect(applied.first?["reason"] as? String != nil)
   }
 
   @Test("With --watch a round begins when something is edited here", .timeLimit(.minutes(5)))

@@ -118,6 +118,23 @@ struct BackupSafetyTests {
     #expect(try await anna.sync().backedUp)
   }
 
+  @Test("With a home that was lost, the newest state is what is restored, and the older backup stays")
+  func lostHome() async throws {
+    try anna.run("INSERT INTO note VALUES (1,'x')")
+    try await anna.sync()
+    for path in ["anna/home", "anna/files"] { try FileManager.default.removeItem(atPath: folder.file(path)) }
+    for number in 2...4 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      let notes = try await anna.sync().notes
+      #expect(notes.contains { $0.contains("left alone") } == (number == 2), "\(notes)")
+    }
+    for (name, count) in [(nil, "4"), ("backup.sqlite", "1")] {
+      let restored = folder.file("restored by \(name ?? "itself")")
+      try await BuckiaClient(anna.configuration()).restoreBackup(to: restored, named: name)
+      #expect(try TestDatabases.rows("SELECT count(*) FROM note", on: restored) == [count])
+    }
+  }
+
   @Test("The rest of a broken upload is no backup of anybody's")
   func brokenUpload() async throws {
     try anna.run("INSERT INTO note VALUES (0, hex(randomblob(30000)))")

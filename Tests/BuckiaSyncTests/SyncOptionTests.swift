@@ -151,6 +151,10 @@ struct SyncOptionTests {
     #expect(result.held.isEmpty)
     #expect(result.dropped.count == 1)
     #expect(try ben.notes().count == 3)
+    // One that was let through is no mistake, and one that never was there is.
+    let other = try #require(KSUID("3MOszSZz3uTLnb7JQCqVqYrLuuY"))
+    ben.options.allowed.insert(other)
+    #expect(try await ben.sync().notes == ["there is no diff \(other) to let through"])
   }
 
   @Test("What a sender brings beyond the limit of a day is held, and let through by its id")
@@ -212,6 +216,9 @@ struct SyncOptionTests {
     phone.options.fetchesRemoved = true
     #expect(try await phone.sync().fetched.count == 2)
     #expect(try media(phone) == ["originals/a.mp4", "reworked/2026/b.jpg", "reworked/a.jpg"])
+    phone.options.fetches = ["a.*", "orignals/**"]
+    let last = try await phone.sync()
+    #expect(last.notes.count == 1 && last.notes.first?.hasSuffix("match orignals/**") == true, "\(last.notes)")
   }
 
   @Test("A file of media that is here is not replaced by a newer one, and that is told")

@@ -132,6 +132,13 @@ struct InboundStep {
         result.notes.append("\(path) was made from this database, and was left alone; move it to where it is to go")
       }
     }
+    if !round.options.allowed.isEmpty {
+      let names = try await localNames() + objects.map(\.path.name)
+      let missing = round.options.allowed.subtracting(names.compactMap { DiffFileName.id($0) }).sorted()
+      let database = round.configuration.database
+      let known = try await runBlocking { try database.settledDigests(of: missing) }
+      for id in missing where known[id] == nil { result.notes.append("there is no diff \(id) to let through") }
+    }
     guard !wanted.isEmpty else { return }
     if round.options.isDryRun {
       for object in wanted { result.downloaded.append(SyncResult.Transfer(object, in: storage)) }

@@ -41,7 +41,8 @@ extension SyncRound {
   /// Fetches missing media that match the patterns. Existing files are not replaced.
   mutating func fetchMedia(from storage: any StorageProvider) async throws {
     guard !options.fetches.isEmpty else { return }
-    let filter = PathFilter(options.fetches, except: [])
+    let patterns = options.fetches.map { (text: $0, pattern: PathPattern($0)) }
+    var unmatched = Set(options.fetches)
     var wanted: [(object: StoredObject, file: String)] = []
     var others: [String] = []
     do {
@@ -50,7 +51,10 @@ extension SyncRound {
       ] {
         let target = try remote.appending(name)
         for object in try await storage.listAll(target).objects {
-          guard let relative = object.path.relative(to: target), filter.takes("\(name)/\(relative)") else { continue }
+          guard let relative = object.path.relative(to: target) else { continue }
+          let matching = patterns.filter { $0.pattern.matches("\(name)/\(relative)") }.map(\.text)
+          if matching.isEmpty { continue }
+          unmatched.subtract(matching)
           let file = "\(folder)/\(relative)"
           let known = try await index.upload(object.path, in: storage.name)
           if try await runBlocking({ try FileIdentity.current(at: file) }) != nil {
@@ -61,6 +65,10 @@ extension SyncRound {
         }
       }
     } catch let error as StorageError { return note(error, in: .fetching, about: storage.name) }
+    // A setting may be about files that are still to come.
+    if options.fetchesRemoved, !unmatched.isEmpty {
+      result.notes.append("no media in \(storage.name) match \(unmatched.sorted().joined(separator: ", "))")
+    }
     if let first = others.first {
       result.notes.append(
         "\(others.count) files of media are newer in the storage than here, and were left alone, such as \(first); move a file away to get the other"
