@@ -186,7 +186,7 @@ public struct Remark: Hashable, Codable, Sendable, CustomStringConvertible {
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "
           + "these changes again: $2"
       case .firstSnapshot:
-        "there was no snapshot $1 yet, so all that was in the database counts as sent: what you had changed before and "
+        "there was no snapshot $1 yet, so it begins with all that is in the database: what you had changed before and "
           + "not sent is in none of your next differences"
       case .snapshotIncomplete:
         "$1: it was not rewritten after $2 was applied, and the changes of that diff are no longer on record, so your next diff has them, too"

@@ -58,13 +58,13 @@ private let notes = """
     try TestDatabases.run("DELETE FROM notes WHERE id = 7", on: theirs)
     let part = try exchange.folder.write(Array(fileBytes(exchange.mine).dropLast(bytes)), to: "part.sqlite")
     let tries: [() throws -> Void] = [
-      { try DatabaseManager(part).createDatabaseDiff(since: exchange.base, output: .folder(exchange.inbound)) },
-      { try DatabaseManager(theirs).createDatabaseDiff(since: part, output: .folder(exchange.inbound)) },
-      { try DatabaseManager(exchange.mine).merge(theirs, since: part, into: out) },
-      { try DatabaseManager(exchange.mine).merge(part, since: exchange.base, into: out) },
-      { try DatabaseManager(part).merge(theirs, since: exchange.base, into: out) },
-      { try DatabaseManager(part).merge(theirs, since: exchange.base) },
-      { try DatabaseManager(part).snapshot(to: out) },
+      { _ = try DatabaseManager(part).createDatabaseDiff(since: exchange.base, output: .folder(exchange.inbound)) },
+      { _ = try DatabaseManager(theirs).createDatabaseDiff(since: part, output: .folder(exchange.inbound)) },
+      { _ = try DatabaseManager(exchange.mine).merge(theirs, since: part, into: out) },
+      { _ = try DatabaseManager(exchange.mine).merge(part, since: exchange.base, into: out) },
+      { _ = try DatabaseManager(part).merge(theirs, since: exchange.base, into: out) },
+      { _ = try DatabaseManager(part).merge(theirs, since: exchange.base) },
+      { _ = try DatabaseManager(part).snapshot(to: out) },
     ]
     for (place, attempt) in tries.enumerated() {
       let error = #expect(throws: BuckiaError.self, "\(place)") { try attempt() }

@@ -170,7 +170,7 @@ struct RemarkTests {
     ),
     (
       .firstSnapshot,
-      "there was no snapshot 1 yet, so all that was in the database counts as sent: what you had changed before and not sent is in none of your next differences"
+      "there was no snapshot 1 yet, so it begins with all that is in the database: what you had changed before and not sent is in none of your next differences"
     ),
     (
       .clocksNotKept,

@@ -180,7 +180,7 @@ package struct ConflictSettlement {
     let rows = try rows(of: record)
     let versions = try RowVersions(record, in: rows.table)
     let columns = rows.table.changesetColumns
-    resolved.key = rows.table.keyIndexes.map { (columns[$0], versions.key[$0]?.value) }
+    resolved.key = rows.table.keyIndexes.map { .init(columns[$0], versions.key[$0]?.value) }
     resolved.lostColumns = versions.lostColumns
     let current = try rows.row(with: versions.key)
     if request.answer == .same, record.kind != .constraint || record.operation != .insert {
@@ -253,7 +253,7 @@ package struct ConflictSettlement {
         .rowRefused, message.isEmpty ? "a constraint refuses the row" : message, table: record.table)
     }
     let columns = table.changesetColumns
-    resolved.key = [(columns[place], key.value)]
+    resolved.key = [.init(columns[place], key.value)]
     resolved.after = Self.cells(try rows.row(with: [place: key]), columns)
     noteWritten(TableName(table.name))
     try log.recordResolution(
