@@ -28,7 +28,7 @@ final class DisplacedRows {
   /// The places in the local layout of the columns under UNIQUE, without the key.
   let places: Set<Int>
   /// The displaced rows that have not come back.
-  private var lost: [(key: ClockKeyRecord, row: [UInt8])] = []
+  private var lost: [(key: ClockKeyRecord, row: [UInt8], winner: ClockKeyRecord?)] = []
   private var isChanged = false
 
   /// - Returns: nil for a table without a UNIQUE constraint other than its key.
@@ -98,7 +98,9 @@ final class DisplacedRows {
   /// - Parameters:
   ///   - isFree: True if values may have become free without a change of this diff.
   ///   - record: Called with each row that was displaced by another.
-  func settle(afterEdits isFree: Bool = false, recording record: (_ row: [UInt8]) throws -> Void) throws {
+  func settle(
+    afterEdits isFree: Bool = false, recording record: (_ row: [UInt8], _ winner: ClockKeyRecord?) throws -> Void
+  ) throws {
     if clock.pending.includeInserts, isFree || isChanged || writer.counts.updated + writer.counts.deleted > 0 {
       var waiting = try clock.pending.insertedKeys().map { try ($0, precedence(ofKept: $0)) }
       waiting.sort { $0.1 < $1.1 }
@@ -106,11 +108,11 @@ final class DisplacedRows {
         let count = lost.count
         _ = try place(key)
         guard lost.count > count else { continue }
-        for (key, _) in lost[count...] { waiting.append((key, try precedence(ofKept: key))) }
+        for (key, _, _) in lost[count...] { waiting.append((key, try precedence(ofKept: key))) }
         waiting.sort { $0.1 < $1.1 }
       }
     }
-    for (key, row) in lost where try rows.row(key) == nil { try record(row) }
+    for (key, row, winner) in lost where try rows.row(key) == nil { try record(row, winner) }
     lost.removeAll()
     isChanged = false
   }
@@ -150,11 +152,11 @@ final class DisplacedRows {
   }
 
   /// Displaces a row: removes it from the table, and keeps it.
-  private func displace(_ key: ClockKeyRecord, _ row: [UInt8]) throws {
+  private func displace(_ key: ClockKeyRecord, _ row: [UInt8], by winner: ClockKeyRecord? = nil) throws {
     try clock.keep(row, for: key)
     guard try rows.write(nil, to: key) == nil else { return }
     isChanged = true
-    lost.append((key, row))
+    lost.append((key, row, winner))
     try writer.didWrite(.delete, key, before: row, after: nil)
   }
 
@@ -177,7 +179,7 @@ final class DisplacedRows {
         try exposed?.expose(other)
         guard let row = try rows.row(other) else { continue }
         let count = lost.count
-        try displace(other, row)
+        try displace(other, row, by: key)
         // A row that cannot be removed still blocks.
         guard lost.count > count else { return false }
       }

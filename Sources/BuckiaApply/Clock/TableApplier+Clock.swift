@@ -126,11 +126,18 @@ extension TableApplier {
     return try displaced.decide(change, local: row, bytes)
   }
 
+  /// The rows that have lost their place since the last call.
+  func takeGivenWay() -> [GivenWay] {
+    defer { gaveWay = [] }
+    return gaveWay
+  }
+
   /// Puts back rows whose UNIQUE values are free now, and records displaced rows.
   func settleDisplaced() throws {
     guard followsClock, let clock, clock.pending.includeInserts, let displaced = try displaced.get() else { return }
-    try displaced.settle { row in
+    try displaced.settle { row, winner in
       counts.conflicts += 1
+      if let winner { gaveWay.append((row, winner)) }
       try decider.record(
         .constraint, .tookIncoming, layout.recorded, base: nil, local: row, incoming: nil,
         because: Self.hasLostItsPlace)

@@ -46,7 +46,7 @@ extension Receiver {
     }
     if let displaced = try DisplacedRows(writer, clock, BlockingRows(statements), exposing: exposed) {
       try exposed?.exposeAll(touching: displaced.places)
-      try displaced.settle(afterEdits: true) { _ in }
+      try displaced.settle(afterEdits: true) { _, _ in }
       try exposed?.cover(makingRoom: { try displaced.makeRoom(for: $0) }) { _, _, _, _, _, _ in }
     }
     _ = try indexes?.end()

@@ -142,6 +142,77 @@ struct ReferenceRepair {
     return found
   }
 
+  // MARK: Rows that gave way
+
+  /// Makes the rows that refer to a displaced row refer to the row that has its UNIQUE value now.
+  mutating func follow(_ gaveWay: [TableName: [TableApplier.GivenWay]]) throws {
+    let references = try session.references()
+    let schema = try session.schema()
+    for (name, rows) in gaveWay.sorted(by: { $0.key.text < $1.key.text }) where !rows.isEmpty {
+      for entry in schema.entries(named: references.children(of: name)) where entry.kind == .table {
+        let child = try schema.definition(of: entry)
+        for key in child.foreignKeys where TableName(key.parent) == name {
+          guard let check = try ForeignKeyCheck(key, of: child, in: schema, session) else { continue }
+          for row in rows { try follow(row, check) }
+        }
+      }
+    }
+  }
+
+  private mutating func follow(_ gaveWay: TableApplier.GivenWay, _ check: ForeignKeyCheck) throws {
+    guard let winner = try TableRows(check.parent, in: session.connection).row(gaveWay.winner) else { return }
+    let columns = check.parentColumns.map { $0 + check.parent.columnOffset }
+    let values = try RowCopy(record: winner).record(of: columns)
+    let store = try KeyStore("left", for: check.parent, check.parentColumns, on: session.connection)
+    let insert = try store.insertion(on: session.connection)
+    let row = try RowCopy(record: gaveWay.row)
+    for (index, column) in columns.enumerated() { try row.bind(column, to: insert, at: index) }
+    try insert.run()
+    var broken = BrokenRows(check)
+    try check.orphaned(notedIn: store, &broken)
+    try store.clear(on: session.connection)
+    let reason = "gave way to another row with its UNIQUE value; the reference follows"
+    for row in broken.missing where try !refer(row, check, to: values, because: reason) {
+      try move(row, check, to: values, because: reason)
+    }
+  }
+
+  /// Moves a row whose key contains the reference to the key with other values, unless a row with that key exists.
+  private mutating func move(
+    _ row: BrokenRows.Row, _ check: ForeignKeyCheck, to values: [UInt8], because reason: String
+  ) throws {
+    let rows = TableRows(check.child, keeping: indexes, in: session.connection)
+    let key = ClockKeyRecord(bytes: row.key)
+    guard !check.child.isKeyedByRowID, !check.childColumns.contains(-1), let before = try rows.row(key) else { return }
+    let old = try RowCopy(record: before)
+    let new = try RowCopy(record: values)
+    func record(of places: some Sequence<Int>) -> [UInt8] {
+      var writer = ChangesetWriter()
+      for place in places {
+        if let index = check.childColumns.firstIndex(where: { $0 + check.child.columnOffset == place }) {
+          new.record.withRawSpan { writer.append(new.values[index], of: $0) }
+        } else {
+          old.record.withRawSpan { writer.append(old.values[place], of: $0) }
+        }
+      }
+      return writer.bytes
+    }
+    let after = record(of: old.values.indices)
+    let target = record(of: check.child.keyIndexes)
+    guard try rows.write(nil, to: key) == nil else { return }
+    counts.deleted += 1
+    try didWrite(.delete, row.key, of: check.child, before: before, after: nil)
+    if try rows.row(ClockKeyRecord(bytes: target)) == nil,
+      try rows.write(after, to: ClockKeyRecord(bytes: target)) == nil
+    {
+      counts.inserted += 1
+      try didWrite(.insert, target, of: check.child, before: nil, after: after)
+    }
+    try self.record(
+      .reported, check, local: before,
+      because: "\(check.name(ofParent: row.values)), which it refers to, \(reason)")
+  }
+
   // MARK: Declared actions
 
   /// Executes the declared action of a foreign key for removed UNIQUE values.

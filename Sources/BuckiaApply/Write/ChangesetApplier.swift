@@ -42,6 +42,8 @@ struct ChangesetApplier {
   /// Tables whose changes the plan does not write.
   private(set) var passedOver: [TableName] = []
   private var isChanged: Set<TableName> = []
+  /// The rows that have lost a UNIQUE value to another row, with the keys of these.
+  private var gaveWay: [TableName: [TableApplier.GivenWay]] = [:]
   /// The INSERTs of each table that wait for its other changes.
   private var waitingInserts: [Int: Set<RowIdentity>] = [:]
   private var done = 0
@@ -135,7 +137,10 @@ struct ChangesetApplier {
         try decider.record(kind, outcome, layout, base: base, local: local, incoming: incoming)
       }
       try applier?.settleDisplaced()
-      if let applier { counts += applier.counts }
+      if let applier {
+        counts += applier.counts
+        gaveWay[name, default: []] += applier.takeGivenWay()
+      }
     }
     try contents.end()
     try rebuild?.finish { [progress, done] in try progress(done) }
@@ -286,6 +291,7 @@ struct ChangesetApplier {
       warnings.append(Remark(.lastKeys, applier.statements.name.text, "\(applier.greatestRowID)"))
     }
     try applier.settleDisplaced()
+    gaveWay[applier.statements.name, default: []] += applier.takeGivenWay()
     try applier.clock?.flush()
     counts += applier.counts
     let name = applier.statements.name
@@ -307,6 +313,7 @@ struct ChangesetApplier {
     var repair = ReferenceRepair(
       session: session, audit: audit, decisions: decisions, parked: parked, decider: decider, indexes: indexes,
       observer: observer, effects: effects)
+    try repair.follow(gaveWay)
     guard try repair.run(TableSections(incoming.feed.summary(), of: incoming.changeset)) else { return false }
     counts += repair.counts
     return true

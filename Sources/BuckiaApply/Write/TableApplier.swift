@@ -51,6 +51,10 @@ final class TableApplier {
   private lazy var hasOpenConflicts = decider.hasOpenConflicts(of: statements.name)
   /// Finds blocking rows.
   lazy var blockingRows = BlockingRows(statements)
+  /// A row that has lost a UNIQUE value, as a record of the local layout, and the key of the row that has it now.
+  typealias GivenWay = (row: [UInt8], winner: ClockKeyRecord)
+  /// The rows that have lost their place and are not yet repaired.
+  var gaveWay: [GivenWay] = []
   /// Decides between rows with the same UNIQUE value; nil if the clock does not decide, or there can be none.
   private(set) lazy var displaced = Result { () throws -> DisplacedRows? in
     guard followsClock, let clock else { return nil }
