@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Which pages of two databases differ, and what is known of each page without reading it again.
+/// The differing pages of two databases, and the facts about each page that need no other read.
 ///
 /// Two threads write at once: the pages of one are all below, those of the other all from, a multiple of
 /// `PageBitmap.wordPages`. Nothing is written after `init`.
@@ -22,7 +22,7 @@ final class PageDifferences: @unchecked Sendable {
   private let olderCount: Int
   private let newerCount: Int
 
-  /// The number of bytes of each file that are read at once: what stays in the cache of a core.
+  /// The size of a read of each file in bytes, which fits in the cache of a core.
   private static let pieceBytes = 256 << 10
   /// The size in bytes from which a second thread is worth starting.
   private static let threadBytes = 8 << 20
@@ -263,7 +263,7 @@ package final class BackgroundTask<Input, Output>: @unchecked Sendable {
 
   /// Waits until the work has ended.
   ///
-  /// - Returns: What it has returned.
+  /// - Returns: Its result.
   /// - Throws: Its error.
   package func join() throws -> Output {
     isDone.wait()

@@ -198,7 +198,7 @@ struct AnswerRun {
     let name = contacts.all.first { $0.card.key == use.key }.map { EscapedText.quoted($0.name) } ?? "another key"
     throw BuckiaError(
       .usedInvitation,
-      "the invitation was used by \(name) before, and admits one person. Whoever sends this had it, too: if \(name) is not whom you "
+      "the invitation was used by \(name) before, and admits one person. The sender of this answer had it, too: if \(name) is not whom you "
         + "have invited, remove them with `buckia contact remove`")
   }
 

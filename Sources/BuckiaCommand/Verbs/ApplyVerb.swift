@@ -39,7 +39,7 @@ struct ApplyVerb: Verb {
       valueName: "mode"))
   var schema = SchemaMode.additive
 
-  @Option(help: "Whether the database's triggers fire. Full-text and R-tree indexes are kept in either case.")
+  @Option(help: "Lets the database's triggers fire, or not. Full-text and R-tree indexes are kept in either case.")
   var triggers = Switch.off
 
   @Option(help: "Whose files are applied from now on: any sender's, or those of known contacts only.")

@@ -25,8 +25,8 @@ struct GitInstallVerb: Verb {
     abstract: "Sets git up for databases.",
     discussion: """
       What a repository tracks stays as it is: the patterns are written into .git/info/attributes, or with --global into your own \
-      file of attributes. To give them to everybody, add the lines to .gitattributes; whoever has not run this gets git's own \
-      treatment of binary files.
+      file of attributes. To give them to everybody, add the lines to .gitattributes; without this command git \
+      then treats the files as binary.
 
       Example:
         buckia git install '*.sqlite' '*.gpkg'
