@@ -142,7 +142,7 @@ extension CopyPolicy: ExpressibleByArgument {}
 struct MemorySize: ExpressibleByArgument {
   let bytes: Int
 
-  /// What applies where nothing is said.
+  /// The default.
   static let usual = MemorySize(ApplyOptions().memoryLimit)
 
   private static let units = ["": 20, "k": 10, "m": 20, "g": 30, "kib": 10, "mib": 20, "gib": 30]

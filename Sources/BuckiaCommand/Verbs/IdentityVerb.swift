@@ -57,7 +57,7 @@ struct IdentityNewVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     var folder = home.folder
-    // What opens an identity does not yet say that a new one is to be protected.
+    // A passphrase for opening an identity is no request to protect a new one.
     folder.passphrase = try IdentityPassphrase.new(inFile: passphraseFile, asking: passphrase)
     let identity = try folder.makeIdentity(named: name ?? ProcessInfo.processInfo.userName)
     try console.document(identity.json)
