@@ -117,7 +117,7 @@ public struct SimulationReport: Sendable, Equatable {
   /// Diffs that were quarantined at first, because their author was not trusted.
   public internal(set) var quarantined = 0
 
-  /// The edits that were tried, and whether each has ever changed something.
+  /// The edits that were tried, each with true if it has ever changed something.
   private var tries: [String: Bool] = [:]
 
   /// The names of edits that were tried and have never changed anything: they find no rows, or SQLite refuses their

@@ -1,7 +1,7 @@
 /// Compares two databases by their pages, and finds the rows of a table that may differ.
 ///
-/// Equal leaf pages of one b-tree hold equal rows if their overflow chains are equal, too. So only the rows of the other
-/// leaves have to be decoded.
+/// Equal leaf pages of one b-tree have equal rows if their overflow chains are equal, too. Only the rows of the other
+/// leaves must be decoded.
 ///
 /// ```swift
 /// let comparison = try PageComparison(older: older, newer: newer)

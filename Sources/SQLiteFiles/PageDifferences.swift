@@ -137,8 +137,8 @@ final class PageDifferences: @unchecked Sendable {
 
   // MARK: Overflow chains
 
-  // See https://sqlite.org/fileformat2.html#cell_payload_overflow_pages. Nothing marks a page as an overflow page: it starts with the
-  // number of the next one. So a page counts as one when nothing shows that it is something else.
+  // See https://sqlite.org/fileformat2.html#cell_payload_overflow_pages. An overflow page has no mark: it starts with
+  // the number of the next one. A page therefore counts as one unless it is known to be of another kind.
 
   /// From this page number on the first byte of the number can be that of a b-tree page type.
   private static let ambiguousPageNumber = 0x0200_0000

@@ -156,7 +156,7 @@ struct AnswerRun {
     let scope = try ShareScope(json: entry.scope)
     try prepareShare(of: scope, entry, with: contact, acceptance, on: connection)
     try entry.markUsed(by: acceptance.card.key, at: time, on: connection)
-    // Whoever restores a backup from before brings no used invitation back: see `requireOpen`.
+    // A restored backup does not make a used invitation valid again: see `requireOpen`.
     try LedgerProgress.note(made: home.next(after: LedgerProgress.knownIDs(on: connection)).id, on: connection)
     var answer = self.answer(item, .accepted, contact, entry)
     answer.scope = scope

@@ -9,7 +9,7 @@ import SQLiteSchemas
 public struct InvitationAnswer: Sendable {
   /// The outcome.
   public enum State: String, Sendable {
-    /// Whoever has answered is a trusted contact now, and the invitation is used.
+    /// The person who has answered is now a trusted contact, and the invitation is used.
     case accepted
     /// It was taken before, from the same person.
     case alreadyAccepted = "already-accepted"

@@ -16,8 +16,8 @@ struct ShareSealing {
   /// Warnings about the recipients.
   let remarks: [Remark]
 
-  /// - Throws: `BuckiaError` with `cannotEncrypt` or `noIdentity` when it cannot be done as it is asked for; `AgeError` for keys that
-  ///   do not go together.
+  /// - Throws: `BuckiaError` with `cannotEncrypt` or `noIdentity` if the options cannot be fulfilled; `AgeError` for
+  ///   incompatible keys.
   init(of options: ShareOptions, for recipients: [ShareRecipient], signedBy identity: Identity?) throws {
     signer = try identity.map { try ManifestSigner($0) }
     signerKey = identity?.card.key ?? ""

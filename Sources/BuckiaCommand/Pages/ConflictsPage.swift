@@ -113,7 +113,7 @@ final class ConflictsPage {
       rest: PageFrame.rest(of: tables.count, limits))
   }
 
-  /// The name of the page's content and database.
+  /// The database and the filters of the page.
   private var facts: [(name: String, value: String)] {
     var facts = [(name: "database", value: name)]
     if let table = filter.table { facts.append(("table", table)) }

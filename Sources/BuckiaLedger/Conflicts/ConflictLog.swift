@@ -174,7 +174,7 @@ package final class ConflictLog {
     // Details belong to the record that was inserted last.
     let isBatch = pending.count == Self.batchSize && pending.allSatisfy { $0.details == nil }
     let insert = try connection.cached(isBatch ? Self.insertBatch : Self.insertOne)
-    // The rows are bound where they lie in the buffer, which stays as it is until all are written.
+    // The rows are bound without copying: the buffer does not change until all are written.
     try buffer.bytes.withUnsafeBytes { bytes in
       for index in pending.indices {
         try bind(pending[index], to: insert.statement, from: isBatch ? index * Self.parameters : 0, in: bytes)
