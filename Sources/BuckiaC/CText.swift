@@ -6,7 +6,7 @@ import CBuckia
 ///
 /// `@unchecked Sendable`: it never changes.
 final class CText: @unchecked Sendable {
-  /// UTF-8 with a NUL behind it.
+  /// UTF-8 with a NUL at its end.
   let pointer: UnsafePointer<CChar>
 
   init(_ text: String) {

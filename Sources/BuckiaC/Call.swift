@@ -5,7 +5,7 @@ import CBuckia
 /// A place for the error of a function.
 typealias ErrorPlace = UnsafeMutablePointer<OpaquePointer?>?
 
-/// Does the work of a function, and turns what it throws into a status and an error for C.
+/// Runs a function, and converts its error into a status and an error for C.
 func call(_ error: ErrorPlace, _ body: () throws -> Void) -> buckia_status {
   error?.pointee = nil
   do {
@@ -40,7 +40,7 @@ func call(
   call(error, json) { try body(Handle.required(database, "database")) }
 }
 
-/// Objects as C has them: pointers to something unknown, which own what they point to.
+/// Objects for C: opaque pointers, which own their objects.
 enum Handle {
   /// Hands an object over to C.
   static func give(_ object: some AnyObject) -> OpaquePointer {
@@ -49,7 +49,7 @@ enum Handle {
 
   /// The object of a pointer; nil for NULL.
   static func object<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type = Object.self) -> Object? {
-    // Sound as long as C passes what it was given and has not freed, which the header demands.
+    // Sound if C passes a pointer from this library that it has not freed, which the header demands.
     pointer.map { Unmanaged<Object>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
   }
 
@@ -63,14 +63,14 @@ enum Handle {
     return object
   }
 
-  /// Takes an object back from C. NULL is fine.
+  /// Takes the ownership of an object back from C. NULL is allowed.
   static func free<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) {
     guard let pointer else { return }
     Unmanaged<Object>.fromOpaque(UnsafeRawPointer(pointer)).release()
   }
 }
 
-/// Reads the arguments of a function, as C has them. What is missing or wrong is misuse.
+/// Reads the arguments of a C function. A missing or invalid one is misuse.
 enum Arguments {
   /// - Throws: `BuckiaError` with `misuse` and this message.
   static func misuse(_ message: String) -> BuckiaError { BuckiaError(.misuse, message) }
@@ -116,7 +116,7 @@ enum Arguments {
     return UnsafeBufferPointer(start: pointer, count: count)
   }
 
-  /// The options of a function, zero where the program knows less of them than the library.
+  /// The options of a function. Options that the program does not know are zero.
   ///
   /// - Throws: `BuckiaError` with `misuse` when their size is none, or they say something that this version does not
   ///   know.
@@ -140,7 +140,7 @@ enum Arguments {
     return options
   }
 
-  /// Where a new file goes.
+  /// The path for a new file.
   ///
   /// - Throws: `BuckiaError` with `misuse` when neither a path nor a callback is given, or both.
   static func output(
@@ -175,13 +175,13 @@ enum Results {
     return copy
   }
 
-  /// Puts a document where it is wanted.
+  /// Stores a document in an output argument.
   static func give(_ json: @autoclosure () -> JSONValue, to place: Text) throws {
     guard let place else { return }
     place.pointee = try copy(json().lineText())
   }
 
-  /// Gives an item of a list to a callback.
+  /// Passes an item of a list to a callback.
   ///
   /// - Throws: `CancellationError` when it wants no more.
   static func give(_ json: JSONValue, to item: buckia_item_callback, _ context: UnsafeMutableRawPointer?) throws {

@@ -49,7 +49,7 @@ final class CallWatch: @unchecked Sendable {
     try check()
   }
 
-  /// Tells of a file that is checked. Whether the call is to stop, `check` says.
+  /// Reports a checked file. `check` decides whether the call stops.
   func tell(_ progress: InspectionProgress) {
     tell(about: progress.path) {
       $0.activity = BUCKIA_VERIFYING
@@ -58,7 +58,7 @@ final class CallWatch: @unchecked Sendable {
     }
   }
 
-  /// Tells of changes that are rewritten. Whether the call is to stop, `check` says.
+  /// Reports rewritten changes. `check` decides whether the call stops.
   func tell(_ progress: RewritingProgress) {
     switch progress {
     case .checking(let progress): tell(progress)
@@ -83,7 +83,7 @@ final class CallWatch: @unchecked Sendable {
   }
 }
 
-/// What `buckia_cancellation` points to: says from one thread to others that work is not wanted any more.
+/// The object behind `buckia_cancellation`: cancels calls on other threads.
 ///
 /// `@unchecked Sendable`: the lock guards `isSet`.
 final class Cancellation: @unchecked Sendable {

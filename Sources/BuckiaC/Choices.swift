@@ -1,7 +1,7 @@
 import Buckia
 import CBuckia
 
-// What the enums of C stand for. A number that is none of theirs is misuse.
+// The values of the C enums. Any other number is misuse.
 
 extension ConflictPolicy {
   init(_ policy: buckia_policy) throws {
@@ -40,7 +40,7 @@ extension SchemaMode {
 }
 
 extension buckia_trust {
-  /// The mode; nil to leave it as it is.
+  /// The mode; nil for no change.
   var mode: TrustMode? {
     get throws {
       switch self {

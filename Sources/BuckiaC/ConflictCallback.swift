@@ -69,7 +69,7 @@ final class ConflictCallback: @unchecked Sendable {
 
   /// Adds the values of a row.
   ///
-  /// - Returns: Where they begin; nil if there is no row.
+  /// - Returns: The address of the first; nil without a row.
   private func add(_ row: borrowing ConflictRow) -> Int? {
     guard row.exists else { return nil }
     let start = values.count
@@ -163,11 +163,11 @@ package func buckia_row_set(
 /// Copies of values as C reads them, with the bytes of their texts and blobs.
 struct ValueBuffer {
   private var values: [buckia_value] = []
-  /// Where the bytes of each value begin in `bytes`; nil if it has none.
+  /// The offset of each value's bytes in `bytes`; nil if it has none.
   private var places: [Int?] = []
   private var bytes: [UInt8] = []
 
-  /// How many values there are.
+  /// The number of values.
   var count: Int { values.count }
 
   /// Adds a value; nil if there is none.
@@ -208,7 +208,7 @@ struct ValueBuffer {
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// Gives the values to `body`, which must not keep them.
+  /// Passes the values to `body`, which must not keep them.
   mutating func withValues<Result>(_ body: (UnsafePointer<buckia_value>?) throws -> Result) rethrows -> Result {
     try bytes.withUnsafeBytes { bytes in
       for (index, place) in places.enumerated() {

@@ -11,13 +11,13 @@ final class Database {
   private let source: Source
   /// The person's own files.
   var home = BuckiaHome.standard
-  /// How long to wait for another program's lock, in milliseconds; nil for as long as usual.
+  /// The maximum wait for another program's lock, in milliseconds; nil for the default.
   var busyTimeout: Int32?
 
-  /// Takes a file.
+  /// Uses a file.
   init(_ path: String) { source = .path(path) }
 
-  /// Takes a connection of the program.
+  /// Uses a connection of the program.
   ///
   /// - Throws: `BuckiaError` when another copy of SQLite has made it.
   init(_ handle: OpaquePointer, of copy: SQLiteCopy?) throws {

@@ -9,7 +9,7 @@ import Buckia
 
 /// A file that was named on the command line, or standard input for `-`.
 enum ArgumentFile {
-  /// The argument that stands for standard input.
+  /// The argument for standard input.
   static let standardInput = "-"
 
   /// The source for an argument. Standard input is read to its end.

@@ -9,7 +9,7 @@ import Buckia
 
 /// The target of `-o`: a folder, which gets a file named by its id, the file itself, or standard output.
 enum OutputPath {
-  /// The argument that stands for standard output.
+  /// The argument for standard output.
   static let standardOutput = "-"
 
   /// The help text of the option.

@@ -86,7 +86,7 @@ extension RootCommand {
 extension RootCommand {
   /// Requires that every argument is UTF-8, because it is converted to text.
   ///
-  /// A path can be any bytes. Repaired to text it would be another path, which does not exist.
+  /// A path can be any bytes. Repaired as UTF-8 it would be another path, which does not exist.
   ///
   /// - Throws: `ValidationError` that shows the bytes.
   static func requireUTF8() throws {

@@ -13,7 +13,7 @@ protocol Verb: ParsableCommand {
   /// How to print.
   var output: OutputOptions { get }
 
-  /// True if the result itself goes to standard output (`-o -`): all text goes to standard error then.
+  /// True if the result itself is written to standard output (`-o -`): all text is then written to standard error.
   var printsResult: Bool { get }
 
   /// Does the work, prints the result, and returns the exit status.
@@ -26,7 +26,7 @@ protocol Verb: ParsableCommand {
 extension Verb {
   var printsResult: Bool { false }
 
-  /// Where the person's own files are.
+  /// The folder with the person's own files.
   var home: HomeOptions { output.home }
 
   /// Runs the command, and converts errors to a message and an exit code.
@@ -113,7 +113,7 @@ struct CollationChoice: ExpressibleByArgument {
   }
 }
 
-/// Where the person's own files are.
+/// The folder with the person's own files.
 struct HomeOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

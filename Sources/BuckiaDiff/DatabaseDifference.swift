@@ -115,7 +115,7 @@ package struct DatabaseDifference {
 
   /// The difference without some of its deletions.
   ///
-  /// - Parameter runs: Neighbouring changes, in the order of the changeset, and whether they are left out.
+  /// - Parameter runs: Runs of changes, in the order of the changeset, each with true if it is left out.
   /// - Throws: `ChangesetError`, `ByteStreamError`.
   package func leavingOut(deletions runs: [(count: Int64, isLeftOut: Bool)]) throws -> DatabaseDifference {
     let changes = changeset.makeEmpty()

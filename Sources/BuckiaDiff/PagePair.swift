@@ -110,7 +110,7 @@ final class PagePair {
     }
   }
 
-  /// True if a log was restarted while it was read, so that what was found may be wrong.
+  /// True if a log was restarted while it was read: the results may then be wrong.
   func isStale() throws -> Bool {
     guard case .compared(let comparison) = state else { return false }
     return try comparison.older.isStale() || comparison.newer.isStale()

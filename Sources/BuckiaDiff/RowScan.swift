@@ -4,10 +4,10 @@ import SQLiteSchemas
 
 /// The rows of a query, in its order.
 ///
-/// A query has at most as many results as a table may have columns. A table of 2,000 columns without a key has one value
-/// too many, so there can be a second query for the end of each row, in the same order.
+/// A query has at most as many results as a table may have columns. A table of 2,000 columns without a key has one
+/// value too many; a second query then reads the end of each row, in the same order.
 struct RowScan: RowValues, ~Copyable {
-  /// Unpaired surrogates. They are gone once SQLite has converted a value to UTF-8, so they are looked for before.
+  /// Unpaired surrogates. SQLite removes them when it converts a value to UTF-8, which is why they are counted before.
   private final class Surrogates {
     /// The columns of the row in hand that hold any, and those that were written into changes.
     var present: Set<Int> = []
@@ -138,7 +138,7 @@ struct RowScan: RowValues, ~Copyable {
     var listed = ""
     switch part {
     case .keyed:
-      // Written so that SQLite's index skips the other rows, which it does not do for NOT (…).
+      // In this form SQLite's index skips the other rows, which it does not do for NOT (…).
       terms += table.stored.nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NOT NULL" }
       order =
         pair.definition.isKeyedByRowID && !pair.isIdentifiedByContent

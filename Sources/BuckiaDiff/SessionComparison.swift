@@ -7,8 +7,8 @@ import SQLiteSchemas
 /// It knows no tables without a key, ignores rows with NULL in the key, and takes `a` and `A` for equal in a NOCASE
 /// column, as it does 1 and 1.0: <https://sqlite.org/session/sqlite3session_diff.html>.
 ///
-/// A session compares two databases of one connection, so there is one that attaches both files, with a read transaction
-/// for all tables.
+/// A session compares two databases of one connection. Therefore one connection attaches both files, with a read
+/// transaction for all tables.
 final class SessionComparison {
   private static let olderName = "buckia_older"
   /// The most columns that a table may have: SQLite's query names those of both tables as its results, and compares them

@@ -10,7 +10,7 @@ struct TableStorage {
   let hasRowIDs: Bool
   /// For each column of the changeset the field of the record that holds it; nil for the rowid.
   let fields: [Int?]
-  /// For each column of the changeset whether it has REAL affinity: SQLite stores 2.0 as the integer 2 there.
+  /// For each column of the changeset, true if it has REAL affinity: SQLite then stores 2.0 as the integer 2.
   let isReal: [Bool]
   /// The default of each column of the changeset in rows that were written before it was added: a literal, in a column
   /// of this affinity. Nil if only SQLite can compute it, and for the rowid, which all rows have.

@@ -12,7 +12,7 @@ struct CallOptions {
   /// - Parameters:
   ///   - text: The JSON; nil for none.
   ///   - function: The name of the function.
-  ///   - known: The names that the function knows.
+  ///   - known: The names of the function's options.
   /// - Throws: `SQLiteFunctionFailure` for anything else.
   init(_ text: String?, of function: String, known: [String]) throws {
     self.function = function
@@ -36,7 +36,7 @@ struct CallOptions {
     }
   }
 
-  /// Yes or no; nil if nothing is said.
+  /// The Boolean value; nil if absent.
   func flag(_ name: String) throws -> Bool? {
     switch members[name] {
     case nil, .null: nil
@@ -45,7 +45,7 @@ struct CallOptions {
     }
   }
 
-  /// Text; nil if nothing is said.
+  /// The text; nil if absent.
   ///
   /// - Throws: `SQLiteFunctionFailure` for anything else, and for text that contains a NUL, which would end a path.
   func text(_ name: String) throws -> String? {
@@ -56,7 +56,7 @@ struct CallOptions {
     }
   }
 
-  /// A list of texts; nil if nothing is said.
+  /// The list of texts; nil if absent.
   func texts(_ name: String) throws -> [String]? {
     switch members[name] {
     case nil, .null: nil
@@ -69,14 +69,14 @@ struct CallOptions {
     }
   }
 
-  /// One of some words; nil if nothing is said.
+  /// The choice; nil if absent.
   func choice<Choice: RawRepresentable & CaseIterable>(
     _ name: String, _ type: Choice.Type = Choice.self
   ) throws -> Choice? where Choice.RawValue == String {
     try text(name).map { try choice(of: $0, for: name) }
   }
 
-  /// Words for names; empty if nothing is said.
+  /// The choices by name; empty if absent.
   func choices<Choice: RawRepresentable & CaseIterable>(
     _ name: String, _ type: Choice.Type = Choice.self
   ) throws -> [(name: String, choice: Choice)] where Choice.RawValue == String {

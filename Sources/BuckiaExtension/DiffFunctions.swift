@@ -4,8 +4,8 @@ import BuckiaDiff
 import SQLiteConnections
 
 extension SQLiteConnection {
-  /// Adds `buckia_diff(old, new [, options])`, twice: the function returns the changes as a blob, and the table-valued one tells how
-  /// many there are in each table, and what does not travel.
+  /// Adds `buckia_diff(old, new [, options])` twice: the function returns the changes as a blob, and the table-valued
+  /// one the number of changes of each table, and the parts that are not replicated.
   func addDiffFunctions() throws(SQLiteError) {
     try addFunction("buckia_diff", argumentCounts: 2...3, access: .direct) { arguments in
       let call = try DiffCall(arguments)
@@ -32,12 +32,12 @@ extension SQLiteConnection {
   }
 }
 
-/// What a call of `buckia_diff` asks for.
+/// The arguments of a call of `buckia_diff`.
 private struct DiffCall {
   private let older: String?
   private let newer: String
   private let options: DiffOptions
-  /// True if a changeset is wanted, or a diff file; nil if nothing is said.
+  /// True for a changeset, false for a diff file; nil if unspecified.
   private let isRaw: Bool?
   private let home: BuckiaHome
 
@@ -92,8 +92,8 @@ private struct DiffCall {
 }
 
 extension SQLiteConnection {
-  /// Adds what reads changes without a database: `buckia_changes(blob)` with a row a change, `buckia_change_values(blob)` with a row
-  /// a value, and `buckia_invert(blob)`.
+  /// Adds the functions that read changes without a database: `buckia_changes(blob)` with a row per change,
+  /// `buckia_change_values(blob)` with a row per value, and `buckia_invert(blob)`.
   func addChangesFunctions() throws(SQLiteError) {
     try addFunction("buckia_invert", argumentCounts: 1...1, access: .innocuous, isDeterministic: true) { arguments in
       guard let source = try arguments.bytes(at: 0, of: "buckia_invert") else { return .null }
@@ -141,7 +141,7 @@ extension RowSpool {
     }
   }
 
-  /// Cells as a JSON object; those that the change says nothing of are left out.
+  /// Cells as a JSON object, without those that the change does not contain.
   private func json(_ cells: [InspectedFile.ShownChange.Cell], _ file: InspectedFile) throws -> SQLiteFunctionResult {
     var object = JSONObject()
     for cell in cells {

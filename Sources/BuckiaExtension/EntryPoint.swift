@@ -2,12 +2,12 @@ import SQLiteConnections
 
 /// What SQLite calls when it loads the extension into a connection.
 ///
-/// Nothing is called but the functions that the host passes here, so the extension works in every copy of SQLite from 3.37 on, also
-/// where it was built without the session extension. See <https://sqlite.org/loadext.html>.
+/// It only calls the functions that the host passes here. The extension therefore works in every copy of SQLite from
+/// 3.37 on, also in one without the session extension. See <https://sqlite.org/loadext.html>.
 ///
 /// - Parameters:
 ///   - handle: The connection, a `sqlite3 *`.
-///   - message: Where an error message goes. The host frees it.
+///   - message: Receives an error message, which the host frees.
 ///   - routines: The host's functions, a `const sqlite3_api_routines *`.
 /// - Returns: `SQLITE_OK_LOAD_PERMANENTLY`, or `SQLITE_ERROR`.
 @_cdecl("sqlite3_buckia_init")

@@ -13,14 +13,14 @@ struct HostConnection {
   /// Works on the connection as a database.
   ///
   /// - Parameters:
-  ///   - home: What belongs to the person who uses it.
-  ///   - body: What to do.
+  ///   - home: The home folder of the person who uses it.
+  ///   - body: The work.
   /// - Throws: Whatever `body` throws, as an error of an SQL function.
   func withDatabase<Result>(home: BuckiaHome = .standard, _ body: (DatabaseManager) throws -> Result) throws -> Result {
     try SQLiteFunctionFailure.wrapping { try DatabaseManager.borrowing(handle, home: home, body) }
   }
 
-  /// Makes sure that the statement by which a function was called leaves room for transactions and changes of the schema.
+  /// Checks that the calling statement permits transactions and changes of the schema.
   ///
   /// A function can begin and commit a transaction while the statement that calls it runs, as long as that does not read or write
   /// any table. Inside a transaction of the program's, it can open a savepoint as long as the statement does not write.
@@ -43,7 +43,7 @@ struct HostConnection {
 }
 
 extension SQLiteFunctionFailure {
-  /// Runs a call of Buckia's, whose errors become those of an SQL function.
+  /// Runs a call of Buckia, and converts its errors into those of an SQL function.
   static func wrapping<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -93,10 +93,10 @@ extension ApplyOptions {
 }
 
 extension SQLiteConnection {
-  /// Adds `buckia_conflicts` and `buckia_log`: what is recorded in the database of the connection, with the columns of
-  /// `buckia conflicts --json` and `buckia log --json`.
+  /// Adds `buckia_conflicts` and `buckia_log`: the ledger of the connection's database, with the columns of `buckia
+  /// conflicts --json` and `buckia log --json`.
   ///
-  /// Without quotes a statement cannot name a column `table`, so it is called `tbl`. `constraint` needs its quotes.
+  /// The column is called `tbl`, since `table` would need quotes in every statement. `constraint` does need them.
   func addLedgerTables(on host: HostConnection) throws(SQLiteError) {
     try add(
       "buckia_conflicts",
@@ -123,7 +123,7 @@ extension SQLiteConnection {
   /// - Parameters:
   ///   - name: The table's name.
   ///   - members: The members of the documents.
-  ///   - documents: Gives all documents to the closure.
+  ///   - documents: Passes all documents to the closure.
   private func add(
     _ name: String, _ members: [String], _ documents: @escaping ((JSONValue) throws -> Void) throws -> Void
   ) throws(SQLiteError) {

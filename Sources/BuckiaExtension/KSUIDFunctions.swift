@@ -16,7 +16,7 @@ extension SQLiteConnection {
   }
 }
 
-/// Makes ids, each greater than all that this process has made before. Nothing is kept on disk.
+/// Creates ids, each greater than all earlier ones of this process. Nothing is stored on disk.
 ///
 /// `@unchecked Sendable`: the mutex guards the clock.
 private final class ProcessClock: @unchecked Sendable {

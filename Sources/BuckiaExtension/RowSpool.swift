@@ -16,7 +16,7 @@ final class RowSpool: SQLiteRows {
   private var row: [SQLiteFunctionResult] = []
   private var encoded: [UInt8] = []
 
-  /// Adds a row: for each value its kind and its bytes, those of text and blobs behind their number.
+  /// Adds a row: for each value its kind and its bytes, with their number before those of text and blobs.
   ///
   /// - Throws: `ByteStreamError` when there is no room for it.
   func append(_ row: [SQLiteFunctionResult]) throws {
@@ -61,7 +61,7 @@ final class RowSpool: SQLiteRows {
     position += bytes.count
   }
 
-  /// Takes the row apart; it has been written by `append`.
+  /// Decodes the row that `append` has written.
   private func decode() {
     row.removeAll(keepingCapacity: true)
     var rest = encoded[...]
@@ -91,7 +91,7 @@ final class RowSpool: SQLiteRows {
 }
 
 extension JSONValue {
-  /// A member of a document as a value of a column: plain values as they are, lists and objects as JSON.
+  /// A member of a document as a value of a column: plain values unchanged, lists and objects as JSON.
   var column: SQLiteFunctionResult {
     switch self {
     case .null: .null

@@ -125,7 +125,7 @@
     public let kind: ConflictKind
     /// The outcome.
     public let outcome: ConflictOutcome
-    /// SQLite's or the engine's words, where there are any.
+    /// The message of SQLite or of the engine; nil for none.
     public let reason: String?
     /// True if no decision about this conflict is recorded.
     public let isOpen: Bool
@@ -148,7 +148,7 @@
     public static let diff = belongsTo(
       LoggedDiff.self, using: ForeignKey([Columns.diffID], to: [LoggedDiff.Columns.id]))
 
-    /// What is read of a conflict: columns of its record, and what other tables say of it.
+    /// The columns of a conflict's record, with values from other tables.
     public static var databaseSelection: [any SQLSelectable] {
       [
         Columns.id, Columns.diffID, Columns.kind, Columns.outcome, Columns.reason, tableName.forKey("table_name"),
@@ -156,7 +156,7 @@
       ]
     }
 
-    // In the subqueries no column has the name of one of this table, so those need no name of the table before them.
+    // No column in the subqueries has the name of one of this table, which is why these are not qualified.
 
     /// The name of the row's table.
     static var tableName: SQL {
@@ -196,8 +196,8 @@
     }
   }
 
-  /// A file that was refused: a row of `buckia_refused`. It is tried again as long as it is in its folder, and the
-  /// row goes when it is applied.
+  /// A file that was refused: a row of `buckia_refused`. It is tried again while it is in its folder, and the row is
+  /// deleted when it is applied.
   ///
   /// ```swift
   /// let refusals = try LoggedRefusal.order { $0.lastAt.desc }.fetchAll(db)
@@ -211,11 +211,11 @@
 
     /// SHA-256 of the file's bytes.
     public let id: Data
-    /// The diff's id, where the file could be read that far.
+    /// The diff's id, if that part of the file was readable.
     public let diff: KSUID?
     /// The verified key of the sender in hex; empty if there is none.
     public let sender: String
-    /// `rejected`, or `quarantined` if the file does what its sender may not do.
+    /// `rejected`, or `quarantined` if the file exceeds its sender's rights.
     public let state: DiffState
     /// Why.
     public let reason: String
@@ -264,7 +264,7 @@
     }
   }
 
-  // What the ledger's columns hold. GRDB reads and compares them by their raw values.
+  // The values of the ledger's columns. GRDB reads and compares them by their raw values.
   extension DiffState: DatabaseValueConvertible {}
   extension ConflictKind: DatabaseValueConvertible {}
   extension ConflictOutcome: DatabaseValueConvertible {}

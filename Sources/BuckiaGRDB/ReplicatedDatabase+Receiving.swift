@@ -15,15 +15,15 @@
     /// }
     /// ```
     ///
-    /// Where the options let triggers fire, the report's `changedRows` name the tables that those have written to,
-    /// too, and so observations of them are told.
+    /// If the options let triggers fire, the report's `changedRows` also name the tables that those have written to,
+    /// and their observations are notified.
     ///
     /// - Parameters:
     ///   - paths: Files and folders.
     ///   - options: How to apply.
     ///   - resolver: Called for each conflict, before the policies.
     ///   - progress: Called with the progress of the work. May throw to stop it.
-    /// - Returns: What became of each file.
+    /// - Returns: The result of each file.
     /// - Throws: As `DatabaseManager.processInboundChanges`.
     @discardableResult
     public func processInboundChanges(
@@ -50,8 +50,8 @@
       }
     }
 
-    /// Applies what was held of earlier files until the app's own upgrade (`ApplyOptions.schema` with `hold`), as far
-    /// as there is a place for it now.
+    /// Applies the changes of earlier files that were held until the app's own upgrade (`ApplyOptions.schema` with
+    /// `hold`), if the schema now has a place for them.
     ///
     /// The next call that applies files does the same. Call this when a migrator has run:
     ///
@@ -63,7 +63,7 @@
     /// - Parameters:
     ///   - options: How to apply.
     ///   - resolver: Called for each conflict, before the policies.
-    /// - Returns: What became of the files of which something was held and has a place now.
+    /// - Returns: The results of the files whose held changes now have a place.
     /// - Throws: As `DatabaseManager.processInboundChanges`.
     @discardableResult
     public func applyHeldChanges(
@@ -72,7 +72,7 @@
       try processInboundChanges([], options: options, resolver: resolver)
     }
 
-    /// Merges into this database what another one has changed since both had the same rows.
+    /// Merges into this database the changes of another one since both had the same rows.
     ///
     /// - Parameters:
     ///   - other: The database of the other side.
@@ -104,11 +104,11 @@
       }
     }
 
-    /// Takes back what diffs did, also after their rows have been changed by others.
+    /// Undoes diffs, also after later changes of their rows.
     ///
     /// - Parameters:
-    ///   - subjects: What to take back.
-    ///   - options: What to do about rows that have been changed since.
+    ///   - subjects: The diffs or rows to undo.
+    ///   - options: The policy for rows with later changes.
     /// - Returns: The result.
     /// - Throws: As `DatabaseManager.undo`.
     @discardableResult
@@ -120,7 +120,7 @@
       }
     }
 
-    /// Resolves recorded conflicts: brings each row into the version that somebody has decided for.
+    /// Resolves recorded conflicts: sets each row to the chosen version.
     ///
     /// - Parameters:
     ///   - conflicts: Their numbers: ``LoggedConflict/id``, or that of a `ConflictRecord`.
@@ -142,7 +142,7 @@
     /// Resolves all recorded conflicts of some kind with one answer, oldest first.
     ///
     /// - Parameters:
-    ///   - filter: Which of them.
+    ///   - filter: The conflicts.
     ///   - answer: The answer to all of them.
     ///   - options: How.
     /// - Returns: The outcome of each.
@@ -159,21 +159,21 @@
     }
   }
 
-  /// What was recorded. These calls work in `read`, too, and observations that make them notice changes.
+  /// Queries of the ledger. These calls also work in `read`, and in observations, which then notice changes.
   extension ReplicatedDatabase {
     /// Recorded conflicts, oldest first, with all versions of their rows.
     ///
-    /// ``LoggedConflict`` has requests for what lists show of them.
+    /// ``LoggedConflict`` has requests for lists of them.
     ///
-    /// - Parameter filter: Which of them are wanted.
+    /// - Parameter filter: The wanted conflicts.
     /// - Throws: As `DatabaseManager.conflicts`.
     public func conflicts(matching filter: ConflictFilter = ConflictFilter()) throws -> [ConflictRecord] {
       try reading(.conflicts) { try $0.conflicts(matching: filter) }
     }
 
-    /// How many recorded conflicts are alike: of one table, one kind and with one outcome.
+    /// The numbers of recorded conflicts by table, kind and outcome.
     ///
-    /// - Parameter filter: Which of them are wanted.
+    /// - Parameter filter: The wanted conflicts.
     /// - Throws: As `DatabaseManager.conflictCounts`.
     public func conflictCounts(matching filter: ConflictFilter = ConflictFilter()) throws -> [ConflictCount] {
       try reading(.conflicts) { try $0.conflictCounts(matching: filter) }
@@ -190,20 +190,20 @@
 
     /// The newest entries of the ledger, oldest first, and how many there are in all.
     ///
-    /// - Parameter count: How many are wanted at most.
+    /// - Parameter count: The maximum number.
     /// - Throws: As `DatabaseManager.log`.
     public func log(newest count: Int) throws -> (entries: [LedgerEntry], total: Int) {
       try reading(.log) { try $0.log(newest: count) }
     }
 
-    /// What of the database would replicate, and what would not and why.
+    /// The parts of the database that would replicate, and those that would not, with the reasons.
     ///
     /// - Throws: As `DatabaseManager.examine`.
     public func examine() throws -> DoctorReport {
       try reading(.all) { try $0.examine() }
     }
 
-    /// Where the database stands: what has arrived, what waits or is open, and which replica it is.
+    /// The state of the database: the arrived, waiting and open items, and its replica.
     ///
     /// - Parameter includesWords: True to read all rows that are shared, for their word fingerprint.
     /// - Throws: As `DatabaseManager.status`.

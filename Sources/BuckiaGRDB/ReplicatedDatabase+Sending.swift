@@ -3,9 +3,9 @@
   import GRDB
 
   extension ReplicatedDatabase {
-    /// Shares a part of the database with others: the first time all of it, then what has changed since.
+    /// Shares a part of the database with others: at first all of its rows, then the changes since the last time.
     ///
-    /// What was sent cannot be rolled back, so this throws inside a transaction of the app.
+    /// It throws inside a transaction of the app, since a sent file cannot be rolled back.
     ///
     /// ```swift
     /// let scope = ShareScope { SharedTable("notes") }
@@ -15,13 +15,13 @@
     /// ```
     ///
     /// - Parameters:
-    ///   - scope: What is shared.
+    ///   - scope: The shared part.
     ///   - recipients: With whom.
-    ///   - output: Where the file goes.
+    ///   - output: The path for the file.
     ///   - options: What becomes of rows that have left the scope, and more.
-    ///   - identity: Who signs the file.
+    ///   - identity: The signer of the file.
     ///   - progress: Called with the progress of the comparison. May throw to stop it.
-    /// - Returns: What was found and written.
+    /// - Returns: The changes and the written file.
     /// - Throws: As `DatabaseManager.share`.
     @discardableResult
     public func share(
@@ -30,7 +30,7 @@
       progress: @escaping (DiffProgress) throws -> Void = { _ in }
     ) throws -> ShareReport {
       try writing { database, written in
-        // What is to be sent is committed before the file is written, which may fail.
+        // The changes are recorded as sent and committed before the file is written, which may fail.
         if !options.isDryRun { written.addLedger() }
         return try database.share(
           scope, to: recipients, output: output, options: options, signedBy: identity,
@@ -41,9 +41,9 @@
     /// Invites one person to get a part of the database.
     ///
     /// - Parameters:
-    ///   - scope: What they are going to get.
-    ///   - options: Whom it is for, where the files are going to be, and how long it can be answered.
-    ///   - identity: Who invites.
+    ///   - scope: The offered part.
+    ///   - options: The recipient, the place for the files, and the expiry.
+    ///   - identity: The inviter.
     /// - Throws: As `DatabaseManager.invite`; inside a transaction of the app, too.
     public func invite(
       _ scope: ShareScope, options: InvitationOptions = InvitationOptions(), as identity: Identity
@@ -59,8 +59,8 @@
     /// - Parameters:
     ///   - invitation: The invitation.
     ///   - name: The contact name of its author; nil for the name on their card.
-    ///   - output: Where the answer goes.
-    ///   - identity: Who accepts it.
+    ///   - output: The path for the answer.
+    ///   - identity: The person who accepts it.
     /// - Throws: As `DatabaseManager.accept`; inside a transaction of the app, too.
     public func accept(
       _ invitation: Invitation, named name: String? = nil, answer output: DiffOutput, as identity: Identity
@@ -71,7 +71,7 @@
       }
     }
 
-    /// Copies the database as it is now into a file from which the next difference is made.
+    /// Copies the present database into a file, with which the next diff is computed.
     ///
     /// - Parameter path: The file.
     /// - Throws: As `DatabaseManager.snapshot`; inside a transaction of the app, too.
@@ -80,18 +80,18 @@
       try writing { database, _ in try database.snapshot(to: path) }
     }
 
-    /// Writes what turns an older database into this one into a diff file.
+    /// Writes a diff file that changes an older database into this one.
     ///
-    /// What an open transaction has changed is in it. Tables of GRDB's own are not: in `grdb_migrations` a migrator
-    /// notes what it has done to this file, and another person's file has to go through the same migrations itself.
+    /// It has the changes of an open transaction. It lacks GRDB's own tables: in `grdb_migrations` a migrator records
+    /// the migrations of this file, and another person's file must go through the same migrations itself.
     ///
     /// - Parameters:
-    ///   - older: The database as it was; nil for none, so that all rows of this one are INSERTs.
-    ///   - output: Where the file goes.
-    ///   - options: Which tables, which of their rows and columns, and how.
-    ///   - identity: Who signs the file; nil for an unsigned one.
+    ///   - older: The older database; nil for none: all rows of this one are then INSERTs.
+    ///   - output: The path for the file.
+    ///   - options: The tables, rows and columns, and the properties of the file.
+    ///   - identity: The signer of the file; nil for an unsigned one.
     ///   - progress: Called with the progress of the comparison. May throw to stop it.
-    /// - Returns: What was found and written; `id` is nil when there is no difference.
+    /// - Returns: The changes and the written file; `id` is nil if there is no difference.
     /// - Throws: As `DatabaseManager.createDatabaseDiff`.
     @discardableResult
     public func createDatabaseDiff(

@@ -9,7 +9,7 @@
   /// of all that Buckia writes, so observations are told of the tables that have changed, and only of these. Cached
   /// definitions of tables are forgotten when the schema has changed.
   ///
-  /// What is read here can be observed:
+  /// Its queries can be observed:
   ///
   /// ```swift
   /// let observation = ValueObservation.tracking { db in try db.buckia.conflicts() }
@@ -21,7 +21,7 @@
     let db: Database
     /// The copy of SQLite that has opened it; nil for the one that Buckia links.
     let copy: SQLiteCopy?
-    /// What belongs to the person who uses it.
+    /// The home folder of the person who uses it.
     let home: BuckiaHome
     /// Tells the calls that they are canceled; nil if they cannot be.
     let cancellation: CancellationFlag?
@@ -35,7 +35,7 @@
 
     // MARK: Preparing
 
-    /// Makes the ledger tables.
+    /// Creates the ledger tables.
     ///
     /// The first call that applies files makes them, too. Requests of ``LoggedDiff`` and its like need them: call
     /// this in a migration of the app. It can be called any number of times.
@@ -44,7 +44,7 @@
     /// migrator.registerMigration("ledger") { db in try db.buckia.initialize() }
     /// ```
     ///
-    /// - Parameter trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
+    /// - Parameter trust: The trusted senders from now on; nil for no change (`any` in a new ledger).
     /// - Throws: As `DatabaseManager.initialize`.
     @discardableResult
     public func initialize(trust: TrustMode? = nil) throws -> DatabaseManager.InitReport {
@@ -54,7 +54,7 @@
       }
     }
 
-    /// Adds the SQL function `buckia_applying()`, by which triggers tell the app's own edits from those that came.
+    /// Adds the SQL function `buckia_applying()`, by which triggers distinguish the app's own edits from received ones.
     ///
     /// ```swift
     /// configuration.prepareDatabase { db in try db.buckia.addApplyingFunction() }
@@ -82,7 +82,7 @@
 
     /// Makes calls of `DatabaseManager` that have no counterpart here, such as `joinDataset`.
     ///
-    /// Afterwards observations are told that Buckia's own tables have changed.
+    /// Afterwards it notifies observations of changes in Buckia's own tables.
     ///
     /// - Parameters:
     ///   - tables: Tables of the app that the calls change.
@@ -101,10 +101,10 @@
 
     // MARK: Lending the connection
 
-    /// Makes calls that write, and tells GRDB what they have changed, also when they fail: an app may commit what was
-    /// done before.
+    /// Makes calls that write, and notifies GRDB of their changes, also if they fail: an app may commit the changes
+    /// before the error.
     ///
-    /// - Parameter body: Makes the calls, and notes what they change.
+    /// - Parameter body: Makes the calls, and records their changes.
     func writing<Value>(_ body: (DatabaseManager, inout WrittenTables) throws -> Value) throws -> Value {
       try requireResumed()
       let version = try db.schemaVersion()
@@ -112,7 +112,7 @@
       let result = Result { try lending { try body($0, &written) } }
       if case .failure = result, written.isEmpty { return try result.get() }
       do { try announce(written, since: version) } catch {
-        // What has failed first says why.
+        // The first error has the cause.
         _ = try result.get()
         throw error
       }
@@ -136,7 +136,7 @@
       {
         throw error
       } catch {
-        // What else is wrong, the call itself says.
+        // The call itself reports any other error.
       }
     }
 
@@ -157,10 +157,10 @@
       return handle
     }
 
-    /// Tells GRDB what was written.
+    /// Notifies GRDB of written tables.
     ///
     /// - Parameters:
-    ///   - written: What was written.
+    ///   - written: The written tables.
     ///   - version: The version of the schema before that.
     private func announce(_ written: WrittenTables, since version: Int32) throws {
       let hasOtherSchema = try db.schemaVersion() != version
@@ -168,7 +168,7 @@
       let region = try written.region(in: db, withSchema: hasOtherSchema)
       guard !region.isEmpty else { return }
       if db.isInsideTransaction { return try db.notifyChanges(in: region) }
-      // Observers hear of changes when a transaction ends, and those of Buckia's own have ended unseen.
+      // GRDB notifies observers when a transaction ends, but does not see the end of Buckia's own transactions.
       try db.inTransaction(.deferred) {
         try db.notifyChanges(in: region)
         return .commit
@@ -191,17 +191,17 @@
 
     /// This connection, with the calls of Buckia.
     ///
-    /// - Parameter home: What belongs to the person who uses the database.
+    /// - Parameter home: The home folder of the person who uses the database.
     public func buckia(home: BuckiaHome) -> ReplicatedDatabase { ReplicatedDatabase(self, copy: nil, home: home) }
 
-    /// This connection, with the calls of Buckia, where another copy of SQLite has opened it than the one that Buckia
+    /// This connection with the calls of Buckia, for a connection of another copy of SQLite than the one that Buckia
     /// links.
     ///
-    /// That is so where GRDB was built with a custom SQLite or with SQLCipher. Calls of ``buckia`` throw then.
+    /// GRDB has another copy if it was built with a custom SQLite or with SQLCipher. Calls of ``buckia`` throw then.
     ///
     /// - Parameters:
     ///   - copy: The copy that GRDB uses.
-    ///   - home: What belongs to the person who uses the database.
+    ///   - home: The home folder of the person who uses the database.
     public func buckia(of copy: SQLiteCopy, home: BuckiaHome = .standard) -> ReplicatedDatabase {
       ReplicatedDatabase(self, copy: copy, home: home)
     }
@@ -210,8 +210,8 @@
   extension DatabaseWriter {
     /// Makes calls of Buckia that begin and commit transactions of their own.
     ///
-    /// Sharing needs that, since what was sent cannot be rolled back. Applying removes files only then, because what
-    /// they did is committed. To apply files in a transaction of the app, use ``GRDB/Database/buckia`` in `write`.
+    /// Sharing requires them, since a sent file cannot be rolled back. Applying removes files only then, after the
+    /// commit of their changes. To apply files in a transaction of the app, use ``GRDB/Database/buckia`` in `write`.
     ///
     /// ```swift
     /// let report = try queue.withBuckia { buckia in
@@ -222,8 +222,8 @@
     /// It blocks the thread until the database can be written, and the calls are done.
     ///
     /// - Parameters:
-    ///   - home: What belongs to the person who uses the database.
-    ///   - body: The calls. What it is given can only be used inside it.
+    ///   - home: The home folder of the person who uses the database.
+    ///   - body: The calls. Its argument is only valid inside it.
     /// - Throws: Whatever `body` throws.
     @discardableResult
     public func withBuckia<Value>(
@@ -234,20 +234,19 @@
 
     /// Makes calls of Buckia that begin and commit transactions of their own, on a thread of its own.
     ///
-    /// It does what the synchronous call of the same name does. When the task is cancelled, the present call stops
-    /// before the next file, or within a few thousand rows. What it had committed before stays, and observations are
-    /// told of it.
+    /// It is the asynchronous form of the call of the same name. When the task is cancelled, the present call stops
+    /// before the next file, or within a few thousand rows. Its earlier commits stay, and observations are notified of
+    /// them.
     ///
     /// - Parameters:
-    ///   - home: What belongs to the person who uses the database.
-    ///   - body: The calls. What it is given can only be used inside it.
+    ///   - home: The home folder of the person who uses the database.
+    ///   - body: The calls. Its argument is only valid inside it.
     /// - Throws: Whatever `body` throws; `CancellationError`, or an `ApplyInterruption` with it as the cause.
     @discardableResult
     public func withBuckia<Value: Sendable>(
       home: BuckiaHome = .standard, _ body: @escaping @Sendable (ReplicatedDatabase) throws -> Value
     ) async throws -> Value {
-      // GRDB's own asynchronous access would interrupt statements of Buckia's, and not tell observations of what was
-      // committed.
+      // GRDB's own asynchronous access would interrupt Buckia's statements, and not notify observations of commits.
       try await CancellationFlag.onThreadOfItsOwn { cancellation in
         try self.writeWithoutTransaction {
           try body(ReplicatedDatabase($0, copy: nil, home: home, cancellation: cancellation))

@@ -2,7 +2,7 @@
   import Buckia
   import GRDB
 
-  /// The tables that calls have written to: what GRDB's observers are to be told.
+  /// The tables that calls have written to, for notifying GRDB's observers.
   struct WrittenTables {
     /// Tables of the app.
     private var names: Set<String> = []
@@ -15,13 +15,13 @@
     /// Adds tables of the app.
     mutating func add(_ tables: some Sequence<String>) { names.formUnion(tables) }
 
-    /// Adds what says which files have come and gone.
+    /// Adds the tables that record files.
     mutating func addLedger() { ledger.insert(.everythingElse) }
 
     /// Adds the records of conflicts.
     mutating func addConflicts() { ledger.insert(.conflicts) }
 
-    /// Adds what files have changed.
+    /// Adds the tables that files have changed.
     mutating func add(_ report: ApplyReport) {
       guard !report.isDryRun else { return }
       add(report.changedTables)
@@ -31,7 +31,7 @@
       if report.diffs.contains(where: { $0.conflicts > 0 }) { addConflicts() }
     }
 
-    /// Adds what was changed by taking diffs back.
+    /// Adds the tables that undoing has changed.
     mutating func add(_ report: UndoReport) {
       guard !report.isDryRun, !report.undone.isEmpty else { return }
       add(report.undone.flatMap(\.changedTables))
@@ -39,14 +39,14 @@
       if report.undone.contains(where: { $0.conflicts > 0 }) { addConflicts() }
     }
 
-    /// Adds what was changed by resolving conflicts.
+    /// Adds the tables that resolving has changed.
     mutating func add(_ report: ResolveReport) {
       guard !report.isDryRun, !report.resolved.isEmpty else { return }
       add(report.changedTables)
       addConflicts()
     }
 
-    /// All of it, as GRDB says it.
+    /// The tables as a GRDB region.
     ///
     /// - Parameter includesSchema: True if the schema itself has changed.
     func region(in db: Database, withSchema includesSchema: Bool) throws -> DatabaseRegion {
@@ -75,8 +75,8 @@
       "buckia_rule", "buckia_value",
     ]
 
-    /// What an observation that reads these tables has to track. Where there is no ledger yet, anything may be what
-    /// makes it.
+    /// The region that an observation of these tables must track: everything if there is no ledger yet, since any write
+    /// can create it.
     func databaseRegion(_ db: Database) throws -> DatabaseRegion {
       try db.tableExists("buckia_ledger") ? region(in: db) : .fullDatabase
     }

@@ -11,15 +11,15 @@ import SQLiteSchemas
 /// }
 /// ```
 ///
-/// All that is random has to come from the generator that the edit is given. A query without ORDER BY may give its rows in another
-/// order another time.
+/// All randomness must come from the generator that the edit receives. A query without ORDER BY may return its rows in
+/// another order in the next run.
 public struct Edit: Sendable {
-  /// What is done with the database.
+  /// The work on the database.
   typealias Body = @Sendable (SimulatedDatabase, inout SimulationRandom) throws -> Void
 
   /// Its name, which histories mention.
   public let name: String
-  /// How often it is drawn, compared with the others.
+  /// Its probability in proportion to the other edits.
   public var weight: Int
   /// nil for edits that are made from the schema.
   let body: Body?
@@ -34,7 +34,7 @@ public struct Edit: Sendable {
   ///
   /// - Parameters:
   ///   - name: Its name, which histories mention.
-  ///   - weight: How often it is drawn, compared with the others.
+  ///   - weight: Its probability in proportion to the other edits.
   ///   - body: Changes the database of a replica. An error of SQLite that it throws on, such as of a constraint, takes all of it back;
   ///     any other ends the simulation.
   public init(
@@ -51,7 +51,7 @@ public struct Edit: Sendable {
 
 /// The database of one replica, for the length of an edit or a check.
 ///
-/// Statements that an edit runs are written down with their values, so that the edit can be repeated without the code that made it.
+/// The statements of an edit are recorded with their values, to repeat the edit without its code.
 public final class SimulatedDatabase {
   /// The number of the replica, from 0.
   public let replica: Int

@@ -2,7 +2,7 @@ import BuckiaBytes
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// Makes edits of the tables that there are.
+/// Makes edits of the existing tables.
 struct RandomEdit {
   private let tables: [ReplicatedTable]
   private let values: [RandomValues]
@@ -12,7 +12,7 @@ struct RandomEdit {
     values = tables.map { RandomValues(for: $0.sql) }
   }
 
-  /// How often an edit that SQLite refuses is replaced by another.
+  /// The number of attempts after an edit that SQLite refuses.
   private static let attempts = 4
 
   /// Makes one edit, of one statement or a few.
@@ -73,7 +73,7 @@ struct RandomEdit {
       database)
   }
 
-  /// Gives a row another key.
+  /// Changes the key of a row.
   private func rename(
     _ row: [ChangesetValue], of place: Int, in database: SimulatedDatabase, _ random: inout SimulationRandom
   ) throws {
@@ -112,7 +112,7 @@ struct RandomEdit {
     if table.key.contains(column) {
       return values[place].key(for: definition.columns[index], affinity, replica: replica, &random)
     }
-    // Values under UNIQUE are from a small range: others want them, too.
+    // Values under UNIQUE are from a small range, to collide with those of other replicas.
     if definition.unique.contains(where: { $0.contains(index) }), random.chance(0.5) {
       return affinity == .text ? .text("u\(random.number(1...4))") : .integer(Int64(random.number(1...4)))
     }
@@ -148,7 +148,7 @@ struct RandomEdit {
 
 /// Makes values of all kinds for the columns of a table.
 struct RandomValues {
-  /// Literals of the CHECK constraints: what a constraint names, it mostly allows.
+  /// The literals of the CHECK constraints, which these mostly allow.
   private let literals: [ChangesetValue]
 
   /// - Parameter sql: The statement that made the table.
@@ -163,10 +163,10 @@ struct RandomValues {
 
   /// A value for a column outside of the key.
   ///
-  /// Most values are like no other, so that it shows where they go.
+  /// Most values are unique, to be traceable.
   ///
   /// - Parameters:
-  ///   - affinity: What the column is for.
+  ///   - affinity: The affinity of the column.
   ///   - isNullable: True if it may be NULL.
   func value(for affinity: Affinity, isNullable: Bool, _ random: inout SimulationRandom) -> ChangesetValue {
     if isNullable, random.chance(0.1) { return .null }
@@ -222,7 +222,7 @@ struct RandomValues {
     return .blob((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ first })
   }
 
-  /// A value for a column of a key: mostly one that others may use, too.
+  /// A value for a key column: mostly one that other replicas can use, too.
   func key(for column: ColumnDefinition, _ affinity: Affinity, replica: Int, _ random: inout SimulationRandom)
     -> ChangesetValue
   {

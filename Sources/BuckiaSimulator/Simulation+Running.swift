@@ -3,13 +3,13 @@ import SQLiteConnections
 extension Simulation {
   /// What happens to diffs on their way. Each diff is sent to all replicas.
   public struct Network: Sendable, Equatable {
-    /// How many things may happen between the sending of a diff and its arrival. Diffs overtake each other.
+    /// The maximum number of steps between the sending and the arrival of a diff. Diffs overtake each other.
     public var delay: ClosedRange<Int> = 0...6
-    /// How often a copy gets lost, from 0 to 1. What is lost arrives in the end, when it is sent again.
+    /// The probability of a lost copy, from 0 to 1. A lost one arrives at the end, when it is sent again.
     public var losses = 0.15
     /// How often a copy arrives twice, from 0 to 1.
     public var duplicates = 0.15
-    /// True if each edit is sent and applied everywhere before the next one is made. Nothing else happens then.
+    /// True to send and apply each edit everywhere before the next one. There are no other steps then.
     public var isInstant = false
 
     /// A network that delays, doubles and loses diffs.
@@ -40,7 +40,7 @@ extension Simulation {
   ///
   /// - Parameters:
   ///   - seeds: The seeds.
-  ///   - folder: Where the history of a failure is kept, as a file named by its seed; nil for nowhere.
+  ///   - folder: The folder for the history of a failure, in a file with the seed as its name; nil to keep none.
   /// - Returns: How much has happened.
   /// - Throws: As ``run(seed:)``; `BuckiaError` where the file cannot be written.
   @discardableResult
@@ -60,14 +60,14 @@ extension Simulation {
     return sum
   }
 
-  /// Takes the history in a file that a failure was written to, and checks it. What the file does not hold is this simulation's:
-  /// policies, the resolver and checks.
+  /// Runs and checks the history in a file of a failure. The rest is this simulation's: policies, the resolver and
+  /// checks.
   ///
   /// - Parameter path: The file.
   /// - Throws: `SimulationFailure` when it still fails; `BuckiaError` where the file cannot be read or is no history.
   public func replay(_ path: String) throws { try check(try History(contentsOf: path)) }
 
-  /// Takes a history and checks it.
+  /// Runs and checks a history.
   ///
   /// - Throws: `SimulationFailure` with this very history.
   func check(_ history: History) throws {
@@ -97,7 +97,7 @@ extension Simulation {
     }
   }
 
-  /// Takes a history twice, and once with its files in other groups.
+  /// Runs a history twice, and once with its files in other groups.
   ///
   /// - Throws: `Violation`.
   func verify(_ history: History, _ template: Template) throws {
@@ -106,7 +106,7 @@ extension Simulation {
     try once.requireSameOutcomes(as: result(of: history.regrouped, template))
   }
 
-  /// Takes a history once.
+  /// Runs a history once.
   ///
   /// - Throws: `Violation`.
   func result(of history: History, _ template: Template) throws -> RunResult {

@@ -17,44 +17,45 @@ import SQLiteConnections
 public struct Simulation: Sendable {
   /// What all replicas begin with: the statements that create the tables, and rows if there are any.
   public var schema: String
-  /// How many replicas there are, at least 2.
+  /// The number of replicas, at least 2.
   public var replicas: Int
-  /// What each replica does about conflicts.
+  /// The conflict policies of each replica.
   public var conflicts: ConflictPolicies
-  /// Is asked about each conflict before the policies; nil for none. It must depend on the conflict alone.
+  /// Called for each conflict before the policies; nil for none. It must depend only on the conflict.
   public var resolver: ConflictResolver?
   /// The edits from which each next one is drawn.
   public var edits: [Edit]
-  /// What has to hold beside what Buckia promises.
+  /// Invariants in addition to Buckia's promises.
   public var checks: [Check]
   /// The tables whose rows must be the same on all replicas in the end.
   public var convergingTables: Set<TableName> = []
-  /// How many things happen in a history before everybody gets everything.
+  /// The number of steps of a history, before all replicas receive everything.
   public var length = 16
-  /// What the network does with diffs.
+  /// The behavior of the network.
   public var network = Network()
   /// How far the clocks of two replicas may be apart, in seconds.
   ///
   /// A diff whose id is more than five minutes ahead of the receiver's clock is held until that time.
   public var clockSkew = 240
-  /// How often applying is stopped and goes on, or crashes: a probability from 0 to 1.
+  /// The probability that applying is stopped and resumed, or crashes, from 0 to 1.
   public var interruptions = 0.2
-  /// What an update of the app adds to the schema: statements that create tables and add columns. Each replica gets it at some time, and all
-  /// have it in the end. A statement that adds what is there already, because a diff has brought it, is left out.
+  /// The schema changes of an update of the app: statements that create tables and add columns. Each replica gets it at
+  /// some time, and all have it at the end. A statement whose table or column a diff has already added is left out.
   public var upgrade: [String] = []
   /// How far diffs may change the schema of a replica that receives them, as of one that has not got the upgrade yet.
   public var schemaMode = SchemaMode.additive
-  /// Whose diffs are taken. With `known`, replicas sign them, and begin to trust each other one by one; in the end everybody trusts everybody.
+  /// The authors whose diffs are accepted. With `known`, replicas sign them, and begin to trust each other one by one;
+  /// at the end all trust each other.
   public var trust = TrustMode.any
 
   /// Creates a simulation.
   ///
   /// - Parameters:
   ///   - schema: What all replicas begin with, as SQL.
-  ///   - replicas: How many there are.
-  ///   - conflicts: What each does about conflicts.
+  ///   - replicas: The number of replicas.
+  ///   - conflicts: The conflict policies of each.
   ///   - edits: The edits from which each next one is drawn.
-  ///   - checks: What has to hold beside what Buckia promises.
+  ///   - checks: Invariants in addition to Buckia's promises.
   ///   - resolver: Called for each conflict before the policies.
   public init(
     schema: String, replicas: Int = 3, conflicts: ConflictPolicies = .keepLocal, edits: [Edit] = [.random],
@@ -68,7 +69,8 @@ public struct Simulation: Sendable {
     self.checks = checks
   }
 
-  /// A mistake that tests build into replicas, to see that it is found: what is done to a replica's database whenever it has received diffs.
+  /// A deliberate mistake of tests, which the simulator must find: a change of a replica's database after each receipt
+  /// of diffs.
   package var sabotage: (@Sendable (_ replica: Int, borrowing SQLiteConnection) throws -> Void)?
 }
 
@@ -89,7 +91,7 @@ public struct Check: Sendable {
   ///
   /// - Parameters:
   ///   - name: What holds, in plain words.
-  ///   - body: Looks into the database of a replica, and says what is wrong; nil if nothing is. It must not change anything.
+  ///   - body: Checks the database of a replica, and returns the violation; nil for none. It must not change anything.
   public init(_ name: String, _ body: @escaping @Sendable (SimulatedDatabase) throws -> String?) {
     self.name = name
     self.body = body
@@ -115,11 +117,11 @@ public struct SimulationReport: Sendable, Equatable {
   /// Diffs that were quarantined at first, because their author was not trusted.
   public internal(set) var quarantined = 0
 
-  /// The edits that were tried, and whether each has ever changed something.
+  /// The edits that were tried, each with true if it has ever changed something.
   private var tries: [String: Bool] = [:]
 
-  /// The names of edits that were tried and have never changed anything: they do not find the rows that they look for, or SQLite refuses
-  /// what they do.
+  /// The names of edits that were tried and have never changed anything: they find no rows, or SQLite refuses their
+  /// statements.
   public var idleEdits: [String] { tries.filter { !$0.value }.keys.sorted() }
 
   mutating func tried(_ edit: String, hasChanged: Bool) {
@@ -166,7 +168,7 @@ public struct SimulationReport: Sendable, Equatable {
 public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
   /// What does not hold.
   public let invariant: Invariant
-  /// What was found instead.
+  /// A description of the violation.
   public let details: String
   /// The shortest history that was found to fail in this way.
   public let history: History
@@ -180,7 +182,7 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
   /// The seed that made the history.
   public var seed: UInt64 { history.seed }
 
-  /// What does not hold, what was found instead, and the steps.
+  /// The violated invariant, the description, and the steps.
   public var description: String {
     "\(invariant): this does not hold in the history of seed \(seed).\n\(details)\n\(history.replicas) replicas:\n\(history)"
   }

@@ -293,7 +293,7 @@ extension StorageProvider {
 }
 
 extension PutCondition {
-  /// Checks whether an object is as the condition wants it.
+  /// Throws unless an object fulfills the condition.
   ///
   /// - Parameter object: The present object; nil for none.
   /// - Throws: `StorageError` with `alreadyExists` or `changed`.

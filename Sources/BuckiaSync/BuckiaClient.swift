@@ -24,7 +24,7 @@ public final class BuckiaClient: Sendable {
   private let observers: ProgressObservers
   /// The state of locally edited files at the last round.
   private let lastState = NIOLockedValueBox<String?>(nil)
-  /// How often it is looked whether something was edited here.
+  /// The interval of the checks for local edits.
   private static let editPause = Duration.seconds(1)
 
   /// Prepares a client. Nothing is sent yet.

@@ -152,7 +152,7 @@ final class ProgressObservers: Sendable {
   }
 
   func stream() -> AsyncStream<SyncProgress> {
-    // Whoever is slow sees the newest state, and not each one before.
+    // A slow reader gets the newest state, and skips earlier ones.
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let number = continuations.withLockedValue { known in
         let number = (known.keys.max() ?? 0) + 1

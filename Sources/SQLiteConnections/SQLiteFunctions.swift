@@ -289,8 +289,8 @@ package struct SQLiteFunctionFailure: Error, CustomStringConvertible {
 
 /// The functions that SQLite has kept although they were to be removed, because a statement of their connection was running.
 ///
-/// SQLite does not replace such a function while any statement runs either, and an extension is never called but by a statement.
-/// So a new function of the same name takes the place inside of the kept one.
+/// SQLite does not replace such a function either while any statement runs, and an extension is only called by
+/// statements. A new function of the same name therefore replaces the implementation in the retained one.
 ///
 /// A body is only changed on the thread that uses its connection.
 enum KeptFunctions {

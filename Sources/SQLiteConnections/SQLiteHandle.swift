@@ -11,7 +11,7 @@ final class SQLiteHandle {
   let path: String
   /// True if the connection belongs to the app, with whatever the app has installed on it.
   let isBorrowed: Bool
-  /// A Boolean value that indicates whether a collating sequence of ours was added.
+  /// True if a collating sequence of ours was added.
   var hasByteCollation = false
   /// The cached statements of the connection, by their text. They retain this handle: the connection must release them
   /// when it ends.

@@ -116,12 +116,11 @@ package struct SQLiteLibrary: Equatable, Sendable {
     }
   }
 
-  /// Refuses a handle that another copy of SQLite has made.
+  /// Throws for a handle of another copy of SQLite.
   ///
-  /// Nothing of SQLite's may be called with such a handle, not even to ask it where it comes from. What can be done safely
-  /// is to read its first word: in all versions so far a `sqlite3` begins with the VFS it was opened with, and each copy
-  /// has VFS objects of its own. A VFS must therefore stay registered while connections use it. Where a `sqlite3` of this copy
-  /// begins otherwise (a future version), nothing is refused, and the app must name the right copy.
+  /// No function of SQLite may be called with such a handle, not even to find out its copy. Reading its first word is
+  /// safe: in all versions until now a `sqlite3` begins with the VFS it was opened with, and each copy has VFS objects
+  /// of its own. A VFS must therefore stay registered while connections use it.
   ///
   /// - Throws: `SQLiteError` with the fault `foreignHandle`.
   func requireOwn(_ handle: OpaquePointer) throws(SQLiteError) {

@@ -32,7 +32,7 @@ package struct SQLiteSession: ~Copyable {
     try handle.check(routines.session_attach(session, table))
   }
 
-  /// Records what would turn the table of another attached database into the session's own.
+  /// Records the changes that turn the table of another attached database into the session's own.
   ///
   /// - Throws: `SQLiteError` with `isSchemaMismatch` when the two tables differ in columns or key.
   package func recordDifference(from schema: String, table: String) throws(SQLiteError) {

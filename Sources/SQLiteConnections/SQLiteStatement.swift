@@ -89,8 +89,8 @@ package struct SQLiteStatement: ~Copyable {
   /// Sets all parameters to NULL. Bytes bound without a copy must stay alive until this or a new binding.
   package func clearBindings() { routines.clear_bindings(statement) }
 
-  /// How many instructions SQLite's virtual machine has run for the statement since this was asked last. Beyond 2^32 it counts
-  /// from 0 again.
+  /// The number of instructions that SQLite's virtual machine has run for the statement since the last call. It wraps
+  /// at 2^32.
   ///
   /// See [`SQLITE_STMTSTATUS_VM_STEP`](https://sqlite.org/c3ref/c_stmtstatus_counter.html).
   package func takeInstructionCount() -> Int {
@@ -99,7 +99,7 @@ package struct SQLiteStatement: ~Copyable {
 
   // MARK: Binding
 
-  /// How many parameters there are to bind.
+  /// The number of parameters.
   package var parameterCount: Int { Int(routines.bind_parameter_count(statement)) }
 
   /// The name of a parameter, with the character that begins it; nil for one without a name.
@@ -133,7 +133,7 @@ package struct SQLiteStatement: ~Copyable {
     try check(bindText(bytes, at: index, copying: true))
   }
 
-  /// Binds text without copying: the bytes must stay as they are until the parameter is bound again or cleared.
+  /// Binds text without copying: the bytes must not change until the parameter is bound again or cleared.
   package func bind(textNoCopy bytes: UnsafeRawBufferPointer, at index: Int) throws(SQLiteError) {
     try check(bindText(bytes, at: index, copying: false))
   }
@@ -148,7 +148,7 @@ package struct SQLiteStatement: ~Copyable {
     try check(bindBlob(bytes, at: index, copying: true))
   }
 
-  /// Binds a blob without copying: the bytes must stay as they are until the parameter is bound again or cleared.
+  /// Binds a blob without copying: the bytes must not change until the parameter is bound again or cleared.
   ///
   /// An empty one is bound as an empty blob; a null pointer would make it NULL.
   package func bind(blobNoCopy bytes: UnsafeRawBufferPointer, at index: Int) throws(SQLiteError) {
@@ -190,7 +190,7 @@ package struct SQLiteStatement: ~Copyable {
 
   // MARK: Columns
 
-  /// How many columns each row has.
+  /// The number of columns.
   package var columnCount: Int { Int(routines.column_count(statement)) }
 
   /// The storage class of a value, before any conversion.
@@ -213,7 +213,7 @@ package struct SQLiteStatement: ~Copyable {
     return String(decoding: textBytes(at: index), as: UTF8.self)
   }
 
-  /// True if a text value is valid UTF-8, so that `text(at:)` returns it unchanged.
+  /// True if a text value is valid UTF-8, and `text(at:)` therefore returns it unchanged.
   package func isWellFormedText(at index: Int) -> Bool {
     let bytes = textBytes(at: index)
     var text = String(decoding: bytes, as: UTF8.self)
@@ -280,10 +280,10 @@ extension [UInt8]: SQLiteBindable {
   }
 }
 
-/// Why SQLite did not write a row: what `SQLiteStatement.attempt` returns instead of throwing.
+/// The reason why SQLite did not write a row, which `SQLiteStatement.attempt` returns instead of throwing.
 ///
-/// There can be millions of refused rows, so this is only a code. `SQLiteStatement.lastMessage` has SQLite's message until
-/// the next call.
+/// It is only a code, since there can be millions of refused rows. `SQLiteStatement.lastMessage` has SQLite's message
+/// until the next call.
 package struct SQLiteRefusal: Equatable, Sendable {
   /// The extended result code, such as 2067 for a UNIQUE violation: <https://sqlite.org/rescode.html>.
   package let code: Int32

@@ -4,7 +4,7 @@ import CBuckiaSQLite
 package protocol SQLiteRows: AnyObject {
   /// Moves on to the next row.
   ///
-  /// - Returns: false behind the last one.
+  /// - Returns: false after the last one.
   func advance() throws -> Bool
 
   /// The value of a column in the row.
@@ -31,22 +31,22 @@ package struct SQLiteTableFunction {
   let columns: [String]
   /// The names of its arguments.
   let parameters: [String]
-  /// How many of the arguments must be given.
+  /// The number of required arguments.
   let required: Int
-  /// Where it may be called from.
+  /// The places from which it may be called.
   let access: SQLiteFunctionAccess
   /// Begins a call.
   let rows: (borrowing SQLiteArguments) throws -> any SQLiteRows
 
-  /// Makes one.
+  /// Creates a table function.
   ///
   /// - Parameters:
   ///   - name: Its name in SQL.
   ///   - columns: The names of its columns.
   ///   - parameters: The names of its arguments.
-  ///   - required: How many of these must be given.
-  ///   - access: Where it may be called from.
-  ///   - rows: Begins a call; what it throws ends the statement with that message.
+  ///   - required: The number of these that are required.
+  ///   - access: The places from which it may be called.
+  ///   - rows: Begins a call; an error ends the statement with its message.
   package init(
     _ name: String, columns: [String], parameters: [String] = [], required: Int = 0, access: SQLiteFunctionAccess,
     rows: @escaping (borrowing SQLiteArguments) throws -> any SQLiteRows
@@ -59,7 +59,7 @@ package struct SQLiteTableFunction {
     self.rows = rows
   }
 
-  /// The definition that SQLite is told.
+  /// The definition for SQLite.
   var declaration: String {
     let all = columns.map { "\"\($0)\"" } + parameters.map { "\"\($0)\" HIDDEN" }
     return "CREATE TABLE x(\(all.joined(separator: ", ")))"
@@ -101,7 +101,7 @@ package struct SQLiteTableFunction {
       return SQLITE_OK
     }
 
-    /// Takes the arguments that a plan can pass, and says so: their numbers are the bits of `idxNum`.
+    /// Selects the arguments that a plan can pass: their numbers are the bits of `idxNum`.
     func plan(_ info: UnsafeMutablePointer<sqlite3_index_info>) -> Int32 {
       guard let constraints = info.pointee.aConstraint, let usage = info.pointee.aConstraintUsage else {
         return SQLITE_OK
@@ -112,7 +112,7 @@ package struct SQLiteTableFunction {
         guard places.indices.contains(parameter), constraints[index].op == UInt8(SQLITE_INDEX_CONSTRAINT_EQ) else {
           continue
         }
-        // An argument whose value is not known yet in this plan: another one knows it.
+        // An argument whose value this plan does not know yet: another plan does.
         guard constraints[index].usable != 0 else { return SQLITE_CONSTRAINT }
         places[parameter] = index
       }

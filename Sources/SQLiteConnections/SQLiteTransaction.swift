@@ -2,7 +2,7 @@ import CBuckiaSQLite
 
 /// An open transaction, or a savepoint inside a transaction of the app. It ends exactly once: committed or rolled back.
 ///
-/// One that goes out of scope without `commit` is rolled back, so that an error leaves nothing half done.
+/// One that goes out of scope without `commit` is rolled back: an error leaves nothing unfinished.
 ///
 /// ```swift
 /// let transaction = try SQLiteTransaction(on: connection)
@@ -14,7 +14,7 @@ package struct SQLiteTransaction: ~Copyable {
   package enum Kind: String, Sendable {
     /// On the first read or write.
     case deferred = "DEFERRED"
-    /// The write lock at once, so that the transaction cannot fail with "busy" later.
+    /// Takes the write lock at once: the transaction cannot fail with "busy" later.
     case immediate = "IMMEDIATE"
   }
 
@@ -85,7 +85,7 @@ package func cleaningUp<Value>(after body: () throws -> Value, by cleanUp: () th
 
 /// Runs `cleanUp` after an error.
 ///
-/// - Returns: The error. It says what went wrong, also where `cleanUp` fails because of it.
+/// - Returns: The original error, also if `cleanUp` fails because of it.
 package func cleaningUp(after error: any Error, by cleanUp: () throws -> Void) -> any Error {
   _ = Result(catching: cleanUp)
   return error

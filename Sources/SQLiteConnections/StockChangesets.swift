@@ -1,6 +1,6 @@
 import CBuckiaSQLite
 
-/// SQLite's own changeset functions: what tests and benchmarks compare Buckia's with.
+/// SQLite's own changeset functions, with which tests and benchmarks compare Buckia's.
 package enum StockChangesets {
   /// Why SQLite asks. See <https://sqlite.org/session/c_changeset_conflict.html>.
   package enum ConflictKind: Int32, Sendable {
@@ -11,7 +11,7 @@ package enum StockChangesets {
     case foreignKey = 5
   }
 
-  /// What to do. See <https://sqlite.org/session/c_changeset_abort.html>.
+  /// The reaction to a conflict. See <https://sqlite.org/session/c_changeset_abort.html>.
   package enum Answer: Int32, Sendable {
     case omit = 0
     case replace = 1

@@ -189,7 +189,7 @@ public final class BTreeCursor {
     isAssembled = true
   }
 
-  /// Counts the overflow pages of the current row, so that the rows of a crafted file cannot share one long chain.
+  /// Counts the overflow pages of the current row: the rows of a crafted file must not share one long chain.
   ///
   /// Each page belongs to one chain, and a chain is followed at most twice: to compare it, and to read it.
   private func countOverflowPages() throws(DatabaseFileError) {

@@ -14,14 +14,15 @@ public protocol ByteSource: AnyObject {
   ///
   /// - Parameters:
   ///   - buffer: Receives the bytes.
-  ///   - offset: Where to start in the file, in bytes.
+  ///   - offset: The offset in the file, in bytes.
   /// - Returns: The number of bytes read; fewer than the size of the buffer only at the end of the file.
   /// - Throws: Any error. It reaches the caller unchanged.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
 
   /// A source of the same file that a second thread can read while this one is read.
   ///
-  /// - Returns: nil when the file cannot be opened twice, or might be another file by now. That is the default.
+  /// - Returns: nil if the file cannot be opened twice, or its path can lead to another file by now. That is the
+  ///   default.
   func duplicate() throws -> (any ByteSource)?
 }
 

@@ -2,7 +2,7 @@ import Dispatch
 
 /// The pages of a database: those of the database file, overlaid by those of its write-ahead log.
 ///
-/// This is where reading begins. The root page of each table is in `sqlite_schema`, whose own root page is page 1:
+/// Reading begins here. The root page of each table is in `sqlite_schema`, whose own root page is page 1:
 ///
 /// ```swift
 /// let pages = try DatabasePages(FileBytes(opening: "notes.db"))
@@ -294,7 +294,7 @@ public struct DatabaseFileError: Error, Equatable, Sendable, CustomStringConvert
   public let code: Code
   /// The number of the page at fault, from 1; nil if the error is not about one page.
   public let page: Int?
-  /// What is wrong, in English.
+  /// The error, in English.
   public let message: String
 
   init(_ code: Code, page: Int? = nil, _ message: String) {

@@ -1,4 +1,4 @@
-/// A leaf page of a rowid table: what its rows are, in short.
+/// A leaf page of a rowid table, with a hash of its rows.
 ///
 /// Two leaves with the same print hold the same rows, overflow chains included.
 package struct LeafPrint: Hashable, Sendable {
@@ -44,7 +44,7 @@ extension DatabasePages {
 
   /// Reads the prints of the b-tree of an index or a WITHOUT ROWID table, in its order.
   ///
-  /// Entries stand between leaves, too: such a one belongs to the leaf behind it.
+  /// Interior pages have entries between leaves: each belongs to the leaf after it.
   ///
   /// - Parameters:
   ///   - root: The root page of the b-tree.
@@ -57,7 +57,7 @@ extension DatabasePages {
     _ print: (_ first: UnsafeRawBufferPointer?, _ page: Int, _ hash: PageHash) throws -> Void
   ) throws {
     let reader = LeafReader(self, isTable: false, key: key)
-    // The bytes of the page above stay where they are while the leaf behind the entry is read.
+    // The bytes of the parent page stay valid while the leaf after the entry is read.
     var opening: (record: UnsafeRawBufferPointer, hash: PageHash)?
     try reader.forEachLeaf(from: root) { page, index in
       let cell = try page.cell(index)
@@ -88,9 +88,9 @@ extension DatabasePages {
   }
 }
 
-/// Reads the leaves of a b-tree in order, many pages at a time where they stand together.
+/// Reads the leaves of a b-tree in order, many pages at a time if they are consecutive.
 final class LeafReader {
-  /// How many bytes are read at once: what stays in the cache of a core.
+  /// The size of a read in bytes, which fits in the cache of a core.
   private static let pieceBytes = 256 << 10
 
   let hasher: PageHasher
@@ -134,7 +134,7 @@ final class LeafReader {
     let children = try (0...page.cellCount).map { try page.child($0) }
     /// Between the children of a table's page there are only rowids.
     func separate(_ child: Int) throws { if !isTable, child > 0 { try separator(page, child - 1) } }
-    // All leaves are equally deep, so one child tells of its siblings.
+    // All leaves have the same depth: one child shows the kind of its siblings.
     try claim(children[0])
     if try read(children[0], depth: depth + 1) == nil {
       try readLeaves(children, separate, leaf)
@@ -207,7 +207,7 @@ final class LeafReader {
     var left = cell.overflowBytes
     var next = cell.overflow
     while left > 0 {
-      // No page is visited twice, so a chain ends whatever the file claims.
+      // No page is visited twice, which ends a circular chain.
       try claim(next)
       try pages.read(next, into: overflow.bytes)
       let bytes = UnsafeRawBufferPointer(overflow.bytes)
@@ -219,20 +219,20 @@ final class LeafReader {
   }
 }
 
-/// A keyed hash of pages: 128 bits, so that pages which differ have the same one as good as never.
+/// A keyed hash of pages: 128 bits, to make collisions of different pages practically impossible.
 ///
 /// Words are added to those of a secret, multiplied in pairs, and the products added up: NH of UMAC
 /// (<https://www.rfc-editor.org/rfc/rfc4418#section-5.2.2>) with words of 64 bits. For any two pages that were chosen without knowing
 /// the secret the hashes are equal with a probability of 2^-64.
 package final class PageHasher {
-  /// How many bytes the secret has.
+  /// The size of the secret in bytes.
   package static let keyBytes = 16
 
   private let words: UnsafeMutableBufferPointer<UInt64>
 
   /// - Parameters:
   ///   - key: The secret: ``keyBytes`` bytes.
-  ///   - pageSize: How many bytes a page has: a multiple of 32.
+  ///   - pageSize: The size of a page in bytes: a multiple of 32.
   package init(key: [UInt8], pageSize: Int) {
     precondition(key.count == Self.keyBytes && pageSize % 32 == 0, "a secret or a page of another size")
     let (one, two) = key.withUnsafeBytes { bytes in
@@ -264,7 +264,7 @@ package final class PageHasher {
   ///
   /// - Parameters:
   ///   - page: A whole page.
-  ///   - earlier: The hash of what comes before it, for one hash of several pages.
+  ///   - earlier: The hash of the pages before it, for one hash of several pages.
   package func hash(_ page: UnsafeRawBufferPointer, after earlier: PageHash = PageHash(high: 0, low: 0)) -> PageHash {
     precondition(page.count == (words.count - 2) * 8, "a page of another size")
     // Two sums at once, since each waits for its own last step only.
@@ -296,7 +296,7 @@ package final class PageHasher {
       let place = offset / 8
       sum.add((word(offset) &+ words[place]).multipliedFullWidth(by: word(offset + 8) &+ words[place + 1]))
     }
-    // How many they are tells zeros at the end from none.
+    // The length distinguishes zeros at the end from no bytes.
     let end = words.count - 2
     sum.add((UInt64(bytes.count) &+ words[end]).multipliedFullWidth(by: words[end + 1]))
     return sum

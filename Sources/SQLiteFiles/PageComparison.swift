@@ -1,7 +1,7 @@
 /// Compares two databases by their pages, and finds the rows of a table that may differ.
 ///
-/// Equal leaf pages of one b-tree hold equal rows if their overflow chains are equal, too. So only the rows of the other
-/// leaves have to be decoded.
+/// Equal leaf pages of one b-tree have equal rows if their overflow chains are equal, too. Only the rows of the other
+/// leaves must be decoded.
 ///
 /// ```swift
 /// let comparison = try PageComparison(older: older, newer: newer)
@@ -44,10 +44,10 @@ public final class PageComparison {
     newerOwnership = PageOwnership(pages: newer.pageCount)
   }
 
-  /// True if a page is a leaf that is known to be equal in both databases, overflow chains included.
+  /// True if a page is a leaf that is known to be equal in both databases, with its overflow chains.
   ///
   /// - Parameter page: The page number, from 1.
-  /// - Returns: false when that is not known without reading the page again.
+  /// - Returns: false if that is unknown without another read of the page.
   public func isEqualLeaf(_ page: Int) -> Bool {
     differences.isEqual(page) && !differences.mayOverflowDiffer
       && BTreePageType(rawValue: differences.typeByte(page, in: .newer))?.isLeaf == true
@@ -155,7 +155,7 @@ private struct OwnershipWalk {
   }
 }
 
-/// Which b-tree each page of a database belongs to, as far as b-trees have been walked.
+/// The b-tree of each page of a database, for the b-trees that have been walked.
 final class PageOwnership {
   private let owners: UnsafeMutableBufferPointer<UInt32>
   private var tree: UInt32 = 0

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Which pages of two databases differ, and what is known of each page without reading it again.
+/// The differing pages of two databases, and the facts about each page that need no other read.
 ///
 /// Two threads write at once: the pages of one are all below, those of the other all from, a multiple of
 /// `PageBitmap.wordPages`. Nothing is written after `init`.
@@ -22,7 +22,7 @@ final class PageDifferences: @unchecked Sendable {
   private let olderCount: Int
   private let newerCount: Int
 
-  /// The number of bytes of each file that are read at once: what stays in the cache of a core.
+  /// The size of a read of each file in bytes, which fits in the cache of a core.
   private static let pieceBytes = 256 << 10
   /// The size in bytes from which a second thread is worth starting.
   private static let threadBytes = 8 << 20
@@ -137,8 +137,8 @@ final class PageDifferences: @unchecked Sendable {
 
   // MARK: Overflow chains
 
-  // See https://sqlite.org/fileformat2.html#cell_payload_overflow_pages. Nothing marks a page as an overflow page: it starts with the
-  // number of the next one. So a page counts as one when nothing shows that it is something else.
+  // See https://sqlite.org/fileformat2.html#cell_payload_overflow_pages. An overflow page has no mark: it starts with
+  // the number of the next one. A page therefore counts as one unless it is known to be of another kind.
 
   /// From this page number on the first byte of the number can be that of a b-tree page type.
   private static let ambiguousPageNumber = 0x0200_0000
@@ -263,7 +263,7 @@ package final class BackgroundTask<Input, Output>: @unchecked Sendable {
 
   /// Waits until the work has ended.
   ///
-  /// - Returns: What it has returned.
+  /// - Returns: Its result.
   /// - Throws: Its error.
   package func join() throws -> Output {
     isDone.wait()

@@ -45,7 +45,7 @@ public final class RecordReader {
 
   /// Creates a reader.
   ///
-  /// - Parameter limit: How many columns to decode, from the first.
+  /// - Parameter limit: The number of columns to decode, from the first.
   public init(limit: Int) { columns = .allocate(capacity: max(0, min(limit, Self.columnLimit))) }
 
   deinit { columns.deallocate() }

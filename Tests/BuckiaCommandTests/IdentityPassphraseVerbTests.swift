@@ -15,7 +15,7 @@ struct IdentityPassphraseVerbTests {
   @Test func `keys with a passphrase sign with its file, and are shown without it`() throws {
     let made = try bench.buckia(["identity", "new", "--name", "Anna", "--passphrase-file", "one.txt"])
     let text = made.output.replacingOccurrences(of: "\n", with: " ")
-    #expect(made.status == 0 && text.contains("nor open it without the passphrase"), "\(made.diagnostics)")
+    #expect(made.status == 0 && text.contains("nor opened without the passphrase"), "\(made.diagnostics)")
     let shown = try bench.buckia(["identity", "show"])
     #expect(shown.status == 0 && shown.output.hasPrefix("buckia-card-1:"))
     try bench.sql("old.db", "CREATE TABLE t(id INTEGER PRIMARY KEY)")

@@ -47,8 +47,8 @@ import Testing
     #expect(stranger.code == .untrusted)
     #expect(
       stranger.reason
-        == "this database trusts known senders only, and nobody here knows the key \(anna.card.key.prefix(16))… that has signed this "
-        + "file; ask its sender for their card, then `buckia contact add CARD` and `buckia contact trust NAME`, and it is "
+        == "this database trusts known senders only, and the key \(anna.card.key.prefix(16))… that has signed this "
+        + "file is unknown here; ask its sender for their card, then `buckia contact add CARD` and `buckia contact trust NAME`, and it is "
         + "applied the next time")
     // Being seen is not enough.
     try exchange.home.addContact(anna.card.text)

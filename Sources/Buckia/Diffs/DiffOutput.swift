@@ -6,7 +6,7 @@ import SQLiteChangesets
 public enum DiffOutput: Sendable {
   /// Into this folder, named by its id. The folder is made when it is missing.
   case folder(String)
-  /// Under this very name. `replacing` says whether a file that is there already may be replaced.
+  /// Under this exact name. With `replacing`, it replaces an existing file.
   case file(String, replacing: Bool)
   /// To a closure, piece by piece, such as one that writes to a pipe or a socket. It is called when all is known to be well.
   case stream(@Sendable (UnsafeRawBufferPointer) throws -> Void)

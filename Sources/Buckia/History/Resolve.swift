@@ -212,7 +212,7 @@ extension DatabaseManager {
 public struct ResolveOptions: Sendable {
   /// The recorded name of the person who decides.
   public var decidedBy: String
-  /// True if rows that have been changed since are overwritten, and whether a row may refer to one that is not there.
+  /// True to overwrite rows with later changes, and to permit references to missing rows.
   public var isForced: Bool
   /// True if the answer is kept as a rule for the same question, and decides later conflicts.
   public var remembers: Bool

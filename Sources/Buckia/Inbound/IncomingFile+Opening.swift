@@ -12,7 +12,7 @@ extension IncomingFile {
   ///   - item: The file.
   ///   - cache: The cache of earlier files.
   ///   - isWanted: Returns false if the file is no longer wanted.
-  ///   - takes: Says whether anything is taken from a sender; if not, changes are not unpacked.
+  ///   - takes: Returns false for a sender whose diffs are not accepted: their changes are then not unpacked.
   ///   - handOn: Receives the file.
   static func open(
     _ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool, takes: @escaping (String) -> Bool,
@@ -59,7 +59,7 @@ extension IncomingFile {
 
   /// Opens and verifies a file completely.
   ///
-  /// - Parameter takes: Says whether anything is taken from a sender; if not, changes are not unpacked.
+  /// - Parameter takes: Returns false for a sender whose diffs are not accepted: their changes are then not unpacked.
   init(
     _ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool, takes: @escaping (String) -> Bool
   ) {

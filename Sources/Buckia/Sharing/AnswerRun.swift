@@ -156,7 +156,7 @@ struct AnswerRun {
     let scope = try ShareScope(json: entry.scope)
     try prepareShare(of: scope, entry, with: contact, acceptance, on: connection)
     try entry.markUsed(by: acceptance.card.key, at: time, on: connection)
-    // Whoever restores a backup from before brings no used invitation back: see `requireOpen`.
+    // A restored backup does not make a used invitation valid again: see `requireOpen`.
     try LedgerProgress.note(made: home.next(after: LedgerProgress.knownIDs(on: connection)).id, on: connection)
     var answer = self.answer(item, .accepted, contact, entry)
     answer.scope = scope
@@ -198,7 +198,7 @@ struct AnswerRun {
     let name = contacts.all.first { $0.card.key == use.key }.map { EscapedText.quoted($0.name) } ?? "another key"
     throw BuckiaError(
       .usedInvitation,
-      "the invitation was used by \(name) before, and admits one person. Whoever sends this had it, too: if \(name) is not whom you "
+      "the invitation was used by \(name) before, and admits one person. The sender of this answer had it, too: if \(name) is not whom you "
         + "have invited, remove them with `buckia contact remove`")
   }
 

@@ -53,7 +53,7 @@ extension DatabaseManager {
       let settled = try registration.settle(on: connection)
       guard let replica = settled.replica else {
         throw BuckiaError(
-          .unwritable, "it cannot be settled which replica this database is, and nobody is invited before",
+          .unwritable, "it cannot be settled which replica this database is, and an invitation needs that",
           path: connection.path)
       }
       // What cannot be shared is not offered.

@@ -137,7 +137,7 @@ final class UnsentRows {
         }
       if let refusal = try there.write(shared, to: key, replacingOthers: true) {
         throw SQLiteError(
-          code: refusal.code, message: "a row of \(table.name) cannot be as others know it", path: other.path)
+          code: refusal.code, message: "a row of \(table.name) cannot get its last shared values", path: other.path)
       }
     }
   }

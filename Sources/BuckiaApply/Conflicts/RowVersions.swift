@@ -63,7 +63,7 @@ struct RowVersions {
   /// The row that an answer asks for; nil for a deletion. Columns without a value keep theirs, or get the default.
   ///
   /// - Parameters:
-  ///   - current: The row as it is now; nil if there is none.
+  ///   - current: The present row; nil if there is none.
   ///   - isChanged: True if the row matches none of the recorded versions.
   /// - Throws: `ReplicationError` for an answer that does not apply to the conflict.
   func wanted(by answer: ConflictAnswer, current: Row?, isChanged: Bool) throws -> Row? {

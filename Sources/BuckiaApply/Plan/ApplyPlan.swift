@@ -95,7 +95,8 @@ package struct ApplyPlan {
   /// (<https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>); a trigger can, too. The
   /// application's own work is then lost, and the error has the code `transactionLost`.
   ///
-  /// It takes a savepoint, for which SQLite copies each page that changes. Whoever owns the transaction does without: see ``apply(in:)``.
+  /// It takes a savepoint, for which SQLite copies each changed page. The owner of the transaction needs none: see
+  /// ``apply(in:)``.
   ///
   /// - Returns: The result.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`, with `transactionLost` as said above; `SQLiteError`

@@ -286,7 +286,7 @@ private struct ChangePieces {
   /// Writes an UPDATE of some columns.
   ///
   /// - Parameters:
-  ///   - isSet: For each of the columns whether it gets its new value.
+  ///   - isSet: For each column, true if it gets its new value.
   ///   - defaults: Old values for columns whose old value the change does not have.
   private func writeUpdate(
     _ columns: [Int], setting isSet: [Bool], isIndirect: Bool, defaults: [Int: [UInt8]] = [:], _ bytes: RawSpan,

@@ -31,8 +31,8 @@ struct ForeignKeyCheck {
     parentColumns = columns
     childColumns = key.columns.map { child.column(named: $0) ?? -1 }
     references = key.columns.map { "c.\(SQLText.identifier($0))" }
-    // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
-    // child's away, which would also keep the parent's index from being used.
+    // The parent is on the left, since its collating sequence decides, and also its affinity: the plus removes the
+    // child's, which would also prevent the use of the parent's index.
     let equal = zip(columns, references).map { "p.\(SQLText.identifier(parent.columns[$0].name)) = +\($1)" }
     parentRow = "FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND "))"
   }

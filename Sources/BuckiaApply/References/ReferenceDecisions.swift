@@ -5,9 +5,9 @@ import SQLiteSchemas
 
 /// The decisions about references that a run of a diff has broken, which one run passes to the next.
 ///
-/// How to mend a reference depends on the rows before the diff: whether the row that is referred to was there, and the row that
-/// refers to it. So the run is rolled back, the rows are looked up, and the diff is applied again. A diff that breaks no reference
-/// is applied once, and this stays empty.
+/// The repair of a reference depends on two rows before the diff: the referenced row and the referring one. If a diff
+/// breaks references, the run is rolled back, these rows are looked up, and the diff is applied again. A diff that
+/// breaks no reference is applied once, and this stays empty.
 final class ReferenceDecisions {
   /// A reference that a run has broken.
   private struct Question: Hashable {

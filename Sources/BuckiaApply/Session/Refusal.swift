@@ -103,7 +103,7 @@ extension Refusal {
     Refusal(
       .quarantined, code: .untrusted,
       reason:
-        "\(mode), and nobody here knows the key \(key.prefix(16))… that has signed this file; ask its sender for their card, "
+        "\(mode), and the key \(key.prefix(16))… that has signed this file is unknown here; ask its sender for their card, "
         + "then `buckia contact add CARD` and `buckia contact trust NAME`, and it is applied the next time")
   }
 

@@ -49,7 +49,7 @@ extension ApplyOptions {
 }
 
 extension buckia_counts {
-  /// Makes all numbers 0.
+  /// Sets all numbers to 0.
   ///
   /// - Throws: `BuckiaError` with `misuse` when the size is none.
   fileprivate static func clear(_ counts: UnsafeMutablePointer<buckia_counts>?) throws {
@@ -60,7 +60,7 @@ extension buckia_counts {
     give(buckia_counts(), to: counts)
   }
 
-  /// Counts what became of files, and their rows.
+  /// Counts the results of files, and their rows.
   fileprivate static func give(_ report: ApplyReport, to place: UnsafeMutablePointer<buckia_counts>?) {
     guard let place else { return }
     var counts = buckia_counts()
@@ -86,7 +86,7 @@ extension buckia_counts {
     var counts = counts
     counts.size = place.pointee.size
     let room = min(counts.size, MemoryLayout<buckia_counts>.size)
-    // Sound: the program says that it has room for so many bytes.
+    // Sound: the program states the size of its structure.
     withUnsafeBytes(of: counts) {
       UnsafeMutableRawBufferPointer(start: place, count: room).copyMemory(
         from: UnsafeRawBufferPointer(rebasing: $0[..<room]))

@@ -89,7 +89,7 @@ final class ChangeStream {
   let manifest: CText?
   private var iteration: ChangeIteration
   private let change: UnsafeMutablePointer<buckia_change>
-  /// The old values, and behind them the new ones.
+  /// The old values, followed by the new ones.
   private var values = UnsafeMutableBufferPointer<buckia_value>(start: nil, count: 0)
   private var longValues: [LongValue?] = []
   private var isKey = UnsafeMutableBufferPointer<Bool>(start: nil, count: 0)
@@ -113,10 +113,10 @@ final class ChangeStream {
 
   /// Goes on to the next change.
   ///
-  /// - Returns: The change, which is good until the next call; nil behind the last one.
+  /// - Returns: The change, which is valid until the next call; nil after the last one.
   func next() throws -> UnsafePointer<buckia_change>? {
     longValues.removeAll(keepingCapacity: true)
-    // What was given before is not good any more.
+    // The previous change becomes invalid.
     change.pointee.column_count = 0
     let found: Void? = try iteration.next { next, columns, scan, source in
       guard let table = scan.reader.table else { return }
@@ -199,9 +199,9 @@ final class ChangeStream {
   ///
   /// - Parameters:
   ///   - pointer: A value of the present change.
-  ///   - offset: Where to begin, in bytes.
-  ///   - buffer: What to fill.
-  /// - Returns: How many bytes were read.
+  ///   - offset: The offset in bytes.
+  ///   - buffer: The buffer to fill.
+  /// - Returns: The number of read bytes.
   /// - Throws: `BuckiaError` with `misuse` when the value is none of this change; when a temporary file cannot be read.
   func read(
     _ pointer: UnsafePointer<buckia_value>, from offset: Int, into buffer: UnsafeMutableRawBufferPointer

@@ -44,7 +44,7 @@ final class Command {
     }
   }
 
-  /// What each command does. Its document is the one that the command line prints with `--json`.
+  /// The commands by name. Each returns the document that the command line prints with `--json`.
   static let all: [String: @Sendable (Command) throws -> JSONValue] = [
     "identity new": { try $0.home.makeIdentity(named: $0.finish($0.text("name"))).json },
     "identity show": { try $0.finish($0.home.publicIdentity().json) },
@@ -170,7 +170,7 @@ final class Command {
     return try database.with(body)
   }
 
-  /// Makes sure that all arguments have been read: a misspelled one must not pass for a wish.
+  /// Checks that all arguments have been read: a misspelled one must not be ignored.
   private func finish<Value>(_ value: Value) throws -> Value {
     guard let rest = members.keys.sorted().first else { return value }
     throw Arguments.misuse("\(name) has no argument \(rest)")

@@ -37,7 +37,7 @@ package func buckia_open_handle_finding(
   }
 }
 
-/// Hands a database over where it is wanted.
+/// Stores a database in an output argument.
 private func give(to place: UnsafeMutablePointer<OpaquePointer?>?, _ make: () throws -> Database) throws {
   guard let place else { throw Arguments.misuse("database is NULL") }
   place.pointee = nil

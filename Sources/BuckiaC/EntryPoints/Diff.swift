@@ -40,7 +40,7 @@ package func buckia_share(
     let scope = try Arguments.optionalText(scope, "scope").map { try ShareScope(json: $0) }
     let known = Recipients(in: database.home)
     let recipients = try Arguments.texts(recipients, recipient_count, "recipients").map { try known.recipient($0) }
-    // A dry run writes nothing, so it needs no place for it.
+    // A dry run writes nothing and needs no output.
     let needsOutput = !given.dry_run || output != nil || given.write != nil
     let output =
       try needsOutput

@@ -3,7 +3,7 @@ import BuckiaBytes
 import CBuckia
 
 extension FailureReport {
-  /// Takes any error that a function ended with.
+  /// Creates the C error for any error of a function.
   init(reporting error: any Error) {
     switch BuckiaError.wrapped(error) {
     case let error as BuckiaError: self.init(error)

@@ -51,7 +51,7 @@ package func buckia_concat(
   }
 }
 
-/// How files are read, as `buckia_file_options` says.
+/// The options for reading files, from `buckia_file_options`.
 struct FileOptions {
   let home: BuckiaHome
   let decryption: FileDecryption?
@@ -66,7 +66,7 @@ struct FileOptions {
     replaces = given.replace
   }
 
-  /// Makes changes of files, and writes them into a new one.
+  /// Computes changes from files, and writes them to a new one.
   fileprivate func write(
     to output: UnsafePointer<CChar>?,
     _ make: (@escaping RewrittenChanges.Progress, @escaping () throws -> Void) throws -> RewrittenChanges

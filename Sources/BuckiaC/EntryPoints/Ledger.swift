@@ -82,7 +82,7 @@ package func buckia_each_conflict(
   }
 }
 
-/// How many items are wanted at most; nil for all.
+/// The maximum number of items; nil for all.
 func limit(_ newest: Int64) -> Int? { newest < 0 ? nil : Int(clamping: newest) }
 
 @c @implementation
@@ -111,7 +111,7 @@ package func buckia_resolve_all(
   }
 }
 
-/// What is decided, and how.
+/// The decision of a call.
 private func decision(
   _ choice: buckia_version_choice, _ options: UnsafePointer<buckia_resolve_options>?
 ) throws -> (ConflictAnswer, ResolveOptions) {

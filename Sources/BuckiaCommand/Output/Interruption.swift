@@ -36,11 +36,11 @@ final class Interruption {
 
 /// Removes a folder when the program is interrupted (Control-C) or ended by a signal, and lets it end then.
 ///
-/// Copies of a person's database must not stay behind in the folder for temporary files.
+/// Copies of a person's database must not remain in the folder for temporary files.
 final class InterruptionCleanup {
   private static let signals = [SIGINT, SIGTERM, SIGHUP]
   private let sources: [any DispatchSourceSignal]
-  // Whoever has it ends the program: the signal's handler, which never gives it back, or the verb.
+  // Its owner ends the program: the signal's handler, which never releases it, or the verb.
   private let end = DispatchSemaphore(value: 1)
 
   init(removing folder: String) {
@@ -49,7 +49,7 @@ final class InterruptionCleanup {
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
         end.wait()
-        // Under another name first, because nothing new must be put into it meanwhile.
+        // Renamed first, to prevent new files in it meanwhile.
         let doomed = "\(folder).removed"
         do {
           try FileManager.default.moveItem(atPath: folder, toPath: doomed)

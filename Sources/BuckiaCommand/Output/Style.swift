@@ -9,8 +9,8 @@ import BuckiaBytes
 
 /// The style of text: colours and weights if they are wanted, and the width.
 ///
-/// Colours are used on a terminal only, and never when `NO_COLOR` is set to anything (<https://no-color.org>) or the
-/// terminal calls itself dumb.
+/// Colours are used only on a terminal, and never if `NO_COLOR` is set to anything (<https://no-color.org>) or `TERM`
+/// is `dumb`.
 struct Style {
   /// The role of a piece of text.
   enum Role: String {
@@ -116,7 +116,7 @@ extension Style {
   /// - Parameters:
   ///   - text: The text, already escaped. It may have colours.
   ///   - indent: The columns before the first line.
-  ///   - hanging: The columns before all others; nil for as many.
+  ///   - hanging: The indent of all other lines; nil for the same.
   func wrapped(_ text: String, indent: Int = 0, hanging: Int? = nil) -> [String] {
     var lines: [String] = []
     var line = ""

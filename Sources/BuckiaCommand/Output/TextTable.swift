@@ -5,8 +5,8 @@
 /// table.add(["notes", "1,204"])
 /// ```
 ///
-/// A table that is wider than the terminal lets its columns of prose wrap, shortens its columns of text, and where that is not
-/// enough gives each row lines of its own.
+/// A table that is wider than the terminal wraps its columns of prose, then shortens its columns of text, and as a last
+/// resort gives each row lines of its own.
 struct TextTable {
   /// A column: its heading, and how its cells fit into little room.
   struct Column: ExpressibleByStringLiteral {
@@ -129,7 +129,7 @@ struct TextTable {
     excess -= taken
   }
 
-  /// The lines of one row: several where its prose is broken.
+  /// The lines of one row: several if its prose is wrapped.
   private func lines(of cells: [Cell], _ widths: [Int], _ style: Style, _ indent: Int) -> [String] {
     var text = Style.spaces(indent)
     var start = indent

@@ -5,8 +5,8 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Hands out pages on a port of this computer, to which nothing but this computer can connect, and only to those who know
-/// a random part of the address.
+/// Serves pages on a port of this computer, only to programs on this computer, and only to those that know a random
+/// part of the address.
 ///
 /// ```swift
 /// let server = try PageServer(port: 0, token: PageToken()) { request in .text(.ok, "Hello") }
@@ -14,8 +14,8 @@ import NIOPosix
 /// try server.waitUntilClosed()
 /// ```
 ///
-/// Requests that name another host, or that a page of another site has sent, are refused: with a name that leads to this
-/// computer, or with a form, a web site could ask for anything otherwise.
+/// Requests that name another host, or that a page of another site has sent, are refused: otherwise a web site could
+/// send requests with a host name for this computer, or with a form.
 final class PageServer: Sendable {
   private let channel: any Channel
   private let token: PageToken
@@ -31,9 +31,9 @@ final class PageServer: Sendable {
   /// - Parameters:
   ///   - port: The port; 0 for any that is free.
   ///   - token: What addresses begin with.
-  ///   - limits: How much anybody may take up.
-  ///   - respond: Answers a request. It may take its time, and is called in one thread for what changes something, and in
-  ///     another one for everything else.
+  ///   - limits: The limits of connections and requests.
+  ///   - respond: Answers a request. It may block. Requests that change something are answered on one thread, all
+  ///     others on a second one.
   /// - Throws: `PageServerError` when the port cannot be opened.
   init(
     port: Int, token: PageToken, limits: ServerLimits = ServerLimits(),
@@ -83,14 +83,14 @@ final class PageServer: Sendable {
 
 /// Why a server could not be started.
 struct PageServerError: Error, CustomStringConvertible {
-  /// What happened, and what to do.
+  /// The error, and the remedy.
   let description: String
 }
 
 /// The connections that are open, up to a limit.
 ///
-/// At the limit a new connection takes the place of the oldest one that has not sent an accepted request yet: programs that do not know the
-/// address cannot keep out those that do.
+/// At the limit a new connection replaces the oldest one without an accepted request: programs that do not know the
+/// address cannot block those that do.
 final class OpenConnections: Sendable {
   private typealias Entry = (channel: any Channel, isTrusted: Bool)
 
@@ -122,7 +122,7 @@ final class OpenConnections: Sendable {
     return isAdmitted
   }
 
-  /// Notes that a connection has sent a request that was accepted.
+  /// Records that a connection has sent an accepted request.
   func trust(_ channel: any Channel) {
     entries.withLockedValue { entries in
       for place in entries.indices where entries[place].channel === channel { entries[place].isTrusted = true }
@@ -130,8 +130,7 @@ final class OpenConnections: Sendable {
   }
 }
 
-/// Works out the answers, away from the threads that serve the connections: what changes something one by one, and what
-/// does not, too, beside it.
+/// Computes the answers on threads of its own: one for requests that change something, one for all others.
 struct PageWorker: Sendable {
   private let reading = DispatchQueue(label: "buckia.serve.reading")
   private let writing = DispatchQueue(label: "buckia.serve.writing")

@@ -9,9 +9,9 @@ final class ChangesPage {
   private var values: PageValues
   private var counts = PageCounts(noun: "change")
 
-  /// What a page of a server has besides.
+  /// The additions for a page of a server.
   var site: PageSite?
-  /// What stands before the changes.
+  /// The content before the changes.
   var introduction: Markup = ""
 
   /// How far a table is written.
@@ -19,7 +19,7 @@ final class ChangesPage {
     var shown = 0
     /// True if it has a section.
     var isBegun = false
-    /// True if it has been said that not all of its changes are on the page.
+    /// True if the page already states that it lacks some of its changes.
     var isCut = false
   }
   /// By the places that tables have in the file's summary.
@@ -37,7 +37,7 @@ final class ChangesPage {
   ///   - file: The file.
   ///   - name: The file, for people.
   ///   - limits: How much is drawn.
-  ///   - page: Where it goes.
+  ///   - page: The output.
   init(of file: InspectedFile, name: String, limits: PageLimits, on page: PageWriter) {
     self.file = file
     self.name = name
@@ -52,7 +52,7 @@ final class ChangesPage {
 
   /// Writes the page.
   ///
-  /// - Returns: How many changes are on it.
+  /// - Returns: The number of changes on it.
   func write() throws -> PageCounts {
     var frame = frame
     frame.site = site
@@ -90,7 +90,7 @@ final class ChangesPage {
     }
     guard let place = table?.place else { return }
     let hasRoom = progress[place].shown < limits.entries && page.byteCount < limits.pageBytes
-    // Of a table of which changes are left out, that is said once.
+    // The remark on omitted changes of a table is written once.
     guard hasRoom || !progress[place].isCut else { return }
     if list == nil { try beginList(of: change.table, at: place) }
     guard hasRoom else {
@@ -104,7 +104,7 @@ final class ChangesPage {
 
   private func changeCount(at place: Int) -> Int { file.summary.tables[place].changeCount }
 
-  /// Begins the section of a table; another one where its changes go on behind those of other tables.
+  /// Begins the section of a table; another one if its changes continue after those of other tables.
   private func beginList(of table: String, at place: Int) throws {
     let isFirst = !progress[place].isBegun
     progress[place].isBegun = true

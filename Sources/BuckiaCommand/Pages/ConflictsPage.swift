@@ -11,18 +11,18 @@ final class ConflictsPage {
   private var values: PageValues
   private var counts = PageCounts(noun: "conflict")
 
-  /// What a page of a server has besides.
+  /// The additions for a page of a server.
   struct Service {
     /// The links and the message.
     let site: PageSite
-    /// What can be done about a conflict; nil for nothing.
+    /// The possible actions on a conflict; nil for none.
     let actions: (ConflictRecord) -> Markup?
-    /// What stands before the conflicts, and behind them.
+    /// The content before and after the conflicts.
     let introduction: Markup
     let end: Markup
   }
 
-  /// What a page of a server has besides. On it are the tables that have one of the newest conflicts.
+  /// The additions for a page of a server, which lists the tables with one of the newest conflicts.
   var service: Service?
 
   private static let versions = ["Before", "Here", "Incoming"]
@@ -30,10 +30,10 @@ final class ConflictsPage {
   /// - Parameters:
   ///   - manager: The database.
   ///   - name: The database, for people.
-  ///   - filter: Which conflicts are wanted.
-  ///   - found: How many there are of them.
+  ///   - filter: The wanted conflicts.
+  ///   - found: Their number.
   ///   - limits: How much is drawn: of the conflicts, the newest.
-  ///   - page: Where it goes.
+  ///   - page: The output.
   init(
     of manager: DatabaseManager, name: String, filter: ConflictFilter, found: [ConflictCount], limits: PageLimits,
     on page: PageWriter
@@ -49,7 +49,7 @@ final class ConflictsPage {
 
   /// Writes the page.
   ///
-  /// - Returns: How many conflicts are on it.
+  /// - Returns: The number of conflicts on it.
   func write() throws -> PageCounts {
     let newest = try newestByTable()
     let tables = countedTables().filter { service == nil || newest[TableName($0.name)] != nil }
@@ -89,7 +89,7 @@ final class ConflictsPage {
     return tables
   }
 
-  /// How many of the newest conflicts each table has: so many of its own are then its newest.
+  /// The number of each table's conflicts among the newest, which are then the newest of that table.
   private func newestByTable() throws -> [TableName: Int] {
     var newest: [TableName: Int] = [:]
     guard limits.entries < .max else {
@@ -113,7 +113,7 @@ final class ConflictsPage {
       rest: PageFrame.rest(of: tables.count, limits))
   }
 
-  /// What is shown of which database.
+  /// The database and the filters of the page.
   private var facts: [(name: String, value: String)] {
     var facts = [(name: "database", value: name)]
     if let table = filter.table { facts.append(("table", table)) }
@@ -166,7 +166,7 @@ final class ConflictsPage {
 }
 
 extension ConflictKind {
-  /// What a column of numbers is called that tells how many conflicts are of the kind.
+  /// The heading of the column with the number of conflicts of the kind.
   fileprivate var heading: String {
     switch self {
     case .data: "Changed here, too"

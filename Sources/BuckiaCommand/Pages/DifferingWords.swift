@@ -1,4 +1,4 @@
-/// Which words of a text are not in another one, where both differ.
+/// The words of a text that differ from another text.
 struct DifferingWords {
   /// A part of the text.
   typealias Piece = (text: Substring, isDifferent: Bool)
@@ -8,12 +8,13 @@ struct DifferingWords {
 
   /// How much work a comparison may be: words of one text times words of the other.
   private static let limit = 40_000
-  /// How many letters and digits parts must have in common to be told from chance.
+  /// The number of letters and digits that common parts must have to be no coincidence.
   private static let leastInCommon = 3
 
   /// Compares a text with another one.
   ///
-  /// - Parameter areCut: True if both texts go on behind their end, so that nothing is known of what only one of them shows.
+  /// - Parameter areCut: True if both texts are cut at their end: a last part that only one of them shows is then not
+  ///   marked.
   init(of text: Substring, and other: Substring, areCut: Bool) {
     let (mine, theirs) = (Self.words(of: text), Self.words(of: other))
     guard !mine.isEmpty, !theirs.isEmpty, mine.count <= Self.limit / theirs.count else {
@@ -41,7 +42,7 @@ struct DifferingWords {
     if !text.isEmpty { pieces.append((text, isDifferent)) }
   }
 
-  /// Words, and whatever stands between them character by character.
+  /// Words, and the characters between them one by one.
   private static func words(of text: Substring) -> [Substring] {
     var words: [Substring] = []
     var place = text.startIndex
@@ -60,7 +61,7 @@ struct DifferingWords {
   /// Words that follow each other in both texts.
   private typealias Run = (start: Int, otherStart: Int, count: Int)
 
-  /// The runs of a longest common subsequence, in which a word counts by its length; without those that say nothing.
+  /// The runs of a longest common subsequence, weighted by length, without coincidental ones.
   private static func commonRuns(of mine: [Substring], and theirs: [Substring]) -> [Run] {
     // Equal are texts of equal bytes, not such as only look alike.
     var numbers: [[UInt8]: Int] = [:]
@@ -72,7 +73,7 @@ struct DifferingWords {
     }
     let (one, two) = (mine.map(number), theirs.map(number))
     let weights = mine.map { $0.first?.isWordCharacter == true ? 2 * $0.utf8.count : 1 }
-    // The weight of what is in common behind each pair of places.
+    // The weight of the common part after each pair of positions.
     let width = two.count + 1
     var weight = [Int](repeating: 0, count: (one.count + 1) * width)
     for row in one.indices.reversed() {
@@ -112,7 +113,7 @@ extension Character {
 }
 
 extension String {
-  /// The text in three parts: what it and another one begin with, what is different, and what both end with.
+  /// The text in three parts: the common beginning with another text, the different part, and the common end.
   func parts(besides other: String) -> (beginning: Substring, middle: Substring, end: Substring) {
     let (mine, theirs) = (utf8, other.utf8)
     var start = mine.startIndex

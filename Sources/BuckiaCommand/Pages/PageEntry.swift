@@ -4,12 +4,12 @@
   import Foundation
 #endif
 
-/// A change or a conflict on a page: what it is about, and its row column by column, with the versions side by side.
+/// A change or a conflict on a page: its title, and its row column by column, with the versions side by side.
 struct PageEntry: Sendable {
-  /// What has happened, which decides about colours.
+  /// The kind of event, which selects the colours.
   enum State: String, Sendable {
     case inserted, updated, deleted
-    /// A conflict that waits for somebody to decide about it, and one that does not.
+    /// An undecided conflict, and a decided one.
     case open, resolved
   }
 
@@ -18,17 +18,17 @@ struct PageEntry: Sendable {
 
   /// Its number on the page, by which links find it.
   let number: Int64
-  /// What has happened.
+  /// The kind of event.
   let state: State
-  /// What has happened, in words.
+  /// A description of the event.
   let label: String
   /// The row's key.
   let key: String
-  /// What else there is to say, a sentence each.
+  /// Remarks, a sentence each.
   var notes: [String] = []
   /// The columns.
   let rows: [Row]
-  /// What can be done about it; nil for nothing.
+  /// The possible actions; nil for none.
   var actions: Markup?
 }
 
@@ -36,8 +36,8 @@ extension PageEntry {
   /// The entry as a part of a table.
   ///
   /// - Parameters:
-  ///   - versions: How many versions of the row there are.
-  ///   - isReachedByTab: True if the Tab key stops here: at the first entry. The others are reached by the arrow keys.
+  ///   - versions: The number of the row's versions.
+  ///   - isReachedByTab: True if the Tab key stops here: at the first entry. The arrow keys reach the others.
   func markup(versions: Int, isReachedByTab: Bool) -> Markup {
     var markup: Markup = """
       <tbody class="entry \(state.rawValue)">
@@ -60,7 +60,7 @@ extension PageEntry {
     return markup
   }
 
-  /// What tells the states apart without their colours.
+  /// The symbol that distinguishes the states without colours.
   private var sign: String {
     switch state {
     case .inserted: "+"
@@ -71,7 +71,7 @@ extension PageEntry {
     }
   }
 
-  /// The text that a version is compared with: the first one, and that the second where there are two only.
+  /// The text with which a version is compared: the first one; for the first of only two, the second.
   private static func compared(with place: Int, in values: [PageValue]) -> PageValue? {
     let other = place == 0 ? (values.count == 2 ? 1 : 0) : 0
     guard other != place, values[place].kind == .text, values[other].kind == .text else { return nil }
@@ -82,7 +82,7 @@ extension PageEntry {
 extension PageValue {
   /// The value as the content of a cell.
   ///
-  /// - Parameter other: A text; what is different in this one is marked.
+  /// - Parameter other: A text; the differing parts of this one are marked.
   fileprivate func markup(besides other: PageValue?) -> Markup {
     var markup: Markup = ""
     if let image { markup += Self.markup(of: image, isNamed: text == image.description) }
@@ -100,9 +100,9 @@ extension PageValue {
     }
   }
 
-  /// The text in parts, so that what is different can be marked; nil if that would not help: where nothing is different, or all.
+  /// The text in parts, for marking the different ones; nil if that would not help: if nothing differs, or everything.
   private func pieces(besides other: PageValue) -> [DifferingWords.Piece]? {
-    // What is only shown from somewhere in it on can be compared with nothing that is shown from elsewhere on.
+    // Parts of long texts that begin at different positions cannot be compared.
     guard isCutBefore == other.isCutBefore else { return nil }
     let part = text.parts(besides: other.text)
     let middle = DifferingWords(
@@ -113,11 +113,11 @@ extension PageValue {
     return hasSame && pieces.contains(where: \.isDifferent) ? pieces : nil
   }
 
-  /// True if only a part of the text is shown, and what is missing is before or behind it.
+  /// True if only a part of the text is shown, with more before or after it.
   private var isCutBefore: Bool { note != nil && text.hasPrefix("'…") }
   private var isCutBehind: Bool { note != nil && text.hasSuffix("…'") }
 
-  /// - Parameter isNamed: True if what it is stands beside it.
+  /// - Parameter isNamed: True if its name is next to it.
   private static func markup(of image: Image, isNamed: Bool) -> Markup {
     guard let shown = image.shown else {
       return "<span class=\"size\">\(image.description), too large for this page</span><br />"
@@ -129,15 +129,15 @@ extension PageValue {
   }
 }
 
-/// Writes the changes of one table, or its conflicts, as a section of a page. What is far down is folded.
+/// Writes the changes of one table, or its conflicts, as a section of a page. Later entries are folded.
 struct EntryList {
   private let page: PageWriter
-  /// What the versions of a row are called.
+  /// The names of a row's versions.
   private let versions: [String]
   private let table: String
   private var count = 0
 
-  /// How many entries are shown unfolded, and how many a fold holds.
+  /// The number of unfolded entries, and the number of entries in a fold.
   private static let unfolded = 25
   private static let foldSize = 100
 
@@ -146,8 +146,8 @@ struct EntryList {
   /// - Parameters:
   ///   - table: The table.
   ///   - id: What links to the section name.
-  ///   - remark: What there is to say about all of it.
-  ///   - versions: What the versions of a row are called.
+  ///   - remark: A remark on all of it.
+  ///   - versions: The names of a row's versions.
   ///   - page: The page.
   /// - Throws: What the page's output throws.
   init(
@@ -183,7 +183,7 @@ struct EntryList {
 
   /// Ends the section.
   ///
-  /// - Parameter rest: What is to be said of entries that are not on the page; nil if there are none.
+  /// - Parameter rest: A remark on entries that are not on the page; nil if there are none.
   /// - Throws: What the page's output throws.
   mutating func end(rest: String? = nil) throws {
     try endTable()

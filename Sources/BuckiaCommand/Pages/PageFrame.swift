@@ -6,29 +6,30 @@ import Crypto
   import Foundation
 #endif
 
-/// What stands around the contents of a page: its policy, style and script, its heading, what can be searched, and the list of its tables.
+/// The frame around the contents of a page: its policy, style and script, its heading, the search, and the list of its
+/// tables.
 struct PageFrame: Sendable {
   /// A line of the list of tables: the table, the id of its section, and the numbers, one for each heading.
   typealias Table = (name: String, id: String, counts: [String])
 
-  /// What the page is about: its title and heading.
+  /// The title and heading of the page.
   let title: String
-  /// What is known of it, by name.
+  /// Facts about it, by name.
   let facts: [(name: String, value: String)]
-  /// What the entries are, in the plural.
+  /// The name of the entries, in the plural.
   let noun: String
   /// The headings of the numbers in the list of tables.
   var counts: [String] = []
   /// The list of tables.
   var tables: [Table] = []
-  /// What is to be said of tables that are not listed; nil if all are.
+  /// A remark on tables that are not listed; nil if all are.
   var rest: String?
-  /// What a page of a server has besides; nil for a page that is a file.
+  /// The additions for a page of a server; nil for a page in a file.
   var site: PageSite?
 
   /// Writes the page.
   ///
-  /// - Parameter contents: Writes what is inside, sections with headings of the second level.
+  /// - Parameter contents: Writes the contents: sections with headings of the second level.
   /// - Throws: What the page's output and `contents` throw.
   func write(on page: PageWriter, contents: () throws -> Void) throws {
     try page.write(head)
@@ -62,7 +63,7 @@ struct PageFrame: Sendable {
     """
   }
 
-  /// The policy of a page of a server is in the header of the answer, which can say more.
+  /// The policy of a page of a server is in the header of the response, which permits more directives.
   private var policy: Markup {
     guard site == nil else { return "" }
     return """
@@ -85,7 +86,7 @@ struct PageFrame: Sendable {
     return markup
   }
 
-  /// The search, and what the keyboard does. Both are hidden where no script runs.
+  /// The search, and the help for the keyboard. Both are hidden without scripts.
   private var tools: Markup {
     """
     <div class="tools scripted" role="search" hidden="hidden">
@@ -138,7 +139,7 @@ extension PageFrame {
   /// What links to the section of a table name.
   static func sectionID(_ place: Int) -> String { "table-\(place + 1)" }
 
-  /// What is to be said of tables that are not listed; nil if all are.
+  /// A remark on tables that are not listed; nil if all are.
   static func rest(of tableCount: Int, _ limits: PageLimits) -> String? {
     let left = tableCount - limits.tables
     return left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil
@@ -148,20 +149,20 @@ extension PageFrame {
   static func number(_ count: Int) -> String { count == 0 ? "–" : count.grouped }
 }
 
-/// What a page of a server has besides: links to the other pages, what has just happened, and where its script asks
-/// whether anything has changed.
+/// The additions for a page of a server: links to the other pages, the last result, and the address at which its script
+/// checks for changes.
 struct PageSite: Sendable {
-  /// The pages of the server: what each is called, where it is, and whether this page is it or belongs to it.
+  /// The pages of the server: the name and path of each, and its relation to this page.
   let pages: [(name: String, path: String, isCurrent: Bool)]
-  /// What has just happened; nil for nothing.
+  /// The result of the last action; nil for none.
   let message: PageMessage?
-  /// Where the version of what the page shows is found.
+  /// The address of the version of the page's content.
   let statePath: String
   /// The version that the page shows.
   let version: String
 
-  /// The policy for the header of the answer: the page may send forms to the server and ask it for its state, too, and stands in no
-  /// other page.
+  /// The policy for the header of the response: the page may also send forms to the server and request its state, and
+  /// no other page may embed it.
   static let policy =
     PageFrame.policy(style: style, script: script, formAction: "'self'")
     + "; connect-src 'self'; frame-ancestors 'none'"
@@ -169,7 +170,7 @@ struct PageSite: Sendable {
   static let style = "\(PageStyle.text)\n\(PageStyle.siteText)"
   static let script = "\(PageScript.text)\n\(PageScript.siteText)"
 
-  /// What the script finds on the main part of the page.
+  /// The attributes of the main part of the page, for the script.
   var attributes: Markup { " data-state=\"\(statePath)\" data-version=\"\(version)\"" }
 
   var links: Markup {
@@ -182,8 +183,8 @@ struct PageSite: Sendable {
     return markup
   }
 
-  /// Where it is said that something has changed. It is there from the beginning, so that it is read out when something is
-  /// put into it.
+  /// The place for the message that something has changed. It exists from the beginning, since screen readers read out
+  /// changes of an existing element.
   static let news: Markup = """
     <aside class="news" aria-label="What has changed meanwhile">
     <span id="news" role="status"></span> <button type="button" id="reload" hidden="hidden">Show it</button>
@@ -196,15 +197,15 @@ struct PageSite: Sendable {
 struct PageMessage: Sendable {
   /// How it went: good or bad.
   let tone: FileList.Tone
-  /// What has happened, a sentence each.
+  /// The results, a sentence each.
   let lines: [String]
-  /// Where more is found; nil for nowhere.
+  /// The address with more; nil for none.
   let link: (name: String, path: String)?
 
   /// - Parameters:
   ///   - tone: How it went.
-  ///   - lines: What has happened, a sentence each.
-  ///   - link: Where more is found.
+  ///   - lines: The results, a sentence each.
+  ///   - link: The address with more.
   init(_ tone: FileList.Tone, _ lines: [String], link: (name: String, path: String)? = nil) {
     self.tone = tone
     self.lines = lines
@@ -232,17 +233,18 @@ struct PageMessage: Sendable {
   }
 }
 
-/// What a browser may do with a page: show it, run the one script that we have put into it, and nothing else.
+/// The permissions of a page in the browser: show it and run the one script in it, nothing else.
 ///
-/// A page that is a file has no address of its own, so its policy stands in the page, before everything that it is about. It follows
-/// [CSP Level 3](https://www.w3.org/TR/CSP3/): scripts and styles are allowed by the SHA-256 of their bytes, images as bytes in the page.
+/// A page in a file has no response header. Its policy is therefore in the page, before all content. It follows [CSP
+/// Level 3](https://www.w3.org/TR/CSP3/): scripts and styles are allowed by the SHA-256 of their bytes, images as bytes
+/// in the page.
 extension PageFrame {
   /// The policy of a page.
   ///
   /// - Parameters:
-  ///   - style: What stands between `<style>` and `</style>`.
-  ///   - script: What stands between `<script>` and `</script>`.
-  ///   - formAction: Where forms may be sent.
+  ///   - style: The content of `<style>`.
+  ///   - script: The content of `<script>`.
+  ///   - formAction: The permitted target of forms.
   fileprivate static func policy(style: String, script: String, formAction: String) -> String {
     [
       "default-src 'none'", "script-src '\(source(script))'", "style-src '\(source(style))'", "img-src data:",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Buckia
 
-/// True if a verb writes a page for a browser instead of text, and where.
+/// Writes a page for a browser instead of text, to a file or to standard output.
 struct PageOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -18,7 +18,7 @@ struct PageOptions: ParsableArguments {
   /// True if the page goes to standard output.
   var isStandardOutput: Bool { html == OutputPath.standardOutput }
 
-  /// Refuses what would write two things to standard output, or nothing.
+  /// Throws for options that would write two results to standard output, or none.
   func validate(_ output: OutputOptions) throws {
     guard !output.json || !isStandardOutput else {
       throw ValidationError("--json and --html - would both write to standard output; choose one.")
@@ -30,11 +30,11 @@ struct PageOptions: ParsableArguments {
   /// Pages of more bytes keep a browser busy for more than some seconds.
   private static let quickBytes: Int64 = 50_000_000
 
-  /// Writes the page, and tells of it.
+  /// Writes the page, and prints its path.
   ///
   /// - Parameters:
   ///   - subject: The file that the page shows: it is not more open than that.
-  ///   - body: Writes everything, and counts what it writes.
+  ///   - body: Writes the content, and counts the entries.
   func write(about subject: String, on console: Console, _ body: (PageWriter) throws -> PageCounts) throws {
     guard let html else { return }
     let target =
@@ -59,32 +59,32 @@ struct PageOptions: ParsableArguments {
   }
 }
 
-/// How much of what there is a page shows.
+/// The shown part of the entries.
 struct PageCounts {
-  /// What is counted, in the singular.
+  /// The name of the entries, in the singular.
   let noun: String
-  /// How many are on the page.
+  /// The number of entries on the page.
   var shown = 0
-  /// How many are not.
+  /// The number of entries that are not.
   var left = 0
 }
 
-/// How much is drawn on a page, so that a browser can show it.
+/// The limits of a page, which keep it small enough for a browser.
 struct PageLimits: Sendable {
-  /// How many changes of a table, or conflicts in all.
+  /// The changes of a table, or all conflicts.
   var entries: Int
   /// After how many bytes of the page no further ones are drawn.
   var pageBytes: Int64
-  /// How many characters of a text.
+  /// The characters of a text.
   var characters: Int
-  /// How many tables the contents list.
+  /// The tables in the list.
   var tables: Int
   /// How large an image may be that is put into the page.
   var imageBytes: Int
   /// How large all images on the page may be together.
   var allImageBytes: Int
 
-  /// What a page shows when nothing is said.
+  /// The default number of entries.
   static let standard = PageLimits(
     entries: 500, pageBytes: 32 << 20, characters: 400, tables: 1_000, imageBytes: 1 << 20, allImageBytes: 16 << 20)
 

@@ -1,8 +1,9 @@
-/// What a page can do besides being read: searching, and going from change to change by the keyboard. Without it everything can still be read.
+/// The script of a page: searching, and moving from change to change with the keyboard. Without it everything can still
+/// be read.
 ///
 /// It makes no markup of text, and the page's policy would not let it.
 enum PageScript {
-  /// The script, as it stands between `<script>` and `</script>`.
+  /// The content of `<script>`.
   static let text = #"""
     /*<![CDATA[*/
     "use strict";
@@ -16,7 +17,7 @@ enum PageScript {
       const entries = all("tbody.entry");
       const sectionOf = (entry) => entry.closest("section");
 
-      // Searching. Many entries are looked at in pieces, so that the page answers meanwhile.
+      // Searching. Many entries are searched in pieces, to keep the page responsive.
       const pieceSize = 1000;
       let search = 0;
       const pause = () => new Promise((resolve) => setTimeout(resolve, 0));
@@ -108,7 +109,7 @@ enum PageScript {
       document.addEventListener("keydown", (event) => {
         if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
         const target = event.target instanceof Element ? event.target : document.body;
-        // Whoever types into a form means what they type.
+        // Keys typed into a form are text, not commands.
         if (target !== field && target.closest("textarea, select, form input")) return;
         const jump = target.closest("a.jump");
         if (jump && moves.includes(event.key)) {
@@ -134,7 +135,7 @@ enum PageScript {
         }
       });
 
-      // What is folded is shown where it is wanted: by a link to it, and on paper.
+      // Folded entries are shown for a link to them, and on paper.
       const showLinked = () => {
         const linked = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
         if (linked && linked.matches("a.jump")) goTo(linked.closest("tbody"));
@@ -160,7 +161,7 @@ enum PageScript {
     """#
 }
 
-/// What the pages of a server do besides: they notice when what they show has changed, and keep what is being typed.
+/// The script for the pages of a server: it detects changes of the shown state, and keeps typed text.
 extension PageScript {
   static let siteText = #"""
     /*<![CDATA[*/
@@ -170,7 +171,7 @@ extension PageScript {
       const reload = document.getElementById("reload");
       const { state, version } = main.dataset;
 
-      // What has just happened is read out, and told once: a page that is loaded again does not tell it again.
+      // The result of the last action is read out, and shown once: a reload does not show it again.
       const message = document.getElementById("message");
       if (message) {
         message.focus();
@@ -210,7 +211,7 @@ extension PageScript {
       setInterval(ask, 3000);
       document.addEventListener("visibilitychange", ask);
 
-      // Who types a value wants it.
+      // Typing a value selects it.
       for (const area of document.querySelectorAll("textarea[data-choice]")) {
         area.addEventListener("input", () => {
           const choice = document.getElementById(area.dataset.choice);

@@ -1,6 +1,6 @@
 /// How a page looks: on a light and on a dark screen, on a narrow one, and on paper.
 enum PageStyle {
-  /// The style sheet, as it stands between `<style>` and `</style>`.
+  /// The content of `<style>`.
   static let text = #"""
     /*<![CDATA[*/
     :root { color-scheme: light dark; \#(PagePalette.light.css) }
@@ -101,17 +101,17 @@ enum PageStyle {
 
 /// The colours of a page, of which there are two sets: for a light and for a dark screen.
 ///
-/// Every colour of text has a contrast of at least 4.5 to 1 against every background that it stands on, as level AA of
-/// [WCAG 2.2](https://www.w3.org/TR/WCAG22/#contrast-minimum) wants it; a test computes it.
+/// Every colour of text has a contrast of at least 4.5 to 1 against each of its backgrounds, as level AA of [WCAG
+/// 2.2](https://www.w3.org/TR/WCAG22/#contrast-minimum) requires; a test computes it.
 struct PagePalette: Sendable {
   /// A colour, as a number of six hexadecimal digits.
   typealias Color = UInt32
 
   /// The colours of text, by name.
   let texts: [(name: String, color: Color)]
-  /// What text stands on, by name.
+  /// The backgrounds of text, by name.
   let backgrounds: [(name: String, color: Color)]
-  /// Of lines and of the mark around what has the keyboard's focus.
+  /// The colours of lines and of the mark around the element with the keyboard focus.
   let lines: [(name: String, color: Color)]
 
   /// For a light screen, and for paper.

@@ -1,12 +1,12 @@
 import Buckia
 
-/// Makes values ready for a page, as far as it has room.
+/// Prepares values for a page, within its limits.
 struct PageValues {
-  /// A value of a row; nil if there is none. Of one that is too long to be held, `whole` is where all of it is.
+  /// A value of a row; nil if there is none. For one that is too long for memory, `whole` reads all of it.
   typealias Version = (value: ChangesetValue?, whole: LongValue?)
 
   let limits: PageLimits
-  /// How many bytes of images are on the page.
+  /// The bytes of images on the page.
   private var imageBytes = 0
 
   /// Blobs up to this size are shown byte by byte.
@@ -14,11 +14,11 @@ struct PageValues {
 
   init(limits: PageLimits) { self.limits = limits }
 
-  /// Versions of one value. Long ones are shown around what differs.
+  /// Versions of one value. Long ones are shown around the differences.
   ///
   /// - Parameters:
   ///   - versions: The versions.
-  ///   - absence: What to say where there is none.
+  ///   - absence: The text for an absent value.
   mutating func values(_ versions: [Version], absence: String) -> [PageValue] {
     var values = shown(
       versions.compactMap { version in version.value.map { (value: $0, whole: version.whole) } })
@@ -42,7 +42,7 @@ struct PageValues {
       case .text: return texts.removeFirst()
       case .blob:
         let digits = blobs.removeFirst()
-        // What is seen need not be told by its digits, too.
+        // A visible image needs no digits.
         var value = PageValue(.blob, picture.flatMap { $0.shown == nil ? nil : $0.description } ?? digits)
         value.image = picture
         return value
@@ -51,7 +51,7 @@ struct PageValues {
     }
   }
 
-  /// Texts, in which nothing is escaped yet: the page does that, and knows which line ends are real then.
+  /// Unescaped texts: the page escapes them, and can then distinguish real line ends.
   private func shortened(_ texts: [String]) -> [PageValue] {
     let parts = limits.characters == .max ? texts : DifferingTexts.shortened(texts, to: limits.characters)
     return zip(texts, parts).map { text, part in
@@ -61,7 +61,7 @@ struct PageValues {
     }
   }
 
-  /// Blobs byte by byte. What can be seen as an image need not be read.
+  /// Blobs byte by byte, unless they are shown as an image.
   private func shown(blobs: [ChangesetValue], _ hasImage: Bool) -> [String] {
     let isShort = blobs.allSatisfy {
       if case .blob(let bytes) = $0 { bytes.count <= Self.shownBlobBytes } else { true }
@@ -105,18 +105,18 @@ struct PageValue: Sendable {
   /// What kind of value it is, which decides how it looks.
   enum Kind: String, Sendable {
     case null, number, text, blob
-    /// There is no value: the row is not there, or nothing is said of the column.
+    /// There is no value: the row is absent, or the change does not contain the column.
     case absent
   }
 
-  /// An image: what it is, for those who cannot see it, and the image itself; nil if it would make the page too large.
+  /// An image: a description as alternative text, and the image itself; nil if it would make the page too large.
   typealias Image = (description: String, shown: EmbeddedImage?)
 
   /// The kind.
   let kind: Kind
   /// The value for people. Of a text its lines are shown as lines.
   let text: String
-  /// What is not shown of it: its whole size.
+  /// The whole size of a shortened value.
   var note: String?
   /// The image that its bytes are.
   var image: Image?
@@ -130,10 +130,11 @@ struct PageValue: Sendable {
   }
 }
 
-/// An image whose bytes stand in the page: one of the formats that browsers decode as nothing but pixels.
+/// An image whose bytes are in the page: one of the formats that browsers decode only as pixels.
 ///
-/// What it is, its bytes say. SVG is none of these formats: it is a document that can hold scripts and links. A few bytes can stand for more pixels than a
-/// browser has memory for, so an image says how large it is before it is put into a page.
+/// Its bytes identify the format. SVG is none of these formats: it is a document that can have scripts and links. A few
+/// bytes can decode to more pixels than a browser has memory for, which is why the size of an image is checked before
+/// it is put into a page.
 struct EmbeddedImage: Equatable, Sendable {
   /// A format.
   enum Format: String, CaseIterable, Sendable {
@@ -155,12 +156,12 @@ struct EmbeddedImage: Equatable, Sendable {
   /// The file.
   let bytes: [UInt8]
 
-  /// How many pixels an image may have, some hundred megabytes once it is decoded.
+  /// The maximum number of pixels of an image, some hundred decoded megabytes.
   private static let pixelLimit = 40_000_000
 
   /// Recognises an image by its bytes.
   ///
-  /// - Returns: nil if the bytes are no image, do not say how large it is, or where it has too many pixels.
+  /// - Returns: nil if the bytes are no image, do not state its size, or it has too many pixels.
   init?(_ bytes: [UInt8]) {
     guard let (format, size) = Self.header(of: bytes), let size else { return nil }
     guard size.width > 0, size.height > 0, size.width <= Self.pixelLimit / size.height else { return nil }
@@ -192,7 +193,7 @@ struct EmbeddedImage: Equatable, Sendable {
     return size(header.big(4, at: 16), header.big(4, at: 20))
   }
 
-  /// The frame header of a JPEG, behind any number of other segments.
+  /// The frame header of a JPEG, after any number of other segments.
   private static func jpegSize(_ header: [UInt8]) -> Size? {
     var place = 2
     while let start = header.big(1, at: place), start == 0xFF, let marker = header.big(1, at: place + 1) {

@@ -102,7 +102,7 @@ extension ConflictRecord {
 ///
 /// Columns are numbered in it, because their names can be any text and the record keeps their order.
 enum ValueForm {
-  /// A column that can get another value.
+  /// A column whose value can be changed.
   typealias Column = (place: Int, name: String)
 
   /// The choice for a column.
@@ -176,7 +176,7 @@ enum ValueForm {
     case .blob(let bytes): return (.blob, bytes.count <= textLimit / 2 ? HexText.lowercase(bytes) : "")
     case .text(let text):
       let lines = text.replacing("\r\n", with: "\n")
-      // A page shows what controls the reader's screen by its number, which would come back as that.
+      // A page shows control characters as numbers, which the form would send back as digits.
       let isPlain = lines.unicodeScalars.allSatisfy { $0 == "\n" || EscapedText.isHarmless($0) }
       guard text.utf8.count <= textLimit, isPlain, lines.escapedLines == lines else { return (.text, "") }
       return (.text, lines)
@@ -211,7 +211,7 @@ enum ValueForm {
     case .here: return ConflictRecord.value(of: column.name, in: record.local)
     case .incoming: return ConflictRecord.value(of: column.name, in: record.incoming)
     case .text:
-      // A browser ends lines with two characters; the earlier versions tell which ones are meant.
+      // A browser sends line ends as two characters; the earlier versions show the original ones.
       let versions = [record.local, record.incoming].map { ConflictRecord.value(of: column.name, in: $0) }
       let keepsReturns = versions.contains { if case .text(let text) = $0 { text.contains("\r\n") } else { false } }
       return .text(keepsReturns ? typed : typed.replacing("\r\n", with: "\n"))

@@ -1,6 +1,6 @@
 import Buckia
 
-/// A page of conflicts, with what can be done about them.
+/// A page of conflicts, with the possible actions.
 struct ConflictListing {
   let database: ServedDatabase
   let site: PageSite
@@ -78,7 +78,7 @@ struct ConflictListing {
 
   // MARK: Behind the conflicts
 
-  /// The way to the pages before and behind this one.
+  /// The links to the previous and next page.
   private func pages(from first: Int64?, _ total: Int) -> Markup {
     var links: [Markup] = []
     if query.before != nil { links.append(link("The newest conflicts", query.with { _ in }, isCurrent: false)) }
@@ -139,14 +139,14 @@ extension ServedDatabase {
   }
 }
 
-/// Which conflicts a page shows, as its address says.
+/// The conflicts that a page shows, from its address.
 struct ConflictQuery: Equatable {
   var table: String?
   var diff: String?
   var kind: ConflictKind?
-  /// True if those are shown, too, that somebody has decided about.
+  /// True if decided ones are shown, too.
   var includesDecided = false
-  /// Only those before this one: where the page before has ended.
+  /// Only those before this one, the last of the previous page.
   var before: Int64?
 
   init() {}
@@ -180,7 +180,7 @@ struct ConflictQuery: Equatable {
     return fields
   }
 
-  /// The same with something else in it, from the first page on.
+  /// The same with another value, from the first page on.
   func with(_ change: (inout ConflictQuery) -> Void) -> ConflictQuery {
     var query = self
     query.before = nil
@@ -188,7 +188,7 @@ struct ConflictQuery: Equatable {
     return query
   }
 
-  /// Which conflicts are on the page, and on those behind it.
+  /// The conflicts of this page and of the later ones.
   var filter: ConflictFilter {
     var filter = ConflictFilter()
     filter.table = table

@@ -1,12 +1,12 @@
 import Buckia
 
-/// A section of a page with a line for each file, and what there is to say of it.
+/// A section of a page with a line for each file, and remarks.
 struct FileList {
   /// How a file has fared, which decides about its colour.
   enum Tone: String {
     case good, notable, bad
 
-    /// What tells them apart without their colours.
+    /// The symbol that distinguishes them without colours.
     var sign: String {
       switch self {
       case .good: "✓"
@@ -22,11 +22,11 @@ struct FileList {
     /// How it has fared, in words.
     let label: String
     let name: String
-    /// The cells behind it.
+    /// The cells after it.
     let cells: [Markup]
-    /// What else there is to say, a sentence each.
+    /// Remarks, a sentence each.
     var notes: [String] = []
-    /// What can be done about it; nil for nothing.
+    /// The possible actions; nil for none.
     var actions: Markup?
   }
 
@@ -34,7 +34,7 @@ struct FileList {
   /// What links to the section name.
   let id: String
   let remark: String
-  /// The headings of the cells behind the name.
+  /// The headings of the cells after the name.
   let columns: [String]
 
   /// Writes the section.

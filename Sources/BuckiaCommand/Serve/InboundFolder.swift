@@ -20,13 +20,13 @@ struct InboundFolder: Sendable {
     let isAnswer: Bool
   }
 
-  /// The folder, as it was typed.
+  /// The typed path of the folder.
   let path: String
 
-  /// Where files are put that are not to be applied: `apply` does not look into folders in folders.
+  /// The inner folder for files that are not to be applied: `apply` ignores inner folders.
   private static let setAside = "set-aside"
 
-  /// The files, by id. Other files are left out, as they are where a folder is applied.
+  /// The files, by id. Other files are left out, as in applying a folder.
   ///
   /// - Throws: `BuckiaError` with `unreadableFolder`.
   func files() throws -> [File] {
@@ -48,9 +48,9 @@ struct InboundFolder: Sendable {
     return File(name: name, id: id, path: path, identity: identity, isAnswer: answer != nil)
   }
 
-  /// Moves a file to where it is not applied, and stays.
+  /// Moves a file to the inner folder, where it is not applied.
   ///
-  /// - Returns: Where it is now.
+  /// - Returns: The new path.
   /// - Throws: `BuckiaError` with `unwritable` when it cannot be moved; it is where it was then.
   func setAside(_ file: File) throws -> String {
     let folder = inside(Self.setAside)

@@ -8,7 +8,7 @@ import BuckiaFormat
   import Foundation
 #endif
 
-/// The page of the inbound folders: what lies in them, how each file has fared so far, and what can be done about it.
+/// The page of the inbound folders: their files, the state of each, and the possible actions.
 struct InboxPage {
   let database: ServedDatabase
   let site: PageSite
@@ -84,14 +84,14 @@ struct InboxPage {
     return line
   }
 
-  /// Who has signed a file, which has not been applied yet.
+  /// The signer of a file that has not been applied yet.
   private func sender(of file: InboundFolder.File) -> String {
     guard !file.isAnswer else { return "–" }
     return DiffInspection.sender(
       of: file.path, home: database.manager.home, decryption: database.options.decryption) ?? "unknown"
   }
 
-  /// What can be done about one file.
+  /// The possible actions on one file.
   static func form(_ address: String, _ file: InboundFolder.File) -> Markup {
     let name: Markup = "<span class=\"unseen\"> \(file.name)</span>"
     return """
@@ -105,17 +105,17 @@ struct InboxPage {
   }
 }
 
-/// Settles files of the inbound folders as a form says.
+/// Applies or removes files of the inbound folders, as requested by a form.
 extension ServedDatabase {
   /// Settles a file, or a folder.
   ///
   /// - Parameters:
   ///   - folder: The folder.
   ///   - name: The file's name; nil for all that are in the folder.
-  ///   - action: What to do.
+  ///   - action: The action.
   /// - Returns: The result.
   func settle(_ folder: InboundFolder?, _ name: String?, _ action: String?) -> PageMessage {
-    // With `try` it is only said what would happen.
+    // `try` only shows the outcome.
     guard let folder, let action, ["apply", "try", "set-aside"].contains(action) else {
       return PageMessage(.bad, [ValueForm.Refusal.unclear.description])
     }
@@ -127,7 +127,7 @@ extension ServedDatabase {
     guard let file = folder.file(named: name) else {
       return PageMessage(.bad, ["\(name) is not in \(folder.path) any more. Nothing was changed."])
     }
-    // A file that is named by itself stays where it is: its folder may be an outbox.
+    // A file that was named by itself is not moved: its folder may be an outbox.
     guard action == "set-aside" else { return apply(file.path, isDryRun: action == "try") }
     do {
       let target = try folder.setAside(file)
@@ -151,11 +151,11 @@ extension ServedDatabase {
 }
 
 extension ApplyReport {
-  /// What has become of the files, for the page that comes next.
+  /// The results of the files, for the next page.
   ///
   /// - Parameters:
-  ///   - failure: What stopped the work, if anything did.
-  ///   - database: Where the conflicts are.
+  ///   - failure: The error that stopped the work, if any.
+  ///   - database: The database with the conflicts.
   func message(failure: ErrorReport?, on database: ServedDatabase) -> PageMessage {
     var lines: [String] = []
     if isDryRun { lines.append("This was a dry run: nothing was changed.") }

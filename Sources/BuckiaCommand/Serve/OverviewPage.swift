@@ -1,6 +1,6 @@
 import Buckia
 
-/// The first page: where the database stands, what waits for a person, and what has arrived.
+/// The first page: the state of the database, open decisions, and arrived files.
 struct OverviewPage {
   let database: ServedDatabase
   let site: PageSite
@@ -96,7 +96,7 @@ struct OverviewPage {
     }
   }
 
-  /// Writes a section with a table; nothing where it would be empty.
+  /// Writes a section with a table; nothing if it would be empty.
   private func write<Item>(
     _ items: [Item], _ id: String, _ title: String, _ caption: String, _ columns: [String], _ noun: String,
     on page: PageWriter, row: (Item) -> Markup
@@ -134,7 +134,7 @@ struct OverviewPage {
     try list.write(entries.reversed().map { line(of: $0, files) }, on: page)
   }
 
-  /// Where the changes are shown of files that are still in an inbound folder.
+  /// The pages with the changes of files that are still in an inbound folder.
   private func addresses(of listings: [[InboundFolder.File]]) -> [KSUID: String] {
     var found: [KSUID: String] = [:]
     for (place, files) in listings.enumerated() {
@@ -178,7 +178,7 @@ struct OverviewPage {
 }
 
 extension DiffState {
-  /// What the state means to the reader.
+  /// The meaning of the state for the reader.
   var tone: FileList.Tone {
     switch self {
     case .applied, .alreadyApplied: .good

@@ -57,7 +57,7 @@ struct ServeVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let database = try servedDatabase()
-    // What cannot be shown at all is told here, and not in the browser.
+    // A database that cannot be shown is an error here, and not in the browser.
     _ = try database.manager.status()
     for folder in database.folders { _ = try folder.files() }
     let routes = SiteRoutes(database)

@@ -6,33 +6,33 @@ struct ServedDatabase: Sendable {
   let manager: DatabaseManager
   /// The database, for people.
   let name: String
-  /// Where diff files arrive.
+  /// The inbound folders.
   let folders: [InboundFolder]
   /// How they are applied.
   let options: ApplyOptions
-  /// Who decides, for the record.
+  /// The person who decides, for the record.
   let decidedBy: String
   /// True if nothing can be changed from the pages.
   let isReadOnly: Bool
   /// How much is drawn on a page.
   let limits: PageLimits
-  /// What the addresses of the pages begin with.
+  /// The beginning of the pages' addresses.
   let token = PageToken()
 
   /// The address of a page.
   ///
   /// - Parameters:
-  ///   - path: What stands behind the token.
+  ///   - path: The part after the token.
   ///   - fields: The query.
   func address(_ path: String = "", _ fields: [(name: String, value: String)] = []) -> String {
     let page = "/\(token.text)/\(path)"
     return fields.isEmpty ? page : "\(page)?\(FormFields(fields).encoded)"
   }
 
-  /// How many conflicts are on a page.
+  /// The number of conflicts on a page.
   static let conflictsOnPage = 50
-  /// How many entries of the ledger are on the first page.
+  /// The number of ledger entries on the first page.
   static let entriesOnPage = 50
-  /// How many files of a folder are on a page.
+  /// The number of a folder's files on a page.
   static let filesOnPage = 200
 }

@@ -2,16 +2,16 @@ import Buckia
 import BuckiaBytes
 import NIOConcurrencyHelpers
 
-/// Which page or action an address stands for.
+/// Maps addresses to pages and actions.
 struct SiteRoutes: Sendable {
   private let database: ServedDatabase
-  /// The files of the database when it was read last, and a hash of what its ledger said then.
+  /// The files of the database at the last read, and a hash of its ledger's state then.
   private let seen = NIOLockedValueBox<(files: [FileIdentity?], ledger: Int)>(([], 0))
   /// The results of actions, by number. A browser is redirected to a page whose address has the number, and that page
   /// shows the result.
   private let messages = NIOLockedValueBox<(newest: Int, kept: [Int: PageMessage])>((0, [:]))
 
-  /// How many messages are kept: a browser asks for one at once.
+  /// The number of kept messages: a browser requests one at once.
   private static let messageLimit = 100
 
   init(_ database: ServedDatabase) { self.database = database }
@@ -70,7 +70,7 @@ struct SiteRoutes: Sendable {
     return Int64(request.path[1])
   }
 
-  /// The file that an address is about, and where what is done about it is sent.
+  /// The file of an address, and the target of the form for its actions.
   private func file(in request: PageRequest) -> (file: InboundFolder.File, address: String)? {
     guard let folder = folder(in: request), let file = folder.file(named: request.query["name"] ?? "") else {
       return nil
@@ -115,7 +115,7 @@ struct SiteRoutes: Sendable {
     failure(ErrorReport(code: "not-found", message: "There is no such page, or no such file any more."), .notFound)
   }
 
-  /// A page that says what has failed. Everything else can still be reached from it.
+  /// A page with the error, and links to all other pages.
   private func failure(_ report: ErrorReport, _ status: PageResponse.Status) -> PageResponse {
     var frame = PageFrame(
       title: status == .notFound ? "Not there" : "This did not work", facts: [("database", database.name)],
@@ -138,7 +138,7 @@ struct SiteRoutes: Sendable {
       guard request.knownVersion != tag else { return PageResponse(.notModified, headers: [("ETag", tag)]) }
       return PageResponse(.ok, headers: [("ETag", tag)], body: Array(version.utf8))
     } catch {
-      // The page stays as it is until this is over.
+      // The browser keeps the page until this has finished.
       return .text(.unavailable, ErrorReport(error).message)
     }
   }
@@ -169,7 +169,7 @@ struct SiteRoutes: Sendable {
     }
   }
 
-  /// Takes a diff back.
+  /// Undoes a diff.
   private func undo(_ diff: String) -> PageMessage {
     .telling {
       let report = try database.manager.undo([.diff(diff)])
@@ -180,7 +180,7 @@ struct SiteRoutes: Sendable {
     }
   }
 
-  /// Sends the browser on to a page that says what has happened.
+  /// Redirects the browser to a page with the result.
   private func tell(
     _ message: PageMessage, at path: String, _ fields: [(name: String, value: String)] = []
   ) -> PageResponse {
@@ -194,11 +194,11 @@ struct SiteRoutes: Sendable {
   }
 }
 
-// True if what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
+// True if the shown state has changed: the ledger, the conflicts, or the inbound folders.
 extension SiteRoutes {
   /// The version: the same text as long as nothing has changed.
   ///
-  /// It is asked for every few seconds. The database is only read where its file has been written since.
+  /// It is requested every few seconds. The database is only read if its file has been written since.
   ///
   /// - Throws: `BuckiaError` when the database or a folder cannot be read.
   private func version() throws -> String {

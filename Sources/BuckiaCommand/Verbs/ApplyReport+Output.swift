@@ -4,16 +4,16 @@ import Buckia
 extension ApplyReport {
   /// The report as `--json` has it.
   ///
-  /// - Parameter failure: What stopped the work, if anything did.
+  /// - Parameter failure: The error that stopped the work, if any.
   func json(failure: ErrorReport?) -> JSONValue { json(stoppedBy: failure?.failure) }
 
   /// How it went, as an exit code.
   ///
-  /// What was refused weighs more than what waits for a person. A diff refused by the policy `abort` does wait for one:
+  /// A refusal is more important than an open decision. A diff refused by the policy `abort` also waits for a decision:
   /// with another policy it can be applied.
   ///
   /// - Parameters:
-  ///   - failure: What stopped the work, if anything did.
+  ///   - failure: The error that stopped the work, if any.
   ///   - failsOnConflict: True if conflicts alone ask for a person.
   func status(failure: ErrorReport?, failsOnConflict: Bool) -> ExitStatus {
     if let failure { return failure.status }
@@ -31,7 +31,7 @@ extension ApplyReport {
 
   /// The report for people.
   ///
-  /// - Parameter database: The database's path as it was typed, for the commands that are suggested.
+  /// - Parameter database: The typed path of the database, for the suggested commands.
   func lines(database: String, style: Style) -> [String] {
     var lines = style.listed(answers, "answer", indent: 0) {
       $0.lines(database: database, style: style, isDryRun: isDryRun) + [""]
@@ -61,7 +61,7 @@ extension ApplyReport {
     return lines
   }
 
-  /// What there is to say of the files; what is the same of several is said once.
+  /// The remarks on the files; equal ones of several files are combined.
   private func noteLines(style: Style) -> [String] {
     let groups = diffs.map { (name: $0.name, notes: $0.noteLines(style: style, isDryRun: isDryRun)) }
       .filter { !$0.notes.isEmpty }.grouped(by: \.notes)
@@ -75,7 +75,7 @@ extension ApplyReport {
     return lines + (left > 0 ? ["", style.rest(left, "file with notes")] : [])
   }
 
-  /// The files in a table. Of many, those come first that were not simply applied.
+  /// The files in a table. If there are many, those that were not simply applied are first.
   private func tableLines(style: Style) -> [String] {
     var table = TextTable(.changes(after: ["state", "file", .text("sender")], before: [.number("conflicts")]))
     var shown = diffs
@@ -107,7 +107,7 @@ extension ApplyReport {
   }
 
   private func summaryLines(style: Style) -> [String] {
-    // What is known of a held file has been applied.
+    // The known parts of a held file have been applied.
     let written = diffs.filter { $0.state == .applied || $0.state == .held }
     let rows = written.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted }
     if isDryRun {
@@ -177,7 +177,7 @@ extension ApplyReport {
       }
   }
 
-  /// What became of the files themselves.
+  /// The results of the files themselves.
   private var removalLines: [String] {
     let folders = Dictionary(grouping: removed, by: \.path.folderOfPath)
     var lines = folders.sorted { $0.key < $1.key }.map { folder, files in
@@ -207,7 +207,7 @@ extension DiffOutcome {
     if omitted > 0 {
       notes.append("  \(omitted.counted("change")) not applied; see the conflicts")
     }
-    // What has a place and failed there has its reason above.
+    // A failure in a known place has its reason above.
     if heldParts > 0, code == nil {
       notes += style.wrapped(
         "\(heldParts.counted("part")) kept until an upgrade of the app has made a place; apply does it then", indent: 2,
@@ -219,7 +219,7 @@ extension DiffOutcome {
 }
 
 extension [SchemaNote] {
-  /// What becomes of tables and columns; what becomes of several is said once where there are many.
+  /// The results of tables and columns; equal ones are combined if there are many.
   fileprivate func lines(style: Style) -> [String] {
     guard count > style.remarkLimit else {
       return flatMap { style.wrapped("schema: \($0.description.escaped)", indent: 2, hanging: 4) }
@@ -236,7 +236,7 @@ extension [SchemaNote] {
 }
 
 extension DiffState {
-  /// What the state means to the reader.
+  /// The meaning of the state for the reader.
   var role: Style.Role? {
     switch self {
     case .applied: .good
@@ -248,7 +248,7 @@ extension DiffState {
 }
 
 extension TrustMode {
-  /// The mode and what it means, for people.
+  /// The mode and its meaning, for people.
   var explanation: String {
     switch self {
     case .any: "any (diff files of any origin are applied; change it with --trust known)"

@@ -39,7 +39,7 @@ struct ApplyVerb: Verb {
       valueName: "mode"))
   var schema = SchemaMode.additive
 
-  @Option(help: "Whether the database's triggers fire. Full-text and R-tree indexes are kept in either case.")
+  @Option(help: "Lets the database's triggers fire, or not. Full-text and R-tree indexes are kept in either case.")
   var triggers = Switch.off
 
   @Option(help: "Whose files are applied from now on: any sender's, or those of known contacts only.")
@@ -146,7 +146,7 @@ extension CopyPolicy: ExpressibleByArgument {}
 struct MemorySize: ExpressibleByArgument {
   let bytes: Int
 
-  /// What applies where nothing is said.
+  /// The default.
   static let usual = MemorySize(ApplyOptions().memoryLimit)
 
   private static let units = ["": 20, "k": 10, "m": 20, "g": 30, "kib": 10, "mib": 20, "gib": 30]

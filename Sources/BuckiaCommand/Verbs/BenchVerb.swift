@@ -81,7 +81,7 @@ struct BenchVerb: Verb {
 /// What `buckia bench` measured.
 struct BenchReport {
   let results: [MeasuredComparison]
-  /// How many rows the tables had; nil for a user's database.
+  /// The number of rows; nil for a user's database.
   let rows: Int?
   /// The user's database, if one was measured.
   let database: UserDatabase?

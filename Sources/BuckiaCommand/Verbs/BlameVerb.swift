@@ -41,9 +41,9 @@ struct BlameVerb: Verb {
     return .done
   }
 
-  /// A column of a key and its value, as they are typed: `id=7`, `name=red`, `hash=x'00ff'`.
+  /// A typed column of a key with its value: `id=7`, `name=red`, `hash=x'00ff'`.
   ///
-  /// Takes a number for a number, `x'…'` for a blob, and all else for text. SQLite makes of it what the column has.
+  /// Reads a number, `x'…'` as a blob, and anything else as text. SQLite converts it to the column's type.
   ///
   /// - Throws: `ValidationError` where there is no equals sign.
   private static func key(parsing argument: String) throws -> (column: String, value: ChangesetValue) {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Buckia
 
-/// `buckia changeset`: what can be done with changes without a database.
+/// `buckia changeset`: operations on changes without a database.
 struct ChangesetVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "changeset",
@@ -98,11 +98,11 @@ struct ChangesetSortVerb: ChangesetRewriting {
   }
 }
 
-/// A verb of `changeset`: makes other changes of those of files.
+/// A verb of `changeset`: computes new changes from those of files.
 protocol ChangesetRewriting: Verb {
   var options: ChangesetOptions { get }
 
-  /// The other changes, of whose making the console tells.
+  /// The new changes, with progress on the console.
   func changes(watchedOn console: Console) throws -> RewrittenChanges
 }
 
@@ -111,7 +111,7 @@ extension ChangesetRewriting {
 
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
-  /// Writes the changes where and as the options say, and reports it.
+  /// Writes the changes to the output of the options, and reports them.
   func perform(on console: Console) throws -> ExitStatus {
     let report = try changes(watchedOn: console).write(
       to: OutputPath.diffOutput(options.path, replacing: options.force), home: home.folder)
@@ -175,7 +175,7 @@ struct ChangesetRebaseVerb: ChangesetRewriting {
 
 extension RebasePolicy: ExpressibleByArgument {}
 
-/// What the verbs of `changeset` take.
+/// The options of the verbs of `changeset`.
 struct ChangesetOptions: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")],

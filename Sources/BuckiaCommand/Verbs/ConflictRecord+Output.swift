@@ -2,7 +2,7 @@ import BuckiaBytes
 import Buckia
 
 extension ConflictRecord {
-  /// What SQLite's words do not tell of the constraint, and the rows that have the value.
+  /// The details of the constraint that SQLite's message lacks, and the rows with the value.
   private func constraintLines(style: Style) -> [String] {
     var lines: [String] = []
     if let told = constraint?.shown(beyond: reason ?? "") { lines += style.wrapped(told, indent: 2, hanging: 4) }
@@ -12,7 +12,7 @@ extension ConflictRecord {
     return lines
   }
 
-  /// Who has decided since.
+  /// The person who has decided since.
   private func resolutionLines(style: Style) -> [String] {
     guard let resolution else {
       return rule.map { style.wrapped("Decided by rule \($0).", indent: 2, hanging: 4) } ?? []
@@ -33,7 +33,7 @@ extension ConflictRecord {
     return style.wrapped("It refers to \(parent.table.escaped(limit: 60)), \(key)\(cause)", indent: 2, hanging: 4)
   }
 
-  /// What there is to say of the record besides its row, a sentence each.
+  /// Remarks on the record, a sentence each.
   var notes: [String] {
     let style = Style(isColored: false, width: .max)
     let lines = constraintLines(style: style) + parentLines(style: style) + resolutionLines(style: style)
@@ -41,7 +41,7 @@ extension ConflictRecord {
       + lines.map { String($0.drop { $0 == " " }) } + [origin]
   }
 
-  /// The key of a row, and behind it what a person calls the row, unless the key says that.
+  /// The key of a row, followed by the row's name for people, unless the key contains it.
   static func shownKey(_ key: [Cell], label: String? = nil) -> String {
     let name = label.flatMap { text in key.contains { $0.value == .text(text) } ? nil : " (\(text.escaped))" } ?? ""
     return key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ") + name
@@ -60,14 +60,14 @@ extension ConflictRecord {
     !isOfMerge ? ["before", "here", "incoming"] : ["BASE", "OURS", "THEIRS"]
   }
 
-  /// Where it comes from: the other side of a merge, or the diff with its sender.
+  /// Its origin: the other side of a merge, or the diff with its sender.
   private var origin: String {
     if let mergedFile { return "From THEIRS, \(mergedFile.escaped(limit: 64))" }
     return "From \(diff.escaped(limit: 64))\(sender.isEmpty ? "" : " (\(sender.escaped(limit: 40)))")"
   }
 
-  /// The record for people: what happened, then the three versions side by side, column by column; below each other where
-  /// there is no room for that.
+  /// The record for people: the event, then the three versions side by side, column by column; below each other in a
+  /// narrow terminal.
   func lines(style: Style) -> [String] {
     let heading =
       "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key, label: label))"
@@ -94,7 +94,7 @@ extension ConflictRecord {
     let indent = 4
     var lines = ["  \(style(column.escaped(limit: 60), .faint))"]
     var table = TextTable(["", ""])
-    // The quotes, the widest name and the gap behind it.
+    // The quotes, the widest name and the gap after it.
     let room = style.width - indent - 2 - (versionNames.map(\.count).max() ?? 0) - 2
     for version in versions(of: column, limit: style.isFull ? .max : room) {
       table.add([.init(version.name, .faint), version.cell])
@@ -123,11 +123,11 @@ extension ConflictRecord {
     return columns
   }
 
-  /// True if the versions differ in a column: the others would only hide what it is about.
+  /// True if the versions differ in a column: the others would only distract.
   func isWorthShowing(_ column: String) -> Bool {
     let rows = [base, local, incoming].compactMap { $0 }
     let values = rows.compactMap { Self.value(of: column, in: $0) }
-    // A row that stands alone is shown whole, but for its key, which stands above.
+    // A single version is shown whole, without its key, which is above.
     guard rows.count > 1 else { return !key.contains { $0.column == column } }
     return values.contains { $0 != values.first }
   }
@@ -171,7 +171,7 @@ extension ConflictAnswer.Kind {
 }
 
 extension ViolatedConstraint {
-  /// What a message does not tell: the name and the expression.
+  /// The facts that a message lacks: the name and the expression.
   fileprivate func shown(beyond message: String) -> String? {
     var parts: [String] = []
     if let name, !message.contains(name) { parts.append("index \(name.escaped(limit: 60))") }
@@ -195,7 +195,7 @@ extension ConflictOutcome {
 }
 
 extension [ConflictCount] {
-  /// How many conflicts there are.
+  /// The number of conflicts.
   var total: Int { reduce(0) { $0 + $1.count } }
 
   /// A table of the numbers.
@@ -214,7 +214,7 @@ extension [ConflictCount] {
 }
 
 extension ConflictRule {
-  /// What the rule says, without a full stop.
+  /// The text of the rule, without a full stop.
   var sentence: String {
     let columns = question.columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
     let version = answer == .local ? "keep the local version" : "take the incoming version"

@@ -37,7 +37,7 @@ struct ConflictsVerb: Verb {
 
   var printsResult: Bool { page.isStandardOutput }
 
-  /// How many are shown when nothing is said.
+  /// The default number of shown conflicts.
   private static let shownByDefault = 20
 
   func validate() throws {
@@ -123,7 +123,7 @@ struct ConflictsVerb: Verb {
   }
 }
 
-/// Which recorded conflicts a verb is about.
+/// The selection of recorded conflicts for a verb.
 struct ConflictFilterOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Only those of this table.", valueName: "table"))
   var table: String?

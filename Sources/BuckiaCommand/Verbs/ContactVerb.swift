@@ -127,7 +127,7 @@ struct ContactTrustVerb: Verb {
         return .needsPerson
       }
     }
-    // Whoever changed the contact since it was shown has changed the fingerprint, too: nothing is trusted then.
+    // If the contact was changed since it was shown, the fingerprint has changed, too: this then throws.
     let contact = try home.folder.trustContact(name, fingerprint: compared)
     try console.document(["version": 1, "contact": contact.json])
     try console.say("\(contact.name.escaped) is trusted: \(contact.card.fingerprint)")

@@ -102,7 +102,7 @@ struct DiffVerb: Verb {
 
   var printsResult: Bool { path == OutputPath.standardOutput }
 
-  /// What `--where` and `--exclude` choose of each table.
+  /// The rows and columns of each table that `--where` and `--exclude` select.
   private var selections: [TableName: RowSelection] {
     var selections: [TableName: RowSelection] = [:]
     for choice in conditions { selections[choice.table, default: RowSelection()].condition = choice.sql }
@@ -225,7 +225,7 @@ extension DiffReport {
       lines += ["", "Applied with --schema adopt, it brings the whole schema."]
     }
     if let path {
-      // Without changes of rows or tables it has nothing for anybody else.
+      // Without changes of rows or tables it is useless to others.
       let option = tables.isEmpty ? " --schema adopt" : ""
       lines += [""] + style.suggestion("Apply it with", "buckia apply DB \(path.shellQuoted)\(option)")
     }
@@ -244,7 +244,7 @@ extension DiffReport.Table {
 }
 
 extension [SkippedItem] {
-  /// The items for people under a heading, those with equal reasons together; nothing when there are none.
+  /// The items for people under a heading, grouped by reason; empty if there are none.
   func lines(heading: String, style: Style) -> [String] {
     guard !isEmpty else { return [] }
     var list = GroupedList()

@@ -152,10 +152,10 @@ struct CipherPath {
   let input: String
   let output: String?
 
-  /// True if the result goes to standard output, as that of standard input does unless told otherwise.
+  /// True if the result is written to standard output, which is the default for standard input.
   var isStandardOutput: Bool { output == Self.standardStream || (output == nil && input == Self.standardStream) }
 
-  /// Where the bytes come from.
+  /// The input.
   var source: CipherSource { ArgumentFile.cipherSource(input) }
 
   /// The path of the encrypted file.
@@ -171,13 +171,13 @@ struct CipherPath {
 
   private var name: String { input.fileName }
 
-  /// Where the result goes.
+  /// The output.
   func target(_ path: String, replacing isReplacing: Bool) -> DiffOutput.File {
     guard isStandardOutput else { return .path(path, replacing: isReplacing) }
     return .stream { try StandardStream.output.write($0) }
   }
 
-  /// Refuses what would read or write two things at one place.
+  /// Throws if two inputs or outputs would be the same.
   func validate(_ options: OutputOptions, passphraseFile: String?) throws {
     guard !options.json || !isStandardOutput else {
       throw ValidationError("--json and the file itself would both go to standard output; name a file with -o.")
@@ -187,7 +187,7 @@ struct CipherPath {
     }
   }
 
-  /// Tells what was written.
+  /// Prints the written file.
   static func report(_ path: String, _ byteCount: Int64, _ verb: String, on console: Console) throws {
     guard path != standardStream else { return }
     try console.say("\(verb) into \(path.escaped), \(byteCount.counted("byte")).")

@@ -8,7 +8,7 @@ import BuckiaBytes
   import Foundation
 #endif
 
-// What git's configuration says of databases: how they become text, and how they are merged.
+// Git's configuration for databases: the conversion to text, and the merge driver.
 extension GitScope {
   /// The sections of the configuration.
   private static let sections = ["diff.buckia", "merge.buckia"]
@@ -19,7 +19,7 @@ extension GitScope {
   /// - Throws: `BuckiaError` with code `git`.
   func install(_ options: [String]) throws {
     let program = Self.command
-    // To git a percent sign stands for a file, unless it is doubled.
+    // Git replaces `%` and a letter with a file, unless the percent sign is doubled.
     let merge = (["git", "merge"] + options.map { $0.shellWord.replacing("%", with: "%%") }).joined(
       separator: " ")
     let settings = [
@@ -46,7 +46,7 @@ extension GitScope {
     return isFound
   }
 
-  /// How a shell starts this program: by its name where it is found by that, so that a newer version takes its place.
+  /// The shell command for this program: its name if `PATH` has it, which also finds a later version.
   private static var command: String {
     guard let own = ownPath else { return "buckia" }
     let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
@@ -88,12 +88,12 @@ enum GitScope: String, EnumerableFlag {
 
 /// A file that says by patterns how git treats files. See <https://git-scm.com/docs/gitattributes>.
 struct GitAttributes {
-  /// Where it is.
+  /// The path of the file.
   let path: String
   private var lines: [[UInt8]] = []
   private let original: [[UInt8]]
 
-  /// What stands behind the patterns of databases.
+  /// The attributes after the patterns of databases.
   private static let attributes = "diff=buckia merge=buckia"
 
   /// Reads a file, which need not exist.
@@ -125,17 +125,17 @@ struct GitAttributes {
     lines.removeAll { $0.suffix(end.count).elementsEqual(end) && $0.first != UInt8(ascii: "#") }
   }
 
-  /// Writes the file; one without lines goes.
+  /// Writes the file, or deletes it if it has no lines.
   func write() throws {
     guard isChanged else { return }
-    // Where the file is a link, it stays one.
+    // If the file is a symbolic link, its target is written.
     let file = URL(fileURLWithPath: path).resolvingSymlinksInPath()
     if lines.isEmpty { return try FileManager.default.removeItem(at: file) }
     try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
     try Data(lines.flatMap { $0 + [0x0a] }).write(to: file, options: .atomic)
   }
 
-  /// A pattern with spaces stands in quotes, written as in C.
+  /// A pattern with spaces is quoted, with the escapes of C.
   private static func quoted(_ pattern: String) -> String {
     guard pattern.utf8.contains(where: { $0 <= 0x20 || $0 == UInt8(ascii: "\"") }) || pattern.hasPrefix("#") else {
       return pattern
@@ -147,9 +147,9 @@ struct GitAttributes {
 
 /// The `git` of the system.
 enum GitProgram {
-  /// Runs git in the current folder. What it prints on standard error is shown.
+  /// Runs git in the current folder, with our standard error.
   ///
-  /// - Returns: How it ended, and its standard output without the line end behind it.
+  /// - Returns: Its exit status, and its standard output without the last line end.
   /// - Throws: `BuckiaError` with code `git` when git cannot be started.
   static func run(_ arguments: [String]) throws -> (status: Int32, output: String) {
     let command = (["git"] + arguments).map(\.shellWord).joined(separator: " ")
@@ -201,7 +201,7 @@ extension String {
 
 // This program as a file.
 extension GitScope {
-  /// Its path without links; nil if the system does not tell.
+  /// Its path without symbolic links; nil if unknown.
   private static var ownPath: String? {
     #if canImport(Darwin)
       var size: UInt32 = 0

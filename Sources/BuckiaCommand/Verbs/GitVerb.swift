@@ -25,8 +25,8 @@ struct GitInstallVerb: Verb {
     abstract: "Sets git up for databases.",
     discussion: """
       What a repository tracks stays as it is: the patterns are written into .git/info/attributes, or with --global into your own \
-      file of attributes. To give them to everybody, add the lines to .gitattributes; whoever has not run this gets git's own \
-      treatment of binary files.
+      file of attributes. To give them to everybody, add the lines to .gitattributes; without this command git \
+      then treats the files as binary.
 
       Example:
         buckia git install '*.sqlite' '*.gpkg'
@@ -120,10 +120,10 @@ struct GitTextconvVerb: Verb {
       do {
         try DatabaseManager(file, home: home.folder).forEachTextLine { try console.write($0 + "\n") }
       } catch let error as BuckiaError {
-        // git would stop showing anything: neither a damaged state in the history nor one that is in use is worth that.
+        // An error would stop git's whole output: a damaged or locked state in the history must not do that.
         try console.write("\(error.message.escaped)\n\(FileKind.summary(of: file))\n")
       }
-    // Whatever else has such a name.
+    // Any other file with such a name.
     default: try console.write("\(FileKind.summary(of: file))\n")
     }
     return .done
@@ -189,7 +189,7 @@ struct GitMergeVerb: Verb {
       let lines = report.unmergedLines(database: path, style: console.errorStyle)
       console.remark((["buckia: \(path.escaped)"] + lines).joined(separator: "\n"))
     } catch {
-      // The options that would help are those of `merge`, and git's driver has none.
+      // The options in the advice are those of `merge`, which git's driver does not have.
       let message = (BuckiaError.wrapped(error) as? BuckiaError)?.description ?? ErrorReport(error).message
       console.remark("buckia: \(path.escaped): \(message.escaped)")
     }

@@ -14,7 +14,7 @@ struct IdentityVerb: ParsableCommand {
     abstract: "Makes your keys, and shows the card to give to others.",
     discussion: """
       The keys sign the diffs you make and open what is encrypted for you. They stay in the file identity of your home folder, \
-      which nobody else can read. The card is public; whose it is tells only its fingerprint, read out loud.
+      which only you can read. The card is public; only its fingerprint, read out loud, proves whose it is.
 
       Example:
         buckia identity new --name Anna
@@ -57,7 +57,7 @@ struct IdentityNewVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     var folder = home.folder
-    // What opens an identity does not yet say that a new one is to be protected.
+    // A passphrase for opening an identity is no request to protect a new one.
     folder.passphrase = try IdentityPassphrase.new(inFile: passphraseFile, asking: passphrase)
     let identity = try folder.makeIdentity(named: name ?? ProcessInfo.processInfo.userName)
     try console.document(identity.json)
@@ -65,8 +65,8 @@ struct IdentityNewVerb: Verb {
     try console.say(["", "  \(identity.fingerprint)", ""])
     try console.say(
       console.style.wrapped(
-        "Give your card to others, and read them this fingerprint. Keep a copy of the file in a safe place: nobody can make it "
-          + "again\(folder.passphrase == nil ? "" : ", nor open it without the passphrase")."))
+        "Give your card to others, and read them this fingerprint. Keep a copy of the file in a safe place: it cannot be made "
+          + "again\(folder.passphrase == nil ? "" : ", nor opened without the passphrase")."))
     try console.say(console.style.suggestion("Write your card", "buckia identity show > my.card"))
     return .done
   }

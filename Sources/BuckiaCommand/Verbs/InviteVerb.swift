@@ -68,7 +68,7 @@ struct InviteVerb: Verb {
       try console.say(report.nextLines(style: console.style))
       try console.say(report.warnings.lines(style: console.style))
     } else {
-      // The line alone goes to standard output, for another program.
+      // Only the line is written to standard output, for another program.
       if console.showsText {
         for line in report.nextLines(style: console.errorStyle) + report.warnings.lines(style: console.errorStyle) {
           console.remark(line)
@@ -156,7 +156,7 @@ struct AcceptVerb: Verb {
 }
 
 extension Invitation {
-  /// Who invites, and to what, for people.
+  /// The inviter and the offer, for people.
   func lines(style: Style) -> [String] {
     let name = card.name.escaped(limit: 64)
     let whom = recipient.map { " to \($0.escaped(limit: 64))" } ?? ""
@@ -188,7 +188,7 @@ extension Invitation {
 }
 
 extension InvitationReport {
-  /// What to do with it.
+  /// The advice for the next step.
   func nextLines(style: Style) -> [String] {
     let whom = invitation.recipient?.escaped(limit: 64) ?? "the person you invite"
     return style.wrapped(
@@ -221,7 +221,7 @@ extension AcceptanceReport {
 extension InvitationAnswer {
   /// The answer for people.
   ///
-  /// - Parameter database: The database's path as it was typed, for the command that is suggested.
+  /// - Parameter database: The typed path of the database, for the suggested command.
   func lines(database: String, style: Style, isDryRun: Bool) -> [String] {
     let file = style(path.escaped, .strong)
     switch state {

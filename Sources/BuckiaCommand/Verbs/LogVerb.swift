@@ -41,7 +41,7 @@ struct LogVerb: Verb {
     try list.end()
   }
 
-  /// How many entries stand in one table: the widths of its columns depend on all of them.
+  /// The number of entries in one table: the widths of its columns depend on all of them.
   private static let tableLimit = 1_000
 
   private func printText(on console: Console) throws {
@@ -68,7 +68,7 @@ struct LogVerb: Verb {
 extension [LedgerEntry] {
   /// Entries for people, the oldest first.
   ///
-  /// - Parameter total: How many entries the ledger has, where these are its newest; nil for as many.
+  /// - Parameter total: The number of the ledger's entries, if these are only the newest; nil for the same number.
   func lines(style: Style, of total: Int? = nil) -> [String] {
     guard !isEmpty else { return ["The ledger is empty: no diff file has arrived yet."] }
     var table = TextTable(.changes(after: ["when", "state", "diff", .text("sender")], before: [.number("conflicts")]))

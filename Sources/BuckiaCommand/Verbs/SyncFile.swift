@@ -68,7 +68,7 @@ struct SyncFile {
     func secret(_ node: SettingsNode) throws -> String {
       guard isPrivate || !node.isLiteral else {
         throw node.error(
-          "others can read this file, and a secret stands in it; make it `${NAME}` and set that variable, or let nobody else read the file (chmod 600)"
+          "others can read this file, and a secret stands in it; make it `${NAME}` and set that variable, or make the file readable only for you (chmod 600)"
         )
       }
       return try node.text()

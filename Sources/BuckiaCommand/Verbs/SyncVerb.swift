@@ -27,7 +27,7 @@ struct SyncVerb: Verb {
         deliver:
           - { from: outbox, to: 9c21b4 }   # what you share with Ben
 
-      Secrets are taken from the environment, as above, or stand in a file that nobody else can read. All settings are in the documentation.
+      Secrets are taken from the environment, as above, or are in a file that only you can read. All settings are in the documentation.
 
       Example:
         buckia sync --config buckia.yaml --dry-run

@@ -51,7 +51,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     throw IdentityError(.invalidIdentity, "a passphrase has no recipient")
   }
 
-  /// The secret as text, for the file that keeps it. Whoever sees it can read everything that is encrypted for it.
+  /// The secret as text, for its file. It decrypts everything that is encrypted for the identity.
   public var secretText: String {
     switch kind {
     case let key as HybridIdentity: Bech32.encode(key.bytes, prefix: HybridIdentity.prefix).uppercased()

@@ -163,7 +163,7 @@ package struct Decryption: Sendable {
 
   /// Unwraps the key of a file and checks the header's MAC with it.
   ///
-  /// - Returns: The key, and whether it was the passphrase that unwrapped it.
+  /// - Returns: The key, and true if the passphrase has unwrapped it.
   /// - Throws: `ByteStreamError`.
   func key(of header: AgeHeader) throws(ByteStreamError) -> (key: FileKey, isByPassphrase: Bool) {
     let needsPassphrase = header.stanzas.contains { $0.kind == Passphrase.stanzaKind }
@@ -314,7 +314,7 @@ package final class DecryptingInput: ByteInput {
   }
 }
 
-/// What makes each chunk of a file different: its place, and whether it is the last.
+/// The nonce of a chunk: its number, and a flag for the last one.
 struct ChunkNonce {
   /// The plaintext bytes of a chunk.
   static let chunkByteCount = 64 << 10

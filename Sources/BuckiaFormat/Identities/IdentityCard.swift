@@ -73,7 +73,8 @@ public struct IdentityCard: Hashable, Sendable, CustomStringConvertible {
 /// Announces a person's new keys. The old and the new signing key both sign it: the old key because only its owner may
 /// announce a successor, the new key because only its owner may be named as one.
 ///
-/// Whoever has stolen the old key can make one, too. So it is only a proposal, until the new fingerprint was compared.
+/// A thief of the old key can make one, too. A rotation is therefore only a proposal, until the new fingerprint was
+/// compared.
 public struct KeyRotation: Hashable, Sendable, CustomStringConvertible {
   /// The signing key that ends.
   package let endedKey: SigningKey

@@ -12,7 +12,7 @@ package enum WideningChanges {
     try LedgerSettings.integer(setting(share), on: connection) == 1
   }
 
-  /// Says whether they may.
+  /// Permits or forbids the changes.
   ///
   /// - Throws: `SQLiteError`.
   package static func allow(_ isAllowed: Bool, in share: Int64, on connection: borrowing SQLiteConnection) throws {

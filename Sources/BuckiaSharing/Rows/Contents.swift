@@ -80,7 +80,7 @@ final class ReceivedContents {
     var absent = known?.absent ?? 0
     var more = rows
     if let ledger, let known {
-      // Local deletions are counted now, so that the next share sends them.
+      // Local deletions are counted now: the next share then sends them.
       var noted = known
       more = noted.note(rows, insertedBy: nil)
       try ledger.write(noted, over: known)

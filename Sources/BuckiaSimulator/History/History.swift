@@ -2,16 +2,16 @@ import SQLiteChangesets
 
 /// Everything that happens in one simulation, as data: it can be kept as a file and taken again, step by step.
 ///
-/// What it leaves out is the end, which is always the same: everybody sends what is not sent yet, everything is delivered to
-/// everybody, and is applied.
+/// It lacks the end, which is always the same: all replicas send their unsent changes, everything is delivered to all
+/// of them, and is applied.
 public struct History: Sendable, Equatable {
   /// The seed that it was made from.
   public let seed: UInt64
   /// What all replicas begin with, as SQL.
   public let schema: String
-  /// What the upgrade adds to it, statement by statement.
+  /// The additions of the upgrade, statement by statement.
   public let upgrade: [String]
-  /// How many replicas there are.
+  /// The number of replicas.
   public internal(set) var replicas: Int
   var steps: [Step] = []
 
@@ -22,7 +22,7 @@ public struct History: Sendable, Equatable {
     self.replicas = replicas
   }
 
-  /// How many steps there are.
+  /// The number of steps.
   public var stepCount: Int { steps.count }
 }
 
@@ -37,7 +37,7 @@ extension History: CustomStringConvertible {
 extension History {
   /// The same history, with files in other groups and without stops. It must come to the same.
   ///
-  /// What a crash leaves behind depends on what was committed before, so receptions that crash stay as they are.
+  /// The result of a crash depends on the earlier commits. Therefore receptions with a crash are not changed.
   var regrouped: History {
     var random = SimulationRandom(seed: ~seed)
     var other = self
@@ -56,15 +56,16 @@ extension History {
 enum Step: Equatable, Sendable {
   /// Somebody changes a replica, in one transaction.
   case edit(replica: Int, name: String, [Statement])
-  /// A replica makes a diff of what it has not sent. The number is how later steps call the diff; if nothing has changed, there is none.
+  /// A replica makes a diff of its unsent changes. Later steps refer to the diff by the number; without changes there
+  /// is none.
   case send(replica: Int, diff: Int)
   /// A copy of a diff arrives in the inbound folder of a replica.
   case deliver(diff: Int, replica: Int)
-  /// A replica applies what is in its inbound folder.
+  /// A replica applies the files in its inbound folder.
   case receive(replica: Int, Reception)
   /// Time passes.
   case wait(seconds: Int)
-  /// The clock of a replica is set: so many seconds ahead of the right time.
+  /// The clock of a replica is set ahead by this number of seconds.
   case setClock(replica: Int, ahead: Int)
   /// A replica gets the upgrade of the schema.
   case upgrade(replica: Int)
@@ -72,7 +73,7 @@ enum Step: Equatable, Sendable {
   case trust(replica: Int, other: Int)
 }
 
-/// How a replica applies what is in its inbound folder.
+/// The way in which a replica applies the files in its inbound folder.
 struct Reception: Equatable, Sendable {
   /// In which order.
   enum Order: String, Sendable, CaseIterable {
@@ -82,7 +83,7 @@ struct Reception: Equatable, Sendable {
     case asArrived = "as arrived"
   }
 
-  /// What comes between.
+  /// An interruption of applying.
   enum Interruption: Equatable, Sendable {
     /// Applying is stopped before this file, counted from 0, and begun again at once.
     case stop(beforeFile: Int)
@@ -93,9 +94,10 @@ struct Reception: Equatable, Sendable {
 
   /// In which order files are applied.
   var order = Order.byID
-  /// How many files share a transaction: the first so many, and so on, from the front again at the end. Empty for as many as possible.
+  /// The numbers of files that share a transaction, one after the other and then from the first number again. Empty for
+  /// as many as possible.
   var groups: [Int] = []
-  /// What comes between; nil for nothing.
+  /// The interruption; nil for none.
   var interruption: Interruption?
 }
 
@@ -169,7 +171,7 @@ struct Statement: Equatable, Sendable, CustomStringConvertible {
   let sql: String
   var values: [ChangesetValue]
 
-  /// The statement, and its values behind it.
+  /// The statement, followed by its values.
   var description: String {
     values.isEmpty ? sql : "\(sql)  ← \(values.map(Self.shown).joined(separator: ", "))"
   }

@@ -32,7 +32,7 @@ extension History {
   /// The format of the files.
   private static let format: Int64 = 1
 
-  /// The history as a document, with what fails in it.
+  /// The history as a document, with its failure.
   func json(failing failure: String) -> JSONValue {
     [
       "format": .integer(Self.format), "failure": .string(failure), "seed": .string("\(seed)"),
@@ -148,7 +148,7 @@ extension Statement {
 }
 
 extension ChangesetValue {
-  /// Integers, text and NULL as they are; other values as an object that says what they are.
+  /// Integers, text and NULL unchanged; other values as an object with their kind.
   fileprivate var json: JSONValue {
     switch self {
     case .null: .null

@@ -1,6 +1,6 @@
 import BuckiaBytes
 
-/// Makes the history of a seed, step by step, while a run takes the steps: edits depend on the rows that are there.
+/// Generates the history of a seed, step by step, while a run makes the steps: edits depend on the present rows.
 struct HistoryGenerator {
   private(set) var history: History
   private let simulation: Simulation
@@ -8,7 +8,7 @@ struct HistoryGenerator {
   private let randomEdit: RandomEdit
   /// When each replica gets the upgrade.
   private var upgrades: [Int] = []
-  /// Those who are going to be trusted, by whom.
+  /// The pairs of replicas of which one will trust the other.
   private var strangers: [(replica: Int, other: Int)] = []
   private var random: SimulationRandom
   /// Copies of diffs that are on their way.
@@ -25,7 +25,7 @@ struct HistoryGenerator {
     random = SimulationRandom(seed: seed ^ 0x5e5e_5e5e_5e5e_5e5e)
   }
 
-  /// Makes the history. If it fails, its last step is the one that does.
+  /// Generates the history. If it fails, its last step is the failing one.
   ///
   /// - Throws: `Violation`.
   mutating func generate() throws -> (result: RunResult, report: SimulationReport) {

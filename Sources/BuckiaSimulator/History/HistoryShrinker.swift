@@ -2,12 +2,12 @@ import SQLiteChangesets
 
 /// Creates a history that fails shorter and simpler, as long as it fails in the same way.
 ///
-/// Steps are left out in ever smaller pieces, as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002;
-/// then replicas that nothing needs, statements, and what is special about values and receptions.
+/// Steps are left out in ever smaller pieces, as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing
+/// input", 2002; then unneeded replicas, statements, and unusual values and receptions.
 final class HistoryShrinker {
   private let simulation: Simulation
   private let template: Template
-  /// How many histories may still be tried.
+  /// The number of histories that may still be tried.
   private var attemptsLeft = 600
 
   init(_ simulation: Simulation, _ template: Template) {
@@ -19,7 +19,7 @@ final class HistoryShrinker {
   func failure(of history: History, _ violation: Violation) throws -> SimulationFailure {
     var best = SimulationFailure(violation, history)
     var length = Int.max
-    // What one of them makes possible, another may use.
+    // One simplification can make another possible.
     while best.history.weight < length, attemptsLeft > 0 {
       length = best.history.weight
       try leaveOutSteps(&best)
@@ -29,7 +29,7 @@ final class HistoryShrinker {
     return best
   }
 
-  /// Takes a simpler history if it fails in the same way.
+  /// Accepts a simpler history if it fails in the same way.
   private func attempt(_ history: History, _ best: inout SimulationFailure) throws -> Bool {
     guard attemptsLeft > 0, history != best.history else { return false }
     attemptsLeft -= 1

@@ -9,7 +9,7 @@ import SQLiteSchemas
 struct DatabaseInvariants {
   private let tables: [ReplicatedTable]
   private let checks: [Check]
-  /// True if values of columns that a replica lacks may stand in a second record of a conflict.
+  /// True if values of columns that a replica lacks may be in a second record of a conflict.
   private let mayLackColumns: Bool
 
   init(_ tables: [ReplicatedTable], _ checks: [Check], mayLackColumns: Bool = false) {
@@ -57,7 +57,7 @@ struct DatabaseInvariants {
   ) throws -> Bool {
     let records = records.filter { TableName($0.table) == TableName(table) }
     guard let table = tables.first(where: { $0.name == TableName(table) }) else { return true }
-    // SQLite does not say which row of a WITHOUT ROWID table it is.
+    // For a WITHOUT ROWID table SQLite does not report the row.
     guard let rowID else { return !records.isEmpty }
     var row: [ChangesetValue] = []
     let rowIDName = table.definition.rowIDName ?? "rowid"
@@ -77,7 +77,7 @@ struct DatabaseInvariants {
 
   // MARK: The ledger
 
-  /// Checks that nothing was taken from somebody who is not trusted, and that all was from those who are.
+  /// Checks that no diff of an untrusted author was accepted, and each diff of a trusted one.
   ///
   /// - Throws: `Violation`.
   func requireTrust(_ received: Replica.Received, of replica: Replica) throws {
@@ -101,7 +101,7 @@ struct DatabaseInvariants {
     }
   }
 
-  /// Checks what applying has reported.
+  /// Checks the report of applying.
   ///
   /// - Parameter before: The diffs that the replica had applied before.
   /// - Throws: `Violation`.
@@ -149,7 +149,7 @@ struct DatabaseInvariants {
 }
 
 extension SimulationRun {
-  /// Checks what holds when everybody has received everything.
+  /// Checks the invariants after all replicas have received everything.
   ///
   /// - Throws: `Violation`.
   func requireEnd() throws {

@@ -10,7 +10,7 @@ final class DeliveredFiles: IncomingFileSource {
   /// The files that are done: their transaction has been committed.
   private(set) var done: [(diff: SentDiff, outcome: DiffOutcome)] = []
   private let diffs: [SentDiff]
-  /// Where they are in that, by their places in the folder.
+  /// Their positions in it, by their positions in the folder.
   private var places: [Int: Int] = [:]
   /// The places before which a transaction ends.
   private let boundaries: Set<Int>
@@ -19,7 +19,7 @@ final class DeliveredFiles: IncomingFileSource {
 
   /// - Parameters:
   ///   - diffs: The files in the order in which they are applied.
-  ///   - groups: How many share a transaction, from the front again at the end; empty for as many as possible.
+  ///   - groups: The numbers of files that share a transaction, repeated; empty for as many as possible.
   ///   - stop: Before which file to stop; nil for none.
   ///   - didCommit: Called whenever a transaction has been committed.
   init(_ diffs: [SentDiff], groups: [Int], stoppingBefore stop: Int?, didCommit: @escaping () -> Void) {
@@ -60,7 +60,7 @@ final class DeliveredFiles: IncomingFileSource {
   }
 }
 
-/// Hands on files. One that begins a group is not there at once: so the transaction before it ends.
+/// Delivers files. The first of a group is not ready at once, which ends the previous transaction.
 private final class Reader: IncomingFileReader {
   private let files: [(file: IncomingFile, beginsGroup: Bool)]
   private var place = 0
@@ -80,7 +80,7 @@ private final class Reader: IncomingFileReader {
   func stop() {}
 }
 
-/// A diff that a replica has sent: the file as it travels, opened and verified once for all who receive it.
+/// A sent diff: the file, opened and verified once for all receivers.
 final class SentDiff {
   /// How steps call it.
   let number: Int
@@ -100,7 +100,7 @@ final class SentDiff {
   }
 }
 
-/// Ends a simulated process when it has written so many rows. Whatever it tries afterwards fails as well.
+/// Ends a simulated process after a number of written rows. All later calls of it fail, too.
 final class CrashPoint: RowEffectObserver {
   /// The process is dead.
   struct Crash: Error {}
@@ -115,7 +115,7 @@ final class CrashPoint: RowEffectObserver {
     rowsLeft -= 1
   }
 
-  /// What is rolled back has been written all the same.
+  /// Rolled-back rows also count as written.
   var mark: Int { 0 }
   func rewind(to mark: Int) {}
 }

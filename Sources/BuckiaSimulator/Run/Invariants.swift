@@ -15,11 +15,13 @@ public enum Invariant: Sendable, Equatable, CustomStringConvertible {
   case foreignKeys
   /// No diff is applied or recorded twice.
   case appliedOnce
-  /// What a report and the ledger say of a diff is the same, and each conflict has its record.
+  /// The report and the ledger agree about each diff, and each conflict has its record.
   case counters
-  /// What an edit has written is in a row of every replica, or in a conflict record, unless an edit has overwritten it that knew it.
+  /// A value of an edit is in a row of every replica, or in a conflict record, unless a later edit that knew it has
+  /// overwritten it.
   case nothingLost
-  /// Under the policy `keepLocal`, what an edit has written stays on its replica, unless an edit has overwritten it that knew it.
+  /// Under the policy `keepLocal`, a value of an edit stays on its replica, unless a later edit that knew it has
+  /// overwritten it.
   case localKept
   /// Edits of which each knew all before it meet no conflict, and are everywhere in the end.
   case sequentialEdits
@@ -31,7 +33,7 @@ public enum Invariant: Sendable, Equatable, CustomStringConvertible {
   case convergence
   /// The same history does the same twice.
   case repeatable
-  /// How files are grouped, and where applying was stopped, makes no difference.
+  /// The grouping of files and the stops of applying make no difference.
   case groupingIsInvisible
   /// Nothing is taken from a replica that is not trusted, and everything from one that is.
   case trust
@@ -51,12 +53,12 @@ public enum Invariant: Sendable, Equatable, CustomStringConvertible {
     case .nothingLost: "Nothing that was written is lost"
     case .localKept: "Under keep-local, what was written here stays here"
     case .sequentialEdits: "Edits that know each other meet no conflict, and are everywhere in the end"
-    case .atRest: "In the end, nobody has anything left to send"
+    case .atRest: "In the end, no replica has changes left to send"
     case .ledgersAgree: "In the end, each diff is recorded everywhere"
     case .convergence: "In the end, tables that converge are the same everywhere"
     case .repeatable: "The same history does the same twice"
     case .groupingIsInvisible: "It makes no difference how files are grouped, and where applying is stopped"
-    case .trust: "Diffs are taken from those who are trusted, and from nobody else"
+    case .trust: "Diffs of trusted authors are accepted, and no others"
     case .nothingHeld: "In the end, when all have got the upgrade, nothing is held any more"
     case .check(let name): name
     }
@@ -66,7 +68,7 @@ public enum Invariant: Sendable, Equatable, CustomStringConvertible {
 /// An invariant that does not hold.
 struct Violation: Error {
   let invariant: Invariant
-  /// What was found instead.
+  /// The violation.
   let details: String
 
   init(_ invariant: Invariant, _ details: String) {

@@ -19,10 +19,10 @@ final class Replica {
   private(set) var isUpgraded: Bool
   /// Signs its diffs; nil if nothing is signed.
   let signer: ManifestSigner?
-  /// Whose diffs it takes, where those of everybody are not taken.
+  /// The trusted authors, if not all are trusted.
   private(set) var trusted: Set<Int> = []
   private var standings: [String: KnownSenders.Standing] = [:]
-  /// How many seconds its clock is ahead of the right time.
+  /// The seconds by which its clock is ahead.
   var ahead: Int
   /// The files that have arrived, in the order in which they have.
   var inbox: [SentDiff] = []
@@ -34,7 +34,8 @@ final class Replica {
   private(set) var hasRefused = false
   /// True if it was edited since it has last sent.
   private(set) var hasUnsentEdits = false
-  /// True if a process died before it made a snapshot: what it had applied then counts as edited here.
+  /// True if a process ended before it made a snapshot: the changes that it had applied then count as edits of this
+  /// replica.
   private var hasStaleSnapshot = false
   /// True if it has sent since the last snapshot.
   private var hasSent = false
@@ -62,7 +63,7 @@ final class Replica {
     return rows
   }
 
-  /// What the replica takes for the time, in seconds of Unix time.
+  /// The time of the replica's clock, in seconds of Unix time.
   private func time(at now: Int64) -> Int64 { now + Int64(ahead) }
 
   // MARK: Editing
@@ -70,7 +71,7 @@ final class Replica {
   /// Changes the database in one transaction.
   ///
   /// - Parameter body: Changes it.
-  /// - Returns: What was run, or nil if SQLite has refused it and nothing has changed.
+  /// - Returns: The statements that were run; nil if SQLite has refused them and nothing has changed.
   func edit(_ body: (SimulatedDatabase) throws -> Void) throws -> [Statement]? {
     let edited = SimulatedDatabase(number, on: database)
     try database.execute("PRAGMA foreign_keys = ON")
@@ -119,7 +120,7 @@ final class Replica {
     }
   }
 
-  /// Begins to trust those who have made some diffs.
+  /// Begins to trust the authors of diffs.
   func trust(_ others: [Replica]) {
     for other in others where other !== self {
       trusted.insert(other.number)
@@ -132,7 +133,7 @@ final class Replica {
   /// True if there is something to send.
   var hasSomethingToSend: Bool { hasUnsentEdits || hasStaleSnapshot }
 
-  /// Creates a diff of what was not sent yet.
+  /// Creates a diff of the unsent changes.
   ///
   /// - Returns: nil if nothing has changed.
   func send(_ diff: Int, at now: Int64) throws -> SentDiff? {
@@ -157,7 +158,8 @@ final class Replica {
 
   // MARK: Snapshots
 
-  /// What was changed here and not sent; nil if that is nothing. The comparison would find so, and takes longer than all else.
+  /// The unsent changes of this replica; nil for none. The comparison would find them too, and is by far the slowest
+  /// part.
   private func unsentChanges() throws -> UnsentChanges? {
     hasSomethingToSend ? try UnsentChanges(in: database, since: RowSource(on: known)) : nil
   }
@@ -189,7 +191,7 @@ final class Replica {
     var hasCrashed = false
   }
 
-  /// Applies what is in the inbound folder.
+  /// Applies the files in the inbound folder.
   func receive(_ reception: Reception, _ options: ApplyOptions, _ resolver: ConflictResolver?, at now: Int64) throws
     -> Received
   {
@@ -274,7 +276,7 @@ final class Replica {
   }
 }
 
-/// The database as it was last committed, which is all that a process leaves behind.
+/// The last committed database, the only part that outlives a process.
 private final class CommittedImage {
   private var image: SQLiteConnection
   private var failure: (any Error)?
@@ -296,7 +298,7 @@ private final class CommittedImage {
 }
 
 extension SQLiteError {
-  /// True if a statement was refused because it adds what is there already.
+  /// True if a statement was refused because its table or column exists already.
   fileprivate var isAboutWhatExists: Bool {
     primaryCode == 1 && (message.contains("already exists") || message.hasPrefix("duplicate column name"))
   }
@@ -306,7 +308,7 @@ extension SQLiteError {
 final class Template {
   /// The tables that all replicas have in the end.
   let tables: [ReplicatedTable]
-  /// What the upgrade adds to the schema, statement by statement.
+  /// The additions of the upgrade to the schema, statement by statement.
   let upgrade: [String]
   /// The database.
   let database: SQLiteConnection
@@ -315,7 +317,7 @@ final class Template {
 
   /// - Parameters:
   ///   - schema: The statements that make the database.
-  ///   - upgrade: What an update of the app adds to it.
+  ///   - upgrade: The additions of an update of the app.
   ///   - keepsClocks: True if its tables have clocks.
   ///   - trust: Whose diffs are taken.
   /// - Throws: `BuckiaError` when the schema or the upgrade is no SQL.
@@ -344,7 +346,7 @@ extension SQLiteConnection {
   /// An empty database in memory.
   static func inMemory() throws -> SQLiteConnection { try SQLiteConnection(opening: ":memory:", as: .create) }
 
-  /// A copy of the database in memory, as it was last committed.
+  /// A copy of the last committed database, in memory.
   func copiedInMemory() throws -> SQLiteConnection {
     let copy = try SQLiteConnection.inMemory()
     try self.copy(to: copy)
@@ -354,7 +356,7 @@ extension SQLiteConnection {
 
 /// Gives the diffs of a replica their ids: from the seed of the simulation and the replica's own clock.
 final class SimulatedIDs: OutgoingIDs {
-  /// What the replica takes for the time, in seconds of Unix time.
+  /// The time of the replica's clock, in seconds of Unix time.
   var unixSeconds: Int64 = 0
   private var clock = KSUIDClock()
   private var random: SimulationRandom

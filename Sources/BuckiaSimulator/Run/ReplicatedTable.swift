@@ -7,9 +7,9 @@ import SQLiteConnections
 struct ReplicatedTable {
   let name: TableName
   let definition: TableDefinition
-  /// The columns that travel; the rowid first where the table is keyed by it.
+  /// The replicated columns; the rowid first if it is the key.
   let columns: [String]
-  /// Which of them are the key.
+  /// The key columns among them.
   let key: [Int]
   /// The statement that made it.
   let sql: String
@@ -81,10 +81,10 @@ struct ReplicatedTable {
     return present
   }
 
-  /// What tells a row from others.
+  /// The identity of a row.
   func key(of row: [ChangesetValue]) -> [ChangesetValue] {
     let values = key.map { row[$0] }
-    // Rows with NULL in the key are known by their content.
+    // Rows with NULL in the key are identified by their content.
     return values.contains(.null) ? row : values
   }
 }

@@ -6,7 +6,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One run of a history: takes steps, and checks after each what has to hold.
+/// One run of a history: makes steps, and checks the invariants after each.
 final class SimulationRun {
   let replicas: [Replica]
   let tables: [ReplicatedTable]
@@ -45,7 +45,7 @@ final class SimulationRun {
 
   // MARK: Steps
 
-  /// Takes a step. What it is about may not be there; then nothing happens.
+  /// Makes a step. If its subject does not exist, nothing happens.
   ///
   /// - Throws: `Violation`.
   func take(_ step: Step) throws {
@@ -74,7 +74,7 @@ final class SimulationRun {
   ///   - number: The replica.
   ///   - name: The name of the edit.
   ///   - body: Changes the database.
-  ///   - didEdit: Receives the step, before anything is checked. It is not called where nothing has changed.
+  ///   - didEdit: Receives the step, before the checks. It is not called if nothing has changed.
   /// - Throws: `Violation`.
   func edit(
     _ number: Int, _ name: String, _ body: (SimulatedDatabase) throws -> Void, didEdit: (Step) -> Void
@@ -123,14 +123,14 @@ final class SimulationRun {
     replica.inbox.append(diff)
   }
 
-  /// - Parameter releasesHeld: True if it is done also if nothing has arrived: what is held may be applied.
+  /// - Parameter releasesHeld: True to apply also without new files: held changes may be released.
   private func receive(_ reception: Reception, at replica: Replica, releasingHeld releasesHeld: Bool = false) throws {
     guard !replica.inbox.isEmpty || releasesHeld else { return }
     let before = replica.applied
     let received = try replica.receive(reception, options, simulation.resolver, at: now)
     try simulation.sabotage?(replica.number, replica.database)
     report.add(received)
-    // What a process has applied before it died counts as edited here, since it has made no snapshot.
+    // The changes that a process applied before its end count as edits of this replica, since it has made no snapshot.
     if received.hasCrashed { isSequential = false }
     // The next editor does not see the rows of held files.
     if received.done.contains(where: { $0.outcome.state == .held }) { isSequential = false }
@@ -144,7 +144,7 @@ final class SimulationRun {
     try invariants.require(of: replica)
   }
 
-  /// Makes whatever fails a violation.
+  /// Converts any error into a violation.
   private func naming(_ step: String, _ body: () throws -> Void) throws {
     do { try body() } catch let error where !(error is Violation) {
       throw Violation(.noFailure, "\(step): \(error)")
@@ -153,7 +153,7 @@ final class SimulationRun {
 
   // MARK: The end
 
-  /// Lets everybody send and receive everything, and checks what holds then.
+  /// Lets all replicas send and receive everything, and checks the final invariants.
   ///
   /// - Throws: `Violation`.
   func finish() throws -> RunResult {
@@ -170,7 +170,7 @@ final class SimulationRun {
   }
 
   private func settle() throws {
-    // The clocks are right in the end, so that no diff waits for its time.
+    // The clocks are right at the end: no diff is held for its time.
     now += Int64(2 * simulation.clockSkew) + 3_600
     for replica in replicas {
       replica.ahead = 0
@@ -200,7 +200,7 @@ final class SimulationRun {
 
 /// The outcome of a history on all replicas, for comparison with another run of it.
 struct RunResult: Equatable {
-  /// What has happened, step by step.
+  /// The steps so far.
   private let trace: [String]
   /// All tables of each replica, the ledger's among them, row by row.
   private let contents: [[String]]
@@ -245,7 +245,7 @@ struct RunResult: Equatable {
     return lines
   }
 
-  /// A value, or what stands for a long one.
+  /// A value, shortened if long.
   private static func text(of value: ChangesetValue) -> String {
     guard case .blob(let bytes) = value, bytes.count > 64 else { return "\(value)" }
     return "a blob with the digest \(ContentDigest(of: bytes))"

@@ -5,7 +5,7 @@ import SQLiteSchemas
 
 /// What edits have written and no later edit has overwritten that knew it. It must not get lost.
 ///
-/// A value is known by its table and column: which row it is in may change with the key.
+/// A value is identified by its table and column: its row may change with the key.
 struct WrittenValues {
   /// A value in a column.
   struct Cell: Hashable {
@@ -18,10 +18,10 @@ struct WrittenValues {
   private typealias Place = [ChangesetValue]
 
   private let tables: [ReplicatedTable]
-  /// Who has written each value, and into which rows.
+  /// The writer of each value, and the rows.
   private var authors: [Cell: [Int: Set<Place>]] = [:]
-  /// Who has overwritten each value that was there, and in which rows. Where two have written the same, what one of them makes of
-  /// it afterwards is no conflict for the other: it finds the value that it knows.
+  /// The replica that has overwritten each value, and the rows. If two replicas write the same value, a later edit by
+  /// one of them is no conflict for the other: it finds the value that it knows.
   private var overwritten: [Cell: [Int: Set<Place>]] = [:]
 
   init(of tables: [ReplicatedTable]) { self.tables = tables }
@@ -64,7 +64,7 @@ struct WrittenValues {
 
   // A key that is only spelled again is no value that could get lost: `Schemas/applying.md` names that limit.
 
-  /// Rows by what their keys are compared by; none if keys are equal only if they are the same.
+  /// Rows by the collation of their keys; empty if equal keys are identical.
   private func alike(
     _ rows: [[ChangesetValue]: [ChangesetValue]], _ table: Int
   ) -> [[ChangesetValue]: [ChangesetValue]] {
@@ -103,7 +103,7 @@ struct WrittenValues {
     }
   }
 
-  /// True if others have written the same into the same rows, and then something else.
+  /// True if other replicas have written the same value into the same rows, and then another one.
   private func isOverwrittenByOthers(_ cell: Cell, _ authors: [Int: Set<Place>]) -> Bool {
     guard let overwritten = overwritten[cell] else { return false }
     return authors.allSatisfy { author, places in
@@ -111,7 +111,7 @@ struct WrittenValues {
     }
   }
 
-  /// True if a value is that of a reference which its foreign key sets to something else when the parent goes.
+  /// True for a reference whose foreign key changes it when the parent row is deleted.
   private func isSetByAction(_ cell: Cell) -> Bool {
     let table = tables[cell.table]
     return table.definition.foreignKeys.contains { key in

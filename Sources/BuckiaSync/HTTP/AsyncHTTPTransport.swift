@@ -174,7 +174,7 @@ private final class BodyReader: @unchecked Sendable {
     while let buffer = try await iterator.next() {
       if buffer.readableBytes > 0 { return Array(buffer.readableBytesView) }
     }
-    // Whoever is cancelled has not come to the end.
+    // A cancelled download is not at its end.
     try Task.checkCancellation()
     return nil
   }

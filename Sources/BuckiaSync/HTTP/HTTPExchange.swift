@@ -135,7 +135,7 @@ package protocol RequestAuthorization: Sendable {
   /// - Throws: `StorageError` when there are no valid credentials.
   func authorize(_ request: inout HTTPTransportRequest) async throws
 
-  /// Looks whether other credentials would do, after a request was refused.
+  /// Renews the credentials after a refused request, if that can help.
   ///
   /// - Parameters:
   ///   - error: The refusal.

@@ -56,7 +56,7 @@ public struct HTTPTransportResponse: Sendable {
   public var status: Int
   /// The header fields.
   public var headers: HTTPHeaders
-  /// The bytes. Whoever does not read them to the end closes the connection.
+  /// The bytes. An incomplete read closes the connection.
   public var body: ByteChunks
 
   /// Creates an answer.

@@ -67,7 +67,7 @@ struct SignatureV4: Sendable {
 
   // MARK: Steps
 
-  /// The first step. S3 requires the path as it is sent; other services encode it twice.
+  /// The first step. S3 signs the path of the request; other services encode it twice.
   func canonicalRequest(
     _ method: String, _ url: HTTPAddress, _ headers: String, _ names: String, _ payload: String
   ) -> String {

@@ -62,7 +62,7 @@ public struct AccessTokenOptions: Sendable, Hashable {
 
 /// An address that allows one operation for a while without credentials.
 public struct SignedAddress: Sendable, Hashable {
-  /// The address. Whoever has it can do it.
+  /// The address. Anyone with the address can use it.
   public let address: SecretText
   /// The permissions.
   public let permissions: StoragePermissions

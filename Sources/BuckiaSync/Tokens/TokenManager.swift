@@ -339,7 +339,7 @@ package struct BearerAuthorization: RequestAuthorization {
       let token = try await tokens.token(for: context)
       guard token.value.value.isSafeInHeader else {
         throw TokenError(
-          .invalidToken, "the token for \(context) has characters that no header can carry; store it anew")
+          .invalidToken, "the token for \(context) has characters that no header can carry; store it again")
       }
       request.headers["Authorization"] = "Bearer \(token.value.value)"
     } catch let error as TokenError { throw error.storageError }

@@ -295,7 +295,7 @@ extension Manifest {
 package enum Audience: Equatable, Sendable {
   /// People, as salted hashes of their keys: readers find themselves, others learn only the number.
   case recipients(salt: Salt, hashes: [ContentDigest])
-  /// Whoever follows a stream.
+  /// All who follow a stream.
   case broadcast(StreamID)
 
   /// 16 random bytes, new for each diff, which makes the hash of one recipient different in each.

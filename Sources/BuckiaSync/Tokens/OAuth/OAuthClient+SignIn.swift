@@ -136,7 +136,7 @@ struct CodeCallback: Sendable {
       ).error
     }
     guard let code = items["code"], !code.isEmpty else {
-      throw TokenError(.invalidAnswer, "the browser has come back from the sign-in without a code; sign in again")
+      throw TokenError(.invalidAnswer, "the sign-in has returned no code; sign in again")
     }
     return SecretText(code)
   }
@@ -198,7 +198,7 @@ extension OAuthClient {
       try Task.checkCancellation()
       let now = clock.now()
       guard now < begun.expires else {
-        throw TokenError(.signInExpired, "nobody has signed in with the code in time; begin again")
+        throw TokenError(.signInExpired, "the code has expired before the sign-in; begin again")
       }
       try await clock.sleep(min(interval, begun.expires - now))
       do {

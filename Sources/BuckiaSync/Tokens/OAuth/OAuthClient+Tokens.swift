@@ -5,7 +5,7 @@ extension OAuthClient {
   /// What renews tokens of this client, for a ``TokenManager``.
   public nonisolated var source: some TokenSource {
     FunctionTokenSource { old in
-      guard let old else { throw TokenError(.noToken, "nobody has signed in yet; sign in") }
+      guard let old else { throw TokenError(.noToken, "there is no sign-in yet; sign in") }
       return try await self.refreshed(old)
     }
   }

@@ -79,7 +79,7 @@ public actor FileTokenStore: RenewalLocking {
     }
   }
 
-  /// How often it is looked whether another program has renewed the token, and how long each time is waited for that, in milliseconds.
+  /// The number of checks for another program's renewal of the token, and the milliseconds between them.
   private static let lockAttempts = 300
   private static let lockPause = 100
 
@@ -131,7 +131,7 @@ public actor FileTokenStore: RenewalLocking {
 
   /// Changes what is there now while no other program does.
   ///
-  /// - Parameter body: Says whether there is anything to write.
+  /// - Parameter body: Returns true if there is something to write.
   private func change(_ body: (inout JSONObject) -> Bool) throws {
     try translating {
       try file.locked {
@@ -156,7 +156,7 @@ public struct SystemTokenStore: RenewalLocking {
   /// - Parameters:
   ///   - service: What the system calls the app, such as `com.example.notes`.
   ///   - file: The file, where there is nothing better. Its folder exists.
-  ///   - environment: The variables that say where programs are, and whether there is a desktop.
+  ///   - environment: The variables for the paths of programs and for the desktop.
   public init(
     service: String, file: String, environment: [String: String] = ProcessInfo.processInfo.environment
   ) async {

@@ -8,7 +8,7 @@
     private let service: String
     private let tool: SecretTool
 
-    /// Finds the program and asks whether the service answers.
+    /// Finds the program and checks that the service answers.
     ///
     /// - Parameters:
     ///   - service: What the service calls the app, such as `com.example.notes`.
