@@ -1,3 +1,4 @@
+import BuckiaBytes
 import Foundation
 import NIOConcurrencyHelpers
 import TestSupport
@@ -49,6 +50,33 @@ private enum PoolWatch {
   }
 }
 
+#if os(Linux)
+  /// The folders below one folder that are read on threads of the cooperative pool.
+  private enum ReadFolders {
+    static let folders = NIOLockedValueBox<(root: String, onPool: Set<String>, elsewhere: Set<String>)>(("", [], []))
+
+    typealias OpenFolder = @convention(c) (UnsafePointer<CChar>) -> OpaquePointer?
+    // RTLD_NEXT: the C library's own function. Sound: the type is that of `opendir`.
+    static let open = unsafeBitCast(dlsym(UnsafeMutableRawPointer(bitPattern: -1), "opendir"), to: OpenFolder.self)
+  }
+
+  /// What this program calls in the place of the C library's function of that name.
+  @_cdecl("opendir") func openFolder(_ path: UnsafePointer<CChar>) -> OpaquePointer? {
+    let isOnPool = withUnsafeCurrentTask { $0 != nil }
+    ReadFolders.folders.withLockedValue { found in
+      guard !found.root.isEmpty else { return }
+      let path = String(cString: path)
+      guard path.hasPrefix(found.root) else { return }
+      if isOnPool {
+        found.onPool.insert(String(path.dropFirst(found.root.count)))
+      } else {
+        found.elsewhere.insert(String(path.dropFirst(found.root.count)))
+      }
+    }
+    return ReadFolders.open(path)
+  }
+#endif
+
 @Suite("Threads of the cooperative pool do not wait for the disk")
 struct CooperativePoolTests {
   @Test("A round reads and writes the database on other threads, whatever it does")
@@ -89,4 +117,60 @@ struct CooperativePoolTests {
     #expect(onPool == [])
     #expect(elsewhere > 100)
   }
+
+  #if os(Linux)
+    @Test("A round reads folders on other threads")
+    func folders() async throws {
+      let bench = try SyncBench()
+      let storage = bench.folder.file("folder storage")
+      let mirror = bench.folder.file("mirror")
+      func person(_ name: String) throws -> SyncPerson {
+        var person = try bench.person(name)
+        person.change = {
+          $0.storage = StorageAccount(.localFolder(storage))
+          $0.mirrors = [StorageAccount(.localFolder(mirror))]
+        }
+        person.options.fetches = ["**"]
+        return person
+      }
+      let anna = try person("anna")
+      var ben = try person("ben")
+      ben.options.apply.snapshot = bench.folder.file("ben/known.sqlite")
+      try ben.addMedia([1], "originals/a.jpg")
+      try bench.folder.makeFolder("ben/outbox")
+      try await ben.sync(to: ["anna"])
+      for number in 1...2 {
+        try anna.run("INSERT INTO note VALUES (\(number),hex(randomblob(3000)))")
+        try anna.write()
+        try await anna.sync(to: ["ben"])
+      }
+      try ben.run("INSERT INTO note VALUES (100,'x')")
+      try ben.write()
+      try ben.addMedia([2], "originals/b.jpg")
+      let others = LocalFolder(storage)
+      try await others.put(StorageContents([3]), to: RemotePath("ben/originals/c.jpg"), .none)
+      try await others.put(
+        StorageContents(Array("no diff".utf8)), to: RemotePath("ben/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"), .none)
+      ReadFolders.folders.withLockedValue { $0 = (bench.folder.path, [], []) }
+      // What the test itself does on this thread is seen.
+      _ = try FolderNames.all(in: ben.outbox)
+      #expect(ReadFolders.folders.withLockedValue { $0.onPool } == ["/ben/outbox"])
+      let client = try BuckiaClient(ben.configuration(to: ["anna"]))
+      ReadFolders.folders.withLockedValue { $0 = (bench.folder.path, [], []) }
+      let first = try await client.sync(ben.options)
+      #expect(first.failures.isEmpty, "\(first.failures)")
+      #expect(first.applied?.applied.count == 2 && first.delivered.count == 1 && first.fetched.count == 1)
+      ben.options.looksThroughStorage = true
+      _ = try await client.sync(ben.options)
+      ben.options.isDryRun = true
+      _ = try await client.sync(ben.options)
+      try await client.restoreBackup(to: bench.folder.file("ben/restored.sqlite"))
+      let (_, onPool, elsewhere) = ReadFolders.folders.withLockedValue { $0 }
+      ReadFolders.folders.withLockedValue { $0 = ("", [], []) }
+      #expect(onPool == [])
+      for path in ["/ben/files/ben/inbound", "/ben/files/ben/originals", "/ben/outbox", "/folder storage/ben/inbound"] {
+        #expect(elsewhere.contains(path), "\(path) of \(elsewhere)")
+      }
+    }
+  #endif
 }

@@ -3,12 +3,6 @@ import BuckiaBytes
 import BuckiaFormat
 import BuckiaStorage
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Received diffs: downloads and applies them, and removes them from the storage when they are safe.
 ///
 /// The present ledger of the database decides about an object. The index has the digests by which the ledger knew it
@@ -193,11 +187,13 @@ struct InboundStep {
   private func localNames() async throws -> [String] {
     let folder = folder
     return try await runBlocking {
-      // A dry run makes no folder.
-      guard FileManager.default.fileExists(atPath: folder) else { return [] }
-      do {
-        return try FileManager.default.contentsOfDirectory(atPath: folder).filter { DiffFileName.id($0) != nil }
-      } catch { throw StorageError(.unreadable, "the folder \(folder) cannot be read: \(error)", cause: error) }
+      do throws(ByteStreamError) {
+        return try FolderNames.all(in: folder).filter { DiffFileName.id($0) != nil }
+      } catch {
+        // A dry run makes no folder.
+        if error.errno == ENOENT { return [] }
+        throw StorageError(.unreadable, error.description)
+      }
     }
   }
 
