@@ -255,7 +255,7 @@ package enum RewritingProgress {
 }
 
 /// What ``RewrittenChanges`` wrote.
-public struct ChangesetReport: Hashable, Codable, Sendable {
+public struct ChangesetReport: Sendable {
   /// A table and how many changes it has.
   public struct Table: Hashable, Codable, Sendable {
     /// The table's name.

@@ -105,7 +105,7 @@ struct IncomingDatabase {
     }
     difference = found
     rekeyed = Set(compared.keys.keys)
-    unpaired = found.skipped.filter { $0.reason.code == .keyDiffers }.map { TableName($0.name) }
+    self.unpaired = found.skipped.filter { $0.reason.code == .keyDiffers }.map { TableName($0.name) }
     let derived = Set(theirs.entries.filter(\.kind.isDerived).map(\.name))
     skipped = difference.skipped.filter { !derived.contains(TableName($0.name)) }
   }

@@ -113,7 +113,7 @@ final class RowNames {
 
   /// True if the deletion of the row with a key is recorded. Changes of that row must not meet another one.
   func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
-    let bytes = Self.encoded(key)
+    let bytes = IntegerKey.encoded(key)
     guard let clock = try RowClocks.number(of: table.local, on: connection) else {
       return try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil
     }
