@@ -79,6 +79,20 @@ import Testing
     }
   }
 
+  @Test(arguments: 0..<4)
+  func `a row to which several people give the same value stays one row`(sharing: Int) throws {
+    let people = try people(["anna", "ben", "cleo", "dora"])
+    try people[0].run("INSERT INTO note VALUES ('a', NULL), ('b', NULL)")
+    for person in people[1...] { try people[0].share(Self.all, with: person) }
+    for person in people[1...] { try person.receive() }
+    for person in people[(sharing & 1)...] { try person.run("UPDATE note SET body = 1 WHERE title = 'a'") }
+    if sharing & 2 != 0 {
+      for person in people { for other in people where other !== person { try person.share(Self.all, with: other) } }
+    }
+    try exchange(people, times: 4)
+    for person in people { #expect(try notes(person) == ["a|1", "b|NULL"], "\(person.name)") }
+  }
+
   @Test func `rows of a table that gets a column are the same rows`() throws {
     let people = try people()
     let (anna, ben) = (people[0], people[1])

@@ -141,6 +141,7 @@ package final class InboundShares: SharingParticipant {
     }
     let runs = try changes.origins()
     let changes = translation?.changes ?? changes
+    try contents?.look(at: changes, naming)
     let origins =
       try runs.isEmpty
       ? nil

@@ -111,6 +111,14 @@ final class ContentTable {
     return writer.bytes
   }
 
+  /// The hashes of all values of a content but one, for each of the values.
+  func hashesWithoutOneValue(of content: [UInt8]) -> Set<Int> {
+    content.withRawSpan { bytes in
+      let values = ValueSlice.values(columns.count, of: bytes).map { bytes.array($0.encoded) }
+      return Set(values.indices.map { place in [Array(values[..<place]), Array(values[(place + 1)...])].hashValue })
+    }
+  }
+
   /// One of the rows with a content, by the columns of the changeset, in the format of changesets.
   ///
   /// - Parameter number: The number of the row among those with the content, from 0.

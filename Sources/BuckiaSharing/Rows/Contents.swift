@@ -23,6 +23,12 @@ final class ReceivedContents {
   /// The number of withdrawn rows with each content.
   private var withdrawn: [TableName: [[UInt8]: Int64]] = [:]
 
+  /// Contents that the diff and this database have deleted, as hashes of all values but one: an INSERT with one of these
+  /// values is an edit of such a row.
+  private var deletedAlike: [TableName: Set<Int>] = [:]
+  /// Rows that both have made by the same edit, by their content: how many of them, and which two replicas have made them.
+  private var editedAlike: [TableName: [[UInt8]: (rows: Int64, origins: Set<[UInt8]>)]] = [:]
+
   /// - Parameters:
   ///   - definitions: The tables as they travel.
   ///   - sender: The key that has signed the diff.
@@ -56,6 +62,41 @@ final class ReceivedContents {
   }
 
   // MARK: Before
+
+  /// Finds the rows that both the diff and this database have deleted.
+  ///
+  /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
+  func look(at changes: IncomingChanges, _ naming: [RowNaming.Run]) throws {
+    var runs = NameRuns(naming)
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      let called = runs.next()
+      guard change.operation == .delete, let header = reader.table, let table = tables.table(of: header, reader.old),
+        let told = told(called), told.byOrigin.values.contains(where: { $0.deleted > 0 })
+      else { return }
+      let content = table.content(reader.old, bytes)
+      guard var known = try table.counted()?.content(content) else { return }
+      known.note(try table.counter.count(content), insertedBy: nil)
+      guard told.byOrigin.allSatisfy({ $1.deleted <= known.counts.byOrigin[$0]?.deleted ?? 0 }) else { return }
+      deletedAlike[table.name, default: []].formUnion(table.hashesWithoutOneValue(of: content))
+    }
+  }
+
+  /// The rows of an INSERT that this database has made by the same edit, and the other replica that has made them.
+  ///
+  /// - Parameters:
+  ///   - known: The counts before the diff.
+  ///   - counts: The counts with those of the diff.
+  ///   - rows: The number of rows that were inserted here.
+  private func rowsEditedAlike(
+    _ content: [UInt8], in table: ContentTable, _ known: CopyCounts, _ counts: CopyCounts, insertedHere rows: Int64
+  ) -> (rows: Int64, origins: Set<[UInt8]>) {
+    guard rows > 0, let own, let deleted = deletedAlike[table.name],
+      !deleted.isDisjoint(with: table.hashesWithoutOneValue(of: content)),
+      let other = counts.byOrigin.keys.filter({ $0 != own && counts.present(of: $0) > known.present(of: $0) })
+        .min(by: { $0.lexicographicallyPrecedes($1) })
+    else { return (0, []) }
+    return (min(rows, counts.present(of: other) - known.present(of: other)), [own, other])
+  }
 
   /// Writes the INSERTs or DELETEs that a change means here.
   ///
@@ -94,7 +135,19 @@ final class ReceivedContents {
       target = max(min(before, stay), before - 1)
       withdrawn[table.name, default: [:]][content, default: 0] += before - target
     } else {
+      let earlier = counts
       counts.merge(believed(told, counts))
+      if change.operation == .insert {
+        // The sender has made its rows without these.
+        let unknown = own.map { max(0, earlier.present(of: $0) - told.present(of: $0)) } ?? 0
+        var alike = rowsEditedAlike(content, in: table, earlier, counts, insertedHere: more + unknown)
+        // Those that are not counted yet need not be counted.
+        let uncounted = min(alike.rows, more)
+        more -= uncounted
+        alike.rows -= uncounted
+        counts.delete(alike.rows, of: alike.origins)
+        if alike.rows > 0 { editedAlike[table.name, default: [:]][content] = alike }
+      }
       // A refused row is tried again when it is sent again.
       if change.operation == .insert { absent = 0 }
       target = min(max(0, counts.present - absent) + more, before + Self.insertLimit)
@@ -148,6 +201,9 @@ final class ReceivedContents {
     let known = try ledger.content(content) ?? ledger.make(content)
     var merged = known
     if !isWithdrawal { merged.counts.merge(believed(told, known.counts)) }
+    if let alike = before?.editedAlike[table.name]?.removeValue(forKey: content) {
+      merged.counts.delete(alike.rows, of: alike.origins)
+    }
     if change.operation == .insert { merged.absent = 0 }
     merged.absent += before?.withdrawn[table.name]?.removeValue(forKey: content) ?? 0
     if mayDiffer || table.mayConvert,
@@ -238,6 +294,15 @@ package final class SentContents {
     let counts = try table.count(row, insertedBy: origin, heldBy: holder)
     last = (table.name, row, counts)
     return counts
+  }
+}
+
+extension CopyCounts {
+  /// Counts rows of some replicas that were deleted.
+  fileprivate mutating func delete(_ rows: Int64, of origins: Set<[UInt8]>) {
+    var chosen = CopyCounts(byOrigin.filter { origins.contains($0.key) })
+    chosen.delete(rows)
+    merge(chosen)
   }
 }
 
