@@ -78,8 +78,7 @@ import Testing
     var second = UInt32(Int64(Date().timeIntervalSince1970) - KSUID.epoch) + 20
     func share(from person: HostileContact, with other: HostileContact) throws {
       second += 1
-      try Data("\(KSUID(timestamp: second, payloadHigh: 0, payloadLow: 0))\n".utf8)
-        .write(to: URL(fileURLWithPath: "\(person.home.path)/clock"))
+      try person.setClock(second)
       try person.share(Self.notes, with: other)
     }
     try share(from: anna, with: ben)

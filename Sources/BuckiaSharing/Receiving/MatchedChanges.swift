@@ -174,7 +174,10 @@ struct MatchedChanges: ~Copyable {
   private mutating func meet(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isAnew: Bool, _ called: [NameRuns.Name]
   ) throws -> MetRow {
-    if isAnew, let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) {
+    // A row that was never accepted may be one of this database's own that was deleted here.
+    if isAnew, let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender),
+      try wasTaken(row, bytes, of: table) || table.finds(table.lookup, row, bytes, on: connection)
+    {
       return .brought(known)
     }
     let isInTheWay = try rowsHere[table.name].map { try $0.contains(table.key(row, bytes)) } ?? false

@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaBytes
 import BuckiaFormat
+import Foundation
 import SQLiteSchemas
 import SQLiteChangesets
 import SQLiteConnections
@@ -88,6 +89,28 @@ final class HostileContact {
       id: draft.manifest.id, manifestSHA256: try DiffFile.verified(at: plain).manifestDigest)
     try FileEncryption(to: [#require(recipient.key)]).encrypt(
       plain, to: "\(outbox)/\(DiffFileName.encrypted(draft.manifest.id))")
+    return report
+  }
+
+  /// Sets the clock, so that the next diff is later than all of earlier seconds.
+  ///
+  /// - Parameter second: Seconds since `KSUID.epoch`.
+  func setClock(_ second: UInt32) throws {
+    try Data("\(KSUID(timestamp: second, payloadHigh: 0, payloadLow: 0))\n".utf8)
+      .write(to: URL(fileURLWithPath: "\(home.path)/clock"))
+  }
+
+  /// Shares with several people at once.
+  @discardableResult
+  func share(_ scope: ShareScope, withAll others: [HostileContact]) throws -> ShareReport {
+    let outbox = folder.file("from \(name)")
+    let report = try DatabaseManager(path, home: home).share(
+      scope, to: others.map { try ShareRecipient(home.contact(named: $0.name)) }, output: .folder(outbox),
+      signedBy: home.identity())
+    for delivery in report.files {
+      let file = String(delivery.path?.split(separator: "/").last ?? "")
+      for other in others { _ = try folder.copy("from \(name)/\(file)", to: "for \(other.name)/\(file)") }
+    }
     return report
   }
 

@@ -1,0 +1,68 @@
+import Buckia
+import BuckiaBytes
+import Foundation
+import TestSupport
+import Testing
+
+/// People of whom each shares all notes with all others at once.
+@Suite struct SharedWithAllTests {
+  private static let notes = ShareScope(name: "notes") { SharedTable("note") }
+
+  private let folder: TemporaryFolder
+  private let people: [HostileContact]
+
+  init() throws {
+    let folder = try TemporaryFolder()
+    self.folder = folder
+    people = try ["anna", "ben", "cara", "dora"].map {
+      try HostileContact($0, in: folder, "CREATE TABLE note(id INTEGER PRIMARY KEY, text)")
+    }
+    for (place, person) in people.enumerated() { for other in people[..<place] { try person.meet(other) } }
+  }
+
+  /// Shares with all others, each time in another second, so that the diffs have an order.
+  private func share(by person: HostileContact, _ second: inout UInt32) throws {
+    second += 1
+    try person.setClock(second)
+    try person.share(Self.notes, withAll: people.filter { $0 !== person })
+  }
+
+  private func settle(_ policies: ConflictPolicies, _ second: inout UInt32) throws {
+    for _ in 0..<4 {
+      for person in people { try share(by: person, &second) }
+      for person in people {
+        let diffs = try person.receive(policies)
+        #expect(
+          diffs.allSatisfy { $0.state == .applied || $0.state == .alreadyApplied },
+          "\(person.name): \(diffs.map(\.reason))")
+      }
+    }
+  }
+
+  private static func now() -> UInt32 { UInt32(Int64(Date().timeIntervalSince1970) - KSUID.epoch) + 20 }
+
+  @Test(arguments: [ConflictPolicies.takeIncoming, .latest])
+  func `an edited row that was deleted at its author stays deleted when a wider share repeats it`(
+    _ policies: ConflictPolicies
+  ) throws {
+    for person in people { try DatabaseManager(person.path).keepClocks() }
+    let (anna, ben) = (people[0], people[1])
+    var second = Self.now()
+    try anna.setClock(second)
+    try anna.run("INSERT INTO note VALUES (1, 'of anna')")
+    try anna.share(Self.notes, with: ben)
+    try ben.receive(policies)
+    try ben.run("UPDATE note SET text = 'of ben'")
+    second += 1
+    try ben.setClock(second)
+    try ben.share(Self.notes, with: anna)
+    try anna.run("DELETE FROM note")
+    try settle(policies, &second)
+    for person in people {
+      let rows = try person.rows("SELECT id, text FROM note")
+      #expect(rows == [], "\(person.name): \(rows)")
+    }
+    let recorded = try people.flatMap { try DatabaseManager($0.path).conflicts() }
+    #expect(recorded.contains { "\([$0.local, $0.incoming])".contains("of ben") })
+  }
+}
