@@ -41,6 +41,19 @@ import Testing
 
   private static func now() -> UInt32 { UInt32(Int64(Date().timeIntervalSince1970) - KSUID.epoch) + 20 }
 
+  @Test func `a deletion that is passed on names the row as its author does, and deletes no other`() throws {
+    for person in people { try DatabaseManager(person.path).keepClocks() }
+    let (anna, cara, dora) = (people[0], people[2], people[3])
+    var second = Self.now()
+    try cara.run("INSERT INTO note VALUES (1, 'of cara')")
+    try anna.run("INSERT INTO note VALUES (1, 'of anna')")
+    try share(by: cara, &second)
+    try dora.receive(.latest)
+    try dora.run("DELETE FROM note")
+    try settle(.latest, &second)
+    for person in people { #expect(try person.rows("SELECT text FROM note") == ["of anna"], "\(person.name)") }
+  }
+
   @Test(arguments: [ConflictPolicies.takeIncoming, .latest])
   func `an edited row that was deleted at its author stays deleted when a wider share repeats it`(
     _ policies: ConflictPolicies

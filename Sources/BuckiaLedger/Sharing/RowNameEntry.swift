@@ -93,15 +93,17 @@ package struct RowNameEntry: Hashable, Sendable {
 
   /// What replicas call a row that they have, as far as there are entries.
   ///
+  /// - Parameter isGone: True to find also the names of rows that have been deleted, behind all others.
   /// - Throws: `SQLiteError`.
   package static func all(
-    of local: Int64, in table: TableName, on connection: borrowing SQLiteConnection
+    of local: Int64, in table: TableName, isGone: Bool = false, on connection: borrowing SQLiteConnection
   ) throws -> [RowNameEntry] {
     try connection.rows(
       ofCached: """
         SELECT replica, key, claimant, version FROM main.buckia_row_name
-        WHERE table_name = ?1 AND local = ?2 AND claimant IS NOT '\(deleted)' ORDER BY replica, key
-        """, table.text, local
+        WHERE table_name = ?1 AND local = ?2 AND (?3 OR claimant IS NOT '\(deleted)')
+        ORDER BY claimant IS '\(deleted)', replica, key
+        """, table.text, local, Int64(isGone ? 1 : 0)
     ) { row in
       RowNameEntry(
         table: table, replica: row.blob(at: 0), key: row.integer(at: 1), local: local, claimant: row.text(at: 2),

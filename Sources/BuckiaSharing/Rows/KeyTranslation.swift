@@ -263,7 +263,13 @@ final class KeyTranslation {
       try note(key, is: local, in: table.name)
       return
     }
-    guard let (values, bytes) = row else { return }
+    guard let (values, bytes) = row else {
+      // The row that has the key here is another one.
+      if try names.isOther(key, than: RowNames.Name(replica: sender, key: key), in: table.name) {
+        try note(key, is: newKey(in: table), in: table.name)
+      }
+      return
+    }
     if let same = try match(values, bytes, table) {
       taken[table.name, default: []].insert(same)
       if same != key { matched[table.name, default: []].insert(key) }

@@ -65,7 +65,12 @@ final class RowNames {
     if let found = try entry(of: name, in: table.name) { return found.local }
     // A local row with another name of the same replica is another row.
     guard try isBrought(name.key, in: table, by: name.replica) else { return nil }
-    return try names(of: name.key, in: table.name).contains { $0.replica == name.replica } ? nil : name.key
+    return try isOther(name.key, than: name, in: table.name) ? nil : name.key
+  }
+
+  /// True if a replica calls the row with a key here otherwise.
+  func isOther(_ local: Int64, than name: Name, in table: TableName) throws -> Bool {
+    try names(of: local, in: table).contains { $0.replica == name.replica && $0.key != name.key }
   }
 
   /// True if a replica is known to call a row of this database something.
@@ -91,9 +96,11 @@ final class RowNames {
   }
 
   /// What replicas call a row, as far as there are entries.
-  func names(of local: Int64, in table: TableName) throws -> [RowNameEntry] {
+  ///
+  /// - Parameter isGone: True to find also the names of deleted rows.
+  func names(of local: Int64, in table: TableName, isGone: Bool = false) throws -> [RowNameEntry] {
     guard try hasEntries(of: table) else { return [] }
-    return try RowNameEntry.all(of: local, in: table, on: connection)
+    return try RowNameEntry.all(of: local, in: table, isGone: isGone, on: connection)
   }
 
   /// Records that a row was deleted.
@@ -153,14 +160,15 @@ final class RowNames {
   /// - Parameters:
   ///   - key: The integer key; nil for a key that is the same at every replica.
   ///   - readers: The receiving replicas, whose own names come first.
+  ///   - isGone: True for a deleted row: the names that it had count.
   ///   - version: Computes the version that was accepted from a replica's stream; nil if the row has not changed since.
   /// - Returns: An empty list for a row that only this database has given a key.
   func names(
     of row: [ValueSlice], _ bytes: RawSpan, key: Int64?, in table: KeyedTable, for readers: [[UInt8]],
-    version: (VouchEntry, VouchedRow) throws -> UInt64? = { _, _ in nil }
+    isGone: Bool = false, version: (VouchEntry, VouchedRow) throws -> UInt64? = { _, _ in nil }
   ) throws -> [Sent] {
     var found =
-      try key.map { try names(of: $0, in: table.name) }?.map {
+      try key.map { try names(of: $0, in: table.name, isGone: isGone) }?.map {
         Sent(name: Name(replica: $0.replica, key: $0.key))
       } ?? []
     for (entry, brought) in try vouchers.found(row, bytes, of: table) {

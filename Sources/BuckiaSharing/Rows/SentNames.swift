@@ -67,7 +67,8 @@ package struct SentNames {
       guard named.contains(name), let table = tables.table(of: header), table.hasKey(row) else { return ([], nil) }
       let key = keyed.contains(name) ? table.integerKey(of: row, bytes) : nil
       let isUnknown = change.operation == .delete && baseline.gone[name]?.contains(table.key(row, bytes)) == true
-      var found = try names.names(of: row, bytes, key: key, in: table, for: readers) { entry, brought in
+      var found = try names.names(of: row, bytes, key: key, in: table, for: readers, isGone: isUnknown) {
+        entry, brought in
         switch change.operation {
         case .insert: try versions.changed(since: entry, brought, row, bytes, of: table)
         case .delete: try isUnknown ? versions.taken(from: entry, brought, table.key(row, bytes)) : nil
