@@ -15,10 +15,7 @@ import Testing
     SharedTable("label")
   }
 
-  @Test(arguments: [true, false])
-  func `a folder that two people have added under latest stays at both, with the notes of both`(_ hasClocks: Bool)
-    throws
-  {
+  @Test func `a folder that two people have added under latest stays at both, with the notes of both`() throws {
     let folder = try TemporaryFolder()
     let anna = try HostileContact(
       "anna", in: folder,
@@ -33,7 +30,7 @@ import Testing
         INSERT INTO label VALUES (1, 1), (1, 2)
         """)
     try anna.meet(ben)
-    if hasClocks { for person in [anna, ben] { try DatabaseManager(person.path).keepClocks() } }
+    for person in [anna, ben] { try DatabaseManager(person.path).keepClocks() }
     for _ in 0..<5 {
       try anna.share(Self.everything, with: ben)
       try ben.share(Self.everything, with: anna)

@@ -43,8 +43,8 @@ private func applyWithMerge(database: DatabaseManager, inbound: String) throws {
 private func review(database: DatabaseManager) throws {
   for conflict in try database.conflicts() {
     print(conflict.table, conflict.kind, conflict.outcome)
-    for (column, value) in conflict.incoming ?? [] {
-      if let value { print("  ", column, value) }
+    for cell in conflict.incoming ?? [] {
+      if let value = cell.value { print("  ", cell.column, value) }
     }
   }
 }

@@ -146,8 +146,10 @@ struct WrittenValues {
     for record in try ConflictRecord.all(on: replica.database) {
       guard let table = tables.firstIndex(where: { $0.name == TableName(record.table) }) else { continue }
       for version in [record.base, record.local, record.incoming] {
-        for case (let name, let value?) in version ?? [] {
-          guard let column = tables[table].columns.firstIndex(where: { ASCIIName.matches($0, name) }) else { continue }
+        for known in version ?? [] {
+          guard let value = known.value,
+            let column = tables[table].columns.firstIndex(where: { ASCIIName.matches($0, known.column) })
+          else { continue }
           cells.insert(cell(value, column, of: table))
         }
       }
