@@ -85,8 +85,9 @@ private let notes = """
           fileBytes(exchange.folder.file(name)), to: name.replacingOccurrences(of: "mine", with: "other"))
       }
     }
-    // What SQLite meets on a medium that cannot be written: nobody can make the file.
-    try exchange.folder.makeFolder("other.sqlite-shm")
+    // As on a medium that cannot be written, the file cannot be made: SQLite follows no link.
+    try FileManager.default.createSymbolicLink(
+      atPath: exchange.folder.file("other.sqlite-shm"), withDestinationPath: exchange.folder.file("none/shm"))
     let error = #expect(throws: BuckiaError.self) {
       try DatabaseManager(exchange.folder.file("other.sqlite")).examine()
     }

@@ -177,9 +177,11 @@ package final class InboundShares: SharingParticipant {
     return result
   }
 
-  /// The columns by which rows are the same: those that were asked for, else those of the scopes shared with the author of changes.
+  /// The columns by which rows are the same: those that were asked for, else those of the scopes that may be shared with the author of
+  /// changes. Who a recipient is need not be known for that.
   private func matches(for changes: IncomingChanges) throws -> [TableName: [String]] {
-    try changes.sharesWithAuthor(senders, on: connection).reduce(into: matches) { matches, share in
+    try ShareEntry.all(on: connection).reduce(into: matches) { matches, share in
+      guard try share.isRead(by: changes.key.sender, senders, on: connection) != false else { return }
       for table in try ShareScope(json: share.scope).tables where !table.match.isEmpty {
         matches[table.name] = matches[table.name] ?? table.match
       }

@@ -70,7 +70,9 @@ private struct HistoryDocument: JSONDocument {
 private typealias HistoryFields = JSONFields<HistoryDocument>
 
 extension HistoryFields {
-  fileprivate mutating func number(_ name: String) throws(BuckiaError) -> Int { Int(clamping: try integer(name)) }
+  fileprivate mutating func number(_ name: String) throws(BuckiaError) -> Int {
+    Int(clamping: try integer(name, in: .min ... .max))
+  }
 }
 
 extension Step {
