@@ -47,12 +47,12 @@ package struct Baseline {
       // Recipients of a part of a table need not have all rows of the dataset.
       let common = rows.isWhole(name) ? senders.union([CopiedRows.datasetSender]) : senders
       if let table = try ContentTables([sent], schema, on: connection)[name] {
-        // The table's columns may have changed since the rows were recorded.
+        // The table's columns may have changed since the rows were recorded, which this puts into the present ones.
         _ = try table.counted()
         let held =
           try isSnapshot
           ? table.deleted(heldBy: common.union([SentContents.holder(of: share.number)]))
-          : untold[name]?.counts ?? [:]
+          : RowNotes.untold(by: share.number, on: connection)[name]?.counts ?? [:]
         if !held.isEmpty {
           counted.insert(name)
           try shadow.set(held, of: table, sent)
