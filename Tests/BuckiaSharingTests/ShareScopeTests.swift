@@ -24,14 +24,17 @@ import Testing
     ("[]", "the scope is a list, not an object"),
     (#"{"tables":[]}"#, #""format" of the scope is missing"#),
     (#"{"format":2,"tables":[]}"#, "the scope has another format than 1; a newer Buckia may know it"),
-    (#"{"format":1,"tables":[{"tabel":"x"}]}"#, #""table" of tables[0] is missing"#),
-    (#"{"format":1,"tables":[{"table":"x","omits":["y"]}]}"#, #""omits" of tables[0] is not known here"#),
-    (#"{"format":1,"tables":[{"table":"x","depth":0}]}"#, #""depth" of tables[0] is no number from 1 on"#),
+    (#"{"format":1,"tables":[{"tabel":"x"}]}"#, #""tables[0].table" of the scope is missing"#),
+    (#"{"format":1,"tables":[{"table":"x","omits":["y"]}]}"#, #""tables[0].omits" of the scope is not a known field"#),
+    (
+      #"{"format":1,"tables":[{"table":"x","depth":0}]}"#,
+      #""tables[0].depth" of the scope is 0, outside 1 to 9223372036854775807"#
+    ),
     (
       #"{"format":1,"tables":[{"table":"x","parameters":{"a":true}}]}"#,
-      #""parameters" of tables[0] has a value for "a" that no column can have"#
+      #""tables[0].parameters" of the scope has a value for "a" that no column can have"#
     ),
-    (#"{"format":1,"tables":[],"public":true}"#, #""public" of the scope is not known here"#),
+    (#"{"format":1,"tables":[],"public":true}"#, #""public" of the scope is not a known field"#),
   ])
   func `a document that is wrong says where`(document: String, message: String) {
     let error = #expect(throws: (any Error).self) { try ShareScope(json: document) }

@@ -25,7 +25,9 @@ struct ShellSamples {
     try FileManager.default.createSymbolicLink(
       atPath: "\(programs)/buckia", withDestinationPath: BuiltProduct.path(of: "buckia"))
     let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-    let environment = ["PATH": "\(programs):\(path)", "HOME": folder.path, "XDG_CONFIG_HOME": folder.path]
+    let environment = [
+      "PATH": "\(programs):\(path)", "HOME": folder.path, "BUCKIA_HOME": folder.file("home of the reader"),
+    ]
     let blocks = try blocks(of: document)
     #expect(!blocks.isEmpty)
     for block in blocks {
