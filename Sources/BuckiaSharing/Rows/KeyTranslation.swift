@@ -383,8 +383,8 @@ final class KeyTranslation {
       || equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
   }
 
-  /// The size of an encoded value up to which many rows may share it, such as NULL, a number or a status of two words.
-  private static let commonLength = 17
+  /// The size of an encoded value up to which many rows may share it, such as NULL or a word of two letters.
+  private static let commonLength = 4
 
   /// True if no other row has a local key: there is no row, or an equal one. A deleted row keeps its key until the
   /// recipients know of the deletion; otherwise their changes of it would meet the next row.
