@@ -56,7 +56,7 @@ extension ArgumentFile {
   ) throws -> Value {
     if argument == standardInput {
       var text = ""
-      while text.utf8.count <= IdentityCard.textByteLimit, let line = readLine() { text += line }
+      while text.utf8.count <= IdentityCard.textByteLimit, let line = readLine(strippingNewline: false) { text += line }
       return try line(text)
     }
     // Perhaps with white space around it.

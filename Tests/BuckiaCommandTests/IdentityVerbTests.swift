@@ -137,6 +137,13 @@ struct IdentityVerbTests {
     let shown = try run("Anna", ["identity", "show", "--json"])
     #expect(
       contact["fingerprint"] as? String == (try shown.json["identity"] as? [String: Any])?["fingerprint"] as? String)
+    // Two more at once: all rotations in one file lead from the confirmed keys to the last.
+    for _ in 0..<2 { try run("Anna", ["identity", "rotate"]) }
+    let all = try run("Anna", ["identity", "show", "--rotation"]).output
+    #expect(all.split(separator: "\n").count == 3)
+    #expect(try run("ben", ["contact", "add", "-"], input: all).output.contains("proposes new ones"))
+    try trustAnna()
+    #expect(try run("ben", ["contact", "add", "-"], input: all).output.contains("is a contact already"))
   }
 
   @Test

@@ -140,7 +140,7 @@ extension BuckiaHome {
   /// Adds a card, or the new keys that a contact proposes, without trusting them: see ``trustContact(_:fingerprint:)``.
   ///
   /// - Parameters:
-  ///   - text: A card or a rotation: one line of text.
+  ///   - text: A card or a rotation, a line of text; or all rotations of a person, the oldest first.
   ///   - name: The local name of a new contact; nil for the name on the card.
   /// - Returns: The result.
   /// - Throws: `BuckiaError`: `invalidCard`, `badSignature`; `contactExists` when another one has the name or the key;
@@ -214,7 +214,7 @@ extension BuckiaHome {
       replaced[own.card.key] = own.rotations.map { $0.endedKey.description }
     }
     for contact in contacts.all {
-      if let proposed = contact.proposal?.rotation.card {
+      for proposed in contact.proposal?.rotations.map(\.card) ?? [] {
         standings[proposed.key] = .seen(name: contact.name, fingerprint: "\(proposed.fingerprint)")
       }
       standings[contact.card.key] =
@@ -225,6 +225,10 @@ extension BuckiaHome {
     }
     for key in contacts.ended {
       standings[key.key] = key.reason == .removed ? .removed(name: key.name) : .replaced(name: key.name)
+    }
+    // Under the name that the contact has now.
+    for contact in contacts.all {
+      for key in replaced[contact.card.key] ?? [] { standings[key] = .replaced(name: contact.name) }
     }
     return KnownSenders(standings, replaced: replaced)
   }

@@ -84,7 +84,7 @@ struct IdentityShowVerb: Verb {
         buckia identity show > anna.card
       """)
 
-  @Flag(help: "Print your last rotation instead: what tells those who have an older card of your present keys.")
+  @Flag(help: "Print all your rotations instead: what tells those who have an older card of your present keys.")
   var rotation = false
 
   @Option(help: ArgumentHelp("Another identity than that of your home folder.", valueName: "file"))
@@ -98,10 +98,10 @@ struct IdentityShowVerb: Verb {
       ?? home.folder.publicIdentity()
     var text = shown.card.text
     if rotation {
-      guard let newest = shown.rotations.last else {
+      guard !shown.rotations.isEmpty else {
         throw ValidationError("These keys are the first; `buckia identity rotate` makes new ones.")
       }
-      text = newest.text
+      text = shown.rotations.map(\.text).joined(separator: "\n")
     }
     try console.document(shown.json)
     if console.showsText { console.remark("\(shown.card.name.escaped)  \(shown.card.fingerprint)") }

@@ -15,14 +15,14 @@ extension Contacts {
         "firstSeen": .number(contact.firstSeen), "trustedAt": contact.trustedAt.map { .number($0) } ?? .null,
         "grounds": .text(contact.grounds?.rawValue),
         "proposal": contact.proposal.map {
-          ["rotation": .string($0.rotation.text), "seenAt": .number($0.seenAt)]
+          ["rotations": .array($0.rotations.map { .string($0.text) }), "seenAt": .number($0.seenAt)]
         } ?? .null,
       ]
     }
     let ended = ended.map { key -> JSONValue in
       [
         "key": .string(key.key), "name": .string(key.name), "fingerprint": .string("\(key.fingerprint)"),
-        "reason": .string(key.reason.rawValue), "endedAt": .number(key.endedAt),
+        "successor": .text(key.successor?.description), "endedAt": .number(key.endedAt),
       ]
     }
     let document: JSONValue = ["format": .number(Self.format), "contacts": .array(contacts), "ended": .array(ended)]
@@ -68,14 +68,21 @@ extension Contact {
     var proposal: Proposal?
     if let value = fields.take("proposal") {
       var fields = try DocumentFields(value, of: "a proposal", .invalidFile)
-      proposal = Proposal(
-        rotation: try KeyRotation(verifying: fields.string("rotation")), seenAt: try fields.time("seenAt"))
+      var rotations: [KeyRotation] = []
+      for text in try fields.strings("rotations", limit: Proposal.limit) {
+        rotations.append(try KeyRotation(verifying: text))
+      }
+      // Each replaces the keys before it.
+      let keys = [card.signingKey] + rotations.map(\.card.signingKey)
+      guard let last = rotations.last, rotations.map(\.endedKey) == keys.dropLast(), Set(keys).count == keys.count else {
+        throw fields.invalid("rotations", "contradicts itself")
+      }
+      proposal = Proposal(earlier: rotations.dropLast(), rotation: last, seenAt: try fields.time("seenAt"))
       try fields.finish()
     }
     try fields.finish()
     guard PersonName.isBounded(name), PersonName.isBounded(shareName), (state == .trusted) == (trustedAt != nil),
-      (state == .trusted) == (grounds != nil),
-      proposal.map({ $0.rotation.endedKey == card.signingKey }) ?? true
+      (state == .trusted) == (grounds != nil)
     else { throw fields.invalid("contacts", "contradicts itself") }
     self.init(
       name: name, shareName: shareName, card: card, state: state, firstSeen: firstSeen, trustedAt: trustedAt,
@@ -89,12 +96,9 @@ extension EndedKey {
     guard let fingerprint = Fingerprint(try fields.string("fingerprint")) else {
       throw fields.invalid("fingerprint", "is none")
     }
-    guard let reason = Reason(rawValue: try fields.string("reason")) else {
-      throw fields.invalid("reason", "is unknown")
-    }
     self.init(
       name: try fields.string("name"), signingKey: try fields.bytes("key", as: SigningKey.self),
-      fingerprint: fingerprint, reason: reason, endedAt: try fields.time("endedAt"))
+      fingerprint: fingerprint, successor: try fields.optionalBytes("successor", as: SigningKey.self), endedAt: try fields.time("endedAt"))
     try fields.finish()
   }
 }

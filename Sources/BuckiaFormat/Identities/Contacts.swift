@@ -24,26 +24,25 @@ public struct Contacts: Equatable, Sendable {
   /// The contact of this name, in capitals or not; nil for none.
   public func contact(named name: String) -> Contact? { index(of: name).map { all[$0] } }
 
-  /// All present and former keys of a name, in hex, with removed and replaced ones.
+  /// All keys of the contact of this name, in hex, with those that the present one has replaced; those of removed contacts, too.
   package func keys(named name: String) -> [String] {
     let wanted = name.lowercased()
-    return all.filter { $0.name.lowercased() == wanted }.map(\.card.key)
-      + ended.filter { $0.name.lowercased() == wanted }.map(\.key)
+    let replaced = replacedKeys
+    let present = all.filter { $0.name.lowercased() == wanted }.map(\.card.key)
+    let ofOthers = Set(replaced.values.joined())
+    return present + present.flatMap { replaced[$0] ?? [] }
+      + ended.filter { $0.name.lowercased() == wanted && !ofOthers.contains($0.key) }.map(\.key)
   }
 
-  /// The earlier keys of contacts, by the present key of the contact, in hex. A contact's name does not change, so the
-  /// present key identifies the owner; earlier keys of removed contacts have none.
+  /// The earlier keys of contacts, by the present key of the contact, in hex. Those of removed contacts are not among them.
   package var replacedKeys: [String: [String]] {
-    var byName: [String: [String]] = [:]
-    for key in ended {
-      switch key.reason {
-      case .replaced: byName[key.name.lowercased(), default: []].append(key.key)
-      case .removed: byName[key.name.lowercased()] = nil
-      }
+    let replaced = Dictionary(grouping: ended.filter { $0.reason == .replaced }, by: \.successor)
+    func keys(before key: SigningKey) -> [String] {
+      (replaced[key] ?? []).flatMap { keys(before: $0.signingKey) + [$0.key] }
     }
-    guard !byName.isEmpty else { return [:] }
     return all.reduce(into: [:]) { found, contact in
-      if let keys = byName[contact.name.lowercased()] { found[contact.card.key] = keys }
+      let keys = keys(before: contact.card.signingKey)
+      if !keys.isEmpty { found[contact.card.key] = keys }
     }
   }
 
@@ -68,7 +67,7 @@ extension Contacts {
   /// Stores a person's card, or new keys that a contact proposes. It does not trust them.
   ///
   /// - Parameters:
-  ///   - text: A card or a rotation.
+  ///   - text: A card, a rotation, or all rotations that lead to a card, of which those before the known keys are passed over.
   ///   - name: The name of a new contact; nil for the card's.
   ///   - own: The card of the person whose contacts these are; nil if there is none.
   ///   - time: The present time, in milliseconds since 1970.
@@ -76,14 +75,24 @@ extension Contacts {
   package mutating func add(
     _ text: String, named name: String?, besides own: IdentityCard?, at time: Int64
   ) throws(IdentityError) -> Addition {
-    let signed = try SignedText(text)
-    guard signed.kind == .rotation else {
-      return try add(IdentityCard(signed), named: name, besides: own, at: time)
-    }
+    let texts = SignedText.rotations(in: text)
+    guard !texts.isEmpty else { return try add(IdentityCard(verifying: text), named: name, besides: own, at: time) }
     guard name == nil else {
       throw IdentityError(.invalidName, "these are new keys of a contact, whose name stays; leave the name out")
     }
-    return try propose(KeyRotation(signed), besides: own, at: time)
+    var rotations: [KeyRotation] = []
+    for text in texts { rotations.append(try KeyRotation(verifying: text)) }
+    let known = Set(all.map(\.card.signingKey))
+    let first = rotations.lastIndex { known.contains($0.endedKey) }
+    if first == nil, let contact = all.first(where: { $0.card == rotations.last?.card }) { return .known(contact) }
+    var changed = self
+    var result: Addition?
+    for rotation in rotations[(first ?? 0)...] {
+      result = try changed.propose(rotation, besides: own, at: time)
+    }
+    guard let result else { throw IdentityError(.invalidCard, "it has no rotation") }
+    self = changed
+    return result
   }
 
   private mutating func add(
@@ -117,24 +126,30 @@ extension Contacts {
   private mutating func propose(
     _ rotation: KeyRotation, besides own: IdentityCard?, at time: Int64
   ) throws(IdentityError) -> Addition {
-    if ended.contains(where: { $0.signingKey == rotation.endedKey && $0.reason == .replaced }),
-      let contact = all.first(where: { $0.card == rotation.card })
-    {
-      return .known(contact)
-    }
     try requireNotEnded(rotation.endedKey)
     try requireNew(rotation.card, besides: own)
-    guard let index = all.firstIndex(where: { $0.card.signingKey == rotation.endedKey }) else {
-      throw IdentityError(
-        .noSuchContact, "it replaces keys that are no contact's; add the card of the person instead")
+    let ended = all.firstIndex { contact in
+      contact.card.signingKey == rotation.endedKey || contact.proposes { $0.card.signingKey == rotation.endedKey }
     }
-    if let other = all.first(where: { $0.card.signingKey == rotation.card.signingKey }) {
+    guard let index = ended else {
+      throw IdentityError(
+        .noSuchContact,
+        "it replaces keys that are no contact's; if the keys were replaced more than once, add the earlier rotations first "
+          + "(`buckia identity show --rotation` prints all), else add the card of the person instead")
+    }
+    if all[index].proposes({ $0 == rotation }) { return .proposed(all[index]) }
+    // Rotations of keys that are proposed themselves come after these; others take their place.
+    let kept = all[index].proposal?.rotations.prefix { $0.endedKey != rotation.endedKey } ?? []
+    if let other = all.first(where: { $0.card.signingKey == rotation.card.signingKey })
+      ?? (kept.contains { $0.card.signingKey == rotation.card.signingKey } ? all[index] : nil)
+    {
       throw IdentityError(
         .contactExists, "its new keys are those of the contact \(EscapedText.quoted(other.name))")
     }
-    if all[index].proposal?.rotation != rotation {
-      all[index].proposal = Contact.Proposal(rotation: rotation, seenAt: time)
+    guard kept.count < Contact.Proposal.limit else {
+      throw IdentityError(.tooMany, "\(kept.count) rotations wait already; confirm the keys of the contact first")
     }
+    all[index].proposal = Contact.Proposal(earlier: Array(kept), rotation: rotation, seenAt: time)
     return .proposed(all[index])
   }
 
@@ -182,9 +197,12 @@ extension Contacts {
   ) throws(IdentityError) -> Contact {
     let index = try requireIndex(of: name)
     var contact = all[index]
-    if let new = contact.proposal?.rotation.card, new.fingerprint == fingerprint {
-      try end(contact.card, of: contact.name, .replaced, at: time)
-      contact.card = new
+    let rotations = contact.proposal?.rotations ?? []
+    if let last = rotations.firstIndex(where: { $0.card.fingerprint == fingerprint }) {
+      for rotation in rotations[...last] {
+        try end(contact.card, of: contact.name, replacedBy: rotation.card, at: time)
+        contact.card = rotation.card
+      }
       contact.trustedAt = time
     } else {
       guard contact.card.fingerprint == fingerprint else {
@@ -224,12 +242,12 @@ extension Contacts {
   /// - Throws: `IdentityError` with code `noSuchContact` or `tooMany`. Nothing has been changed then.
   package mutating func remove(_ name: String, at time: Int64) throws(IdentityError) -> Contact {
     let index = try requireIndex(of: name)
-    try end(all[index].card, of: all[index].name, .removed, at: time)
+    try end(all[index].card, of: all[index].name, replacedBy: nil, at: time)
     return all.remove(at: index)
   }
 
   private mutating func end(
-    _ card: IdentityCard, of name: String, _ reason: EndedKey.Reason, at time: Int64
+    _ card: IdentityCard, of name: String, replacedBy successor: IdentityCard?, at time: Int64
   ) throws(IdentityError) {
     // To forget one would let it in again.
     guard ended.count < Self.limit else {
@@ -237,7 +255,8 @@ extension Contacts {
     }
     ended.append(
       EndedKey(
-        name: name, signingKey: card.signingKey, fingerprint: card.fingerprint, reason: reason, endedAt: time))
+        name: name, signingKey: card.signingKey, fingerprint: card.fingerprint, successor: successor?.signingKey,
+        endedAt: time))
   }
 
   private func requireIndex(of name: String) throws(IdentityError) -> Int {
@@ -352,10 +371,17 @@ public struct Contact: Hashable, Codable, Identifiable, Sendable {
 
   /// New keys that somebody who has the old ones proposes.
   public struct Proposal: Hashable, Codable, Sendable {
+    /// Rotations that lead from the contact's keys to those that the proposed one replaces; usually none.
+    public let earlier: [KeyRotation]
     /// What was proposed.
     public let rotation: KeyRotation
     /// When it was seen first, in milliseconds since 1970.
     public let seenAt: Int64
+
+    /// All rotations, in their order.
+    package var rotations: [KeyRotation] { earlier + [rotation] }
+    /// The most rotations.
+    static let limit = 64
   }
 
   /// The local name of the contact; names are unique.
@@ -377,6 +403,9 @@ public struct Contact: Hashable, Codable, Identifiable, Sendable {
 
   /// The fingerprint to compare with the contact: that of the proposed keys, if any.
   public var fingerprintToConfirm: Fingerprint { (proposal?.rotation.card ?? card).fingerprint }
+
+  /// True if one of the proposed rotations is meant.
+  func proposes(_ isMeant: (KeyRotation) -> Bool) -> Bool { proposal?.rotations.contains(where: isMeant) ?? false }
 }
 
 /// A key whose diffs are always refused. This is final.
@@ -396,8 +425,10 @@ public struct EndedKey: Equatable, Sendable {
   let signingKey: SigningKey
   /// The fingerprint of the keys that it was one of.
   public let fingerprint: Fingerprint
+  /// The key that has replaced it; nil if its contact was removed.
+  let successor: SigningKey?
   /// Why.
-  public let reason: Reason
+  public var reason: Reason { successor == nil ? .removed : .replaced }
   /// When, in milliseconds since 1970.
   public let endedAt: Int64
 }

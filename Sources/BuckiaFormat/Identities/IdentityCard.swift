@@ -21,8 +21,8 @@ public struct IdentityCard: Hashable, Sendable, CustomStringConvertible {
   /// The card as one line of text, for passing on.
   public let text: String
 
-  /// The maximum size of a card in bytes, and of a rotation.
-  package static let textByteLimit = Int64(SignedText.byteLimit)
+  /// The maximum size of a card in bytes, and of all rotations that lead to one.
+  package static let textByteLimit = Int64(Contact.Proposal.limit * SignedText.byteLimit)
 
   /// The fingerprint to compare with its owner.
   public var fingerprint: Fingerprint { Fingerprint(signing: signingKey, encryption: encryptionKey) }

@@ -101,6 +101,13 @@ struct SignedText {
     self.signatures = signatures
   }
 
+  /// The rotations in a text that has nothing else; empty for a text that does not begin with one.
+  static func rotations(in text: String) -> [String] {
+    let label = "\(Kind.rotation.label):"
+    guard text.drop(while: \.isWhitespace).hasPrefix(label) else { return [] }
+    return text.split(separator: label).filter { !$0.allSatisfy(\.isWhitespace) }.map { label + $0 }
+  }
+
   /// The line, without a line end.
   var text: String {
     "\(kind.label):" + ([document] + signatures).map(Self.encoded).joined(separator: ".")

@@ -113,6 +113,48 @@ struct ContactsTests {
   }
 
   @Test
+  mutating func `keys that are replaced again before they are confirmed`() throws {
+    try add(anna.card.text)
+    try trust("Anna", anna.fingerprint)
+    let second = try rotated(anna)
+    let third = try rotated(second.identity, 77)
+    // The last rotation alone leads nowhere; all together do, and the contacts are read as they were written.
+    #expect(code { try add(third.rotation.text) } == .noSuchContact)
+    try add(second.rotation.text)
+    try add(third.rotation.text)
+    contacts = try Contacts(document: contacts.document)
+    #expect(contacts.contact(named: "Anna")?.fingerprintToConfirm == third.identity.fingerprint)
+    // The first rotation is there already, and does not undo the second.
+    guard case .proposed(let contact) = try add(second.rotation.text) else { throw Unexpected() }
+    #expect(contact.fingerprintToConfirm == third.identity.fingerprint)
+    try trust("Anna", third.identity.fingerprint)
+    contacts = try Contacts(document: contacts.document)
+    #expect(contacts.ended.map(\.key) == [anna.card.key, second.identity.card.key])
+    #expect(contacts.replacedKeys == [third.identity.card.key: [anna.card.key, second.identity.card.key]])
+    // A name that was given later does not change whose keys they were.
+    _ = try contacts.rename("Anna", to: "Anna from work")
+    #expect(contacts.replacedKeys.count == 1)
+    #expect(contacts.keys(named: "Anna from work").count == 3)
+  }
+
+  @Test(arguments: [0, 1, 2])
+  mutating func `all rotations in one text are taken from the known keys on`(known: Int) throws {
+    let second = try rotated(anna)
+    let third = try rotated(second.identity, 77)
+    let people = [anna, second.identity, third.identity]
+    try add(people[known].card.text)
+    try trust("Anna", people[known].fingerprint)
+    let all = "\(second.rotation.text)\n\(third.rotation.text)\n"
+    #expect(code { try add(all, named: "Anna again") } == .invalidName)
+    _ = try add(all)
+    #expect(contacts.contact(named: "Anna")?.fingerprintToConfirm == third.identity.fingerprint)
+    #expect(contacts.contact(named: "Anna")?.proposal?.rotations.count ?? 0 == 2 - known)
+    try trust("Anna", third.identity.fingerprint)
+    #expect(contacts.ended.count == 2 - known)
+    guard case .known = try add(all) else { throw Unexpected() }
+  }
+
+  @Test
   mutating func `a thief's rotation is dropped by confirming the old keys`() throws {
     try add(anna.card.text)
     try trust("Anna", anna.fingerprint)
