@@ -326,6 +326,30 @@ import Testing
     #expect(try ben.notes.filter { $0.hasPrefix("vier") || $0.hasPrefix("four") } == ["four|ben", "vier|anna"])
   }
 
+  @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest], [false, true])
+  func `a row that was added after a first share is not the row of a copy with its number`(
+    policy: ConflictPolicy, hasClocks: Bool
+  ) throws {
+    let people = try people(key: "INTEGER", policy)
+    let (anna, ben) = (people[0], people[1])
+    try anna.run(Self.notes)
+    try FileManager.default.removeItem(atPath: ben.path)
+    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    if hasClocks { for person in people { try person.database.keepClocks() } }
+    try anna.share(with: ben)
+    try anna.run("INSERT INTO note VALUES (4, 'four', 'same')")
+    try ben.run("INSERT INTO note VALUES (4, 'vier', 'same')")
+    for _ in 0..<3 {
+      try anna.share(with: ben)
+      try ben.share(with: anna)
+      try anna.receive(copies: .same)
+      try ben.receive(copies: .same)
+    }
+    for person in people {
+      #expect(try person.notes == ["four|same", "one|x", "three|x", "two|x", "vier|same"], "\(person.name)")
+    }
+  }
+
   @Test(arguments: ["INTEGER", "TEXT"])
   func `people who both take what is incoming end with the later of two edits that both have shared`(key: String) throws
   {

@@ -89,4 +89,40 @@ import Testing
     try exchange(people, policies)
     for person in people { #expect(try titles(person) == ["new|y"], "\(person.name)") }
   }
+
+  @Test(arguments: policies, [false, true])
+  func `a deletion reaches the author of the row after others have been told of it`(
+    _ policies: ConflictPolicies, hasClocks: Bool
+  ) throws {
+    let cara = people[2]
+    if hasClocks { for person in people { try DatabaseManager(person.path, home: person.home).keepClocks() } }
+    try anna.run("INSERT INTO photo VALUES (1, 'of anna', 'x')")
+    try cara.run("INSERT INTO photo VALUES (1, 'of cara', 'y')")
+    try cara.share(Self.scope, with: anna)
+    try anna.receive(policies)
+    try anna.share(Self.scope, with: ben)
+    try anna.run("DELETE FROM photo WHERE title = 'of cara'")
+    try anna.share(Self.scope, with: ben)
+    try exchange([anna, ben, cara], policies)
+    for person in [anna, ben, cara] { #expect(try titles(person) == ["of anna|x"], "\(person.name)") }
+  }
+
+  @Test(arguments: policies, [false, true])
+  func `a deletion of a row that is gone already leaves the row alone that has the sender's number for it`(
+    _ policies: ConflictPolicies, hasClocks: Bool
+  ) throws {
+    let cara = people[2]
+    if hasClocks { for person in people { try DatabaseManager(person.path, home: person.home).keepClocks() } }
+    try cara.run("INSERT INTO photo VALUES (1, 'first', 'x')")
+    try cara.share(Self.scope, with: anna)
+    try cara.run("INSERT INTO photo VALUES (2, 'second', 'y')")
+    try cara.share(Self.scope, with: ben)
+    try anna.run("INSERT INTO photo VALUES (1, 'of anna', 'z')")
+    try anna.receive(policies)
+    for person in [anna, cara] { try person.run("DELETE FROM photo WHERE title = 'first'") }
+    try exchange([anna, ben, cara], policies)
+    for person in [anna, ben, cara] {
+      #expect(try titles(person) == ["of anna|z", "second|y"], "\(person.name)")
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import Buckia
 import BuckiaLedger
+import Foundation
 import SQLiteConnections
 import TestSupport
 import Testing
@@ -220,6 +221,71 @@ struct ReferenceTests {
     }
     #expect(try anna.share(Self.scope, with: ben).id == nil)
     #expect(try ben.share(Self.scope, with: anna).id == nil)
+  }
+
+  private func exchange(_ people: [HostileContact], _ policy: ConflictPolicy, rounds: Int) throws {
+    for _ in 0..<rounds {
+      for person in people { for other in people where other !== person { try person.share(Self.scope, with: other) } }
+      for person in people {
+        for outcome in try person.receive(ConflictPolicies(policy)) {
+          #expect(outcome.state == .applied, "\(person.name): \(outcome.reason ?? "")")
+        }
+        #expect(try person.rows("PRAGMA foreign_key_check") == [])
+      }
+    }
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"], policies)
+  func `an album that a third person keeps comes back to who has deleted it`(key: String, policy: ConflictPolicy) throws
+  {
+    let folder = try TemporaryFolder()
+    let people = try ["anna", "ben", "cara"].map {
+      try HostileContact(
+        $0, in: folder,
+        """
+        CREATE TABLE album(id \(key) PRIMARY KEY, t TEXT);
+        CREATE TABLE photo(id TEXT PRIMARY KEY, album \(key) REFERENCES album(id), t TEXT);
+        """)
+    }
+    for one in people.indices { for other in people[(one + 1)...] { try people[one].meet(other) } }
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO album VALUES (1, 'one')")
+    try anna.share(Self.scope, with: ben)
+    try ben.receive(ConflictPolicies(policy))
+    try ben.run("DELETE FROM album")
+    try anna.run("UPDATE album SET t = 'uno'; INSERT INTO photo VALUES ('p', 1, 'new')")
+    try exchange(people, policy, rounds: 6)
+    for person in people {
+      #expect(try person.rows("SELECT t FROM album") == ["uno"], "\(person.name)")
+      #expect(try person.rows("SELECT p.t, a.t FROM photo AS p JOIN album AS a ON a.id = p.album") == ["new|uno"])
+      for other in people where other !== person { #expect(try person.share(Self.scope, with: other).id == nil) }
+    }
+  }
+
+  @Test(arguments: policies)
+  func `an album of a dataset comes back once, though its number was given to another one`(_ policy: ConflictPolicy)
+    throws
+  {
+    let folder = try TemporaryFolder()
+    let schema = """
+      CREATE TABLE album(id INTEGER PRIMARY KEY, t TEXT);
+      CREATE TABLE photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id), t TEXT);
+      """
+    let anna = try HostileContact("anna", in: folder, schema + "INSERT INTO album VALUES (1, 'one'), (2, 'two')")
+    let ben = try HostileContact("ben", in: folder, schema)
+    try anna.meet(ben)
+    _ = try DatabaseManager(anna.path, home: anna.home).beginDataset()
+    try FileManager.default.removeItem(atPath: ben.path)
+    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try anna.run("INSERT INTO photo VALUES ('p', 2, 'new')")
+    try ben.run("DELETE FROM album WHERE id = 2")
+    try ben.share(Self.scope, with: anna)
+    try ben.run("INSERT INTO album VALUES (NULL, 'three')")
+    try exchange([anna, ben], policy, rounds: 4)
+    for person in [anna, ben] {
+      #expect(try person.rows("SELECT t FROM album ORDER BY t") == ["one", "three", "two"], "\(person.name)")
+      #expect(try person.rows("SELECT a.t FROM photo AS p JOIN album AS a ON a.id = p.album") == ["two"])
+    }
   }
 }
 

@@ -74,7 +74,8 @@ extension Contact {
       }
       // Each replaces the keys before it.
       let keys = [card.signingKey] + rotations.map(\.card.signingKey)
-      guard let last = rotations.last, rotations.map(\.endedKey) == keys.dropLast(), Set(keys).count == keys.count else {
+      guard let last = rotations.last, rotations.map(\.endedKey) == keys.dropLast(), Set(keys).count == keys.count
+      else {
         throw fields.invalid("rotations", "contradicts itself")
       }
       proposal = Proposal(earlier: rotations.dropLast(), rotation: last, seenAt: try fields.time("seenAt"))
@@ -98,7 +99,8 @@ extension EndedKey {
     }
     self.init(
       name: try fields.string("name"), signingKey: try fields.bytes("key", as: SigningKey.self),
-      fingerprint: fingerprint, successor: try fields.optionalBytes("successor", as: SigningKey.self), endedAt: try fields.time("endedAt"))
+      fingerprint: fingerprint, successor: try fields.optionalBytes("successor", as: SigningKey.self),
+      endedAt: try fields.time("endedAt"))
     try fields.finish()
   }
 }

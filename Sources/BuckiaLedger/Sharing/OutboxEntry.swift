@@ -124,6 +124,14 @@ package struct OutboxEntry: Equatable, Sendable {
     ) { KSUID($0.text(at: 0) ?? "") } ?? nil
   }
 
+  /// True for a diff of a share that is not the first one of its stream.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func isLater(_ diff: KSUID, on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_outbox WHERE diff = ?1 AND sequence > 1", diff.description)
+  }
+
   /// The number of the share that a diff is of; nil where it was not shared from here.
   ///
   /// - Throws: `SQLiteError`.

@@ -69,6 +69,17 @@ package enum SentColumns {
       sequence)
   }
 
+  /// True if a diff after the last snapshot of a share has sent a row for the first time, which not all recipients have applied.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func hasInserted(
+    _ key: [UInt8], into table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    try connection.hasRow(
+      cached: "SELECT 1 FROM main.buckia_sent_column WHERE table_name = ?1 AND key = ?2 AND column_name = '' LIMIT 1",
+      table.text, key)
+  }
+
   /// The numbers of the diffs that have sent a row last, by columns in lower case.
   ///
   /// - Throws: `SQLiteError`.

@@ -165,7 +165,7 @@ package final class InboundShares: SharingParticipant {
     // A snapshot also has the receiver's own rows.
     let returned = try resent.isEmpty ? ReturnedChanges(runs, on: connection) : nil
     var matched = try MatchedChanges(
-      resent: resent, place: place, sender: changes.key.sender, author: changes.claims.replica,
+      resent: resent, place: place, sender: changes.key.sender, id: changes.key.id, author: changes.claims.replica,
       own: ReplicaIdentity.read(on: connection)?.replica, tables: tables, vouchers: vouchers, names: names,
       sent: sent(to: changes), identified: resent.isEmpty ? [] : identified,
       sentKeys: translation?.keys.sentKeys ?? [:], staying: staying, returned: returned, origins: runs, naming: naming,

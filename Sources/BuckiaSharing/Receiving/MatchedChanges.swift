@@ -24,6 +24,8 @@ struct MatchedChanges: ~Copyable {
   let resent: ResentRows
   let place: StreamPlace
   let sender: String
+  /// The id of the diff; nil if it has none.
+  let id: KSUID?
   /// The author's replica; nil if the diff does not name it.
   let author: [UInt8]?
   /// The local replica.
@@ -112,9 +114,11 @@ struct MatchedChanges: ~Copyable {
           let met = try meet(row, bytes, of: table, isAnew: isAnew, called)
           try crossing?.look(
             at: change, reader, bytes, of: table, changing: changedPlaces(row, bytes, of: table, header, met))
+          // Otherwise an INSERT that names other replicas has the origin of the row that they have sent.
+          let isNew = called.isEmpty || origin.map { $0.diff == id } ?? true
           isDecided =
             try outdated?.write(change, reader, bytes, of: table, header, origin, into: &writer) == true
-            || write(row, bytes, of: table, header, met, isRelayed: !called.isEmpty, into: &writer)
+            || write(row, bytes, of: table, header, met, isNew: isNew, into: &writer)
         case .delete where called.contains { $0.version != nil }:
           try writeDeletion(row, bytes, of: table, called, into: &writer)
           isDecided = true
@@ -236,14 +240,15 @@ struct MatchedChanges: ~Copyable {
   ///
   /// - Parameters:
   ///   - met: How the row is known.
-  ///   - isRelayed: True if the sender relays the row.
+  ///   - isNew: True if the sender has inserted the row, or has kept it although it was deleted elsewhere.
   /// - Returns: True if the changes are known; otherwise the INSERT stays.
   private mutating func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, _ met: MetRow,
-    isRelayed: Bool, into writer: inout ChangesetWriter
+    isNew: Bool, into writer: inout ChangesetWriter
   ) throws -> Bool {
     switch met {
     case .unknown: return false
+    case .local(nil, let name, _) where isNew && (name.map { $0.replica != own } ?? true): return false
     case .outdated: return true
     case .brought(let known): return try writeAnew(row, bytes, of: table, header, since: known, into: &writer)
     case .local(let here, let name?, let said):
@@ -260,7 +265,7 @@ struct MatchedChanges: ~Copyable {
       writer.appendUpdate(ofUnknown: here, to: row, bytes, header)
       return true
     case .local(nil, nil, _):
-      guard isRelayed, try !followsClock(table) else { return false }
+      guard try !followsClock(table) else { return false }
       // The sender relays a row that was deleted meanwhile, without knowing of the deletion.
       let deleted = try Tombstones.hash(of: table.key(row, bytes), in: table.name, on: connection)
       return deleted == table.contentHash(row, bytes)

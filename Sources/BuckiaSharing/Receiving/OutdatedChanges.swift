@@ -6,7 +6,8 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// Changes of a stream that are older than the local values: by the clock of their table under the policy
-/// `take-incoming`, and otherwise if both sides have resolved a conflict and their decisions cross.
+/// `take-incoming`, and otherwise if both sides have resolved a conflict and their decisions cross. Under `keep-local`, INSERTs of rows that
+/// a later diff has deleted.
 ///
 /// Without this check, two people who have both shared an edit of a value swap their edits, and among three people two
 /// values would circulate without end. Unsent edits are not in the clock, and an incoming change replaces them.
@@ -44,7 +45,8 @@ final class OutdatedChanges {
   ) throws {
     guard let id = changes.key.id else { return nil }
     let isDecided = try DecidedRows.exist(on: connection)
-    guard policies.usesTakeIncoming || isDecided else { return nil }
+    let hasClock = try (changes.definitions ?? []).contains { try RowClocks.number(of: $0, on: connection) != nil }
+    guard policies.usesTakeIncoming || isDecided || hasClock else { return nil }
     shares =
       try isDecided
       ? changes.sharesWithAuthor(senders, on: connection).map { ($0.number, changes.claims.acknowledged($0)) } : []
@@ -71,7 +73,8 @@ final class OutdatedChanges {
     _ origin: OriginRun?, into writer: inout ChangesetWriter
   ) throws -> Bool {
     if try crosses(change, reader, bytes, of: table, header) { return true }
-    guard policies.policy(for: table.name) == .takeIncoming else { return false }
+    let policy = policies.policy(for: table.name)
+    guard policy == .takeIncoming || policy == .keepLocal && change.operation == .insert else { return false }
     let stamps = try stamps(of: table)
     guard stamps != nil || crossing != nil else { return false }
     let row = change.operation == .insert ? reader.new : reader.old
@@ -90,7 +93,7 @@ final class OutdatedChanges {
       return note(.insertion)
     }
     // A row whose key is spelled otherwise now is deleted and inserted.
-    guard here.hasSameKey(as: row, bytes, of: table) else { return false }
+    guard policy == .takeIncoming, here.hasSameKey(as: row, bytes, of: table) else { return false }
     if change.operation == .delete {
       guard let insertion = stamped.insertion?.diff, insertion > origin.diff else { return false }
       return note(.deletion)

@@ -249,13 +249,20 @@ final class KeyTranslation {
     var hash: UInt64?
     if let (values, bytes) = row { hash = table.contentHash(values, bytes) }
     let versions = called.map { $0.version ?? hash } + [hash]
-    for (name, version) in zip(others + [RowNames.Name(replica: sender, key: key)], versions) {
+    let senders = RowNames.Name(replica: sender, key: key)
+    // What is known of the sender's own key counts more than the names that the row has elsewhere.
+    let isKnown = try names.entry(of: senders, in: table.name).map { $0.claimant == nil } ?? false
+    for (name, version) in (isKnown ? [(senders, hash)] : []) + zip(others + [senders], versions) {
       guard let local = try local(name, table) else { continue }
       if let deleted = try hasGivenAway(local, of: version, table) {
         // The row stays gone, under a key that no row gets.
         let gone = try newKeys.scattered { try taken[table.name]?.contains($0) == true || !isUnused($0, in: table) }
         try Tombstones.note(
           IntegerKey.encoded(gone), of: table.name, version ?? deleted.hash, by: deleted.diff, on: connection)
+        // Others who have the row by this name get the same key for it.
+        if name.replica != own {
+          entries.insert(RowNameEntry(table: table.name, replica: name.replica, key: name.key, local: gone))
+        }
         return try note(key, is: gone, in: table.name)
       }
       guard try isSame(name, version, local, row, table) else { continue }
@@ -264,8 +271,11 @@ final class KeyTranslation {
       return
     }
     guard let (values, bytes) = row else {
-      // The row that has the key here is another one.
-      if try names.isOther(key, than: RowNames.Name(replica: sender, key: key), in: table.name) {
+      // The row that has the key here is another one, if the sender has not sent it, or calls it otherwise.
+      let isOwn = try others.contains { $0.replica == own && $0.key == key } && !names.wasDeleted(key, of: table)
+      if try names.isOther(key, than: senders, in: table.name)
+        || !called.isEmpty && !isOwn && !names.has(key, of: table, at: sender)
+      {
         try note(key, is: newKey(in: table), in: table.name)
       }
       return
@@ -410,14 +420,24 @@ final class KeyTranslation {
     let places = row.count - table.keyPlaces.count
     guard equalPlaces == places else {
       guard copies != nil else { return false }
-      // Rows that share few values are different rows, whatever policy a person has chosen.
-      guard 2 * equalPlaces >= places else { return false }
+      // Rows that share few values are different rows, whatever policy a person has chosen, and so are rows that were added since.
+      guard try 2 * equalPlaces >= places && !wasSentLater(key, table) else { return false }
       met.different += 1
       return copies == .same
     }
     met.equal += 1
     equal.insert(table.name)
     return true
+  }
+
+  /// True if a share has sent a row for the first time after its first diff. The row was added after the database was copied then, since the
+  /// copy does not know the share.
+  private func wasSentLater(_ key: Int64, _ table: KeyedTable) throws -> Bool {
+    let bytes = IntegerKey.encoded(key)
+    if try SentColumns.hasInserted(bytes, into: table.name, on: connection) { return true }
+    let stamps = try StampedRows(of: table.local, includingOwn: true, on: connection)
+    guard let insertion = try stamps?.row(bytes, isHere: true).insertion else { return false }
+    return try insertion.isOwn && OutboxEntry.isLater(insertion.diff, on: connection)
   }
 
   /// The columns outside the key in which a row of the sender equals a local one.

@@ -109,15 +109,6 @@ final class RowNames {
     try RowNameEntry.markDeleted(key, of: table.name, on: connection)
   }
 
-  /// Records that a row was deleted, if it was.
-  func markDeleted(
-    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, unlessHereOn connection: borrowing SQLiteConnection
-  ) throws {
-    guard try hasEntries(of: table.name) else { return }
-    guard try !table.finds(table.lookup, row, bytes, on: connection) else { return }
-    try markDeleted(row, bytes, of: table)
-  }
-
   /// True if the deletion of the row with a key is recorded. Changes of that row must not meet another one.
   func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
     let bytes = IntegerKey.encoded(key)

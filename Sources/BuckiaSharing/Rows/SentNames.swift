@@ -67,7 +67,9 @@ package struct SentNames {
       guard named.contains(name), let table = tables.table(of: header), table.hasKey(row) else { return ([], nil) }
       let key = keyed.contains(name) ? table.integerKey(of: row, bytes) : nil
       let isUnknown = change.operation == .delete && baseline.gone[name]?.contains(table.key(row, bytes)) == true
-      var found = try names.names(of: row, bytes, key: key, in: table, for: readers, isGone: isUnknown) {
+      // Another share may have told of the deletion already. The row of a withdrawal is still here.
+      let isGone = try change.operation == .delete && !table.finds(table.lookup, row, bytes, on: connection)
+      var found = try names.names(of: row, bytes, key: key, in: table, for: readers, isGone: isGone) {
         entry, brought in
         switch change.operation {
         case .insert: try versions.changed(since: entry, brought, row, bytes, of: table)
@@ -85,7 +87,7 @@ package struct SentNames {
       }
       if change.operation == .delete, key != nil {
         // The key of a deleted row may be reused.
-        try names.markDeleted(row, bytes, of: table, unlessHereOn: connection)
+        if isGone { try names.markDeleted(row, bytes, of: table) }
       } else if let key, referred.contains(name) {
         if let last = changed[name]?.last, last.upperBound < key, last.upperBound + 1 == key {
           changed[name]?.removeLast()
