@@ -4,7 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// People have shared rows with the same UNIQUE value before they apply what others have shared.
+/// People have shared rows with the same UNIQUE value, or with keys that differ in their spelling only, before they
+/// apply what others have shared.
 @Suite struct CrossingKeyTests {
   private let folder: TemporaryFolder
 
@@ -109,5 +110,46 @@ import Testing
     try share(Self.everything, among: people)
     try settle(Self.everything, among: people, .latest)
     #expect(try expectSame(Self.notes, among: people) == (1...3).map { "note \($0)|work|NULL|0" })
+  }
+
+  private static let tags = ShareScope(name: "tags") { SharedTable("tag") }
+
+  @Test(arguments: [ConflictPolicies.latest, .takeIncoming], [true, false])
+  func `a key that two people have spelled differently is spelled alike in the end`(
+    _ policies: ConflictPolicies, isAnnaFirst: Bool
+  ) throws {
+    let people = try people(
+      "CREATE TABLE tag(name TEXT PRIMARY KEY COLLATE NOCASE, color TEXT, more TEXT);",
+      [
+        "INSERT INTO tag VALUES ('red', 'of anna', 'same'), ('blue', 'same', 'same');",
+        "INSERT INTO tag VALUES ('Red', 'of ben', 'same'), ('Blue', 'same', 'same');",
+      ])
+    try share(Self.tags, among: isAnnaFirst ? people : people.reversed())
+    try settle(Self.tags, among: people, policies)
+    let rows = try expectSame("SELECT * FROM tag ORDER BY name", among: people)
+    #expect([["blue|same|same", "red|of anna|same"], ["Blue|same|same", "Red|of ben|same"]].contains(rows))
+    // Later edits meet the row.
+    try people[0].run("UPDATE tag SET more = 'edited by anna'")
+    try people[1].run("UPDATE tag SET color = 'edited by ben'")
+    try share(Self.tags, among: people)
+    try settle(Self.tags, among: people, policies)
+    let edited = try expectSame("SELECT color, more FROM tag", among: people)
+    #expect(edited == ["edited by ben|edited by anna", "edited by ben|edited by anna"])
+  }
+
+  @Test(arguments: [ConflictPolicies.latest, .takeIncoming], [true, false])
+  func `a key that two people spell otherwise at the same time is spelled alike in the end`(
+    _ policies: ConflictPolicies, isAnnaFirst: Bool
+  ) throws {
+    let people = try people(
+      "CREATE TABLE tag(name TEXT PRIMARY KEY COLLATE NOCASE, color TEXT) WITHOUT ROWID;",
+      ["INSERT INTO tag VALUES ('red', 'r');", ""])
+    try share(Self.tags, among: people)
+    try settle(Self.tags, among: people, policies)
+    try people[0].run("UPDATE tag SET name = 'Red'")
+    try people[1].run("UPDATE tag SET name = 'RED', color = 'R'")
+    try share(Self.tags, among: isAnnaFirst ? people : people.reversed())
+    try settle(Self.tags, among: people, policies)
+    #expect(try expectSame("SELECT * FROM tag", among: people).count == 1)
   }
 }

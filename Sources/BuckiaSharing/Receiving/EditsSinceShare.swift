@@ -76,7 +76,7 @@ final class EditsSinceShare {
         let column = ASCIIName.folded(table.columns[place])
         note(column, toldAs: known, setBy: try history.setter(of: column, inRow: key, of: table))
       }
-      for place in crossing?.places(ofRow: key, in: name) ?? [] {
+      for place in crossing?.places(ofRow: key, in: name) ?? [] where !table.keyPlaces.contains(place) {
         let column = ASCIIName.folded(table.columns[place])
         guard try history.setter(of: column, inRow: key, of: table) == nil else { continue }
         note(column, toldAs: row.encoded(place), setBy: nil)
