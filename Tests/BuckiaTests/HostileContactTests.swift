@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaFormat
 import BuckiaBytes
+import Foundation
 import SQLiteChangesets
 import TestSupport
 import Testing
@@ -87,22 +88,56 @@ import Testing
     #expect(try anna.rows("SELECT text FROM note WHERE id = 1") == ["private"])
   }
 
-  @Test func `a contact's row that claims another person's key does not get that person's comments`() throws {
-    try ben.run("INSERT INTO note VALUES (7, 7, 'of ben'); INSERT INTO comment VALUES ('c', NULL, 7, 'on ben''s note')")
-    try DatabaseManager(ben.path, home: ben.home).initialize()
+  @Test(
+    arguments: ["7", "'open'", "'waiting for a review of the text'"],
+    [ConflictPolicies.keepLocal, .takeIncoming, .latest])
+  func `a contact's row that claims another person's key does not take that person's row or comments`(
+    _ topic: String, _ policies: ConflictPolicies
+  ) throws {
+    try ben.share(Self.everything, with: anna)
+    try anna.receive(policies)
     let bens = try ben.replica()
-    try mallory.run("INSERT INTO note VALUES (60, 7, 'evil')")
-    try mallory.share(Self.topic7, with: anna) {
+    // Diffs from the near future are applied, too.
+    try mallory.setClock(UInt32(Int64(Date().timeIntervalSince1970) - KSUID.epoch) + 120)
+    try mallory.run("INSERT INTO note VALUES (60, \(topic), 'evil')")
+    try mallory.share(Self.everything, with: anna) {
       $0.annotations = Annotations(
         origins: [], runs: [],
         keys: RowKeys(replicas: [bens], runs: [RowKeys.Run(count: 1, names: [RowKeys.Names(replica: 0, keys: [7])])]))
     }
-    try anna.receive()
+    try anna.receive(policies)
+    try ben.run(
+      "INSERT INTO note VALUES (7, \(topic), 'of ben'); INSERT INTO comment VALUES ('c', NULL, 7, 'on ben''s note')")
     try ben.share(Self.everything, with: anna)
-    try anna.receive()
+    try anna.receive(policies)
+    #expect(try anna.rows("SELECT text FROM note ORDER BY text") == ["evil", "of ben", "private"])
     #expect(
       try anna.rows("SELECT note.text FROM comment JOIN note ON note.id = comment.note WHERE comment.id = 'c'")
         == ["of ben"])
+    // What Ben changes in his row later is not changed in the other one.
+    try ben.run("UPDATE note SET text = 'of ben, edited' WHERE id = 7")
+    try ben.share(Self.everything, with: anna)
+    try anna.receive(policies)
+    #expect(try anna.rows("SELECT text FROM note ORDER BY text") == ["evil", "of ben, edited", "private"])
+  }
+
+  @Test(arguments: [true, false], [ConflictPolicies.keepLocal, .takeIncoming, .latest])
+  func `a row that somebody edits and passes on is one row when its author shares it, too`(
+    isEdited: Bool, _ policies: ConflictPolicies
+  ) throws {
+    let cleo = try HostileContact("cleo", in: folder, Self.schema)
+    try cleo.meet(anna)
+    try cleo.meet(ben)
+    try ben.run("INSERT INTO note VALUES (7, 7, 'of ben')")
+    try ben.share(Self.everything, with: cleo)
+    try cleo.receive(policies)
+    try cleo.run("UPDATE note SET text = 'edited by cleo'")
+    try cleo.share(Self.everything, with: anna)
+    try anna.receive(policies)
+    if isEdited { try ben.run("UPDATE note SET text = 'edited by ben'") }
+    try ben.share(Self.everything, with: anna)
+    try anna.receive(policies)
+    #expect(try anna.rows("SELECT count(*) FROM note WHERE text <> 'private'") == ["1"])
   }
 
   @Test(

@@ -315,6 +315,13 @@ package protocol SharingParticipant: AnyObject {
   ///   name in lower case; empty if nothing was edited, or it is unknown.
   /// - Throws: As ``prepare(_:)``.
   func valuesBeforeEdits(ofRow key: [UInt8], in table: TableName) throws -> [String: [UInt8]]
+  /// The diffs that have sent a row of this database to the author of the present changes. The author's clock has them.
+  ///
+  /// - Parameters: As those of ``valuesBeforeEdits(ofRow:in:)``.
+  /// - Returns: The diffs by column name in lower case, and for ``SentColumns/allColumns`` the one that has sent the
+  ///   whole row; empty if the author did not get the row from here.
+  /// - Throws: As ``prepare(_:)``.
+  func sendingDiffs(ofRow key: [UInt8], in table: TableName) throws -> [String: KSUID]
   /// Records that the present changes were to delete a row that stays because local rows refer to it.
   ///
   /// - Parameters:

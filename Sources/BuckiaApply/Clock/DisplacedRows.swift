@@ -153,6 +153,7 @@ final class DisplacedRows {
 
   /// Displaces a row: removes it from the table, and keeps it.
   private func displace(_ key: ClockKeyRecord, _ row: [UInt8], by winner: ClockKeyRecord? = nil) throws {
+    try clock.stampSent(key, exposed)
     try clock.keep(row, for: key)
     guard try rows.write(nil, to: key) == nil else { return }
     isChanged = true
@@ -172,6 +173,7 @@ final class DisplacedRows {
       let others = try blocking.find(rows.lastMessage, row: row)
       guard !others.isEmpty else { return false }
       for other in others {
+        try clock.stampSent(other, exposed)
         let isEarlier = try precedence(of: clock.stamps(ofRow: other), other) < own
         guard try isEarlier && !isEditedHere(other) else { return false }
       }
@@ -213,6 +215,25 @@ extension TableClock {
     let values: [Int: ChangesetValue]
     /// The stamps of the row.
     let stamps: RowStamps
+  }
+
+  /// Stamps a row that was shared before the table had a clock with the diffs that have sent it, as its recipients do.
+  func stampSent(_ key: ClockKeyRecord, _ exposed: ExposedRows?) throws {
+    guard let exposed else { return }
+    var stamps = try stamps(ofRow: key)
+    guard stamps.insertion == nil else { return }
+    let diffs = try exposed.sendingDiffs(of: key)
+    guard let insertion = diffs[SentColumns.allColumns] else { return }
+    var columns = [insertion: ColumnSet()]
+    for (position, name) in valueColumns where stamps.setter(of: position) == nil {
+      columns[diffs[ASCIIName.folded(name)] ?? insertion, default: ColumnSet()].insert(position)
+    }
+    for (diff, columns) in columns {
+      let operation: ChangeOperation = diff == insertion ? .insert : .update
+      stamps.add(try RowClocks.stamp(in: number, by: diff, operation, columns, .own, on: connection))
+    }
+    if let list = StampList(stamps.stamps.map(\.number)) { try store.write(list, key) }
+    isNewest = false
   }
 
   /// Keeps the stamps of a row that is about to be removed, because runs apply only to existing rows.

@@ -67,6 +67,11 @@ final class ExposedRows {
     return UnsentRows.Edit(key: row, operation: .update, columns: columns, shared: shared.bytes)
   }
 
+  /// The diffs that have sent a row to the author of the present changes, as ``SharingParticipant`` has them.
+  func sendingDiffs(of row: ClockKeyRecord) throws -> [String: KSUID] {
+    try sharing?.sendingDiffs(ofRow: row.bytes, in: TableName(table.name)) ?? [:]
+  }
+
   /// Rolls back the unsent edit of the row with a key, if there is one.
   func expose(_ key: ClockKeyRecord) throws {
     if let edit = try knownEdit(of: key) { try expose([edit]) }

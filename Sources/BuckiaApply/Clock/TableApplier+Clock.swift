@@ -35,8 +35,9 @@ extension TableApplier {
     var others = ColumnMask()
     for column in 0..<statements.columnCount
     where statements.isKey[column] && !holds(local, change.new(column), at: column, bytes) { others.insert(column) }
-    guard !others.isEmpty, let clock, try !clock.isInsertedLater(change, bytes) else { return ColumnMask() }
-    return others
+    guard !others.isEmpty, let clock, let key = clock.key(of: change, bytes) else { return ColumnMask() }
+    try clock.stampSent(key, exposed)
+    return try clock.isInsertedLater(change, bytes) ? ColumnMask() : others
   }
 
   /// Stamps a newly inserted row.

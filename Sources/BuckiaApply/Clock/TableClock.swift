@@ -29,7 +29,7 @@ final class TableClock {
   /// The greatest diff whose deletions are forgotten here, if the sender may lack them; otherwise nil.
   private let forgotten: KSUID?
   /// True if no diff in the clock is later than the origins of the changes, which then win everywhere.
-  private let isNewest: Bool
+  var isNewest: Bool
   /// The columns of missing rows.
   let pending: PendingColumns
 
@@ -76,6 +76,11 @@ final class TableClock {
     isNewest =
       try RowClocks.newestID(in: number, on: connection).map { origins == nil ? $0 <= diff : $0 < earliest } ?? true
     pending = try PendingColumns(number, key, on: connection)
+  }
+
+  /// The columns of the changes outside the key, with their positions in the clock.
+  var valueColumns: [(position: Int, name: String)] {
+    positions.indices.filter { !isKey[$0] }.map { (positions[$0], names[$0]) }
   }
 
   /// True if no incoming row can meet an entry of the clock.

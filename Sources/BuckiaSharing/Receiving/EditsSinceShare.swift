@@ -76,12 +76,39 @@ final class EditsSinceShare {
         let column = ASCIIName.folded(table.columns[place])
         note(column, toldAs: known, setBy: try history.setter(of: column, inRow: key, of: table))
       }
-      for place in crossing?.places(ofRow: key, in: name) ?? [] {
+      for place in crossing?.places(ofRow: key, in: name) ?? [] where !table.keyPlaces.contains(place) {
         let column = ASCIIName.folded(table.columns[place])
         guard try history.setter(of: column, inRow: key, of: table) == nil else { continue }
         note(column, toldAs: row.encoded(place), setBy: nil)
       }
       return before
+    }
+  }
+
+  /// The diffs that have sent a row of this database to the author, by column name in lower case.
+  ///
+  /// - Returns: Nothing for a row that the author did not get from here, or that others have brought.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func sendingDiffs(
+    ofRow key: [UInt8], in name: TableName, _ vouchers: Vouchers
+  ) throws -> [String: KSUID] {
+    guard let table = tables[name],
+      let row = try key.withRawSpan({ try LocalRow(table.row(withKey: $0), $0, of: table, on: connection) })
+    else { return [:] }
+    return try row.values.withRawSpan { bytes in
+      let brought = try vouchers.found(row.slices, bytes, of: table)
+      guard brought.isEmpty || brought.contains(where: { $0.row.isOwn }) else { return [:] }
+      var diffs: [String: KSUID] = [:]
+      for share in try changes.sharesWithAuthor(senders, on: connection)
+      where try PeerShadow(of: share, on: connection).has(row.slices, bytes, of: table) {
+        let key = table.key(row.slices, bytes)
+        let sequences = try SentColumns.sequences(ofRow: key, in: name, of: share.number, on: connection)
+        for (column, sequence) in sequences {
+          guard let diff = try OutboxEntry.diff(sequence, of: share.number, on: connection) else { continue }
+          diffs[column] = max(diffs[column] ?? diff, diff)
+        }
+      }
+      return diffs
     }
   }
 

@@ -233,6 +233,10 @@ package final class InboundShares: SharingParticipant {
     try edits?.valuesBefore(ofRow: key, in: table) ?? [:]
   }
 
+  package func sendingDiffs(ofRow key: [UInt8], in table: TableName) throws -> [String: KSUID] {
+    try edits?.sendingDiffs(ofRow: key, in: table, vouchers) ?? [:]
+  }
+
   /// The place of changes in their stream. The stream of a restored backup continues beside the previous stream, of
   /// which its author lacks a part.
   private func place(of changes: IncomingChanges) -> StreamPlace? {

@@ -21,6 +21,7 @@ final class OutdatedChanges {
   private var stamps: [TableName: StampedRows?] = [:]
   /// The parts of the changes of a row that were left out.
   private var found: [TableName: [[UInt8]: LeftOut]] = [:]
+  private var respelled = RespelledRows()
 
   /// The part of a change that is left out.
   enum LeftOut {
@@ -92,26 +93,40 @@ final class OutdatedChanges {
       else { return false }
       return note(.insertion)
     }
-    // A row whose key is spelled otherwise now is deleted and inserted.
-    guard policy == .takeIncoming, here.hasSameKey(as: row, bytes, of: table) else { return false }
-    if change.operation == .delete {
-      guard let insertion = stamped.insertion?.diff, insertion > origin.diff else { return false }
+    guard policy == .takeIncoming, !table.comparesKeysByBytes || here.hasSameKey(as: row, bytes, of: table) else {
+      return false
+    }
+    if change.operation == .delete, let insertion = stamped.insertion?.diff, insertion > origin.diff {
       return note(.deletion)
     }
+    let isRespelled = try respelled.look(at: change, of: row, bytes, table, on: connection)
+    guard change.operation != .delete, !isRespelled else { return false }
     let other = reader.new.indices.filter { place in
-      reader.new[place].isDefined && !header.isKey(place)
-        && here.encoded(place) != bytes.array(reader.new[place].encoded)
+      reader.new[place].isDefined && here.encoded(place) != bytes.array(reader.new[place].encoded)
     }
     let told = crossing?.places(ofRow: key, in: table.name) ?? []
-    let outdated = Set(
+    var outdated = Set(
       other.filter { place in
-        guard let setter = stamped.columns[ASCIIName.folded(table.columns[place])] ?? stamped.insertion else {
-          return told.contains(place)
-        }
-        return setter.diff > origin.diff(of: place, change.operation)
+        let column = header.isKey(place) ? nil : stamped.columns[ASCIIName.folded(table.columns[place])]
+        guard let setter = column ?? stamped.insertion else { return told.contains(place) }
+        return setter.diff > (header.isKey(place) ? origin.diff : origin.diff(of: place, change.operation))
       })
     guard !outdated.isEmpty else { return false }
-    let left = other.filter { !outdated.contains($0) }
+    let keys = other.filter { header.isKey($0) }
+    if keys.contains(where: { !outdated.contains($0) }) {
+      // The row gets the spelling of the INSERT.
+      writer.beginChange(.insert, isIndirect: change.isIndirect)
+      for place in row.indices {
+        if outdated.contains(place) {
+          writer.append(encoded: here.encoded(place))
+        } else {
+          writer.append(row[place], of: bytes)
+        }
+      }
+      return note(.values(outdated))
+    }
+    outdated.subtract(keys)
+    let left = other.filter { !outdated.contains($0) && !header.isKey($0) }
     writer.appendUpdate(of: left, to: reader.new, bytes, header, isIndirect: change.isIndirect) { place, writer in
       // The values before an INSERT are unknown.
       if header.isKey(place) || change.operation == .update {
@@ -196,8 +211,7 @@ final class CrossingShares {
     let row = change.operation == .insert ? reader.new : reader.old
     guard !places.isEmpty, let here = try LocalRow(row, bytes, of: table, on: connection) else { return }
     let changed = places.filter { place in
-      reader.new[place].isDefined && !table.keyPlaces.contains(place)
-        && here.encoded(place) != bytes.array(reader.new[place].encoded)
+      reader.new[place].isDefined && here.encoded(place) != bytes.array(reader.new[place].encoded)
         && (change.operation == .insert || here.encoded(place) != bytes.array(reader.old[place].encoded))
     }
     guard !changed.isEmpty else { return }

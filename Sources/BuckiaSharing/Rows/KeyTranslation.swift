@@ -214,10 +214,15 @@ final class KeyTranslation {
     entries.insert(RowNameEntry(table: table, replica: sender, key: key, local: local))
   }
 
+  /// An inserted row, and the diff that has inserted it first; nil for the diff itself.
+  private typealias InsertedRow = (values: [ValueSlice], bytes: RawSpan, origin: KSUID?)
+
   private func decideAll() throws {
     var runs = NameRuns(naming.runs)
+    var origins = try OriginRuns(changes.origins())
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let called = runs.next()
+      let origin = origins.next()?.diff
       guard let table = reader.table.flatMap({ tables.table(of: $0) }), changes.claims.ownKeys.contains(table.name)
       else { return }
       let row = change.operation == .insert ? reader.new : reader.old
@@ -227,7 +232,7 @@ final class KeyTranslation {
         try !naming.runs.isEmpty || self.known.contains(table.name) || key > AutoIncrement.greatestIncomingID
           || mayMeetOthers(in: table)
       else { return }
-      try decide(key, called, change.operation == .insert ? (row, bytes) : nil, table)
+      try decide(key, called, change.operation == .insert ? (row, bytes, origin) : nil, table)
     }
   }
 
@@ -238,7 +243,7 @@ final class KeyTranslation {
   ///   - called: The row's keys at other replicas, if the sender names them.
   ///   - row: The whole row, for an INSERT.
   private func decide(
-    _ key: Int64, _ called: [NameRuns.Name], _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+    _ key: Int64, _ called: [NameRuns.Name], _ row: InsertedRow?, _ table: KeyedTable
   ) throws {
     if let local = found[table.name]?[key] {
       taken[table.name, default: []].insert(local)
@@ -247,7 +252,7 @@ final class KeyTranslation {
     // Replicas whose rows the sender relays may be unknown here, while the sender's own name is known.
     let others = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
     var hash: UInt64?
-    if let (values, bytes) = row { hash = table.contentHash(values, bytes) }
+    if let (values, bytes, _) = row { hash = table.contentHash(values, bytes) }
     let versions = called.map { $0.version ?? hash } + [hash]
     let senders = RowNames.Name(replica: sender, key: key)
     // What is known of the sender's own key counts more than the names that the row has elsewhere.
@@ -270,7 +275,7 @@ final class KeyTranslation {
       try note(key, is: local, in: table.name)
       return
     }
-    guard let (values, bytes) = row else {
+    guard let (values, bytes, _) = row else {
       // The row that has the key here is another one, if the sender has not sent it, or calls it otherwise.
       let isOwn = try others.contains { $0.replica == own && $0.key == key } && !names.wasDeleted(key, of: table)
       if try names.isOther(key, than: senders, in: table.name)
@@ -363,11 +368,13 @@ final class KeyTranslation {
   /// The key may belong to another row meanwhile: if another replica has told the name, if the row's replica has
   /// deleted the row since, or if another stream has sent the row that has a key of this database now. An inserted row
   /// then has to be of the version that those who told the name have taken, or to share a value with the local row that
-  /// two rows hardly share by chance, unless the sender states that it shares with those who told the name.
+  /// two rows hardly share by chance, unless the sender states that it shares with those who told the name. If the
+  /// replica itself sends the row, a shared value proves nothing, but the diff that has inserted both does.
   private func isSame(
-    _ name: RowNames.Name, _ version: UInt64?, _ local: Int64, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+    _ name: RowNames.Name, _ version: UInt64?, _ local: Int64, _ row: InsertedRow?, _ table: KeyedTable
   ) throws -> Bool {
-    guard let (values, bytes) = row else { return true }
+    guard let (values, bytes, origin) = row else { return true }
+    var isClaimed = false
     if name.replica == own {
       let brought = try table.withRow(forKey: local) { try vouchers.found($0, $1, of: table) }
         .filter { $0.entry.stream != place.stream }
@@ -378,6 +385,8 @@ final class KeyTranslation {
       else { return true }
       // Both have taken the same version from the replica.
       if entry.version == version { return true }
+      // Unsigned diffs may be by the same person.
+      isClaimed = name.replica == sender && claimant != RowNameEntry.deleted && !changes.key.sender.isEmpty
     }
     let here = try table.withRow(forKey: local) { try LocalRow($0, $1, of: table, on: connection) }
     guard let here else {
@@ -389,8 +398,12 @@ final class KeyTranslation {
       return deleted.map { $0 == table.contentHash(values, bytes) } ?? true
     }
     let equal = try equalPlaces(values, bytes, table, here)
-    return equal.count == values.count - table.keyPlaces.count
-      || equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
+    if equal.count == values.count - table.keyPlaces.count { return true }
+    guard !isClaimed else {
+      let stamps = try StampedRows(of: table.local, includingOwn: true, on: connection)
+      return try origin != nil && stamps?.row(IntegerKey.encoded(local), isHere: true).insertion?.diff == origin
+    }
+    return equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
   }
 
   /// The size of an encoded value up to which many rows may share it, such as NULL or a word of two letters.

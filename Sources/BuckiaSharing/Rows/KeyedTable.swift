@@ -33,6 +33,8 @@ final class KeyedTable {
   private(set) lazy var lookup = "SELECT 1 FROM \(sql) WHERE \(condition(from: 1))"
   /// The statement that finds the row with a key, compared by bytes.
   private(set) lazy var exactLookup = "SELECT 1 FROM \(sql) WHERE \(exactCondition(from: 1))"
+  /// True if keys are equal only if their text is the same, byte by byte.
+  private(set) lazy var comparesKeysByBytes = ClockKey(of: local).sortsByBytes
   /// The query for the row with a key, in the columns of the changeset; nil if the table lacks any of them.
   private(set) lazy var rowQuery: String? = {
     guard columns.allSatisfy({ local.column(named: $0) != nil }) else { return nil }

@@ -40,12 +40,38 @@ struct LocalRow {
     table.keyPlaces.allSatisfy { encoded($0) == bytes.array(row[$0].encoded) }
   }
 
+  /// The values of the key, in the format of changesets.
+  func key(of table: KeyedTable) -> [UInt8] { table.keyPlaces.flatMap { encoded($0) } }
+
   /// A value, as a changeset has it.
   func encoded(_ place: Int) -> [UInt8] { Array(values[slices[place].encoded]) }
 
   /// The columns outside the key in which another row differs.
   func changedPlaces(_ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) -> [Int] {
     row.indices.filter { !header.isKey($0) && encoded($0) != bytes.array(row[$0].encoded) }
+  }
+}
+
+/// Finds the rows whose keys a diff spells differently. It deletes and inserts such a row.
+struct RespelledRows {
+  /// The local keys of the deleted rows, in tables whose keys can be spelled in several ways.
+  private var deleted: [TableName: Set<[UInt8]>] = [:]
+
+  /// Examines a change.
+  ///
+  /// - Parameter row: The row that the change inserts or deletes.
+  /// - Returns: True for the INSERT of a row that the diff has deleted and that exists here.
+  /// - Throws: `SQLiteError`.
+  mutating func look(
+    at change: Change, of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard !table.comparesKeysByBytes, change.operation != .update,
+      let key = try LocalRow(row, bytes, of: table, on: connection)?.key(of: table)
+    else { return false }
+    if change.operation == .insert { return deleted[table.name]?.contains(key) == true }
+    deleted[table.name, default: []].insert(key)
+    return false
   }
 }
 

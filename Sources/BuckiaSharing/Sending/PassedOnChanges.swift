@@ -53,17 +53,22 @@ package struct PassedOnChanges {
       ? nil : (try TakenChanges(of: sources.values.map(\.table.local), on: connection), try SentValues(on: connection))
     var withdrawn = WithdrawalRuns(withdrawals)
     var naming = NameRuns(naming)
+    var respelled = RespelledRows()
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       var run = OriginRun(count: 1, diff: id, isWithdrawal: withdrawn.next())
       let called = naming.next()
-      if !run.isWithdrawal, runs.count < Self.runLimit, let table = reader.table.flatMap({ tables.table(of: $0) }),
-        let found = try known.flatMap({ taken, sent in
-          try sources[table.name]?.origin(of: change, reader, bytes, taken, sent, id)
-        }) ?? Self.unknownOrigin(of: change, reader, table, called, id),
-        try !isKept(change, reader, bytes, table, on: connection)
-      {
-        run = found
-        exist = true
+      if !run.isWithdrawal, runs.count < Self.runLimit, let table = reader.table.flatMap({ tables.table(of: $0) }) {
+        let row = change.operation == .insert ? reader.new : reader.old
+        let isRespelled = try respelled.look(at: change, of: row, bytes, table, on: connection)
+        let found = try known.flatMap { taken, sent in
+          try sources[table.name]?.origin(of: change, reader, bytes, isRespelled: isRespelled, taken, sent, id)
+        }
+        if let found = found ?? (isRespelled ? nil : Self.unknownOrigin(of: change, reader, table, called, id)),
+          try !isKept(change, reader, bytes, table, on: connection)
+        {
+          run = found
+          exist = true
+        }
       }
       if let last = runs.indices.last, runs[last].diff == run.diff, runs[last].columns == run.columns,
         runs[last].isWithdrawal == run.isWithdrawal
@@ -107,9 +112,11 @@ package struct PassedOnChanges {
     }
 
     /// The origin of a change; nil if it was made here.
+    ///
+    /// - Parameter isRespelled: True for the INSERT of a row that the recipients have under another spelling of its key.
     func origin(
-      of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ taken: TakenChanges, _ sent: SentValues,
-      _ id: KSUID
+      of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, isRespelled: Bool, _ taken: TakenChanges,
+      _ sent: SentValues, _ id: KSUID
     ) throws -> OriginRun? {
       let row = change.operation == .insert ? reader.new : reader.old
       guard table.hasKey(row) else { return nil }
@@ -128,6 +135,13 @@ package struct PassedOnChanges {
       }
       if change.operation == .insert {
         guard let insertion = known ?? stamped?.insertion?.diff else { return nil }
+        if isRespelled, let setter = stamped?.insertion {
+          // The recipients lack the spelling unless the diff that has inserted the row has set it.
+          let isAsSet = try table.keyPlaces.allSatisfy {
+            try isPresent($0, setBy: setter, in: row, bytes, key, taken, sent)
+          }
+          guard isAsSet else { return nil }
+        }
         for place in places {
           let setter = columns[place] ?? id
           columns[place] = setter > insertion ? setter : nil
@@ -144,12 +158,21 @@ package struct PassedOnChanges {
       of place: Int, in row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ stamped: StampedRows.Row?,
       _ taken: TakenChanges, _ sent: SentValues
     ) throws -> KSUID? {
-      let column = columns[place]
-      let diff = taken.diff(of: column, row[place], bytes, inRow: key, of: table.name)
-      guard stamps != nil else { return diff }
-      guard let setter = stamped?.columns[column] else { return nil }
-      let isAsSet = try setter.isOwn ? sent.hasSent(setter.diff, place, of: row, bytes, key, table) : diff != nil
-      return isAsSet ? setter.diff : nil
+      guard stamps != nil else { return taken.diff(of: columns[place], row[place], bytes, inRow: key, of: table.name) }
+      guard let setter = stamped?.columns[columns[place]],
+        try isPresent(place, setBy: setter, in: row, bytes, key, taken, sent)
+      else { return nil }
+      return setter.diff
+    }
+
+    /// True if a column still has the value that a diff has set.
+    private func isPresent(
+      _ place: Int, setBy setter: StampedRows.Setter, in row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8],
+      _ taken: TakenChanges, _ sent: SentValues
+    ) throws -> Bool {
+      try setter.isOwn
+        ? sent.hasSent(setter.diff, place, of: row, bytes, key, table)
+        : taken.diff(of: columns[place], row[place], bytes, inRow: key, of: table.name) != nil
     }
   }
 }

@@ -1,0 +1,155 @@
+import Buckia
+import BuckiaBytes
+import Foundation
+import TestSupport
+import Testing
+
+/// People have shared rows with the same UNIQUE value, or with keys that differ in their spelling only, before they
+/// apply what others have shared.
+@Suite struct CrossingKeyTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func people(_ schema: String, _ rows: [String]) throws -> [HostileContact] {
+    let people = try zip(["anna", "ben", "cleo"], rows).map { try HostileContact($0, in: folder, schema + $1) }
+    for (place, one) in people.enumerated() {
+      for other in people[..<place] { try one.meet(other) }
+    }
+    return people
+  }
+
+  /// Lets everybody share with everybody else.
+  ///
+  /// - Returns: True if there was anything to send.
+  @discardableResult
+  private func share(_ scope: ShareScope, among people: [HostileContact]) throws -> Bool {
+    var hasSent = false
+    for person in people {
+      for other in people where other.name != person.name {
+        if try person.share(scope, with: other).id != nil { hasSent = true }
+      }
+    }
+    return hasSent
+  }
+
+  /// Applies and shares until there is nothing left to send.
+  private func settle(_ scope: ShareScope, among people: [HostileContact], _ policies: ConflictPolicies) throws {
+    var isQuiet = false
+    for _ in 0..<6 where !isQuiet {
+      for person in people {
+        #expect(try person.receive(policies).allSatisfy { $0.state == .applied || $0.state == .alreadyApplied })
+      }
+      isQuiet = try !share(scope, among: people)
+    }
+    #expect(isQuiet)
+  }
+
+  private func expectSame(_ query: String, among people: [HostileContact]) throws -> [String] {
+    let rows = try people[0].rows(query)
+    for person in people {
+      #expect(try person.rows(query) == rows, "\(person.name)")
+      #expect(try person.rows("SELECT * FROM pragma_foreign_key_check").isEmpty, "\(person.name)")
+    }
+    return rows
+  }
+
+  private static let folders = """
+    CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, up INTEGER REFERENCES folder);
+    CREATE TABLE note(id INTEGER PRIMARY KEY, folder INTEGER REFERENCES folder ON DELETE SET NULL, title TEXT);
+    CREATE TABLE photo(id INTEGER PRIMARY KEY, note INTEGER NOT NULL REFERENCES note);
+    """
+  private static let everything = ShareScope(name: "everything") {
+    SharedTable("folder")
+    SharedTable("note")
+    SharedTable("photo")
+  }
+  private static let notes = """
+    SELECT title, f.name, u.name, (SELECT count(*) FROM photo AS p WHERE p.note = n.id)
+    FROM note AS n LEFT JOIN folder AS f ON f.id = n.folder LEFT JOIN folder AS u ON u.id = f.up ORDER BY title
+    """
+
+  @Test(arguments: [true, false], ["", "UPDATE folder SET name = 'work' WHERE name = 'later'"])
+  func `of rows with one UNIQUE value that two people have shared one stays, with all that refers to them`(
+    isAnnaFirst: Bool, rename: String
+  ) throws {
+    let name = rename.isEmpty ? "work" : "later"
+    let people = try people(
+      Self.folders,
+      [
+        """
+        INSERT INTO folder VALUES (1, '\(name)', NULL), (2, 'home', 1);
+        INSERT INTO note VALUES (1, 1, 'anna 1'), (2, 2, 'anna 2'); INSERT INTO photo VALUES (1, 1);
+        """,
+        """
+        INSERT INTO folder VALUES (1, 'play', NULL), (2, 'work', NULL); INSERT INTO note VALUES (1, 2, 'ben 1');
+        INSERT INTO photo VALUES (1, 1);
+        """,
+      ])
+    try share(Self.everything, among: isAnnaFirst ? people : people.reversed())
+    if !rename.isEmpty {
+      // The diff that has given the row the value decides, and not the one that has sent it first.
+      try people[0].run(rename)
+      try people[0].share(Self.everything, with: people[1])
+    }
+    try settle(Self.everything, among: people, .latest)
+    #expect(
+      try expectSame(Self.notes, among: people) == ["anna 1|work|NULL|1", "anna 2|home|work|0", "ben 1|work|NULL|1"])
+    #expect(try expectSame("SELECT name FROM folder ORDER BY name", among: people) == ["home", "play", "work"])
+  }
+
+  @Test func `of rows with one UNIQUE value that three people have shared one after the other one stays`() throws {
+    let people = try people(
+      Self.folders,
+      (1...3).map {
+        "INSERT INTO folder VALUES (\($0), 'work', NULL); INSERT INTO note VALUES (1, \($0), 'note \($0)');"
+      })
+    // Within a second, ids are in no order.
+    let now = UInt32(Int64(Date().timeIntervalSince1970) - KSUID.epoch)
+    for (place, person) in people.enumerated() { try person.setClock(now + 20 + UInt32(place)) }
+    try share(Self.everything, among: people)
+    try settle(Self.everything, among: people, .latest)
+    #expect(try expectSame(Self.notes, among: people) == (1...3).map { "note \($0)|work|NULL|0" })
+  }
+
+  private static let tags = ShareScope(name: "tags") { SharedTable("tag") }
+
+  @Test(arguments: [ConflictPolicies.latest, .takeIncoming], [true, false])
+  func `a key that two people have spelled differently is spelled alike in the end`(
+    _ policies: ConflictPolicies, isAnnaFirst: Bool
+  ) throws {
+    let people = try people(
+      "CREATE TABLE tag(name TEXT PRIMARY KEY COLLATE NOCASE, color TEXT, more TEXT);",
+      [
+        "INSERT INTO tag VALUES ('red', 'of anna', 'same'), ('blue', 'same', 'same');",
+        "INSERT INTO tag VALUES ('Red', 'of ben', 'same'), ('Blue', 'same', 'same');",
+      ])
+    try share(Self.tags, among: isAnnaFirst ? people : people.reversed())
+    try settle(Self.tags, among: people, policies)
+    let rows = try expectSame("SELECT * FROM tag ORDER BY name", among: people)
+    #expect([["blue|same|same", "red|of anna|same"], ["Blue|same|same", "Red|of ben|same"]].contains(rows))
+    // Later edits meet the row.
+    try people[0].run("UPDATE tag SET more = 'edited by anna'")
+    try people[1].run("UPDATE tag SET color = 'edited by ben'")
+    try share(Self.tags, among: people)
+    try settle(Self.tags, among: people, policies)
+    let edited = try expectSame("SELECT color, more FROM tag", among: people)
+    #expect(edited == ["edited by ben|edited by anna", "edited by ben|edited by anna"])
+  }
+
+  @Test(arguments: [ConflictPolicies.latest, .takeIncoming], [true, false])
+  func `a key that two people spell otherwise at the same time is spelled alike in the end`(
+    _ policies: ConflictPolicies, isAnnaFirst: Bool
+  ) throws {
+    let people = try people(
+      "CREATE TABLE tag(name TEXT PRIMARY KEY COLLATE NOCASE, color TEXT) WITHOUT ROWID;",
+      ["INSERT INTO tag VALUES ('red', 'r');", ""])
+    try share(Self.tags, among: people)
+    try settle(Self.tags, among: people, policies)
+    try people[0].run("UPDATE tag SET name = 'Red'")
+    try people[1].run("UPDATE tag SET name = 'RED', color = 'R'")
+    try share(Self.tags, among: isAnnaFirst ? people : people.reversed())
+    try settle(Self.tags, among: people, policies)
+    #expect(try expectSame("SELECT * FROM tag", among: people).count == 1)
+  }
+}
