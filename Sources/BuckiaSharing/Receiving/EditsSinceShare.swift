@@ -18,9 +18,10 @@ final class EditsSinceShare {
   private let changes: IncomingChanges
   private let senders: KnownSenders
   private let crossing: CrossingShares?
-  private lazy var shadows = Result {
-    try changes.sharesWithAuthor(senders, on: connection).filter { try $0.isForOne() }
-      .map { try PeerShadow(of: $0, on: connection) }
+  private lazy var shares = Result {
+    try changes.sharesWithAuthor(senders, on: connection).map {
+      (entry: $0, shadow: try PeerShadow(of: $0, on: connection))
+    }
   }
   /// The edited columns that were found, and the diffs that had set them before.
   private var found: [TableName: [[UInt8]: [String: KSUID?]]] = [:]
@@ -58,7 +59,7 @@ final class EditsSinceShare {
     return try row.values.withRawSpan { bytes in
       var places = Set(table.columns.indices).subtracting(table.keyPlaces)
       var told: [[[UInt8]?]] = []
-      for shadow in try shadows.get() {
+      for (share, shadow) in try shares.get() where try share.isForOne() {
         guard let values = try shadow.values(row.slices, bytes, of: table) else { continue }
         told.append(values)
         places.formIntersection(shadow.placesSentAsTheyAre(of: table))
@@ -99,8 +100,7 @@ final class EditsSinceShare {
       let brought = try vouchers.found(row.slices, bytes, of: table)
       guard brought.isEmpty || brought.contains(where: { $0.row.isOwn }) else { return [:] }
       var diffs: [String: KSUID] = [:]
-      for share in try changes.sharesWithAuthor(senders, on: connection)
-      where try PeerShadow(of: share, on: connection).has(row.slices, bytes, of: table) {
+      for (share, shadow) in try shares.get() where try shadow.has(row.slices, bytes, of: table) {
         let key = table.key(row.slices, bytes)
         let sequences = try SentColumns.sequences(ofRow: key, in: name, of: share.number, on: connection)
         for (column, sequence) in sequences {

@@ -135,7 +135,7 @@ package final class InboundShares: SharingParticipant {
     guard let place = place(of: changes) else { return changes }
     let tables = try KeyedTables(definitions, schema)
     if let keys = try KeyTranslation(
-      changes, schema, names, vouchers, copies, matching: matches(for: changes), on: connection)
+      changes, schema, names, vouchers, copies, senders, matching: matches(for: changes), on: connection)
     {
       translation = (keys, try keys.translated())
     }

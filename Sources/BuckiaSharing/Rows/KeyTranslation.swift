@@ -18,6 +18,7 @@ final class KeyTranslation {
   private let vouchers: Vouchers
   private let connection: SQLiteConnection
   private let changes: IncomingChanges
+  private let senders: KnownSenders
   private let naming: RowNaming
   private let tables: KeyedTables
   private let columns: KeyColumns
@@ -53,7 +54,8 @@ final class KeyTranslation {
   /// - Throws: `SQLiteError`, and the errors of a damaged diff.
   init?(
     _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames, _ vouchers: Vouchers,
-    _ copies: CopyPolicy, matching matches: [TableName: [String]] = [:], on connection: borrowing SQLiteConnection
+    _ copies: CopyPolicy, _ senders: KnownSenders, matching matches: [TableName: [String]] = [:],
+    on connection: borrowing SQLiteConnection
   ) throws {
     guard let sender = changes.claims.replica, let place = changes.place else { return nil }
     brought = try VouchEntry.numbers(of: place.stream, from: changes.key.sender, on: connection)
@@ -70,6 +72,7 @@ final class KeyTranslation {
     self.names = names
     self.vouchers = vouchers
     self.changes = changes
+    self.senders = senders
     self.connection = SQLiteConnection(sharing: connection)
     told = ToldKeys(on: connection)
     newKeys = NewKeys(told, seed: changes.key.digest, on: connection)
@@ -381,7 +384,7 @@ final class KeyTranslation {
       guard !brought.isEmpty, !brought.contains(where: { $0.row.isOwn }) else { return true }
     } else {
       guard let entry = try names.entry(of: name, in: table.name), let claimant = entry.claimant,
-        name.replica != sender || !changes.claims.isSharedWith(claimant)
+        name.replica != sender || !isSharedWith(claimant)
       else { return true }
       // Both have taken the same version from the replica.
       if entry.version == version { return true }
@@ -404,6 +407,11 @@ final class KeyTranslation {
       return try origin != nil && stamps?.row(IntegerKey.encoded(local), isHere: true).insertion?.diff == origin
     }
     return equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
+  }
+
+  /// True if the author of the diff shares with a person, by any of the person's keys.
+  private func isSharedWith(_ key: String) -> Bool {
+    ([key] + senders.otherKeys(of: key) + senders.keys(before: key)).contains { changes.claims.isSharedWith($0) }
   }
 
   /// The size of an encoded value up to which many rows may share it, such as NULL or a word of two letters.
