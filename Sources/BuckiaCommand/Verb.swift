@@ -94,7 +94,8 @@ struct OutputOptions: ParsableArguments {
 
   /// Lets every connection that is opened from now on have the app's functions and collating sequences.
   func extendConnections() {
-    ConnectionExtensions.ofProcess.files = load
+    // A name without a slash is looked for in the folders of the system's libraries.
+    ConnectionExtensions.ofProcess.files = load.map { $0.contains("/") ? $0 : "./\($0)" }
     for choice in collation { ConnectionExtensions.ofProcess.collations[choice.name] = choice.standIn }
   }
 }
