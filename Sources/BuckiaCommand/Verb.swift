@@ -164,10 +164,18 @@ struct DatabaseOptions: ParsableArguments {
 
   /// The way in to the database.
   ///
-  /// - Parameter home: What belongs to the person.
-  func manager(home: BuckiaHome) -> DatabaseManager {
+  /// - Parameters:
+  ///   - home: What belongs to the person.
+  ///   - progress: Stops calls that show no progress when the person interrupts them.
+  func manager(home: BuckiaHome, polling progress: ProgressLine? = nil) -> DatabaseManager {
     var manager = DatabaseManager(database, home: home)
     manager.busyTimeout = busyTimeout
+    if let progress {
+      progress.begin()
+      // Sound: the manager is used on this thread only.
+      nonisolated(unsafe) let progress = progress
+      manager.poll = { try progress.check() }
+    }
     return manager
   }
 }

@@ -145,3 +145,10 @@ extension VerifyReport {
     return ["version": 1, "files": .array(files), "misnamed": .strings(misnamed)]
   }
 }
+
+extension SnapshotReport {
+  /// The report as `--json` has it.
+  package var json: JSONValue {
+    ["version": 1, "path": .string(path), "bytes": .integer(bytes), "replaced": .bool(isReplacement)]
+  }
+}
