@@ -82,7 +82,8 @@ extension RebaseReport {
 extension RebaseReport.Conflict {
   fileprivate var json: JSONValue {
     [
-      "table": .string(table), "key": .object(JSONObject(key.map { JSONObject.Member($0.column, $0.value.json) })),
+      "table": .string(table),
+      "key": .object(JSONObject(key.map { JSONObject.Member($0.column, $0.value?.json ?? .null) })),
       "kind": .string(kind.rawValue), "columns": .strings(columns),
       "winner": .string(winner == .keepLocal ? "local" : "incoming"),
     ]
