@@ -181,10 +181,10 @@ struct CipherPath {
     return .stream { try StandardStream.output.write($0) }
   }
 
-  /// Shows how much has been read, and stops when the person interrupts it.
+  /// Shows how much has been read, and stops when the person interrupts it. Before the first byte, while a passphrase becomes a key, an
+  /// interruption ends the program at once.
   func progress(_ activity: String, _ console: Console) -> (Int64) throws -> Void {
-    console.progress.begin()
-    return { try console.progress.update("\(activity) \(name.escaped(limit: 40)), \(ByteCount(Int($0)))") }
+    { try console.progress.update("\(activity) \(name.escaped(limit: 40)), \(ByteCount(Int($0)))") }
   }
 
   /// Throws if two inputs or outputs would be the same.
