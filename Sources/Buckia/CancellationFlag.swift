@@ -29,15 +29,18 @@ package final class CancellationFlag: @unchecked Sendable {
     }
   }
 
+  /// Creates a flag that is not set.
+  package init() {}
+
   /// Sets the flag.
-  func cancel() {
+  package func cancel() {
     lock.wait()
     isCancelled = true
     lock.signal()
   }
 
   /// True if the flag is set.
-  var isSet: Bool {
+  package var isSet: Bool {
     lock.wait()
     defer { lock.signal() }
     return isCancelled

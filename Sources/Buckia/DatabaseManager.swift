@@ -30,6 +30,9 @@ public struct DatabaseManager: Sendable {
   public let home: BuckiaHome
   /// How long to wait for another program's lock, in milliseconds. A borrowed connection keeps the app's own timeout.
   public var busyTimeout: Int32 = 10_000
+  /// Called from time to time by the calls that tell no progress: `undo`, `resolve`, `snapshot`, backups, and a merge while it copies
+  /// files. May throw to stop them, which changes nothing.
+  public var poll: @Sendable () throws -> Void = {}
 
   /// Creates a manager for a database file, which need not exist before a call needs it.
   ///

@@ -22,6 +22,34 @@ final class CallWatch: @unchecked Sendable {
     guard !isStopped, cancellation?.isCancelled != true else { throw CancellationError() }
   }
 
+  /// Lets the program stop a call that has nothing to count.
+  func poll() throws {
+    tell(about: "") { $0.activity = BUCKIA_WORKING }
+    try check()
+  }
+
+  /// Tells of a merge.
+  func tell(_ progress: MergeProgress) throws {
+    switch progress {
+    case .comparing(let progress): try tell(progress)
+    case .applying(let rows):
+      tell(about: "") {
+        $0.activity = BUCKIA_APPLYING
+        $0.rows = Int64(rows)
+      }
+      try check()
+    }
+  }
+
+  /// Tells how many bytes of a file have been read.
+  func tell(_ path: String, bytes: Int64) throws {
+    tell(about: path) {
+      $0.activity = BUCKIA_REWRITING
+      $0.bytes = bytes
+    }
+    try check()
+  }
+
   /// Tells of a comparison.
   func tell(_ progress: DiffProgress) throws {
     tell(about: progress.table) {

@@ -115,3 +115,15 @@ extension FileDecryption {
       passphrase: passphrase)
   }
 }
+
+extension Arguments {
+  /// Columns by table.
+  static func columns(
+    _ pointer: UnsafePointer<buckia_table_columns>?, _ count: Int, _ name: String
+  ) throws -> [TableName: [String]] {
+    try array(pointer, count, name).reduce(into: [:]) { columns, table in
+      columns[TableName(try text(table.table, "the table of \(name)")), default: []] +=
+        try texts(table.columns, table.column_count, "the columns of \(name)")
+    }
+  }
+}

@@ -26,14 +26,21 @@ final class Database {
   }
 
   /// Works on the database. A connection of the program is borrowed for as long as that takes.
-  func with<Result>(_ body: (DatabaseManager) throws -> Result) throws -> Result {
+  ///
+  /// - Parameter watch: Can stop calls that tell no progress.
+  func with<Result>(_ watch: CallWatch? = nil, _ body: (DatabaseManager) throws -> Result) throws -> Result {
+    func watched(_ manager: DatabaseManager) throws -> Result {
+      var manager = manager
+      if let watch { manager.poll = { try watch.poll() } }
+      return try body(manager)
+    }
     switch source {
     case .path(let path):
       var manager = DatabaseManager(path, home: home)
       if let busyTimeout { manager.busyTimeout = busyTimeout }
-      return try body(manager)
+      return try watched(manager)
     case .handle(let handle, of: let copy):
-      return try DatabaseManager.borrowing(handle, of: copy, home: home, body)
+      return try DatabaseManager.borrowing(handle, of: copy, home: home, watched)
     }
   }
 }

@@ -94,7 +94,8 @@ struct OutputOptions: ParsableArguments {
 
   /// Lets every connection that is opened from now on have the app's functions and collating sequences.
   func extendConnections() {
-    ConnectionExtensions.ofProcess.files = load
+    // A name without a slash is looked for in the folders of the system's libraries.
+    ConnectionExtensions.ofProcess.files = load.map { $0.contains("/") ? $0 : "./\($0)" }
     for choice in collation { ConnectionExtensions.ofProcess.collations[choice.name] = choice.standIn }
   }
 }
@@ -163,10 +164,18 @@ struct DatabaseOptions: ParsableArguments {
 
   /// The way in to the database.
   ///
-  /// - Parameter home: What belongs to the person.
-  func manager(home: BuckiaHome) -> DatabaseManager {
+  /// - Parameters:
+  ///   - home: What belongs to the person.
+  ///   - progress: Stops calls that show no progress when the person interrupts them.
+  func manager(home: BuckiaHome, polling progress: ProgressLine? = nil) -> DatabaseManager {
     var manager = DatabaseManager(database, home: home)
     manager.busyTimeout = busyTimeout
+    if let progress {
+      progress.begin()
+      // Sound: the manager is used on this thread only.
+      nonisolated(unsafe) let progress = progress
+      manager.poll = { try progress.check() }
+    }
     return manager
   }
 }

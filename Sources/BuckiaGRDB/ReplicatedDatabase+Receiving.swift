@@ -38,7 +38,7 @@
           let report = try database.processInboundChanges(
             paths, options: options, resolver: resolver,
             progress: {
-              try cancellation?.check()
+              try database.poll()
               try progress?($0)
             })
           written.add(report)
@@ -90,8 +90,8 @@
       try writing { database, written in
         let report = try database.merge(
           other, since: base, options: options, resolver: resolver,
-          progress: { [cancellation] in
-            try cancellation?.check()
+          progress: {
+            try database.poll()
             try progress($0)
           })
         guard !report.isDryRun else { return report }

@@ -34,7 +34,10 @@
         if !options.isDryRun { written.addLedger() }
         return try database.share(
           scope, to: recipients, output: output, options: options, signedBy: identity,
-          progress: polling(progress))
+          progress: {
+            try database.poll()
+            try progress($0)
+          })
       }
     }
 
@@ -104,17 +107,12 @@
       return try writing { database, written in
         let report = try database.createDatabaseDiff(
           since: older, output: output, options: options, signedBy: identity,
-          progress: polling(progress))
+          progress: {
+            try database.poll()
+            try progress($0)
+          })
         if report.id != nil { written.addLedger() }
         return report
-      }
-    }
-
-    /// The progress callback, which also stops the comparison when it is canceled.
-    private func polling(_ progress: @escaping (DiffProgress) throws -> Void) -> (DiffProgress) throws -> Void {
-      { [cancellation] in
-        try cancellation?.check()
-        try progress($0)
       }
     }
 

@@ -1,5 +1,6 @@
 #if GRDB
   import Buckia
+  import Foundation
   import GRDB
 
   /// A connection of GRDB's with the calls of Buckia: ``GRDB/Database/buckia``.
@@ -106,10 +107,20 @@
     ///
     /// - Parameter body: Makes the calls, and records their changes.
     func writing<Value>(_ body: (DatabaseManager, inout WrittenTables) throws -> Value) throws -> Value {
+      let suspension = Suspension(of: db)
       try requireResumed()
       let version = try db.schemaVersion()
       var written = WrittenTables()
-      let result = Result { try lending { try body($0, &written) } }
+      let result = Result {
+        try lending { database in
+          var database = database
+          database.poll = { [cancellation] in
+            try cancellation?.check()
+            try suspension?.check()
+          }
+          return try body(database, &written)
+        }
+      }
       if case .failure = result, written.isEmpty { return try result.get() }
       do { try announce(written, since: version) } catch {
         // The first error has the cause.
@@ -173,6 +184,28 @@
         try db.notifyChanges(in: region)
         return .commit
       }
+    }
+  }
+
+  /// Notices that the databases of the process are suspended, which GRDB can tell only those who run its statements.
+  private final class Suspension: Sendable {
+    private let flag = CancellationFlag()
+    // Sound: it is set once, and only handed back.
+    nonisolated(unsafe) private let observer: any NSObjectProtocol
+
+    /// Listens as long as it lives; nil for a database that does not listen to the notification.
+    init?(of db: Database) {
+      guard db.configuration.observesSuspensionNotifications else { return nil }
+      observer = NotificationCenter.default.addObserver(
+        forName: Database.suspendNotification, object: nil, queue: nil
+      ) { [flag] _ in flag.cancel() }
+    }
+
+    deinit { NotificationCenter.default.removeObserver(observer) }
+
+    /// - Throws: `DatabaseError` with `SQLITE_INTERRUPT` after the notification.
+    func check() throws {
+      if flag.isSet { throw DatabaseError(resultCode: .SQLITE_INTERRUPT, message: "Database is suspended") }
     }
   }
 

@@ -187,3 +187,14 @@ public enum PutCondition: Sendable, Equatable {
   /// The object is this one.
   case ifVersion(ObjectVersion)
 }
+
+extension RemotePath: Codable {
+  /// Reads a path from its text.
+  public init(from decoder: any Decoder) throws { try self.init(decoder.singleValueContainer().decode(String.self)) }
+
+  /// Writes its text.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}

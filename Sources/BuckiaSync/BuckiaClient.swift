@@ -10,7 +10,7 @@ import NIOConcurrencyHelpers
 /// ```swift
 /// let client = try BuckiaClient(configuration)
 /// let result = try await client.sync()
-/// for failure in result.failures { print(failure.error) }
+/// for failure in result.failures { print(failure.message) }
 /// ```
 ///
 /// Whatever stops a round, nothing is lost and nothing is visible in part: files appear whole, and applied diffs are

@@ -6,7 +6,7 @@ import Observation
 /// The progress of a round of sync.
 public struct SyncProgress: Sendable, Equatable {
   /// The steps of a round, in their order.
-  public enum Step: String, Sendable, CaseIterable {
+  public enum Step: String, Codable, Sendable, CaseIterable {
     case listing
     case downloading
     case applying
@@ -56,9 +56,9 @@ public final class SyncState {
 }
 
 /// The result of a round of sync.
-public struct SyncResult: Sendable {
+public struct SyncResult: Hashable, Codable, Sendable {
   /// One file that went somewhere.
-  public struct Transfer: Sendable, Equatable {
+  public struct Transfer: Hashable, Codable, Sendable {
     /// The object.
     public let path: RemotePath
     /// Its size in bytes.
@@ -68,17 +68,32 @@ public struct SyncResult: Sendable {
   }
 
   /// One thing that did not work out, and did not stop the rest.
-  public struct Failure: Sendable {
+  public struct Failure: Hashable, Codable, Sendable {
     /// The step that failed.
     public let step: SyncProgress.Step
     /// The object or file; nil if it is about none.
     public let subject: String?
-    /// Why.
-    public let error: any Error
+    /// The kind of error: a word that stays.
+    public let code: String
+    /// Why, in a sentence.
+    public let message: String
+    /// The file or object that the error is about.
+    public let path: String?
+
+    init(step: SyncProgress.Step, subject: String?, error: any Error) {
+      self.step = step
+      self.subject = subject
+      switch BuckiaError.wrapped(error) {
+      case let error as BuckiaError:
+        (code, message, path) = (error.code.rawValue, error.description, error.context.path)
+      case let error as StorageError: (code, message, path) = (error.code.rawValue, error.description, error.path?.text)
+      default: (code, message, path) = ("failed", String(describing: error), nil)
+      }
+    }
   }
 
   /// A diff above a limit, which a person has to approve.
-  public struct Held: Sendable, Equatable {
+  public struct Held: Hashable, Codable, Sendable {
     /// Its id, by which it is let through: ``SyncOptions/allowed``.
     public let id: KSUID
     /// The file's name.

@@ -323,24 +323,34 @@ extension SQLiteConnection {
   /// This is [SQLite's backup](https://sqlite.org/c3ref/backup_finish.html), which reads through the connection. A copy
   /// of the files could miss the write-ahead log, and reading them by path would drop this process's locks on them.
   ///
-  /// - Parameter path: The new file.
+  /// - Parameters:
+  ///   - path: The new file.
+  ///   - poll: As of ``copy(to:polling:)`` for a connection.
   /// - Throws: `SQLiteError` when either file cannot be read or written, or this one is locked; the new file is unusable then.
-  package func copy(to path: String) throws(SQLiteError) {
-    try copy(to: SQLiteConnection(opening: path, as: .create, with: library))
+  package func copy(to path: String, polling poll: (() throws -> Void)? = nil) throws {
+    try copy(to: SQLiteConnection(opening: path, as: .create, with: library), polling: poll)
   }
 
   /// Copies a consistent state of the database over that of another connection, such as one in memory.
   ///
-  /// - Parameter target: A connection of the same copy of SQLite, on which nothing is open.
+  /// - Parameters:
+  ///   - target: A connection of the same copy of SQLite, on which nothing is open.
+  ///   - poll: Called every 2,048 pages; may throw to stop. In a read transaction the state is that of its beginning all the same.
   /// - Throws: `SQLiteError` when either database cannot be read or written, or this one is locked; the target is unusable then.
-  package func copy(to target: borrowing SQLiteConnection) throws(SQLiteError) {
+  package func copy(to target: borrowing SQLiteConnection, polling poll: (() throws -> Void)? = nil) throws {
     guard target.library == library else { throw SQLiteError(fault: .foreignHandle) }
     let routines = handle.routines
     guard let backup = routines.backup_init(target.handle.pointer, "main", handle.pointer, "main") else {
       throw target.handle.error(SQLITE_ERROR)
     }
-    let code = routines.backup_step(backup, -1)
+    var code = SQLITE_OK
+    var stop: (any Error)?
+    while code == SQLITE_OK, stop == nil {
+      code = routines.backup_step(backup, poll == nil ? -1 : 2_048)
+      do { try poll?() } catch { stop = error }
+    }
     let finished = routines.backup_finish(backup)
+    if let stop { throw stop }
     guard code == SQLITE_DONE else { throw target.handle.error(code) }
     try target.handle.check(finished)
   }

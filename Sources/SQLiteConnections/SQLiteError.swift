@@ -89,10 +89,23 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
       return "\(place)\(message); it is the app's own: name a built-in one that sorts alike (--collation NAME=nocase), "
         + "or load the extension that has it (--load FILE)"
     }
-    if message.hasPrefix("no such function: ") {
+    if Self.missingFunction(in: message) != nil {
       return "\(place)\(message); if it is the app's own, load the extension that has it (--load FILE)"
     }
     return "\(place)\(message)"
+  }
+
+  /// The same error about another file: the original of a copy in the making, whose name says nothing to a person.
+  package func naming(_ path: String) -> SQLiteError {
+    SQLiteError(code: code, message: message, path: path, sql: sql, fault: fault)
+  }
+
+  /// The name of the missing function in SQLite's message.
+  static func missingFunction(in message: String) -> String? {
+    for start in ["no such function: ", "unknown function: "] where message.hasPrefix(start) {
+      return String(message.dropFirst(start.count).prefix { $0 != "(" && $0 != " " })
+    }
+    return nil
   }
 
   /// The name of the missing collating sequence in SQLite's message.

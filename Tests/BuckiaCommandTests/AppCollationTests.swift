@@ -95,4 +95,44 @@ import Testing
     #expect(missing.status == 1)
     #expect(missing.diagnostics.contains("./none.so: the extension cannot be loaded"), "\(missing.diagnostics)")
   }
+
+  @Test(
+    "The error of a missing function names the columns, tables and indexes that call it, and what to do",
+    .enabled(if: ProgramRun.path(of: "clang") != nil),
+    arguments: [
+      ("\"a b\" TEXT CHECK (trim(\"a b\", ',(') <> ''), low TEXT CHECK (slug(low) <> '')", "note.low"),
+      ("low TEXT, CONSTRAINT c CHECK (Slug (low) <> '')", "table note"),
+      ("low TEXT); CREATE INDEX lows ON note(slug(low)", "index lows"),
+    ])
+  func functions(columns: String, place: String) throws {
+    let bench = try Workbench()
+    try Data(
+      """
+      #include <sqlite3ext.h>
+      SQLITE_EXTENSION_INIT1
+      static void slug(sqlite3_context *c, int n, sqlite3_value **v) { sqlite3_result_value(c, v[0]); }
+      int sqlite3_slug_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+        SQLITE_EXTENSION_INIT2(api)
+        return sqlite3_create_function(db, "slug", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, 0, slug, 0, 0);
+      }
+      """.utf8
+    ).write(to: bench.folder.appendingPathComponent("slug.c"))
+    try #require(try bench.shell("clang -shared -fPIC -o slug.so slug.c").status == 0)
+    for (name, edit) in [("old", ""), ("new", "INSERT INTO note (id, low) VALUES (1, 'x')")] {
+      let sql = ".load ./slug.so\nCREATE TABLE note(id INTEGER PRIMARY KEY, \(columns));\n\(edit);\n"
+      try sql.write(toFile: bench.path("\(name).sql"), atomically: true, encoding: .utf8)
+      try #require(try bench.shell("sqlite3 \(name).db < \(name).sql").status == 0)
+    }
+    try #require(try bench.buckia(["diff", "old.db", "new.db", "-o", "edits.bdiff"]).status == 0)
+    let refused = try bench.buckia(["apply", "old.db", "edits.bdiff", "--full"])
+    #expect(refused.status == 1)
+    let text = refused.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(
+      text.lowercased().contains(
+        "slug() in \(place); if it is the app's own, load the extension that has it (--load file)"), "\(text)")
+    // A name without a slash is a file of this folder, too.
+    let merged = try bench.buckia(["merge", "old.db", "old.db", "new.db", "-o", "merged.db"])
+    #expect(merged.diagnostics.hasPrefix("buckia: old.db: "), "\(merged.diagnostics)")
+    #expect(try bench.buckia(["apply", "old.db", "edits.bdiff", "--load", "slug.so"]).status == 0)
+  }
 }

@@ -56,6 +56,23 @@ struct ConflictsPageTests {
     #expect(entries[3].all("td").map(\.text) == ["1", "20", "10"])
   }
 
+  @Test("Where the conflicts are those of a merge, its versions are BASE, OURS and THEIRS, and the sender is a merge")
+  func merge() throws {
+    let bench = try Workbench()
+    try bench.sql("base.db", "CREATE TABLE notes(id INTEGER PRIMARY KEY, title); INSERT INTO notes VALUES (1, 'a')")
+    for name in ["anna", "ben"] {
+      try FileManager.default.copyItem(atPath: bench.path("base.db"), toPath: bench.path("\(name).db"))
+      try bench.sql("\(name).db", "UPDATE notes SET title = '\(name)'")
+    }
+    try #require(try bench.buckia(["merge", "base.db", "anna.db", "ben.db", "-o", "ben.db", "--force"]).status == 2)
+    let root = try page(bench)
+    let headings = root.all(class: "entries")[0].all("thead")[0].all("th").map(\.text)
+    #expect(headings == ["Column", "BASE", "OURS", "THEIRS"])
+    #expect(root.text.contains("--take ours|theirs"))
+    let document = try bench.buckia(["conflicts", "ben.db", "--json"]).json
+    #expect((document["conflicts"] as? [[String: Any]])?.map { $0["sender"] as? String } == ["a merge"])
+  }
+
   @Test("Conflicts are selected as for the text; of the newest, each table has its own")
   func selection() throws {
     let bench = try Self.bench()

@@ -87,6 +87,15 @@ struct SyncFileTests {
     #expect(limited.apply.memoryLimit == 64 << 20)
   }
 
+  @Test("Columns that are ignored, and those by which rows are the same, are written as for apply")
+  func columns() throws {
+    let start = "user: a\ndatabase: d\nfolder: f\nstorage: { type: folder, path: p }\noptions:"
+    let options = try read("\(start) { ignore: [note.seen, note.read], match: ['tag(name, kind)'] }").options.apply
+    #expect(options.ignoredColumns == ["note": ["seen", "read"]])
+    #expect(options.matches == ["tag": ["name", "kind"]])
+    #expect(throws: StorageError.self) { try read("\(start) { ignore: [note] }") }
+  }
+
   @Test(
     "What contradicts itself is said",
     arguments: [

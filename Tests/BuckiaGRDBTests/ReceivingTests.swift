@@ -154,6 +154,35 @@
         #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3") == [])
         #expect(try writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }.applied.count == 1)
       }
+      try suspendedMeanwhile(configuration)
+    }
+
+    /// A call that is under way stops, and writes nothing more.
+    private func suspendedMeanwhile(_ configuration: Configuration) throws {
+      let mailbox = try Mailbox(.pool)
+      let writer = try DatabasePool(path: mailbox.path, configuration: configuration)
+      try mailbox.deliver(
+        "WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) INSERT INTO notes SELECT i, 'x' FROM n"
+      )
+      var isSuspended = false
+      let error = #expect(throws: DatabaseError.self) {
+        try writer.withBuckia { buckia in
+          try buckia.processInboundChanges(
+            [mailbox.inbound],
+            progress: { progress in
+              guard progress.rows > 0, !isSuspended else { return }
+              isSuspended = true
+              NotificationCenter.default.post(name: GRDB.Database.suspendNotification, object: nil)
+            })
+        }
+      }
+      #expect(isSuspended)
+      #expect(error?.resultCode == .SQLITE_INTERRUPT || error?.resultCode == .SQLITE_ABORT)
+      NotificationCenter.default.post(name: GRDB.Database.resumeNotification, object: nil)
+      #expect(try mailbox.texts("SELECT title FROM notes WHERE id >= 100") == [])
+      let again = try writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }.applied
+      #expect(again.map(\.inserted) == [8_901])
+      #expect(try mailbox.texts("SELECT count(*) FROM buckia_ledger") == ["1"])
     }
 
     @Test("What the database manager does has counterparts, which observations notice")

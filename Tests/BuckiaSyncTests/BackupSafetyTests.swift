@@ -101,7 +101,7 @@ struct BackupSafetyTests {
     let result = try await anna.sync(to: ["ben"])
     #expect(result.failures.map(\.step) == [.backingUp])
     #expect(!result.backedUp)
-    #expect("\(try #require(result.failures.first).error)".contains("newest backup"))
+    #expect(try #require(result.failures.first).message.contains("newest backup"))
     #expect(result.delivered.count == 1)
     #expect(try await local.stat(RemotePath("anna/backup.sqlite")) == backup)
     #expect(try await names() == ["anna/backup.sqlite", "ben/inbound/\(diff)"])

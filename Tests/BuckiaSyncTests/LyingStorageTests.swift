@@ -39,7 +39,7 @@ struct LyingStorageTests {
     for _ in 0..<2 {
       let result = try await ben.sync()
       #expect(result.failures.map(\.step) == [.backingUp])
-      #expect((result.failures.first?.error as? StorageError)?.code == .damaged)
+      #expect(result.failures.first?.code == StorageError.Code.damaged.rawValue)
       #expect(result.dropped.isEmpty)
       #expect(try await inboundCount() == 1)
     }

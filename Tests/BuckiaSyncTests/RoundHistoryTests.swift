@@ -177,7 +177,7 @@ private struct RoundHistory {
     let (settings, options) = (configuration(devices[number]), person.options)
     do {
       let result = try await LocalStep.$end.withValue(end) { try await BuckiaClient(settings).sync(options) }
-      let failed = result.failures.map { "\($0.step.rawValue): \($0.error)" }
+      let failed = result.failures.map { "\($0.step.rawValue): \($0.message)" }
       if accident == nil && step == nil || !result.downloaded.isEmpty {
         (devices[number].isUnseen, devices[number].isRestored) = (false, false)
       }

@@ -311,7 +311,7 @@ struct RoundLossTests {
     let anna = try bench.person("anna")
     let result = try await anna.sync(to: ["ben"])
     #expect(result.failures.map(\.step) == [.delivering])
-    #expect((result.failures.first?.error as? StorageError)?.code == .notFound)
+    #expect(result.failures.first?.code == StorageError.Code.notFound.rawValue)
     #expect(result.backedUp)
   }
 

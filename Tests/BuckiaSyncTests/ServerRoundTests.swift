@@ -100,7 +100,7 @@ struct ServerRoundTests {
     let result = try await place.sync(anna, to: ["ben"])
     #expect(result.delivered.isEmpty)
     #expect(result.failures.map(\.step) == [.delivering])
-    #expect((result.failures.first?.error as? StorageError)?.code == .alreadyExists)
+    #expect(result.failures.first?.code == StorageError.Code.alreadyExists.rawValue)
     #expect(FileManager.default.fileExists(atPath: "\(anna.outbox)/\(name)"))
     #expect(try await storage.get(path, GetRequest()).chunks.bytes(upTo: 100) == Array("another file".utf8))
     #expect(try await names(storage) == ["anna/backup.sqlite", path.text])

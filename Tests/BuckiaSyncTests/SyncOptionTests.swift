@@ -95,8 +95,8 @@ struct SyncOptionTests {
     #expect(result.applied?.applied.count == 1)
     #expect(result.failures.map(\.step) == [.backingUp, .uploading])
     for failure in result.failures {
-      #expect((failure.error as? StorageError)?.code == .forbidden)
-      #expect("\(failure.error)".contains("this is not allowed here: write"))
+      #expect(failure.code == StorageError.Code.forbidden.rawValue)
+      #expect(failure.message.contains("this is not allowed here: write"))
     }
     // Without a backup nothing is dropped, and nothing else was tried.
     #expect(result.dropped.isEmpty)

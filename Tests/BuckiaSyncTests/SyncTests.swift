@@ -103,7 +103,7 @@ struct SyncTests {
     let name = (file as NSString).lastPathComponent
     try await bench.local.put(StorageContents([1]), to: RemotePath("ben/inbound/\(name)"), .none)
     let result = try await anna.sync(to: ["ben"])
-    #expect((result.failures.first?.error as? StorageError)?.code == .alreadyExists)
+    #expect(result.failures.first?.code == StorageError.Code.alreadyExists.rawValue)
     #expect(FileManager.default.fileExists(atPath: file))
     #expect(try await bench.local.stat(RemotePath("ben/inbound/\(name)"))?.byteCount == 1)
   }
@@ -171,7 +171,7 @@ struct SyncTests {
     let result = try await ben.sync()
     #expect(result.isCutShort)
     #expect(result.failures.map(\.step) == [.downloading])
-    #expect((result.failures.first?.error as? StorageError)?.code == code)
+    #expect(result.failures.first?.code == code.rawValue)
     #expect(result.downloaded.count == 1)
     #expect(!bench.watched.calls.contains { $0.hasPrefix("put") || $0.hasPrefix("delete") || $0.hasPrefix("move") })
     bench.watched.fail(nil)

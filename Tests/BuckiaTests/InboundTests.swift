@@ -210,6 +210,19 @@ private let notes = """
     #expect(zip(steps, steps.dropFirst()).allSatisfy { $0.bytes <= $1.bytes })
   }
 
+  @Test("Progress moves within a file of a few large rows")
+  func progressOfLargeRows() throws {
+    let exchange = try Exchange("CREATE TABLE photos(id INTEGER PRIMARY KEY, data BLOB)")
+    try exchange.send(
+      """
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 24)
+      INSERT INTO photos SELECT i, randomblob(1000000) FROM n
+      """)
+    var steps: [ApplyProgress] = []
+    try exchange.database.processInboundChanges([exchange.inbound], progress: { steps.append($0) })
+    #expect(steps.filter { $0.bytes > 0 && $0.bytes < $0.byteCount }.count >= 3)
+  }
+
   @Test("Ids of one home increase strictly, and exceed every id that was applied")
   func clock() throws {
     let exchange = try Exchange(notes)

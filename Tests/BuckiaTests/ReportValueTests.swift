@@ -47,4 +47,25 @@ import Testing
       exchange.base, since: nil, into: exchange.folder.file("out.sqlite"))
     #expect(try copy(of: merged) == merged)
   }
+
+  @Test func `what rebasing and inviting report is the same when it has been JSON`() throws {
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, a); INSERT INTO notes VALUES (1, 0)")
+    let paths = try ["1", "x'ff'"].map { value in
+      let (now, file) = (exchange.folder.file("now \(value)"), exchange.folder.file("\(value.count).bdiff"))
+      try FileManager.default.copyItem(atPath: exchange.base, toPath: now)
+      try TestDatabases.run("UPDATE notes SET a = \(value)", on: now)
+      try DatabaseManager(now).createDatabaseDiff(since: exchange.base, output: .path(file))
+      return file
+    }
+    let rebased = try RewrittenChanges(rebasing: paths[0], onto: [paths[1]])
+    let report = try rebased.write(to: .path(exchange.folder.file("rebased.bdiff")), home: .standard)
+    #expect(report.rebase?.conflictCount == 1)
+    #expect(try copy(of: report) == report)
+    let anna = BuckiaHome(path: exchange.folder.file("home of Anna"))
+    try anna.makeIdentity(named: "Anna")
+    let invited = try DatabaseManager(exchange.mine, home: anna).invite(
+      ShareScope { SharedTable("notes") }, as: anna.identity())
+    #expect(try copy(of: invited) == invited)
+    #expect(throws: (any Error).self) { try JSONDecoder().decode(Invitation.self, from: Data("\"x\"".utf8)) }
+  }
 }

@@ -13,7 +13,7 @@ private func applyAndTell(notes: String, inbound: String, home: BuckiaHome) thro
 /// Looks whether it was restored.
 private func look(database: DatabaseManager) throws {
   if let replica = try database.status().replica, replica.standing != .present {
-    print("The database was restored or copied; it begins anew with the next call.")
+    print("The database was restored or copied; it begins again with the next call.")
   }
 }
 

@@ -17,7 +17,7 @@ private func begin(_ now: String, _ shared: String) throws {
 
 /// Sends and receives, and keeps what both sides have.
 private func exchange(now: String, shared: String, outbox: String, inbound: String) throws {
-  // Send what changed since the last exchange, then take what has come.
+  // Send what changed since the last exchange, then apply what others have sent.
   try DatabaseManager(now).createDatabaseDiff(since: shared, output: .folder(outbox))
   var options = ApplyOptions()
   options.snapshot = shared

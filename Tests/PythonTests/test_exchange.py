@@ -4,8 +4,11 @@ import os
 import signal
 import sqlite3
 import threading
+import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Callable
 
 import pytest
 from conftest import People, rows, run
@@ -151,6 +154,48 @@ def test_an_interrupt_that_comes_meanwhile_stops_a_call(people: People, delay: f
     timer.join()
     assert signal.getsignal(signal.SIGINT) is handler
     assert len(rows(people.ben)) == 2 and len(people.files()) == 1
+
+
+def interrupted(call: Callable[[], object]) -> float:
+    """Interrupts a call, which must not end by itself before, and returns how long it ran on."""
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.05, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        call()
+    timer.join()
+    return time.monotonic() - sent[0]
+
+
+def test_an_interrupt_stops_calls_without_progress(people: People, tmp_path: Path) -> None:
+    insert = "WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)"
+    people.database.init()
+    run(people.ben, f"INSERT INTO notes (id, title) {insert} SELECT i, 'Mine ' || i FROM n")
+    people.send(f"INSERT INTO notes (id, title) {insert} SELECT i, 'Note ' || i FROM n")
+    people.database.apply(people.inbound)
+    count = len(people.database.conflicts())
+    assert count == 59991
+    assert interrupted(lambda: people.database.resolve(range(1, count + 1), "incoming")) < 1
+    assert all(conflict.status == "open" for conflict in people.database.conflicts(newest=10))
+    merge = partial(people.database.merge, people.anna, output=tmp_path / "merged.sqlite", unrelated=True)
+    assert interrupted(merge) < 1
+    assert not (tmp_path / "merged.sqlite").exists()
+
+
+def test_columns_are_ignored(people: People) -> None:
+    people.send("UPDATE notes SET title = 'Ship', body = 'new' WHERE id = 1")
+    people.database.apply(people.inbound, ignore={"notes": ["title", "edited"]}, match={"notes": ["title"]})
+    assert (people.note()["title"], people.note()["body"]) == ("Boat", "new")
+    merged = people.database.merge(people.anna, people.base, ignore={"notes": ["title"]}, dry_run=True)
+    assert (merged.is_clean, merged.updated) == (True, 0)
+    people.send("UPDATE notes SET title = 'Dinghy' WHERE id = 2")
+    with pytest.raises(buckia.Error, match="notes.nothing"):
+        people.database.apply(people.inbound, ignore={"notes": ["nothing"]})
 
 
 def test_some_rows_are_shared(people: People, tmp_path: Path) -> None:

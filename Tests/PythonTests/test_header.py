@@ -29,6 +29,7 @@ STRUCTS = {
     "buckia_diff_options": _abi.DiffOptions,
     "buckia_share_options": _abi.ShareOptions,
     "buckia_table_policy": _abi.TablePolicy,
+    "buckia_table_columns": _abi.TableColumns,
     "buckia_apply_options": _abi.ApplyOptions,
     "buckia_conflict_filter": _abi.ConflictFilter,
     "buckia_resolve_options": _abi.ResolveOptions,

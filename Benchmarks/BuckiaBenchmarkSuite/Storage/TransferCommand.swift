@@ -33,7 +33,9 @@ struct TransferCommand: ParsableCommand {
       var options = SyncOptions()
       options.backsUp = backup
       let result = try waitForTask { [options] in try await client.sync(options) }
-      if let failure = result.failures.first { throw failure.error }
+      if let failure = result.failures.first {
+        throw BuckiaError(BuckiaErrorCode(rawValue: failure.code), failure.message, path: failure.path)
+      }
       TransferOutcome(requests: transport.count).print()
     }
   }

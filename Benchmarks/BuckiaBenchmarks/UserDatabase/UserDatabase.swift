@@ -96,7 +96,7 @@ package final class UserDatabase {
     bytes = try Int((reader.integer("PRAGMA page_count") ?? 0) * (reader.integer("PRAGMA page_size") ?? 0))
   }
 
-  private static func copy(_ path: String, to copy: String) throws(SQLiteError) {
+  private static func copy(_ path: String, to copy: String) throws {
     try SQLiteConnection(opening: path, as: .readOnly).copy(to: copy)
   }
 

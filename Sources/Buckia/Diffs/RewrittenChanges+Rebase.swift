@@ -83,13 +83,13 @@ public struct RebaseOptions: Sendable {
 }
 
 /// The result of rebasing: the rows on which local and incoming changes do not agree, and the rows that got new keys.
-public struct RebaseReport: Sendable {
+public struct RebaseReport: Hashable, Codable, Sendable {
   /// A row on which local and incoming changes do not agree, and the winner.
-  public struct Conflict: Sendable {
+  public struct Conflict: Hashable, Codable, Sendable {
     /// The table.
     public let table: String
     /// The columns of the row's key and their values.
-    public let key: [(column: String, value: ChangesetValue)]
+    public let key: [ConflictRecord.Cell]
     /// The kind of the disagreement.
     public let kind: RebaseConflict.Kind
     /// The columns that it is about; empty for the whole row.
@@ -124,7 +124,7 @@ public struct RebaseReport: Sendable {
       }
       return Conflict(
         table: conflict.table,
-        key: zip(definitions.keyIndexes(of: conflict.table), conflict.key).map { (name($0), $1) },
+        key: zip(definitions.keyIndexes(of: conflict.table), conflict.key).map { ConflictRecord.Cell(name($0), $1) },
         kind: conflict.kind, columns: conflict.columns.map(name), winner: conflict.winner)
     }
   }

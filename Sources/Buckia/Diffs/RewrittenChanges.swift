@@ -255,7 +255,7 @@ package enum RewritingProgress {
 }
 
 /// What ``RewrittenChanges`` wrote.
-public struct ChangesetReport: Sendable {
+public struct ChangesetReport: Hashable, Codable, Sendable {
   /// A table and how many changes it has.
   public struct Table: Hashable, Codable, Sendable {
     /// The table's name.

@@ -41,22 +41,32 @@ public struct FileEncryption: Sendable {
   ///   - path: The file. A link is followed.
   ///   - target: The encrypted file, which appears complete or not at all.
   ///   - isReplacing: True if it may replace a file of that name.
+  ///   - progress: Called with the number of bytes that were read so far. May throw to stop it.
   /// - Returns: The size of the encrypted file in bytes.
-  /// - Throws: `BuckiaError`.
+  /// - Throws: `BuckiaError`; whatever `progress` throws. There is no new file then.
   @discardableResult
-  public func encrypt(_ path: String, to target: String, replacing isReplacing: Bool = false) throws -> Int64 {
-    try encrypt(.path(path), to: .path(target, replacing: isReplacing))
+  public func encrypt(
+    _ path: String, to target: String, replacing isReplacing: Bool = false,
+    progress: (Int64) throws -> Void = { _ in }
+  ) throws -> Int64 {
+    try encrypt(.path(path), to: .path(target, replacing: isReplacing), progress: progress)
   }
 
   /// The same from and to streams.
-  package func encrypt(_ source: CipherSource, to target: DiffOutput.File) throws -> Int64 {
-    try BuckiaError.wrapping { try target.write(from: source) { try encrypt(source.opened(), into: $0) } }
+  package func encrypt(
+    _ source: CipherSource, to target: DiffOutput.File, progress: (Int64) throws -> Void
+  ) throws -> Int64 {
+    try BuckiaError.wrapping {
+      try target.write(from: source) { try encrypt(source.opened(), into: $0, progress: progress) }
+    }
   }
 
-  private func encrypt(_ input: any ByteInput, into output: any ByteOutput) throws {
+  private func encrypt(
+    _ input: any ByteInput, into output: any ByteOutput, progress: (Int64) throws -> Void
+  ) throws {
     let armor = isArmored ? ArmoringOutput(output) : nil
     let encrypting = try EncryptingOutput(armor ?? output, for: encryption)
-    try input.copyAll(to: encrypting)
+    try input.copyAll(to: encrypting, progress: progress)
     try encrypting.finish()
     try armor?.finish()
   }
@@ -97,20 +107,27 @@ public struct FileDecryption: Sendable {
   ///   - path: The encrypted file. A link is followed.
   ///   - target: The decrypted file, which appears when all of it has been found to be authentic, or not at all.
   ///   - isReplacing: True if it may replace a file of that name.
+  ///   - progress: Called with the number of bytes that were decrypted so far. May throw to stop it.
   /// - Returns: The size of the decrypted file in bytes.
-  /// - Throws: `BuckiaError`, with code ``BuckiaErrorCode/noMatchingIdentity`` when the file is for somebody else.
+  /// - Throws: `BuckiaError`, with code ``BuckiaErrorCode/noMatchingIdentity`` when the file is for somebody else; whatever
+  ///   `progress` throws. There is no new file then.
   @discardableResult
-  public func decrypt(_ path: String, to target: String, replacing isReplacing: Bool = false) throws -> Int64 {
-    try decrypt(.path(path), to: .path(target, replacing: isReplacing))
+  public func decrypt(
+    _ path: String, to target: String, replacing isReplacing: Bool = false,
+    progress: (Int64) throws -> Void = { _ in }
+  ) throws -> Int64 {
+    try decrypt(.path(path), to: .path(target, replacing: isReplacing), progress: progress)
   }
 
   /// The same from and to streams. Bytes before an error are authentic, but incomplete.
-  package func decrypt(_ source: CipherSource, to target: DiffOutput.File) throws -> Int64 {
+  package func decrypt(
+    _ source: CipherSource, to target: DiffOutput.File, progress: (Int64) throws -> Void
+  ) throws -> Int64 {
     try BuckiaError.wrapping {
       let input = try source.opened()
       do {
         let decrypting = try DecryptingInput(input, with: decryption)
-        return try target.write(from: source) { try decrypting.copyAll(to: $0) }
+        return try target.write(from: source) { try decrypting.copyAll(to: $0, progress: progress) }
       } catch let error as ByteStreamError where error.path == nil {
         throw source.named(error)
       }
@@ -177,7 +194,10 @@ extension DiffOutput.File {
 
 extension ByteInput {
   /// Moves all bytes to an output, through one buffer, which does not keep them.
-  func copyAll(to output: any ByteOutput) throws(ByteStreamError) {
+  ///
+  /// - Parameter progress: Called with the number of bytes so far; may throw to stop.
+  func copyAll(to output: any ByteOutput, progress: (Int64) throws -> Void) throws {
+    var done: Int64 = 0
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
     defer {
       buffer.initializeMemory(as: UInt8.self, repeating: 0)
@@ -187,6 +207,8 @@ extension ByteInput {
       let count = try read(into: buffer)
       if count == 0 { return }
       try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      done += Int64(count)
+      try progress(done)
     }
   }
 

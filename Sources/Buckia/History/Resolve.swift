@@ -91,14 +91,14 @@ extension DatabaseManager {
       answer, decidedBy: options.decidedBy, time: WallClock.unixMilliseconds, isForced: options.isForced,
       isRemembered: options.remembers,
       causes: answer == .incoming ? try causes(of: seen, on: connection) : [:], observer: changedRows,
-      limit: limit)
+      limit: limit, polling: poll)
     let open = try OpenConflicts(on: connection)
     var result = try ConflictSettlement.run(conflicts, request, in: session)
     if answer == .both || answer == .same {
       for (child, values) in try children(of: result.conflicts, answer, on: connection) {
         let request = ConflictSettlement.Request(
           .values(values), decidedBy: options.decidedBy, time: request.time, isForced: false, isRemembered: false,
-          causes: [:], observer: changedRows)
+          causes: [:], observer: changedRows, polling: poll)
         result.add(try ConflictSettlement.run([child], request, in: session))
       }
     }
@@ -150,6 +150,7 @@ extension DatabaseManager {
     let parents = MissingParents(on: connection)
     var causes: [Int64: Int64] = [:]
     try ConflictRecord.forEach(selection, on: connection) { record in
+      try poll()
       guard numbers.contains(record.id), record.outcome != .reported else { return }
       causes[record.id] = try parents.named(in: record).parent?.conflict
     }

@@ -36,7 +36,7 @@ extension DatabaseManager {
         throw BuckiaError(.noSuchDiff, "nothing has been applied to this database", path: path)
       }
       let time = WallClock.unixMilliseconds
-      var settings = ApplySettings(policies: options.conflicts, time: time)
+      var settings = ApplySettings(policies: options.conflicts, time: time, progress: { _ in try poll() })
       settings.senders = try home.knownSenders()
       if connection.isInTransaction { settings.indexPolicy = .keep }
       let session = settings.session(on: connection)
@@ -73,7 +73,7 @@ extension DatabaseManager {
       let mark = settings.observer?.mark ?? 0
       do {
         let savepoint = try SQLiteTransaction(on: connection)
-        let undo = try DiffUndo(of: subject.diff, on: connection)
+        let undo = try DiffUndo(of: subject.diff, polling: poll, on: connection)
         let result = try undo.run(
           as: id, digest: Self.digest, settings: settings, session: session, in: savepoint)
         try savepoint.commit()

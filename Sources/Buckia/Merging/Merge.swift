@@ -77,11 +77,13 @@ extension DatabaseManager {
       let temporary = try target.makeTemporaryFile(
         like: connection.path, incoming.source.connection.path,
         incoming.hasBase ? incoming.base.connection.path : connection.path)
-      try connection.copyState(to: temporary.path)
+      try connection.copyState(to: temporary.path, polling: poll)
       var report: MergeReport
       do {
         let copy = try SQLiteConnection(opening: temporary.path, as: .readWrite, with: connection.library)
         report = try DatabaseMerge(of: incoming, options, settings, on: copy).run()
+      } catch let error as SQLiteError where error.path == temporary.path {
+        throw error.naming(connection.path)
       }
       if !options.isDryRun { try target.publish(temporary) }
       report.path = output

@@ -82,7 +82,8 @@ extension RebaseReport {
 extension RebaseReport.Conflict {
   fileprivate var json: JSONValue {
     [
-      "table": .string(table), "key": .object(JSONObject(key.map { JSONObject.Member($0.column, $0.value.json) })),
+      "table": .string(table),
+      "key": .object(JSONObject(key.map { JSONObject.Member($0.column, $0.value?.json ?? .null) })),
       "kind": .string(kind.rawValue), "columns": .strings(columns),
       "winner": .string(winner == .keepLocal ? "local" : "incoming"),
     ]
@@ -143,5 +144,12 @@ extension VerifyReport {
       ]
     }
     return ["version": 1, "files": .array(files), "misnamed": .strings(misnamed)]
+  }
+}
+
+extension SnapshotReport {
+  /// The report as `--json` has it.
+  package var json: JSONValue {
+    ["version": 1, "path": .string(path), "bytes": .integer(bytes), "replaced": .bool(isReplacement)]
   }
 }

@@ -96,7 +96,7 @@ public struct InvitationOptions: Sendable {
 }
 
 /// What ``DatabaseManager/invite(_:options:as:)`` did.
-public struct InvitationReport: Sendable {
+public struct InvitationReport: Hashable, Codable, Sendable {
   /// The invitation.
   public let invitation: Invitation
   /// Warnings about it.

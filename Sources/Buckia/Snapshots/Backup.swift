@@ -35,7 +35,7 @@ extension DatabaseManager {
       let target = DatabaseFileTarget(path, for: "backup")
       let isReplacement = try target.requireReplaceable(by: connection.path)
       let temporary = try target.makeTemporaryFile(like: connection.path)
-      try connection.copyState(to: temporary.path)
+      try connection.copyState(to: temporary.path, polling: poll)
       try target.publish(temporary)
       return BackupCopy(path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement)
     }
@@ -144,14 +144,16 @@ final class TemporaryDatabase {
 extension SQLiteConnection {
   /// Copies one state of the database into an empty file, by sharing its blocks where the file system can do that.
   ///
-  /// - Parameter path: The empty file.
+  /// - Parameters:
+  ///   - path: The empty file.
+  ///   - poll: Called from time to time; may throw to stop.
   /// - Throws: `SQLiteError` when the database is locked, or either file cannot be read or written.
-  func copyState(to path: String) throws {
+  func copyState(to path: String, polling poll: @escaping () throws -> Void) throws {
     // In a read transaction no connection writes to the file, unless there is a log beside it.
     let transaction = isInTransaction ? nil : try SQLiteTransaction(.deferred, on: self)
     _ = try integer("SELECT count(*) FROM main.sqlite_schema")
     let hasLog = try text("PRAGMA main.journal_mode") == "wal"
-    if hasLog || self.path.isEmpty || !FileClone.make(of: self.path, to: path) { try copy(to: path) }
+    if hasLog || self.path.isEmpty || !FileClone.make(of: self.path, to: path) { try copy(to: path, polling: poll) }
     transaction?.rollback()
   }
 }

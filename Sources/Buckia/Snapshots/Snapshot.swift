@@ -27,7 +27,7 @@ extension DatabaseManager {
     try withReader { connection in
       try requireOwnTransaction(or: "a snapshot cannot be made", on: connection)
       if !isBorrowed { try connection.requireContent() }
-      return try Self.snapshot(of: connection, to: path)
+      return try Self.snapshot(of: connection, to: path, polling: poll)
     }
   }
 
@@ -38,13 +38,13 @@ extension DatabaseManager {
   ///   - edits: The unsent edits with the versions that others have sent.
   static func snapshot(
     of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil, beside edits: UnsentEdits? = nil,
-    to path: String
+    to path: String, polling poll: @escaping () throws -> Void = {}
   ) throws -> SnapshotReport {
     let target = DatabaseFileTarget(path, for: "snapshot")
     let isReplacement = try target.requireReplaceable(by: connection.path)
     let previous = try SnapshotMark(replacedAt: path)
     let temporary = try target.makeTemporaryFile(like: connection.path)
-    try connection.copyState(to: temporary.path)
+    try connection.copyState(to: temporary.path, polling: poll)
     do {
       let copy = try SQLiteConnection(opening: temporary.path, as: .readWrite, with: connection.library)
       // A copy of a database with a write-ahead log would get one of its own whenever it is read.

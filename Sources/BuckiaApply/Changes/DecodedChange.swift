@@ -37,7 +37,7 @@ final class DecodedChange {
   // Sound: allocated in init, with a trivial element type, and touched through checked indices only.
   deinit { values.deallocate() }
 
-  /// The old value of a column: as its author saw it.
+  /// The old value of a column, which its author had.
   @inline(__always)
   func old(_ column: Int) -> ValueSlice { values[column] }
 

@@ -18,9 +18,12 @@ package struct DiffUndo {
 
   /// Reads the effects of a diff.
   ///
+  /// - Parameter poll: Called for each piece of them; may throw to stop.
   /// - Throws: `ReplicationError` with `alreadyUndone`, or with `notKept` if the effects are no longer recorded;
   ///   `SQLiteError`, `LedgerError`.
-  package init(of diff: AppliedDiff, on connection: borrowing SQLiteConnection) throws {
+  package init(
+    of diff: AppliedDiff, polling poll: () throws -> Void, on connection: borrowing SQLiteConnection
+  ) throws {
     self.diff = diff
     if try AppliedEffects.undo(of: diff.entry, on: connection) != nil {
       throw ReplicationError(.alreadyUndone, "\(diff.name) has been undone before")
@@ -29,6 +32,7 @@ package struct DiffUndo {
     let effects = TemporaryBuffer()
     var parts: [[AppliedEffects.Table]] = []
     let isKept = try reader.forEachPiece(of: diff.entry, on: connection) { piece in
+      try poll()
       try effects.write(piece.changes)
       if let tables = piece.tables { parts.append(tables) }
     }

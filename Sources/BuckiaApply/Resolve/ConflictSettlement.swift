@@ -27,11 +27,14 @@ package struct ConflictSettlement {
     package let observer: (any RowEffectObserver)?
     /// The most resolved and the most refused conflicts that the result lists; nil for all.
     package let limit: Int?
+    /// Called every few hundred conflicts; may throw to stop.
+    package let poll: () throws -> Void
 
     /// Creates a request.
     package init(
       _ answer: ConflictAnswer, decidedBy: String, time: Int64, isForced: Bool, isRemembered: Bool,
-      causes: [Int64: Int64], observer: (any RowEffectObserver)?, limit: Int? = nil
+      causes: [Int64: Int64], observer: (any RowEffectObserver)?, limit: Int? = nil,
+      polling poll: @escaping () throws -> Void
     ) {
       self.answer = answer
       self.decidedBy = decidedBy
@@ -41,6 +44,7 @@ package struct ConflictSettlement {
       self.causes = causes
       self.observer = observer
       self.limit = limit
+      self.poll = poll
     }
   }
 
@@ -112,8 +116,9 @@ package struct ConflictSettlement {
   private func tables(of conflicts: [Int64]) throws -> Set<TableName> {
     let query =
       "SELECT table_name FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout) WHERE conflict = ?1"
-    let tables = try conflicts.compactMap { conflict in
-      try session.connection.first(ofCached: query, conflict) { TableName($0.text(at: 0) ?? "") }
+    let tables = try conflicts.enumerated().compactMap { index, conflict in
+      if index % 256 == 0 { try request.poll() }
+      return try session.connection.first(ofCached: query, conflict) { TableName($0.text(at: 0) ?? "") }
     }
     let schema = try session.schema()
     return Set(tables).filter { schema.entry(named: $0) != nil }
@@ -130,7 +135,8 @@ package struct ConflictSettlement {
     // tried again.
     while !pending.isEmpty {
       var refused: [Int64] = []
-      for conflict in pending {
+      for (index, conflict) in pending.enumerated() {
+        if index % 256 == 0 { try request.poll() }
         let resolved = try resolve(conflict)
         told.note(resolved)
         if let rule = resolved.rule { rules[rule.id] = rule }

@@ -47,6 +47,8 @@ struct ChangesetApplier {
   /// The INSERTs of each table that wait for its other changes.
   private var waitingInserts: [Int: Set<RowIdentity>] = [:]
   private var done = 0
+  /// Where in the changes the last progress was told.
+  private var placeOfProgress = 0
 
   init(
     schema: SchemaPlan, decider: ConflictDecider, _ collisions: KeyCollisions? = nil,
@@ -73,8 +75,9 @@ struct ChangesetApplier {
     contents = ContentSearches(session.contentPolicy, storesUTF16: session.storesUTF16, progress: progress)
   }
 
-  /// The number of changes between two calls of the progress handler.
+  /// The most changes, and bytes of them, between two calls of the progress handler.
   private static let progressInterval = 4_096
+  private static let progressBytes = 4 << 20
 
   /// Applies all changes, as far as need be while they are still arriving.
   ///
@@ -239,7 +242,7 @@ struct ChangesetApplier {
         try window.withBytes { bytes in
           while let change = stretches.next(in: bytes) {
             try applier.apply(change, bytes)
-            try advance()
+            try advance(to: stretches.position)
           }
           try applier.flush(bytes)
         }
@@ -253,11 +256,13 @@ struct ChangesetApplier {
 
   private mutating func apply(_ sorter: consuming ChangeSorter, with applier: TableApplier) throws {
     var sorter = sorter
+    var place = 0
     while try sorter.advance() {
+      place += sorter.bytes.count
       try sorter.bytes.withRawSpan { bytes in
         while let change = sorter.next(in: bytes) {
           try applier.apply(change, bytes)
-          try advance()
+          try advance(to: place)
         }
         try applier.flush(bytes)
       }
@@ -266,9 +271,12 @@ struct ChangesetApplier {
   }
 
   @inline(__always)
-  private mutating func advance() throws {
+  private mutating func advance(to place: Int) throws {
     done += 1
-    guard done.isMultiple(of: Self.progressInterval) else { return }
+    // Another section or table begins at another place.
+    let isFar = place - placeOfProgress >= Self.progressBytes || place < placeOfProgress
+    guard isFar || done.isMultiple(of: Self.progressInterval) else { return }
+    placeOfProgress = place
     contents.changeCount = done
     try progress(done)
   }

@@ -5,7 +5,7 @@ import SQLiteConnections
 
 /// Decides changes that meet another row than their author saw, or that a constraint finally refuses.
 extension TableApplier {
-  /// Settles an UPDATE or DELETE whose row is not as its author saw it.
+  /// Settles an UPDATE or DELETE whose row has other values than its author had.
   ///
   /// - Parameter overwrite: Writes all that came in.
   func resolveChanged(

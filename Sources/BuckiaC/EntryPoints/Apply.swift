@@ -43,6 +43,8 @@ extension ApplyOptions {
       keepsFiles: given.keep, removesNamedFiles: given.remove, isDryRun: given.dry_run)
     adoptsDataset = !given.refuse_new_dataset
     snapshot = try Arguments.optionalText(given.snapshot, "snapshot")
+    ignoredColumns = try Arguments.columns(given.ignored, given.ignored_count, "ignored")
+    matches = try Arguments.columns(given.matches, given.match_count, "matches")
     if given.memory > 0 { memoryLimit = Int(given.memory) }
     decryption = try FileDecryption.given(given.identities, given.identity_count, given.passphrase, in: home)
   }

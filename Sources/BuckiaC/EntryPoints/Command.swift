@@ -105,7 +105,7 @@ final class Command {
       let path = try command.finish(command.text("path"))
       return try command.with {
         let report = try $0.snapshot(to: path)
-        return ["version": 1, "path": .string(report.path), "bytes": .integer(report.bytes)]
+        return report.json
       }
     },
     "clocks": { command in
@@ -125,11 +125,13 @@ final class Command {
       options.replacesOutput = try command.flag("replace")
       options.allowsUnrelated = try command.flag("unrelated")
       options.isDryRun = try command.flag("dryRun")
+      options.ignoredColumns = try command.columns("ignore")
+      options.matches = try command.columns("match")
       let (other, base, output, made) = try command.finish(
         (command.text("theirs"), command.optionalText("base"), command.optionalText("output"), options))
       let watch = command.options.watch
       return try command.with {
-        try $0.merge(other, since: base, into: output, options: made, progress: { _ in try watch.check() }).json
+        try $0.merge(other, since: base, into: output, options: made, progress: { try watch.tell($0) }).json
       }
     },
     "encrypt": { command in
@@ -145,16 +147,23 @@ final class Command {
       encryption.isArmored = try command.flag("armor")
       let (path, output, replaces) = try command.finish(
         (command.text("path"), command.text("output"), command.flag("replace")))
-      return Command.written(output, try encryption.encrypt(path, to: output, replacing: replaces))
+      return Command.written(
+        output, try encryption.encrypt(path, to: output, replacing: replaces, progress: command.tell(of: path)))
     },
     "decrypt": { command in
       let (path, output, replaces) = try command.finish(
         (command.text("path"), command.text("output"), command.flag("replace")))
       let own = try command.options.decryption == nil ? AgeIdentity.identities(of: command.home.identity()) : []
       let decryption = try command.options.decryption ?? FileDecryption(identities: own)
-      return Command.written(output, try decryption.decrypt(path, to: output, replacing: replaces))
+      return Command.written(
+        output, try decryption.decrypt(path, to: output, replacing: replaces, progress: command.tell(of: path)))
     },
   ]
+
+  /// A progress closure for a file that is read.
+  private func tell(of path: String) -> (Int64) throws -> Void {
+    { [watch = options.watch] in try watch.tell(path, bytes: $0) }
+  }
 
   private static func written(_ path: String, _ bytes: Int64) -> JSONValue {
     ["version": 1, "path": .string(path), "bytes": .integer(bytes)]
@@ -167,7 +176,7 @@ final class Command {
 
   private func with(_ body: (DatabaseManager) throws -> JSONValue) throws -> JSONValue {
     guard let database else { throw Arguments.misuse("database is NULL, and \(name) needs one") }
-    return try database.with(body)
+    return try database.with(options.watch, body)
   }
 
   /// Checks that all arguments have been read: a misspelled one must not be ignored.
@@ -214,6 +223,19 @@ final class Command {
     return try values.map { value in
       guard case .string(let text) = value else { throw wrong(member, "a list of texts") }
       return text
+    }
+  }
+
+  /// Columns by table: an object of lists of texts.
+  private func columns(_ member: String) throws -> [TableName: [String]] {
+    guard let value = take(member) else { return [:] }
+    guard case .object(let tables) = value else { throw wrong(member, "an object of tables and their columns") }
+    return try tables.members.reduce(into: [:]) { columns, table in
+      guard case .array(let names) = table.value else { throw wrong(member, "an object of tables and their columns") }
+      columns[TableName(table.name), default: []] += try names.map { name in
+        guard case .string(let text) = name else { throw wrong(member, "an object of tables and their columns") }
+        return text
+      }
     }
   }
 

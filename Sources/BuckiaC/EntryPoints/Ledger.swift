@@ -43,7 +43,9 @@ package func buckia_undo(
     let options = UndoOptions(
       conflicts: ConflictPolicies(try ConflictPolicy(given.on_conflict)), isDryRun: given.dry_run)
     let subjects = try diffs.map { .diff($0) } + UndoSubject.senders(named: senders, in: database.home)
-    return try database.with { try $0.undo(subjects, options: options) }.json
+    let watch = CallWatch(given.progress, given.progress_context, given.cancellation)
+    try watch.check()
+    return try database.with(watch) { try $0.undo(subjects, options: options) }.json
   }
 }
 
@@ -93,8 +95,8 @@ package func buckia_resolve(
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let conflicts = Array(try Arguments.array(conflicts, conflict_count, "conflicts"))
-    let (answer, options) = try decision(choice, options)
-    return try database.with { try $0.resolve(conflicts, taking: answer, options: options) }.json
+    let (answer, options, watch) = try decision(choice, options)
+    return try database.with(watch) { try $0.resolve(conflicts, taking: answer, options: options) }.json
   }
 }
 
@@ -106,15 +108,15 @@ package func buckia_resolve_all(
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let filter = try ConflictFilter(filter)
-    let (answer, options) = try decision(choice, options)
-    return try database.with { try $0.resolve(matching: filter, taking: answer, options: options) }.json
+    let (answer, options, watch) = try decision(choice, options)
+    return try database.with(watch) { try $0.resolve(matching: filter, taking: answer, options: options) }.json
   }
 }
 
 /// The decision of a call.
 private func decision(
   _ choice: buckia_version_choice, _ options: UnsafePointer<buckia_resolve_options>?
-) throws -> (ConflictAnswer, ResolveOptions) {
+) throws -> (ConflictAnswer, ResolveOptions, CallWatch) {
   let given = try Arguments.options(options, buckia_resolve_options())
   let values = try ChangesetValue.values(given.values, given.value_count)
   guard values.isEmpty == (choice != BUCKIA_RESOLVE_VALUES) else {
@@ -132,7 +134,9 @@ private func decision(
   let options = ResolveOptions(
     decidedBy: try Arguments.optionalText(given.decided_by, "decided_by") ?? "", isForced: given.force,
     remembers: given.remember, isDryRun: given.dry_run)
-  return (answer, options)
+  let watch = CallWatch(given.progress, given.progress_context, given.cancellation)
+  try watch.check()
+  return (answer, options, watch)
 }
 
 @c @implementation

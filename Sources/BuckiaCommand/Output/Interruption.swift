@@ -30,6 +30,11 @@ final class Interruption {
     #endif
   }
 
+  deinit {
+    source.cancel()
+    signal(SIGINT, SIG_DFL)
+  }
+
   /// - Throws: `CancellationError` after an interruption.
   func check() throws { if isSet.withLockedValue({ $0 }) { throw CancellationError() } }
 }

@@ -6,7 +6,7 @@ final class ProgressLine {
   private let isShown: Bool
   private var lastUpdate: ContinuousClock.Instant?
   private var isOnScreen = false
-  private lazy var interruption = Interruption()
+  private var interruption: Interruption?
 
   /// - Parameter isWanted: False with `--quiet` and `--json`.
   init(isWanted: Bool) { isShown = isWanted && isatty(2) != 0 }
@@ -21,8 +21,23 @@ final class ProgressLine {
     show(text())
   }
 
+  /// Notices interruptions from now on: what begins here calls ``check()``.
+  func begin() { if interruption == nil { interruption = Interruption() } }
+
   /// - Throws: `CancellationError` after an interruption.
-  func check() throws { try interruption.check() }
+  func check() throws {
+    begin()
+    try interruption?.check()
+  }
+
+  /// Ends work that is stopped by ``check()``: from now on an interruption ends the program.
+  ///
+  /// - Throws: `CancellationError` after an interruption.
+  func end() throws {
+    clear()
+    try interruption?.check()
+    interruption = nil
+  }
 
   /// Shows a text for work that is stopped by ``check()``.
   func show(_ text: @autoclosure () -> String) {

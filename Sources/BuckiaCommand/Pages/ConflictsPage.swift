@@ -25,7 +25,8 @@ final class ConflictsPage {
   /// The additions for a page of a server, which lists the tables with one of the newest conflicts.
   var service: Service?
 
-  private static let versions = ["Before", "Here", "Incoming"]
+  /// The tables whose conflicts on the page were all met in merges.
+  private var mergedTables: Set<TableName> = []
 
   /// - Parameters:
   ///   - manager: The database.
@@ -92,13 +93,12 @@ final class ConflictsPage {
   /// The number of each table's conflicts among the newest, which are then the newest of that table.
   private func newestByTable() throws -> [TableName: Int] {
     var newest: [TableName: Int] = [:]
-    guard limits.entries < .max else {
-      for entry in found { newest[TableName(entry.table), default: 0] += entry.count }
-      return newest
-    }
-    try manager.forEachConflict(matching: filter, newest: limits.entries) {
+    var merged: [TableName: Int] = [:]
+    try manager.forEachConflict(matching: filter, newest: limits.entries == .max ? nil : limits.entries) {
       newest[TableName($0.table), default: 0] += 1
+      if $0.isOfMerge { merged[TableName($0.table), default: 0] += 1 }
     }
+    mergedTables = Set(merged.keys.filter { merged[$0] == newest[$0] })
     return newest
   }
 
@@ -120,16 +120,21 @@ final class ConflictsPage {
     if let diff = filter.diff { facts.append(("diff", diff)) }
     if let kind = filter.kind { facts.append(("kind", kind.rawValue)) }
     if filter.isOpen { facts.append(("state", "open: not decided yet")) }
-    if service == nil { facts.append(("decide", "buckia resolve \(name.shellQuoted) NUMBER --take local|incoming")) }
+    if service == nil {
+      let isOfMerges = !found.isEmpty && found.allSatisfy { mergedTables.contains(TableName($0.table)) }
+      let versions = isOfMerges ? "ours|theirs" : "local|incoming"
+      facts.append(("decide", "buckia resolve \(name.shellQuoted) NUMBER --take \(versions)"))
+    }
     return facts
   }
 
   // MARK: Conflicts
 
   private func write(_ table: Table, at place: Int, newest: Int) throws {
+    let isOfMerges = mergedTables.contains(TableName(table.name))
     var list = try EntryList(
-      table.name, id: PageFrame.sectionID(place), remark: table.count.counted("conflict"), versions: Self.versions,
-      on: page)
+      table.name, id: PageFrame.sectionID(place), remark: table.count.counted("conflict"),
+      versions: isOfMerges ? ["BASE", "OURS", "THEIRS"] : ["Before", "Here", "Incoming"], on: page)
     var filter = filter
     filter.table = table.name
     var shown = 0

@@ -109,11 +109,11 @@ enum ValueForm {
   private enum Choice: String, CaseIterable {
     case leave, here, incoming, text, number, blob, null
 
-    var label: String {
+    func label(ofMerge isOfMerge: Bool) -> String {
       switch self {
       case .leave: "what the row has now"
-      case .here: "what was here"
-      case .incoming: "what came"
+      case .here: isOfMerge ? "what OURS has" : "what was here"
+      case .incoming: isOfMerge ? "what THEIRS has" : "what came"
       case .text: "this text"
       case .number: "this number"
       case .blob: "these bytes, in hexadecimal"
@@ -150,7 +150,7 @@ enum ValueForm {
     var options: Markup = ""
     for choice in Choice.allCases {
       if choice == .here && local == nil || choice == .incoming && incoming == nil { continue }
-      options += "<option value=\"\(choice.rawValue)\">\(choice.label)</option>"
+      options += "<option value=\"\(choice.rawValue)\">\(choice.label(ofMerge: record.isOfMerge))</option>"
     }
     let (kind, typed) = typed(local ?? incoming ?? .null)
     let rows = min(rowLimit, 1 + typed.utf8.count { $0 == UInt8(ascii: "\n") })

@@ -243,7 +243,8 @@ extension RebaseReport {
 extension RebaseReport.Conflict {
   fileprivate func line(_ style: Style) -> String {
     let limit = style.isFull ? Int.max : 40
-    let name = key.map { "\($0.column.escaped(limit: 40)) \($0.value.shown(limit: limit))" }.joined(separator: ", ")
+    let name = key.map { "\($0.column.escaped(limit: 40)) \(($0.value ?? .null).shown(limit: limit))" }
+      .joined(separator: ", ")
     return "\(table.escaped(limit: 60)) \(name): \(sentence)"
   }
 

@@ -277,11 +277,8 @@ struct SnapshotVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager(home: home.folder).snapshot(to: path)
-    try console.document([
-      "version": 1, "path": .string(report.path), "bytes": .integer(report.bytes),
-      "replaced": .bool(report.isReplacement),
-    ])
+    let report = try target.manager(home: home.folder, polling: console.progress).snapshot(to: path)
+    try console.document(report.json)
     try console.say("\(path.escaped)  \(ByteCount(Int(report.bytes)))")
     try console.say(
       console.style.suggestion(

@@ -57,7 +57,9 @@ struct EncryptVerb: Verb {
     var encryption = try makeEncryption()
     encryption.isArmored = armor
     let written = cipherPath.encrypted
-    let byteCount = try encryption.encrypt(cipherPath.source, to: cipherPath.target(written, replacing: force))
+    let byteCount = try encryption.encrypt(
+      cipherPath.source, to: cipherPath.target(written, replacing: force),
+      progress: cipherPath.progress("Encrypting", console))
     try CipherPath.report(written, byteCount, "Encrypted", on: console)
     return .done
   }
@@ -125,7 +127,9 @@ struct DecryptVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     guard let written = cipherPath.decrypted else { return .usage }
     let decryption = try makeDecryption()
-    let byteCount = try decryption.decrypt(cipherPath.source, to: cipherPath.target(written, replacing: force))
+    let byteCount = try decryption.decrypt(
+      cipherPath.source, to: cipherPath.target(written, replacing: force),
+      progress: cipherPath.progress("Decrypting", console))
     try CipherPath.report(written, byteCount, "Decrypted", on: console)
     return .done
   }
@@ -175,6 +179,12 @@ struct CipherPath {
   func target(_ path: String, replacing isReplacing: Bool) -> DiffOutput.File {
     guard isStandardOutput else { return .path(path, replacing: isReplacing) }
     return .stream { try StandardStream.output.write($0) }
+  }
+
+  /// Shows how much has been read, and stops when the person interrupts it. Before the first byte, while a passphrase becomes a key, an
+  /// interruption ends the program at once.
+  func progress(_ activity: String, _ console: Console) -> (Int64) throws -> Void {
+    { try console.progress.update("\(activity) \(name.escaped(limit: 40)), \(ByteCount(Int($0)))") }
   }
 
   /// Throws if two inputs or outputs would be the same.

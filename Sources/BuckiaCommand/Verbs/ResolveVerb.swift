@@ -110,7 +110,7 @@ struct ResolveVerb: Verb {
     if let rule = forget { return try forget(rule, on: console) }
     guard let answer = try answer() else { return .usage }
     let options = ResolveOptions(decidedBy: by ?? Self.account, isForced: force, remembers: remember, isDryRun: dryRun)
-    let manager = target.manager(home: home.folder)
+    let manager = target.manager(home: home.folder, polling: console.progress)
     let report =
       all
       ? try manager.resolve(matching: filter.filter, taking: answer, options: options)

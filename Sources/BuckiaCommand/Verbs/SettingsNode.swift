@@ -1,3 +1,4 @@
+import ArgumentParser
 import BuckiaSync
 import Yams
 
@@ -154,6 +155,14 @@ final class SettingsNode {
   func list() throws -> [SettingsNode] {
     guard let sequence = node.sequence else { throw error("a list is wanted") }
     return sequence.enumerated().map { SettingsNode($1, file, "\(name)[\($0)]", environment) }
+  }
+
+  /// The values of a list that an option of the command line takes in the same form.
+  func arguments<Value: ExpressibleByArgument>(_ type: Value.Type, _ form: String) throws -> [Value] {
+    try list().map { node in
+      guard let value = Value(argument: try node.text()) else { throw node.error("it is \(form)") }
+      return value
+    }
   }
 
   /// The values of a list.

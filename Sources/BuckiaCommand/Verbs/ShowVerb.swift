@@ -49,6 +49,7 @@ struct ShowVerb: Verb {
     let inspected = try DiffInspection.open(
       ArgumentFile.source(file), home: home.folder, decryption: decryption.decryption(in: home),
       progress: { console.progress.show($0.line) }, poll: { try console.progress.check() })
+    try console.progress.end()
     if page.isWanted {
       try page.write(about: file, on: console) {
         // A page is passed on: it names no folder of this computer.

@@ -221,6 +221,10 @@ struct SyncFile {
       if let policy = node["on-conflict"] {
         options.apply.conflicts = ConflictPolicies(try policy.choice(ConflictPolicy.self))
       }
+      let ignored = try node["ignore"]?.arguments(ColumnChoice.self, "TABLE.COLUMN") ?? []
+      options.apply.ignoredColumns = ignored.reduce(into: [:]) { $0[$1.table, default: []].append($1.column) }
+      let matches = try node["match"]?.arguments(MatchChoice.self, "TABLE(COLUMNS)") ?? []
+      options.apply.matches = matches.reduce(into: [:]) { $0[$1.table] = $1.columns }
       options.apply.schema = try node["schema"]?.choice(SchemaMode.self) ?? options.apply.schema
       options.apply.trust = try node["trust"]?.choice(TrustMode.self) ?? options.apply.trust
       options.apply.snapshot = try node["snapshot"].map { try path($0) }

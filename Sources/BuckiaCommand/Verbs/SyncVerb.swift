@@ -236,9 +236,8 @@ extension SyncResult {
     for note in notes { lines += style.wrapped("\(style("Note:", .notable)) \(note.escaped(limit: 500))", hanging: 2) }
     for failure in failures {
       let subject = failure.subject.map { "\($0.escaped(limit: 100)): " } ?? ""
-      let report = ErrorReport(failure.error)
       lines += style.wrapped(
-        "\(style("Failed:", .notable)) \(subject)\(report.message.escaped(limit: 500))", hanging: 2)
+        "\(style("Failed:", .notable)) \(subject)\(failure.message.escaped(limit: 500))", hanging: 2)
     }
     return lines
   }
@@ -267,7 +266,10 @@ extension [SyncResult.Transfer] {
 
 extension SyncResult.Failure {
   fileprivate var json: JSONValue {
-    ["step": .string(step.rawValue), "subject": .text(subject), "error": ErrorReport(error).failure.details]
+    [
+      "step": .string(step.rawValue), "subject": .text(subject),
+      "error": FailureReport(code: code, message: message, path: path).details,
+    ]
   }
 }
 

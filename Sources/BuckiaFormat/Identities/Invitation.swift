@@ -352,3 +352,19 @@ package struct Acceptance: Equatable, Sendable {
     key.isRight(proof, for: invitation, digest, card)
   }
 }
+
+extension Invitation: Hashable, Codable {
+  /// Reads an invitation from its line of text, and verifies it.
+  public init(from decoder: any Decoder) throws {
+    try self.init(verifying: decoder.singleValueContainer().decode(String.self))
+  }
+
+  /// Writes its line of text, which has the secret.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+
+  /// Hashes the line, which has all the rest.
+  public func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}

@@ -336,10 +336,8 @@ extension ConflictRecord {
         key: key, kind: ConflictKind(row, at: 5), outcome: ConflictOutcome(row, at: 6), base: versions.base,
         local: versions.local, incoming: versions.incoming, reason: row.text(at: 10))
       record.mergedFile = row.text(at: 12)
-      if record.mergedFile == nil {
-        record.sender = senders.shown(row.text(at: 11) ?? "")
-        record.senderKey = LedgerEntries.verifiedKey(of: row.text(at: 11) ?? "")
-      }
+      record.sender = senders.shown(row.text(at: 11) ?? "")
+      record.senderKey = LedgerEntries.verifiedKey(of: row.text(at: 11) ?? "")
       record.rule = row.isNull(at: 13) ? nil : row.integer(at: 13)
       record.others = try keys(row.blob(at: 14), record.key.map(\.column))
       record.resolution = try ResolutionRecord.last(of: record.id, on: connection)

@@ -164,7 +164,9 @@ typedef enum buckia_activity {
   BUCKIA_COMPARING = 1,
   BUCKIA_VERIFYING = 2,
   BUCKIA_APPLYING = 3,
-  BUCKIA_REWRITING = 4
+  BUCKIA_REWRITING = 4,
+  /** Of calls that count nothing: it only asks if they are to stop. */
+  BUCKIA_WORKING = 5
 } buckia_activity;
 
 /** How far a call has come. What does not fit the activity is 0. */
@@ -312,7 +314,7 @@ typedef struct buckia_share_options {
   bool unencrypted;
   /** Writes nothing: the JSON says which rows would leave. */
   bool dry_run;
-  /** Sends everything anew. */
+  /** Sends all rows again. */
   bool resync;
   /** Leaves rows that are not shared any more where they were sent; otherwise they are withdrawn. */
   bool keep_on_leave;
@@ -374,7 +376,7 @@ typedef enum buckia_schema {
 } buckia_schema;
 
 typedef enum buckia_conflict_kind {
-  /** UPDATE or DELETE: the row is there, with other values than the author saw. */
+  /** UPDATE or DELETE: the row is there, with other values than its author had. */
   BUCKIA_CONFLICT_DATA = 1,
   /** UPDATE or DELETE: the row is not there. */
   BUCKIA_CONFLICT_NOT_FOUND = 2,
@@ -396,9 +398,9 @@ typedef struct buckia_conflict {
   /** The names of the columns, and which of them are the key. */
   const char *const *columns;
   const bool *is_key;
-  /** The row as its author saw it, as far as the change tells; NULL where there was none. */
+  /** The row that its author had, as far as the change tells; NULL where there was none. */
   const buckia_value *base;
-  /** The row as it is here; NULL where there is none. */
+  /** The row here; NULL where there is none. */
   const buckia_value *local;
   /** The row as its author wants it; columns that the change leaves alone are BUCKIA_NONE. NULL for a DELETE. */
   const buckia_value *incoming;
@@ -432,6 +434,13 @@ BUCKIA_API buckia_status buckia_row_set(buckia_row *row, const char *column, con
    failed. It runs inside the transaction. */
 typedef buckia_answer (*buckia_conflict_callback)(void *context, const buckia_conflict *conflict, buckia_row *row);
 
+/** Columns of a table. */
+typedef struct buckia_table_columns {
+  const char *table;
+  const char *const *columns;
+  size_t column_count;
+} buckia_table_columns;
+
 typedef struct buckia_apply_options {
   size_t size;
   buckia_policy on_conflict;
@@ -441,7 +450,7 @@ typedef struct buckia_apply_options {
   buckia_schema schema;
   /** Whose files are applied from now on. */
   buckia_trust trust;
-  /** Whether the database's triggers fire. */
+  /** True if the database's triggers fire. */
   bool triggers;
   /** Leaves applied files in their folders. */
   bool keep;
@@ -460,6 +469,12 @@ typedef struct buckia_apply_options {
   size_t identity_count;
   /** The passphrase of files that were encrypted with one; NULL for none. */
   const char *passphrase;
+  /** Columns in which nothing is taken but with new rows, and nothing is a conflict. */
+  const buckia_table_columns *ignored;
+  size_t ignored_count;
+  /** By which columns rows of shares are the same that both sides have added under different numbers. */
+  const buckia_table_columns *matches;
+  size_t match_count;
   buckia_conflict_callback resolve;
   void *resolve_context;
   buckia_progress_callback progress;
@@ -507,7 +522,7 @@ typedef struct buckia_conflict_filter {
   const char *diff;
   /** Those of this kind; 0 for all. */
   buckia_conflict_kind kind;
-  /** Those that nobody has decided about yet. */
+  /** Those that are not decided yet. */
   bool open;
 } buckia_conflict_filter;
 
@@ -544,13 +559,16 @@ typedef struct buckia_resolve_options {
   /** Of BUCKIA_RESOLVE_VALUES: columns and what they get. */
   const buckia_cell *values;
   size_t value_count;
-  /** Who decides, as it is recorded; NULL for nobody. */
+  /** Who decides, as it is recorded; NULL for no name. */
   const char *decided_by;
   /** Overwrites rows that were changed since, and lets rows refer to others that are not there. */
   bool force;
   /** Keeps the answer as a rule for later conflicts with the same question. */
   bool remember;
   bool dry_run;
+  buckia_progress_callback progress;
+  void *progress_context;
+  buckia_cancellation *cancellation;
 } buckia_resolve_options;
 
 /** Decides recorded conflicts by their numbers, and changes the rows accordingly. A conflict that cannot be resolved does not stop the
@@ -583,6 +601,9 @@ typedef struct buckia_undo_options {
   /** Takes back all that came from these senders: names of contacts, keys as the log shows them, or "unsigned". */
   const char *const *senders;
   size_t sender_count;
+  buckia_progress_callback progress;
+  void *progress_context;
+  buckia_cancellation *cancellation;
 } buckia_undo_options;
 
 /** Takes back what diffs did, the newest first.
@@ -627,7 +648,8 @@ typedef struct buckia_file_options {
    doctor
    snapshot          path
    clocks            tables (a list; all where it is missing)
-   merge             theirs, base, output, onConflict, replace, unrelated, dryRun (all but theirs optional)
+   merge             theirs, base, output, onConflict, replace, unrelated, dryRun, ignore, match (objects of tables and lists of their
+                     columns; all but theirs optional)
    encrypt           path, output, to (a list) or passphrase, armor, replace
    decrypt           path, output, replace; the options have identities and passphrase
 
@@ -659,7 +681,7 @@ typedef struct buckia_changes buckia_changes;
 typedef struct buckia_change {
   const char *table;
   buckia_operation operation;
-  /** Whether a trigger or a foreign-key action has made it. */
+  /** True if a trigger or a foreign-key action has made it. */
   bool indirect;
   size_t column_count;
   /** The names of the columns, and which of them are the key. A raw changeset has no names: they are "column 1" and so on. */

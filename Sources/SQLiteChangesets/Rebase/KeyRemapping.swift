@@ -215,7 +215,7 @@ extension Changesets {
 }
 
 /// A local row that has got a new key, because the incoming changes insert another row with the one it had.
-public struct RemappedKey: Equatable, Sendable {
+public struct RemappedKey: Hashable, Codable, Sendable {
   /// The table.
   public let table: String
   /// The key that the row had.

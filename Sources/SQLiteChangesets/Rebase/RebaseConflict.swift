@@ -1,7 +1,7 @@
 import BuckiaBytes
 
 /// Who wins where local and incoming changes of a row contradict each other.
-public enum RebasePolicy: String, Sendable, CaseIterable {
+public enum RebasePolicy: String, Codable, Sendable, CaseIterable {
   /// The local change is made anyway.
   case keepLocal = "keep-local"
   /// The incoming change stands, and the local one is left out.
@@ -11,7 +11,7 @@ public enum RebasePolicy: String, Sendable, CaseIterable {
 /// A row that local and incoming changes do not agree on, and who won.
 public struct RebaseConflict: Equatable, Sendable {
   /// What the changes do not agree on. More may come.
-  public enum Kind: String, Sendable, CaseIterable {
+  public enum Kind: String, Codable, Sendable, CaseIterable {
     /// Both have set the same columns, to different values.
     case updatedByBoth = "updated-by-both"
     /// Both have inserted different rows with one key.

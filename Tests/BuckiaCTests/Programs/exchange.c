@@ -292,6 +292,21 @@ int main(int count, char **arguments) {
   buckia_close(database);
   EXPECT(access("sent.db", R_OK) == 0);
 
+  /* Another thread can stop an undo. Nothing is changed then. */
+  buckia_cancellation *stop = buckia_cancellation_new();
+  buckia_cancel(stop);
+  buckia_undo_options undo = { .size = sizeof undo, .cancellation = stop };
+  const char *unsigned_files[] = { "unsigned" };
+  undo.senders = unsigned_files;
+  undo.sender_count = 1;
+  check(buckia_open("ben.db", &database, &error), &error);
+  EXPECT(buckia_undo(database, NULL, 0, &undo, NULL, &error) == BUCKIA_CANCELLED);
+  buckia_error_free(error);
+  error = NULL;
+  buckia_close(database);
+  buckia_cancellation_free(stop);
+  expect_title(ben, 2, NULL);
+
   look_back("ben.db");
   expect_title(ben, 2, "Elm");
   expect_title(ben, 4, NULL);

@@ -31,7 +31,7 @@ ANSWER_DEFAULT, ANSWER_LOCAL, ANSWER_INCOMING, ANSWER_ABORT, ANSWER_ROW, ANSWER_
 
 # The words of the other enums are those of the command line and of --json.
 OPERATIONS = {"insert": 1, "update": 2, "delete": 3}
-ACTIVITIES = {"comparing": 1, "verifying": 2, "applying": 3, "rewriting": 4}
+ACTIVITIES = {"comparing": 1, "verifying": 2, "applying": 3, "rewriting": 4, "working": 5}
 TRUST_MODES = {"any": 1, "known": 2}
 METHODS = {"auto": 0, "pages": 1, "rows": 2, "session": 3}
 POLICIES = {"keep-local": 0, "take-incoming": 1, "abort": 2, "latest": 3}
@@ -150,6 +150,10 @@ class TablePolicy(Structure):
     _fields_ = [("table", c_char_p), ("column", c_char_p), ("policy", c_int)]
 
 
+class TableColumns(Structure):
+    _fields_ = [("table", c_char_p), ("columns", _NAMES), ("column_count", c_size_t)]
+
+
 class ApplyOptions(Options):
     _fields_ = [
         ("size", c_size_t),
@@ -168,6 +172,10 @@ class ApplyOptions(Options):
         ("identities", _NAMES),
         ("identity_count", c_size_t),
         ("passphrase", c_char_p),
+        ("ignored", POINTER(TableColumns)),
+        ("ignored_count", c_size_t),
+        ("matches", POINTER(TableColumns)),
+        ("match_count", c_size_t),
         ("resolve", ConflictCallback),
         ("resolve_context", c_void_p),
         *_PROGRESS,
@@ -193,6 +201,7 @@ class ResolveOptions(Options):
         ("force", c_bool),
         ("remember", c_bool),
         ("dry_run", c_bool),
+        *_PROGRESS,
     ]
 
 
@@ -203,6 +212,7 @@ class UndoOptions(Options):
         ("dry_run", c_bool),
         ("senders", _NAMES),
         ("sender_count", c_size_t),
+        *_PROGRESS,
     ]
 
 

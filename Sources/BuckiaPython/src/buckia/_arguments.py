@@ -6,7 +6,7 @@ import ctypes
 import os
 from collections.abc import Iterable, Mapping
 from ctypes import c_char_p
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from . import _abi
 from ._values import PathLike, Value, to_c
@@ -108,6 +108,15 @@ def table_policy(subject: Union[str, tuple[str, str]], policy: str) -> _abi.Tabl
     return _abi.TablePolicy(
         text(table, "the table"), text(column, "the column"), choice(policy, _abi.POLICIES, f"the policy of {table}")
     )
+
+
+def table_columns(columns: Optional[Mapping[str, Iterable[str]]], what: str) -> tuple[Any, int]:
+    """Columns by table as C takes them, and the number of tables."""
+    tables = [
+        _abi.TableColumns(text(table, f"a table of {what}"), *texts(names, f"the columns of {table}"))
+        for table, names in (columns or {}).items()
+    ]
+    return ((_abi.TableColumns * len(tables))(*tables) if tables else None), len(tables)
 
 
 def cells(values: Mapping[str, Value]) -> tuple[list[_abi.Cell], list[object]]:

@@ -35,7 +35,7 @@ class Change:
     new: Optional[Row]
     """The row after; None for a DELETE. An UPDATE tells what changes."""
     is_indirect: bool
-    """Whether a trigger or a foreign-key action has made it."""
+    """True if a trigger or a foreign-key action has made it."""
 
 
 class Changes(Iterator[Change]):

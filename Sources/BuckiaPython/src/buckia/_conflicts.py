@@ -76,7 +76,7 @@ class ConflictRecord:
     parent: Optional[MissingParent]
     """The row that this one refers to and that is not there."""
     status: str
-    """`open` where nobody has decided about it in particular, else `resolved`."""
+    """`open` where it was not decided by itself, else `resolved`."""
     rule: Optional[int]
     """The number of the rule that has decided."""
     resolution: Optional[Resolution]
@@ -106,9 +106,9 @@ class ResolvedConflict:
     key: Optional[Row]
     """The row's key."""
     is_resolved: bool
-    """Whether it was resolved."""
+    """True if it was resolved."""
     has_changed: bool = field(metadata={"name": "changed"})
-    """Whether the row has changed."""
+    """True if the row has changed."""
     before: Optional[Row]
     """The row before; None where there was none."""
     after: Optional[Row]
@@ -130,7 +130,7 @@ class ResolveReport:
     """What :meth:`Database.resolve` did."""
 
     is_dry_run: bool
-    """Whether nothing was changed."""
+    """True if nothing was changed."""
     conflicts: list[ResolvedConflict]
     """Each conflict; of all that a filter has chosen, the first 1,000 that were resolved, and the first 1,000 that were not."""
     resolved_count: int

@@ -21,6 +21,7 @@ from ._arguments import (
     number,
     path,
     paths,
+    table_columns,
     table_policy,
     text,
     texts,
@@ -30,6 +31,7 @@ from ._borrowing import PythonSQLite
 from ._calls import Call, log
 from ._conflicts import ConflictRecord, ConflictRule, ResolveReport
 from ._documents import read
+from ._files import file_options
 from ._progress import Progress
 from ._receiving import ApplyReport, InitReport, LogEntry, UndoReport
 from ._resolving import Resolver, callback
@@ -150,9 +152,10 @@ class Database:
         with self._opened() as handle:
             return read(InitReport, Call().document(library.buckia_init, handle, trust_mode(trust)))
 
-    def _command(self, name: str, /, **arguments: Any) -> Any:
+    def _command(self, name: str, /, *, progress: Optional[Tell] = None, **arguments: Any) -> Any:
+        call = Call()
         with self._opened() as handle:
-            return Call().command(handle, name, arguments)
+            return call.command(handle, name, arguments, file_options(call, progress=progress))
 
     def status(self, *, words: bool = False) -> Status:
         """Where the database stands: what is shared with whom, what has arrived, what is open.
@@ -230,9 +233,12 @@ class Database:
         output: Optional[PathLike] = None,
         *,
         on_conflict: Literal["keep-local", "take-incoming", "abort"] = "keep-local",
+        ignore: Optional[Mapping[str, Iterable[str]]] = None,
+        match: Optional[Mapping[str, Iterable[str]]] = None,
         replace: bool = False,
         unrelated: bool = False,
         dry_run: bool = False,
+        progress: Optional[Tell] = None,
     ) -> MergeReport:
         """Merges what another database has changed since both had the same rows.
 
@@ -241,9 +247,12 @@ class Database:
             base: The database that both began with; None where there is none.
             output: The merged database; None to change this one.
             on_conflict: What to do where both have changed a row.
+            ignore: Columns by table that are never a conflict, and stay as they are here but in new rows.
+            match: Columns by table by which rows are the same that both sides have added under different numbers.
             replace: Replaces a file that is there already.
             unrelated: Merges databases that share no table.
             dry_run: Changes nothing: the report says what would happen.
+            progress: Is told how far the work has come.
         """
         report = self._command(
             "merge",
@@ -251,6 +260,9 @@ class Database:
             base=None if base is None else os.fspath(base),
             output=None if output is None else os.fspath(output),
             onConflict=on_conflict,
+            ignore={table: list(columns) for table, columns in (ignore or {}).items()},
+            match={table: list(columns) for table, columns in (match or {}).items()},
+            progress=progress,
             replace=replace,
             unrelated=unrelated,
             dryRun=dry_run,
@@ -334,7 +346,7 @@ class Database:
             output: As of :meth:`diff`.
             unencrypted: Writes a file that everybody can read.
             dry_run: Writes nothing: the report says which rows would leave.
-            resync: Sends everything anew.
+            resync: Sends all rows again.
             on_leave: What becomes of rows that are not shared any more: `withdraw` removes them there, `keep` leaves
                 them.
             propagate: Deletes rows there, too, that went here because of an undo or because somebody does not share
@@ -382,6 +394,8 @@ class Database:
         resolver: Optional[Resolver] = None,
         on_conflict: Policy = "keep-local",
         policies: Optional[Mapping[Union[str, tuple[str, str]], Policy]] = None,
+        ignore: Optional[Mapping[str, Iterable[str]]] = None,
+        match: Optional[Mapping[str, Iterable[str]]] = None,
         schema: SchemaMode = "additive",
         trust: Optional[TrustMode] = None,
         triggers: bool = False,
@@ -406,9 +420,12 @@ class Database:
             resolver: Is asked about each conflict, before the policies.
             on_conflict: `keep-local`, `take-incoming`, `abort` to refuse the whole diff, or `latest`.
             policies: Policies of tables that have another one, by the table's name, or by a pair of table and column.
+            ignore: Columns by table in which nothing is taken but with new rows, and nothing is a conflict.
+            match: Columns by table by which rows of shares are the same that both sides have added under different
+                numbers.
             schema: What to do where the schemas differ: `additive`, `exact`, `hold` or `adopt`.
             trust: Whose files are applied from now on: `any` or `known`; None leaves it as it is.
-            triggers: Whether the database's triggers fire.
+            triggers: True if the database's triggers fire.
             keep: Leaves applied files in their folders.
             remove: Removes applied files that were named by themselves, too.
             dry_run: Changes nothing: the report says what would happen.
@@ -429,6 +446,8 @@ class Database:
         call = Call()
         rules = [table_policy(subject, policy) for subject, policy in (policies or {}).items()]
         keys, key_count = paths(identities)
+        ignored, ignored_count = table_columns(ignore, "ignore")
+        matches, match_count = table_columns(match, "match")
         options = _abi.ApplyOptions(
             on_conflict=choice(on_conflict, _abi.POLICIES, "on_conflict"),
             policies=(_abi.TablePolicy * len(rules))(*rules) if rules else None,
@@ -445,6 +464,10 @@ class Database:
             identities=keys,
             identity_count=key_count,
             passphrase=text(passphrase, "the passphrase"),
+            ignored=ignored,
+            ignored_count=ignored_count,
+            matches=matches,
+            match_count=match_count,
             progress=call.progress(progress),
         )
         if resolver is not None:
@@ -475,7 +498,7 @@ class Database:
             table: Only those of this table.
             diff: Only those of this diff file: its id, or the digest of a raw changeset.
             kind: Only those of this kind: `data`, `not-found`, `conflict`, `constraint` or `foreign-key`.
-            open: Only those that nobody has decided about yet.
+            open: Only those that are not decided yet.
             newest: At most so many of these.
 
         Raises:
@@ -516,6 +539,7 @@ class Database:
             ConflictError: No conflicts are recorded.
             DatabaseError: The database cannot be written.
         """
+        call = Call()
         wanted = [conflicts] if isinstance(conflicts, int) else conflicts
         numbers = [number(conflict, "the number of a conflict") for conflict in wanted]
         values, _kept = cells({} if isinstance(take, str) else take)
@@ -529,9 +553,10 @@ class Database:
             force=force,
             remember=remember,
             dry_run=dry_run,
+            progress=call.progress(None),
         )
         with self._opened() as handle:
-            report = Call().document(
+            report = call.document(
                 library.buckia_resolve,
                 handle,
                 (c_int64 * len(numbers))(*numbers),
@@ -601,13 +626,15 @@ class Database:
             UndoError: A diff is not known here, not well enough any more, or has been taken back. Nothing has been
                 changed then.
         """
+        call = Call()
         origins, count = texts(senders, "senders")
         options = _abi.UndoOptions(
             on_conflict=choice(on_conflict, _abi.POLICIES, "on_conflict"),
             dry_run=dry_run,
             senders=origins,
             sender_count=count,
+            progress=call.progress(None),
         )
         with self._opened() as handle:
-            report = Call().document(library.buckia_undo, handle, *texts(diffs, "diffs"), byref(options))
+            report = call.document(library.buckia_undo, handle, *texts(diffs, "diffs"), byref(options))
         return read(UndoReport, report)

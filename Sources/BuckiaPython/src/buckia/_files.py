@@ -84,7 +84,7 @@ def invert(
         output: A folder, which is made where it is missing and gets a file named by its id; a path that ends in
             `.bdiff` or `.changeset`, or names an existing file, is the file itself.
         home: The folder where the clock of the ids is kept; None for the usual one.
-        replace: Whether a file that is there already is replaced.
+        replace: True if a file that is there already is replaced.
         progress: Is told how far it has come. What it raises stops the call.
 
     Raises:
@@ -110,7 +110,7 @@ def concat(
         files: The files, oldest first.
         output: As of :func:`invert`.
         home: The folder where the clock of the ids is kept; None for the usual one.
-        replace: Whether a file that is there already is replaced.
+        replace: True if a file that is there already is replaced.
         progress: Is told how far it has come. What it raises stops the call.
 
     Raises:

@@ -15,7 +15,7 @@ class Progress:
     """How far a call has come. What does not fit the activity is 0."""
 
     activity: str
-    """`comparing`, `verifying`, `applying` or `rewriting`."""
+    """`comparing`, `verifying`, `applying`, `rewriting`, or `working` of a call that counts nothing."""
     subject: str
     """The table that is compared, or the file that is worked on; empty where it is neither."""
     files: int

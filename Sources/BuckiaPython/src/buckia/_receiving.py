@@ -63,7 +63,7 @@ class DiffOutcome:
     code: Optional[str]
     """The code of the error behind the reason."""
     is_removed: bool
-    """Whether the file has been removed, because all it holds is in the database."""
+    """True if the file has been removed, because all it holds is in the database."""
     warnings: list[str]
     """What is worth knowing although it is no refusal."""
     remarks: list[Remark]
@@ -87,9 +87,9 @@ class ApplyReport:
     misnamed: list[Path]
     """Diff files in the folders that go by another name than their id, and were left alone for that."""
     created_ledger: bool
-    """Whether the ledger tables were made just now."""
+    """True if the ledger tables were made just now."""
     is_dry_run: bool
-    """Whether nothing was changed, because only a report was wanted."""
+    """True if nothing was changed, because only a report was wanted."""
     outgoing_folders: list[Path]
     """The folders of which nothing was removed, because they hold files that were made from this very database."""
     warnings: list[str]
@@ -198,7 +198,7 @@ class UndoReport:
     skipped: list[SkippedUndo]
     """What of a sender could not be taken back. A diff that was named by itself is an error instead."""
     is_dry_run: bool
-    """Whether everything was only tried."""
+    """True if everything was only tried."""
     warnings: list[str]
     """What is worth knowing."""
     remarks: list[Remark]
@@ -210,9 +210,9 @@ class InitReport:
     """What :meth:`Database.init` did."""
 
     created: bool
-    """Whether the ledger tables were made just now."""
+    """True if the ledger tables were made just now."""
     created_database: bool
-    """Whether the database itself was made just now."""
+    """True if the database itself was made just now."""
     trust: TrustMode
     """Whose files are applied."""
     warnings: list[str]

@@ -37,9 +37,9 @@ class Conflict:
     key_columns: list[str]
     """Those of them that the row is known by."""
     base: Optional[Row]
-    """The row as its author saw it, as far as the change tells; None for an INSERT."""
+    """The row that its author had, as far as the change tells; None for an INSERT."""
     local: Optional[Row]
-    """The row as it is here; None where there is none."""
+    """The row here; None where there is none."""
     incoming: Optional[Row]
     """The row as its author wants it, without the columns that the change leaves alone; None for a DELETE."""
     reason: Optional[str]

@@ -37,7 +37,7 @@ class TableDiff:
     method_reason: Optional[str]
     """Why it was found row by row where it was to be found by pages."""
     is_new: bool
-    """Whether the older database lacks the table."""
+    """True if the older database lacks the table."""
     new_columns: list[str]
     """Columns that the older database lacks."""
     renames: list[ColumnRename]
@@ -63,7 +63,7 @@ class DiffReport:
     compared_by_rows: list[SkippedItem]
     """Tables that had to be compared row by row, and why."""
     includes_schema: bool
-    """Whether the newer database's whole schema travels, for those who adopt it."""
+    """True if the newer database's whole schema travels, for those who adopt it."""
     warnings: list[str]
     """What is worth knowing."""
     remarks: list[Remark]
@@ -131,11 +131,11 @@ class ShareReport:
     bytes: int
     """The size of the file."""
     is_snapshot: bool
-    """Whether it holds everything in the scope, and not only what has changed."""
+    """True if it holds everything in the scope, and not only what has changed."""
     sequence: int
     """Its number in the stream; 0 where there is none."""
     is_dry_run: bool
-    """Whether nothing was written."""
+    """True if nothing was written."""
     tables: list[SharedTable]
     """What is sent."""
     skipped: list[SkippedItem]
@@ -143,7 +143,7 @@ class ShareReport:
     delivered: list[Delivery]
     """Files of earlier calls that were delivered first."""
     is_incomplete: bool
-    """Whether changes are left for another call, because the one output was taken by an earlier file."""
+    """True if changes are left for another call, because the one output was taken by an earlier file."""
     warnings: list[str]
     """What is worth knowing."""
     remarks: list[Remark]
@@ -195,13 +195,13 @@ class VerifiedFile:
     id: Optional[str]
     """Its id, where it has one."""
     is_good: bool = field(metadata={"name": "ok"})
-    """Whether everything about it is in order."""
+    """True if everything about it is in order."""
     sender: str
     """The sender, for people."""
     signature: str
     """`none`, `valid`, `invalid`, or `unknown` where the file could not be read that far."""
     is_encrypted: bool
-    """Whether it is encrypted."""
+    """True if it is encrypted."""
     reason: Optional[str]
     """What is wrong with it."""
 
@@ -217,5 +217,5 @@ class VerifyReport:
 
     @property
     def is_good(self) -> bool:
-        """Whether all files are in order."""
+        """True if all files are in order."""
         return all(file.is_good for file in self.files)
