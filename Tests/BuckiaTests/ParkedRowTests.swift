@@ -220,4 +220,60 @@ struct ParkedRowTests {
     }
     #expect(try exchange.texts("SELECT id FROM photo") == ["1"])
   }
+
+  // MARK: Conflict records
+
+  @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming], [false, true])
+  func `a row that refers to a refused one has one record, which says where it is`(
+    _ policy: ConflictPolicy, hasGrandchild: Bool
+  ) throws {
+    let exchange = try Exchange(
+      """
+      CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE note(id INTEGER PRIMARY KEY, folder INTEGER REFERENCES folder(id), t);
+      CREATE TABLE mark(id INTEGER PRIMARY KEY, note INTEGER REFERENCES note(id));
+      """)
+    try TestDatabases.run("INSERT INTO folder VALUES (1, 'work')", on: exchange.mine)
+    try exchange.send(
+      "INSERT INTO folder VALUES (5, 'work'); INSERT INTO note VALUES (1, 5, 't');"
+        + (hasGrandchild ? "INSERT INTO mark VALUES (1, 1)" : ""))
+    try exchange.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
+    #expect(try exchange.texts("SELECT (SELECT count(*) FROM note), (SELECT count(*) FROM mark)") == ["0|0"])
+    #expect(try exchange.texts("PRAGMA foreign_key_check") == [])
+    let isParked = try exchange.texts("SELECT count(*) FROM buckia_parked") != ["0"]
+    #expect(isParked == (policy == .takeIncoming))
+    for table in hasGrandchild ? ["note", "mark"] : ["note"] {
+      let conflicts = try exchange.database.conflicts().filter { $0.table == table }
+      #expect(conflicts.map(\.outcome) == [isParked ? .omitted : .keptLocal])
+      if isParked { #expect(conflicts.first?.reason?.hasSuffix("; it waits for that") == true) }
+    }
+  }
+
+  @Test func `a reference that is changed to a refused row has one record`() throws {
+    let exchange = try Exchange(
+      """
+      CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE note(id INTEGER PRIMARY KEY, folder INTEGER REFERENCES folder(id), t);
+      INSERT INTO note VALUES (1, NULL, 'before');
+      """)
+    try TestDatabases.run("INSERT INTO folder VALUES (1, 'work')", on: exchange.mine)
+    try exchange.send("INSERT INTO folder VALUES (5, 'work'); UPDATE note SET folder = 5, t = 'after'")
+    try exchange.apply(ApplyOptions(conflicts: ConflictPolicies(.takeIncoming)))
+    #expect(try exchange.texts("SELECT * FROM note") == ["1|NULL|after"])
+    #expect(try exchange.database.conflicts().filter { $0.table == "note" }.map(\.outcome) == [.merged])
+  }
+
+  @Test func `a row that refers to another one here under take-incoming is recorded as taken`() throws {
+    let exchange = try Exchange(
+      """
+      CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE note(id INTEGER PRIMARY KEY, folder INTEGER REFERENCES folder(id));
+      """)
+    try TestDatabases.run("INSERT INTO folder VALUES (5, 'mine')", on: exchange.mine)
+    try exchange.send("INSERT INTO folder VALUES (5, 'theirs'); INSERT INTO note VALUES (1, 5)")
+    try exchange.apply(
+      ApplyOptions(conflicts: [.table("folder"): .keepLocal, .otherwise: .takeIncoming]))
+    #expect(try exchange.texts("SELECT * FROM note") == ["1|5"])
+    #expect(try exchange.database.conflicts().filter { $0.table == "note" }.map(\.outcome) == [.tookIncoming])
+  }
 }
