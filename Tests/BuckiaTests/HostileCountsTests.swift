@@ -93,6 +93,30 @@ import Testing
     }
   }
 
+  @Test func `a person who has believed the counts does not spread them`() throws {
+    let cleo = try HostileContact("cleo", in: folder, Self.schema)
+    for contact in [anna, ben] { try cleo.meet(contact) }
+    try claim([(incarnation(of: ben), 1 << 40, 1 << 40)], to: anna)
+    try anna.run("INSERT INTO note VALUES ('meeting', 2)")
+    try anna.share(Self.all, with: cleo)
+    try cleo.receive()
+    #expect(try meetings(cleo) == 1)
+    try ben.run("INSERT INTO note VALUES ('meeting', 2)")
+    try ben.share(Self.all, with: cleo)
+    try cleo.receive()
+    #expect(try meetings(cleo) == 2)
+    for _ in 0..<3 {
+      try cleo.share(Self.all, with: anna)
+      try cleo.share(Self.all, with: ben)
+      try ben.share(Self.all, with: anna)
+      try anna.share(Self.all, with: ben)
+      try anna.share(Self.all, with: cleo)
+      for person in [anna, ben, cleo] { try person.receive() }
+    }
+    for person in [anna, ben, cleo] { #expect(try meetings(person) == 2) }
+    #expect(try anna.share(Self.all, with: cleo).id == nil)
+  }
+
   @Test func `counts of many replicas add only a few rows, and delete none of others`() throws {
     try ben.run("INSERT INTO note VALUES ('meeting', 2)")
     try ben.share(Self.all, with: anna)

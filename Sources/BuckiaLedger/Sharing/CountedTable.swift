@@ -15,6 +15,8 @@ package struct CopyCounts: Equatable, Sendable {
     package var deleted: Int64
     /// The number of deleted ones of which only other replicas have told, and only when they were deleted already.
     fileprivate var unseen: Int64 = 0
+    /// The number of deleted ones that were numbered before these.
+    fileprivate var unseenFrom: Int64 = 0
 
     /// Creates the counts of one replica.
     package init(inserted: Int64, deleted: Int64) {
@@ -34,7 +36,10 @@ package struct CopyCounts: Equatable, Sendable {
       // Those that are not deleted in the diff.
       let open = max(0, min(unseen, deleted - other.deleted))
       var known = self
-      if isOwn { known.unseen = open }
+      if isOwn {
+        known.unseen = open
+        known.unseenFrom += unseen - open
+      }
       if max(inserted, other.inserted) - max(deleted, other.deleted) < other.present {
         known.inserted -= open
         known.deleted -= open
@@ -42,9 +47,16 @@ package struct CopyCounts: Equatable, Sendable {
       }
       var merged = Count(
         inserted: max(known.inserted, other.inserted), deleted: max(known.deleted, other.deleted))
-      merged.unseen = known.unseen
-      if !isOwn { merged.unseen += max(0, merged.deleted - max(known.inserted, known.deleted)) }
+      let last = max(known.inserted, known.deleted)
+      merged.unseen = known.unseen + (isOwn ? 0 : max(0, merged.deleted - last))
+      merged.unseenFrom = known.unseen == 0 ? last : known.unseenFrom
       return merged
+    }
+
+    /// The counts as others are told of them: without the last rows if those are deleted and have not been seen.
+    fileprivate var told: Count {
+      guard unseen > 0, unseenFrom + unseen == inserted, inserted == deleted else { return self }
+      return Count(inserted: unseenFrom, deleted: unseenFrom)
     }
   }
 
@@ -62,6 +74,12 @@ package struct CopyCounts: Equatable, Sendable {
 
   /// The number of present rows of one replica.
   package func present(of origin: [UInt8]) -> Int64 { byOrigin[origin]?.present ?? 0 }
+
+  /// The counts as others are told of them.
+  package var told: CopyCounts {
+    let told = byOrigin.mapValues(\.told).filter { $0.value.inserted > 0 }
+    return told.isEmpty ? self : CopyCounts(told)
+  }
 
   /// Merges the counts that a diff states.
   ///
@@ -145,6 +163,7 @@ package final class CountedTable {
       inserted INTEGER NOT NULL,
       deleted INTEGER NOT NULL,
       unseen INTEGER NOT NULL,
+      unseen_from INTEGER NOT NULL,
       PRIMARY KEY (content, origin)
     ) WITHOUT ROWID;
     CREATE TABLE main.buckia_counted_holder(
@@ -212,11 +231,14 @@ package final class CountedTable {
   private func counts(of content: Int64) throws -> CopyCounts {
     var found: [[UInt8]: CopyCounts.Count] = [:]
     try connection.forEachRow(
-      ofCached: "SELECT origin, inserted, deleted, unseen FROM main.buckia_counted_copies WHERE content = ?1",
+      ofCached: """
+        SELECT origin, inserted, deleted, unseen, unseen_from FROM main.buckia_counted_copies WHERE content = ?1
+        """,
       binding: [content]
     ) { row in
       var count = CopyCounts.Count(inserted: row.integer(at: 1), deleted: row.integer(at: 2))
       count.unseen = row.integer(at: 3)
+      count.unseenFrom = row.integer(at: 4)
       found[row.blob(at: 0)] = count
     }
     return CopyCounts(found)
@@ -238,8 +260,8 @@ package final class CountedTable {
   package func write(_ content: Content, over known: Content) throws {
     for (origin, count) in content.counts.byOrigin where known.counts.byOrigin[origin] != count {
       try connection.run(
-        cached: "INSERT OR REPLACE INTO main.buckia_counted_copies VALUES (?1, ?2, ?3, ?4, ?5)", content.number, origin,
-        count.inserted, count.deleted, count.unseen)
+        cached: "INSERT OR REPLACE INTO main.buckia_counted_copies VALUES (?1, ?2, ?3, ?4, ?5, ?6)", content.number,
+        origin, count.inserted, count.deleted, count.unseen, count.unseenFrom)
     }
     guard content.absent != known.absent else { return }
     try connection.run(

@@ -287,7 +287,7 @@ package final class SentContents {
     guard let table = tables.table(of: header, row) else { return nil }
     let row = table.content(row, bytes)
     if let last, last.table == table.name, last.content == row { return last.counts }
-    let counts = try table.count(row, insertedBy: origin, heldBy: holder)
+    let counts = try table.count(row, insertedBy: origin, heldBy: holder).told
     last = (table.name, row, counts)
     return counts
   }
