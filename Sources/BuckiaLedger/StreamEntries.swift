@@ -17,6 +17,7 @@ package enum StreamEntries {
       replaces BLOB
     );
     CREATE INDEX main.buckia_stream_sequence ON buckia_stream(stream, sequence);
+    CREATE INDEX main.buckia_stream_incarnation ON buckia_stream(incarnation);
     CREATE INDEX main.buckia_stream_replaces ON buckia_stream(replaces) WHERE replaces IS NOT NULL;
     CREATE INDEX main.buckia_stream_start ON buckia_stream(stream, sequence) WHERE follows IS NULL;
     """
@@ -82,6 +83,17 @@ package enum StreamEntries {
     of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
   ) throws -> Int64 {
     try applied("AND s.stream = ?2 ORDER BY s.sequence DESC LIMIT 1", sender, stream, on: connection)?.sequence ?? 0
+  }
+
+  /// The first sender of a stream of an incarnation; nil if there is none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func firstSender(
+    of incarnation: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws -> String? {
+    try connection.first(
+      ofCached: "SELECT sender FROM main.buckia_stream WHERE incarnation = ?1 ORDER BY entry LIMIT 1", incarnation
+    ) { $0.text(at: 0) ?? "" }
   }
 
   /// The streams whose place snapshots of a sender have taken.

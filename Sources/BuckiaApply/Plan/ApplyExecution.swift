@@ -87,7 +87,7 @@ struct ApplyExecution {
     let sections = TableSections(try known.feed.summary(), of: known.changeset)
     try refused.references.beginRun(sections, schema.matches, in: session)
     let parked = ParkedChildren(of: entry, keeping: indexes, in: session)
-    try parked.returnRows(beside: Set(schema.matches.keys), refused.references)
+    try parked.returnRows(beside: sections, schema.matches, refused.references)
     let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
     try applier.applyAll(holding.known) { try known.requireDefinition(of: $0) }
     if try refused.findReferring(
@@ -98,6 +98,7 @@ struct ApplyExecution {
     guard try applier.repairReferences(known, watchedBy: watch, refused.references, parked) else {
       return .refersToRefused(refused)
     }
+    try session.noteTriedParked()
     // After an error the rollback removes them: TEMP triggers belong to the transaction they were made in.
     try watch.stop()
     try refused.references.endRun(on: session.connection)

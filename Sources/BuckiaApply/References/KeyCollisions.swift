@@ -113,7 +113,10 @@ final class KnownCollisions {
   // MARK: Parents that are not here
 
   /// Why an INSERT or UPDATE would make its row refer to another than its author means, as a sentence; nil if it would not.
-  func missingParent(of change: DecodedChange, _ bytes: RawSpan) throws -> String? {
+  ///
+  /// - Returns: Also true if the row would refer to nothing: what becomes of it is decided and recorded with all
+  ///   broken references.
+  func missingParent(of change: DecodedChange, _ bytes: RawSpan) throws -> (reason: String, isNothing: Bool)? {
     if areReferred, let parent = try refused.parent(of: key.identity(of: change, bytes), in: header.name) {
       let because =
         switch parent.cause {
@@ -122,15 +125,40 @@ final class KnownCollisions {
         case nil: "too"
         }
       let comma = parent.cause == nil ? "," : ""
-      return "it refers to \(try name(of: parent.key, parent.table)), which was left out\(comma) \(because)"
+      return (
+        "it refers to \(try name(of: parent.key, parent.table)), which was left out\(comma) \(because)",
+        try refersToNothing(change, bytes, in: parent.table)
+      )
     }
     for link in contestedParents {
       guard let values = try link.values(of: change, bytes, statements) else { continue }
       let table = TableName(link.parent.name)
       guard try contested.contains(values.record, of: table, for: .reference) else { continue }
-      return "it refers to \(try name(of: values.record, table)) of its sender, and another row with this key is here"
+      return (
+        "it refers to \(try name(of: values.record, table)) of its sender, and another row with this key is here",
+        try refersToNothing(change, bytes, in: table)
+      )
     }
     return nil
+  }
+
+  /// True if no row of a table is here to which a changed row would refer.
+  private func refersToNothing(_ change: DecodedChange, _ bytes: RawSpan, in parent: TableName) throws -> Bool {
+    let schema = try session.schema()
+    let child = statements.match.local
+    for key in child.foreignKeys where TableName(key.parent) == parent {
+      guard let check = try ForeignKeyCheck(key, of: child, in: schema, session) else { return false }
+      let columns = check.referring(in: statements.match).compactMap { $0 }
+      guard columns.count == check.childColumns.count else { return false }
+      let link = ReferenceLink(
+        child: TableName(child.name), parent: check.parent, parentColumns: check.parentColumns, childColumns: columns)
+      if let values = try link.values(of: change, bytes, statements),
+        try check.parentKey(of: values.record) != nil
+      {
+        return false
+      }
+    }
+    return true
   }
 
   private func name(of key: [UInt8], _ table: TableName) throws -> RowName {
@@ -217,8 +245,8 @@ extension TableApplier {
 
   /// Applies a change of a table that is known to have such changes.
   func attempt(_ bytes: RawSpan, beside known: KnownCollisions) throws -> Refused? {
-    if change.operation != .delete, let reason = try known.missingParent(of: change, bytes) {
-      return try attempt(bytes, withoutParent: reason, known)
+    if change.operation != .delete, let (reason, isNothing) = try known.missingParent(of: change, bytes) {
+      return try attempt(bytes, withoutParent: reason, isNothing: isNothing, known)
     }
     // Under the policy `latest`, a key means the same row at every replica.
     guard try !followsClock && known.isContested(change, bytes) else { return try attempt(bytes) }
@@ -227,7 +255,11 @@ extension TableApplier {
 
   /// Settles a change whose row would refer to another row than its author means. It is a conflict even if a local row
   /// equals it.
-  private func attempt(_ bytes: RawSpan, withoutParent reason: String, _ known: KnownCollisions) throws -> Refused? {
+  ///
+  /// - Parameter isNothing: True if the row would refer to nothing.
+  private func attempt(
+    _ bytes: RawSpan, withoutParent reason: String, isNothing: Bool, _ known: KnownCollisions
+  ) throws -> Refused? {
     let local = try writer.currentRow(bytes)
     let incident = ConflictIncident(kind: .foreignKey, change: change, local: local, message: Array(reason.utf8))
     switch try resolve(incident, bytes) {
@@ -239,7 +271,7 @@ extension TableApplier {
       try record(incident, .keptLocal, bytes)
       return nil
     case .takeIncoming:
-      try record(incident, .tookIncoming, bytes)
+      if !isNothing { try record(incident, .tookIncoming, bytes) }
       local?.release()
       // The conflict is decided once, even if a constraint postpones the change.
       try known.take(change, bytes)

@@ -86,7 +86,7 @@ struct ReferenceRepair {
           continue
         }
         // The row may have been parked because of another foreign key.
-        guard let (copy, wasParked) = try parked.park(row.key, of: check.child) else {
+        guard let (copy, wasParked) = try parked.park(row.key, waitingBy: check, row.values) else {
           if !fitsIntoResult(check.child) { try report(row, check, isReplaced: false) }
           continue
         }

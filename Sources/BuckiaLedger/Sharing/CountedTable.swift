@@ -13,6 +13,10 @@ package struct CopyCounts: Equatable, Sendable {
     package var inserted: Int64
     /// The number of these that any replica has deleted.
     package var deleted: Int64
+    /// The number of deleted ones of which only other replicas have told, and only when they were deleted already.
+    fileprivate var unseen: Int64 = 0
+    /// The number of deleted ones that were numbered before these.
+    fileprivate var unseenFrom: Int64 = 0
 
     /// Creates the counts of one replica.
     package init(inserted: Int64, deleted: Int64) {
@@ -21,7 +25,43 @@ package struct CopyCounts: Equatable, Sendable {
     }
 
     fileprivate var present: Int64 { max(0, inserted - deleted) }
+
+    /// The counts with those that a diff states.
+    ///
+    /// Deletions of rows that were never heard of as present do not hide such rows: if others have them, they are
+    /// present until their deletion is stated again.
+    ///
+    /// - Parameter isOwn: True if the replica itself states them.
+    fileprivate func merging(_ other: Count, isOwn: Bool) -> Count {
+      // Those that are not deleted in the diff.
+      let open = max(0, min(unseen, deleted - other.deleted))
+      var known = self
+      if isOwn {
+        known.unseen = open
+        known.unseenFrom += unseen - open
+      }
+      if max(inserted, other.inserted) - max(deleted, other.deleted) < other.present {
+        known.inserted -= open
+        known.deleted -= open
+        known.unseen -= open
+      }
+      var merged = Count(
+        inserted: max(known.inserted, other.inserted), deleted: max(known.deleted, other.deleted))
+      let last = max(known.inserted, known.deleted)
+      merged.unseen = known.unseen + (isOwn ? 0 : max(0, merged.deleted - last))
+      merged.unseenFrom = known.unseen == 0 ? last : known.unseenFrom
+      return merged
+    }
+
+    /// The counts as others are told of them: without the last rows if those are deleted and have not been seen.
+    fileprivate var told: Count {
+      guard unseen > 0, unseenFrom + unseen == inserted, inserted == deleted else { return self }
+      return Count(inserted: unseenFrom, deleted: unseenFrom)
+    }
   }
+
+  /// The greatest count that a diff can state.
+  private static let limit: Int64 = 1 << 40
 
   /// The counts by the incarnation of the replica that has inserted the rows.
   package private(set) var byOrigin: [[UInt8]: Count]
@@ -35,27 +75,65 @@ package struct CopyCounts: Equatable, Sendable {
   /// The number of present rows of one replica.
   package func present(of origin: [UInt8]) -> Int64 { byOrigin[origin]?.present ?? 0 }
 
-  /// Merges the counts of another replica.
-  package mutating func merge(_ others: CopyCounts) {
-    byOrigin.merge(others.byOrigin) {
-      Count(inserted: max($0.inserted, $1.inserted), deleted: max($0.deleted, $1.deleted))
+  /// The counts as others are told of them.
+  package var told: CopyCounts {
+    let told = byOrigin.mapValues(\.told).filter { $0.value.inserted > 0 }
+    return told.isEmpty ? self : CopyCounts(told)
+  }
+
+  /// Merges the counts that a diff states.
+  ///
+  /// Other replicas may say of rows that they are deleted before the rows themselves arrive. They hide only rows of
+  /// whose deletion the replica that has inserted them tells itself, or that were present here.
+  ///
+  /// - Parameters:
+  ///   - author: The incarnation that states them; nil if unknown.
+  ///   - own: The incarnation of this database, about whose rows others know no more than it has told.
+  ///   - limit: The number of rows that may be added. More are not counted, so that they are added when they come again.
+  package mutating func merge(_ told: CopyCounts, from author: [UInt8]?, own: [UInt8]?, adding limit: Int64) {
+    var room = limit
+    let inOrder = told.byOrigin.sorted {
+      $0.key == author || $1.key != author && $0.key.lexicographicallyPrecedes($1.key)
+    }
+    for (origin, count) in inOrder {
+      let known = byOrigin[origin] ?? Count(inserted: 0, deleted: 0)
+      var merged: Count
+      if origin == own {
+        merged = known
+        merged.deleted = max(known.deleted, min(count.deleted, known.inserted))
+      } else {
+        merged = known.merging(count, isOwn: origin == author)
+      }
+      let more = max(0, merged.present - known.present)
+      merged.inserted -= max(0, more - room)
+      room = max(0, room - more)
+      byOrigin[origin] = merged
     }
   }
 
   /// Adds the counts of another content that has become equal.
   fileprivate mutating func add(_ others: CopyCounts) {
-    byOrigin.merge(others.byOrigin) { Count(inserted: $0.inserted + $1.inserted, deleted: $0.deleted + $1.deleted) }
+    byOrigin.merge(others.byOrigin) {
+      var sum = Count(
+        inserted: min(Self.limit, $0.inserted + $1.inserted), deleted: min(Self.limit, $0.deleted + $1.deleted))
+      sum.unseen = min(sum.deleted, $0.unseen + $1.unseen)
+      return sum
+    }
   }
 
   /// Counts rows that a replica has inserted.
   package mutating func insert(_ rows: Int64, by origin: [UInt8]) {
-    byOrigin[origin, default: Count(inserted: 0, deleted: 0)].inserted += rows
+    let known = byOrigin[origin]?.inserted ?? 0
+    byOrigin[origin, default: Count(inserted: 0, deleted: 0)].inserted = min(Self.limit, known + rows)
   }
 
   /// Counts deleted rows: those of the lowest origin first, because all replicas must choose alike.
-  package mutating func delete(_ rows: Int64) {
+  ///
+  /// - Parameter origins: The replicas whose rows they are; nil for all.
+  package mutating func delete(_ rows: Int64, of origins: Set<[UInt8]>? = nil) {
     var left = rows
-    for (origin, count) in byOrigin.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) where left > 0 {
+    for (origin, count) in byOrigin.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) })
+    where left > 0 && origins?.contains(origin) != false {
       let taken = min(left, count.present)
       byOrigin[origin]?.deleted += taken
       left -= taken
@@ -84,6 +162,8 @@ package final class CountedTable {
       origin BLOB NOT NULL,
       inserted INTEGER NOT NULL,
       deleted INTEGER NOT NULL,
+      unseen INTEGER NOT NULL,
+      unseen_from INTEGER NOT NULL,
       PRIMARY KEY (content, origin)
     ) WITHOUT ROWID;
     CREATE TABLE main.buckia_counted_holder(
@@ -151,10 +231,15 @@ package final class CountedTable {
   private func counts(of content: Int64) throws -> CopyCounts {
     var found: [[UInt8]: CopyCounts.Count] = [:]
     try connection.forEachRow(
-      ofCached: "SELECT origin, inserted, deleted FROM main.buckia_counted_copies WHERE content = ?1",
+      ofCached: """
+        SELECT origin, inserted, deleted, unseen, unseen_from FROM main.buckia_counted_copies WHERE content = ?1
+        """,
       binding: [content]
     ) { row in
-      found[row.blob(at: 0)] = CopyCounts.Count(inserted: row.integer(at: 1), deleted: row.integer(at: 2))
+      var count = CopyCounts.Count(inserted: row.integer(at: 1), deleted: row.integer(at: 2))
+      count.unseen = row.integer(at: 3)
+      count.unseenFrom = row.integer(at: 4)
+      found[row.blob(at: 0)] = count
     }
     return CopyCounts(found)
   }
@@ -175,8 +260,8 @@ package final class CountedTable {
   package func write(_ content: Content, over known: Content) throws {
     for (origin, count) in content.counts.byOrigin where known.counts.byOrigin[origin] != count {
       try connection.run(
-        cached: "INSERT OR REPLACE INTO main.buckia_counted_copies VALUES (?1, ?2, ?3, ?4)", content.number, origin,
-        count.inserted, count.deleted)
+        cached: "INSERT OR REPLACE INTO main.buckia_counted_copies VALUES (?1, ?2, ?3, ?4, ?5, ?6)", content.number,
+        origin, count.inserted, count.deleted, count.unseen, count.unseenFrom)
     }
     guard content.absent != known.absent else { return }
     try connection.run(

@@ -18,6 +18,8 @@ final class ReceivedContents {
   private let sender: String
   private let connection: SQLiteConnection
   private let own: [UInt8]?
+  /// The incarnation that has made the diff; nil if unknown.
+  private let author: [UInt8]?
   /// The number of rows that there will be with a content, by its hash, if it differs from the present number.
   private var planned: [TableName: [Int: Int64]] = [:]
   /// The number of withdrawn rows with each content.
@@ -31,15 +33,19 @@ final class ReceivedContents {
 
   /// - Parameters:
   ///   - definitions: The tables as they travel.
-  ///   - sender: The key that has signed the diff.
+  ///   - changes: The changes.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ReplicationError`.
   init(
-    _ definitions: [TableDefinition], from sender: String, _ schema: SchemaReader,
+    _ definitions: [TableDefinition], from changes: IncomingChanges, _ schema: SchemaReader,
     on connection: borrowing SQLiteConnection
   ) throws {
     tables = try ContentTables(definitions, schema, on: connection)
-    self.sender = sender
+    sender = changes.key.sender
+    author = try changes.place?.incarnation.flatMap { incarnation in
+      let first = try StreamEntries.firstSender(of: incarnation, on: connection)
+      return first == nil || first == changes.key.sender ? incarnation : nil
+    }
     own = try ReplicaIdentity.read(on: connection)?.incarnation
     self.connection = SQLiteConnection(sharing: connection)
   }
@@ -136,7 +142,7 @@ final class ReceivedContents {
       withdrawn[table.name, default: [:]][content, default: 0] += before - target
     } else {
       let earlier = counts
-      counts.merge(believed(told, counts))
+      counts.merge(told, from: author, own: own, adding: max(0, before - rows) + Self.insertLimit)
       if change.operation == .insert {
         // The sender has made its rows without these.
         let unknown = own.map { max(0, earlier.present(of: $0) - told.present(of: $0)) } ?? 0
@@ -165,16 +171,6 @@ final class ReceivedContents {
     return true
   }
 
-  /// The credible part of the counts in a diff: other replicas cannot know how many rows were inserted here.
-  private func believed(_ told: CopyCounts, _ known: CopyCounts) -> CopyCounts {
-    guard let own, let count = told.byOrigin[own] else { return told }
-    var believed = told.byOrigin
-    let inserted = known.byOrigin[own]?.inserted ?? 0
-    believed[own] = CopyCounts.Count(
-      inserted: min(count.inserted, inserted), deleted: min(count.deleted, inserted))
-    return CopyCounts(believed)
-  }
-
   // MARK: Afterwards
 
   /// Records the counts of an applied change.
@@ -200,7 +196,7 @@ final class ReceivedContents {
     let ledger = try table.makeCounted()
     let known = try ledger.content(content) ?? ledger.make(content)
     var merged = known
-    if !isWithdrawal { merged.counts.merge(believed(told, known.counts)) }
+    if !isWithdrawal { merged.counts.merge(told, from: author, own: own, adding: Self.insertLimit) }
     if let alike = before?.editedAlike[table.name]?.removeValue(forKey: content) {
       merged.counts.delete(alike.rows, of: alike.origins)
     }
@@ -291,18 +287,9 @@ package final class SentContents {
     guard let table = tables.table(of: header, row) else { return nil }
     let row = table.content(row, bytes)
     if let last, last.table == table.name, last.content == row { return last.counts }
-    let counts = try table.count(row, insertedBy: origin, heldBy: holder)
+    let counts = try table.count(row, insertedBy: origin, heldBy: holder).told
     last = (table.name, row, counts)
     return counts
-  }
-}
-
-extension CopyCounts {
-  /// Counts rows of some replicas that were deleted.
-  fileprivate mutating func delete(_ rows: Int64, of origins: Set<[UInt8]>) {
-    var chosen = CopyCounts(byOrigin.filter { origins.contains($0.key) })
-    chosen.delete(rows)
-    merge(chosen)
   }
 }
 
