@@ -138,6 +138,12 @@ extension Style {
     return lines + [line]
   }
 
+  /// An entry of a list below the line that it belongs to.
+  func item(_ text: String) -> [String] { wrapped(text, indent: 2, hanging: 4) }
+
+  /// Something that a person should notice.
+  func note(_ text: String) -> [String] { wrapped("\(self("Note:", .notable)) \(text)", hanging: 2) }
+
   /// A message of one or more lines, in lines that fit.
   func wrapped(message: String) -> String {
     message.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [String] in

@@ -123,8 +123,7 @@ struct ContactTrustVerb: Verb {
           ? "The fingerprint of \(seen.name.escaped) is \(compared)"
           : "\(seen.name.escaped) proposes new keys. Their fingerprint is \(compared)")
       guard Confirmation.ask("Is that what \(seen.name.escaped) reads to you? [y/N] ") else {
-        try console.say("Nothing was changed.")
-        return .needsPerson
+        return try console.sayNothingChanged()
       }
     }
     // If the contact was changed since it was shown, the fingerprint has changed, too: this then throws.
@@ -188,8 +187,7 @@ struct ContactRemoveVerb: Verb {
     let question =
       "Remove \(seen.name.escaped) for good? Their card cannot be added again, and nothing signed with their key is applied any more."
     guard try yes || Confirmation.require(question) else {
-      try console.say("Nothing was changed.")
-      return .needsPerson
+      return try console.sayNothingChanged()
     }
     let contact = try home.folder.removeContact(name)
     try console.document(["version": 1, "removed": contact.json])

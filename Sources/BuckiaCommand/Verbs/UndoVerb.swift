@@ -2,7 +2,7 @@ import ArgumentParser
 import Buckia
 
 /// `buckia undo`
-struct UndoVerb: Verb {
+struct UndoVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "undo",
     abstract: "Undoes what diff files did to a database.",
@@ -43,7 +43,7 @@ struct UndoVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager(home: home.folder).undo(
+    let report = try manager.undo(
       ids.map { .diff($0) } + UndoSubject.senders(named: sender, in: home.folder),
       options: UndoOptions(conflicts: ConflictPolicies(onConflict.policy), isDryRun: dryRun))
     try console.show(report.json, report.lines(database: target.database, style: console.style))
