@@ -6,6 +6,8 @@ package final class CancellationFlag: @unchecked Sendable {
   private let lock = DispatchSemaphore(value: 1)
   private var isCancelled = false
 
+  package init() {}
+
   /// Runs long work on a thread of its own, since threads of the cooperative pool must not block.
   ///
   /// - Parameter work: Polls the flag it is given, which is set when the task is cancelled.
@@ -30,14 +32,14 @@ package final class CancellationFlag: @unchecked Sendable {
   }
 
   /// Sets the flag.
-  func cancel() {
+  package func cancel() {
     lock.wait()
     isCancelled = true
     lock.signal()
   }
 
   /// True if the flag is set.
-  var isSet: Bool {
+  package var isSet: Bool {
     lock.wait()
     defer { lock.signal() }
     return isCancelled

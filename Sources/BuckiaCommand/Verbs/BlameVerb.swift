@@ -112,7 +112,7 @@ extension RowOrigin.Source {
       "diff": .string(diff.description),
       "sender": .string(sender),
       "isClaimed": .bool(isClaimed),
-      "appliedAt": .text(appliedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+      "appliedAt": .time(appliedAt),
     ]
   }
 

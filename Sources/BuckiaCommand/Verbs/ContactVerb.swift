@@ -40,18 +40,13 @@ struct ContactAddVerb: Verb {
     let addition = try ArgumentFile.signedLine(
       card, line: { try home.folder.addContact($0, named: name) },
       file: { try home.folder.addContact(contentsOf: $0, named: name) })
-    let (contact, outcome): (Contact, String) =
-      switch addition {
-      case .added(let contact): (contact, "added")
-      case .known(let contact): (contact, "known")
-      case .proposed(let contact): (contact, "proposed")
-      }
-    try console.document(["version": 1, "outcome": .string(outcome), "contact": contact.json])
-    try console.say(lines(addition, contact, style: console.style))
+    try console.document(addition.json)
+    try console.say(lines(addition, style: console.style))
     return .done
   }
 
-  private func lines(_ addition: Contacts.Addition, _ contact: Contact, style: Style) -> [String] {
+  private func lines(_ addition: Contacts.Addition, style: Style) -> [String] {
+    let contact = addition.contact
     let name = contact.name.escaped
     let trust = style.suggestion(
       "Compare it with what \(name) reads to you, then trust it", "buckia contact trust \(contact.name.shellQuoted)")

@@ -102,7 +102,7 @@ extension SentDiff {
     [
       "id": .string(id.description), "recipients": .strings(recipients),
       "sequence": .integer(sequence), "file": .string(file),
-      "madeAt": .string(Moment(unixMilliseconds: madeAt).rfc3339), "delivered": .bool(isDelivered),
+      "madeAt": .time(madeAt), "delivered": .bool(isDelivered),
     ]
   }
 }
