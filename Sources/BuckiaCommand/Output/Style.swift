@@ -178,6 +178,15 @@ extension Style {
     return line.visibleWidth <= width ? [line] : wrapped("\(purpose):") + ["  \(command)"]
   }
 
+  /// How many conflicts a verb has met, and how to see them; nothing for none.
+  func advice(onConflicts count: Int, in database: String) -> [String] {
+    count == 0
+      ? []
+      : suggestion(
+        "\(self("\(count.counted("conflict")).", .notable)) See \(count == 1 ? "it" : "them") with",
+        "buckia conflicts \(database.shellQuoted)")
+  }
+
   static func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }
 }
 

@@ -53,12 +53,7 @@ extension ApplyReport {
       let were = isDryRun ? "would be" : ruled == 1 ? "was" : "were"
       lines += style.wrapped("\(ruled.counted("conflict")) \(were) decided by rules.", hanging: 2)
     }
-    if conflicts > 0 && !isDryRun {
-      lines += style.suggestion(
-        "\(style("\(conflicts.counted("conflict")).", .notable)) See \(conflicts == 1 ? "it" : "them") with",
-        "buckia conflicts \(database.shellQuoted)")
-    }
-    return lines
+    return lines + (isDryRun ? [] : style.advice(onConflicts: conflicts, in: database))
   }
 
   /// The remarks on the files; equal ones of several files are combined.

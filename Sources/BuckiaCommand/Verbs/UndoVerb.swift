@@ -77,11 +77,6 @@ extension UndoReport {
     }
     let conflicts = undone.reduce(0) { $0 + $1.conflicts }
     lines += warnings.lines(style: style)
-    if conflicts > 0 && !isDryRun {
-      lines += style.suggestion(
-        "\(style("\(conflicts.counted("conflict")).", .notable)) See \(conflicts == 1 ? "it" : "them") with",
-        "buckia conflicts \(database.shellQuoted)")
-    }
-    return lines
+    return lines + (isDryRun ? [] : style.advice(onConflicts: conflicts, in: database))
   }
 }
