@@ -6,6 +6,8 @@ package final class CancellationFlag: @unchecked Sendable {
   private let lock = DispatchSemaphore(value: 1)
   private var isCancelled = false
 
+  package init() {}
+
   /// Runs long work on a thread of its own, since threads of the cooperative pool must not block.
   ///
   /// - Parameter work: Polls the flag it is given, which is set when the task is cancelled.

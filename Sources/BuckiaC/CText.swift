@@ -23,11 +23,11 @@ final class CText: @unchecked Sendable {
 final class CTexts {
   private let texts: [CText]
   /// The array.
-  let pointer: UnsafePointer<UnsafePointer<CChar>?>
+  let pointer: UnsafePointer<CString>
 
   init(_ texts: [String]) {
     self.texts = texts.map { CText($0) }
-    let array = UnsafeMutablePointer<UnsafePointer<CChar>?>.allocate(capacity: texts.count)
+    let array = UnsafeMutablePointer<CString>.allocate(capacity: texts.count)
     for (index, text) in self.texts.enumerated() { array.advanced(by: index).initialize(to: text.pointer) }
     pointer = UnsafePointer(array)
   }
@@ -42,7 +42,7 @@ private let version = CText(Version.number)
 package func buckia_abi_version() -> Int32 { BUCKIA_ABI_VERSION }
 
 @c @implementation
-package func buckia_version() -> UnsafePointer<CChar>? { version.pointer }
+package func buckia_version() -> CString { version.pointer }
 
 @c @implementation
 package func buckia_version_text() -> UnsafeMutablePointer<CChar>? { strdup(Version.text) }

@@ -2,8 +2,14 @@ import Buckia
 import BuckiaBytes
 import CBuckia
 
+/// Text from C.
+package typealias CString = UnsafePointer<CChar>?
+/// An array of texts from C.
+package typealias CStrings = UnsafePointer<CString>?
+/// A place for the text of a result, which C frees.
+package typealias TextPlace = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 /// A place for the error of a function.
-typealias ErrorPlace = UnsafeMutablePointer<OpaquePointer?>?
+package typealias ErrorPlace = UnsafeMutablePointer<OpaquePointer?>?
 
 /// Runs a function, and converts its error into a status and an error for C.
 func call(_ error: ErrorPlace, _ body: () throws -> Void) -> buckia_status {
@@ -25,7 +31,7 @@ func call(_ error: ErrorPlace, on database: OpaquePointer?, _ body: (Database) t
 }
 
 /// The same for a function that gives a document.
-func call(_ error: ErrorPlace, _ json: Results.Text, _ body: () throws -> JSONValue) -> buckia_status {
+func call(_ error: ErrorPlace, _ json: TextPlace, _ body: () throws -> JSONValue) -> buckia_status {
   json?.pointee = nil
   return call(error) {
     let document = try body()
@@ -35,7 +41,7 @@ func call(_ error: ErrorPlace, _ json: Results.Text, _ body: () throws -> JSONVa
 
 /// The same for a function that gives a document about a database.
 func call(
-  _ error: ErrorPlace, on database: OpaquePointer?, _ json: Results.Text, _ body: (Database) throws -> JSONValue
+  _ error: ErrorPlace, on database: OpaquePointer?, _ json: TextPlace, _ body: (Database) throws -> JSONValue
 ) -> buckia_status {
   call(error, json) { try body(Handle.required(database, "database")) }
 }
@@ -78,7 +84,7 @@ enum Arguments {
   /// The text that an argument points to.
   ///
   /// - Throws: `BuckiaError` with `misuse` when it is NULL, or no UTF-8.
-  static func text(_ pointer: UnsafePointer<CChar>?, _ name: String) throws -> String {
+  static func text(_ pointer: CString, _ name: String) throws -> String {
     guard let text = try optionalText(pointer, name) else { throw misuse("\(name) is NULL") }
     return text
   }
@@ -86,7 +92,7 @@ enum Arguments {
   /// The text that an argument points to; nil for NULL.
   ///
   /// - Throws: `BuckiaError` with `misuse` when it is no UTF-8.
-  static func optionalText(_ pointer: UnsafePointer<CChar>?, _ name: String) throws -> String? {
+  static func optionalText(_ pointer: CString, _ name: String) throws -> String? {
     guard let pointer else { return nil }
     guard let text = String(validatingCString: pointer) else { throw misuse("\(name) is not UTF-8") }
     return text
@@ -96,7 +102,7 @@ enum Arguments {
   ///
   /// - Throws: `BuckiaError` with `misuse` when the array is NULL and not empty, or one of them is NULL or no UTF-8.
   static func texts(
-    _ pointer: UnsafePointer<UnsafePointer<CChar>?>?, _ count: Int, _ name: String
+    _ pointer: CStrings, _ count: Int, _ name: String
   ) throws -> [String] {
     try array(pointer, count, name).enumerated().map { index, text in
       try Arguments.text(text, "\(name)[\(index)]")
@@ -144,7 +150,7 @@ enum Arguments {
   ///
   /// - Throws: `BuckiaError` with `misuse` when neither a path nor a callback is given, or both.
   static func output(
-    _ path: UnsafePointer<CChar>?, replacing: Bool, write: buckia_write_callback? = nil,
+    _ path: CString, replacing: Bool, write: buckia_write_callback? = nil,
     _ context: UnsafeMutableRawPointer? = nil
   ) throws -> DiffOutput {
     guard let write else {
@@ -164,9 +170,6 @@ enum Arguments {
 
 /// Hands results to C.
 enum Results {
-  /// A place for text that a function gives.
-  typealias Text = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-
   /// Text that C frees.
   ///
   /// - Throws: `BuckiaError` when there is no memory left.
@@ -176,7 +179,7 @@ enum Results {
   }
 
   /// Stores a document in an output argument.
-  static func give(_ json: @autoclosure () -> JSONValue, to place: Text) throws {
+  static func give(_ json: @autoclosure () -> JSONValue, to place: TextPlace) throws {
     guard let place else { return }
     place.pointee = try copy(json().lineText())
   }

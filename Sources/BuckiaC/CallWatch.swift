@@ -1,6 +1,5 @@
 import Buckia
 import CBuckia
-import Dispatch
 
 /// Reports the progress of a call to the program, which can stop the call.
 ///
@@ -8,7 +7,7 @@ import Dispatch
 final class CallWatch: @unchecked Sendable {
   private let callback: buckia_progress_callback?
   private let context: UnsafeMutableRawPointer?
-  private let cancellation: Cancellation?
+  private let cancellation: CancellationFlag?
   private var isStopped = false
 
   init(_ callback: buckia_progress_callback?, _ context: UnsafeMutableRawPointer?, _ cancellation: OpaquePointer?) {
@@ -19,7 +18,7 @@ final class CallWatch: @unchecked Sendable {
 
   /// - Throws: `CancellationError` when the call is to stop.
   func check() throws {
-    guard !isStopped, cancellation?.isCancelled != true else { throw CancellationError() }
+    guard !isStopped, cancellation?.isSet != true else { throw CancellationError() }
   }
 
   /// Lets the program stop a call that has nothing to count.
@@ -111,40 +110,22 @@ final class CallWatch: @unchecked Sendable {
   }
 }
 
-/// The object behind `buckia_cancellation`: cancels calls on other threads.
-///
-/// `@unchecked Sendable`: the lock guards `isSet`.
-final class Cancellation: @unchecked Sendable {
-  private let lock = DispatchSemaphore(value: 1)
-  private var isSet = false
-
-  func cancel() {
-    lock.wait()
-    isSet = true
-    lock.signal()
-  }
-
-  var isCancelled: Bool {
-    lock.wait()
-    defer { lock.signal() }
-    return isSet
-  }
-}
+// `buckia_cancellation` is a `CancellationFlag`: it cancels calls on other threads.
 
 @c @implementation
-package func buckia_cancellation_new() -> OpaquePointer? { Handle.give(Cancellation()) }
+package func buckia_cancellation_new() -> OpaquePointer? { Handle.give(CancellationFlag()) }
 
 @c @implementation
 package func buckia_cancel(_ cancellation: OpaquePointer?) {
-  Handle.object(cancellation, as: Cancellation.self)?.cancel()
+  Handle.object(cancellation, as: CancellationFlag.self)?.cancel()
 }
 
 @c @implementation
 package func buckia_is_cancelled(_ cancellation: OpaquePointer?) -> Bool {
-  Handle.object(cancellation, as: Cancellation.self)?.isCancelled ?? false
+  Handle.object(cancellation, as: CancellationFlag.self)?.isSet ?? false
 }
 
 @c @implementation
 package func buckia_cancellation_free(_ cancellation: OpaquePointer?) {
-  Handle.free(cancellation, as: Cancellation.self)
+  Handle.free(cancellation, as: CancellationFlag.self)
 }

@@ -3,15 +3,19 @@ import CBuckia
 
 // The values of the C enums. Any other number is misuse.
 
+/// The value at a number of a C enum.
+///
+/// - Throws: `BuckiaError` with `misuse` for a number that stands for none.
+private func choice<Value>(_ number: UInt32, of values: [Value], _ what: String) throws -> Value {
+  guard let index = Int(exactly: number), values.indices.contains(index) else {
+    throw Arguments.misuse("\(number) is no \(what)")
+  }
+  return values[index]
+}
+
 extension ConflictPolicy {
   init(_ policy: buckia_policy) throws {
-    switch policy {
-    case BUCKIA_KEEP_LOCAL: self = .keepLocal
-    case BUCKIA_TAKE_INCOMING: self = .takeIncoming
-    case BUCKIA_ABORT: self = .abort
-    case BUCKIA_LATEST: self = .latest
-    default: throw Arguments.misuse("\(policy.rawValue) is no policy")
-    }
+    self = try choice(policy.rawValue, of: [.keepLocal, .takeIncoming, .abort, .latest], "policy")
   }
 }
 
@@ -29,43 +33,18 @@ extension ConflictPolicies {
 
 extension SchemaMode {
   init(_ mode: buckia_schema) throws {
-    switch mode {
-    case BUCKIA_SCHEMA_ADDITIVE: self = .additive
-    case BUCKIA_SCHEMA_EXACT: self = .exact
-    case BUCKIA_SCHEMA_HOLD: self = .hold
-    case BUCKIA_SCHEMA_ADOPT: self = .adopt
-    default: throw Arguments.misuse("\(mode.rawValue) is no way to treat the schema")
-    }
+    self = try choice(mode.rawValue, of: [.additive, .exact, .hold, .adopt], "way to treat the schema")
   }
 }
 
 extension buckia_trust {
   /// The mode; nil for no change.
-  var mode: TrustMode? {
-    get throws {
-      switch self {
-      case BUCKIA_TRUST_AS_IS: nil
-      case BUCKIA_TRUST_ANY: .any
-      case BUCKIA_TRUST_KNOWN: .known
-      default: throw Arguments.misuse("\(rawValue) is no trust mode")
-      }
-    }
-  }
+  var mode: TrustMode? { get throws { try choice(rawValue, of: [nil, .any, .known], "trust mode") } }
 }
 
 extension buckia_method {
   /// The method; nil to choose the best for each table.
-  var method: DiffMethod? {
-    get throws {
-      switch self {
-      case BUCKIA_METHOD_AUTO: nil
-      case BUCKIA_METHOD_PAGES: .pages
-      case BUCKIA_METHOD_ROWS: .rows
-      case BUCKIA_METHOD_SESSION: .session
-      default: throw Arguments.misuse("\(rawValue) is no method")
-      }
-    }
-  }
+  var method: DiffMethod? { get throws { try choice(rawValue, of: [nil, .pages, .rows, .session], "method") } }
 }
 
 extension buckia_conflict_kind {
@@ -94,7 +73,7 @@ extension ConflictFilter {
 
 extension BuckiaHome {
   /// The folder of a person's own files; NULL for the usual one.
-  init(_ home: UnsafePointer<CChar>?, _ passphrase: UnsafePointer<CChar>?) throws {
+  init(_ home: CString, _ passphrase: CString) throws {
     let path = try Arguments.optionalText(home, "home")
     self = path.map { BuckiaHome(path: $0) } ?? .standard
     self.passphrase = try Arguments.optionalText(passphrase, "the passphrase").map { IdentityPassphrase($0) }
@@ -104,7 +83,7 @@ extension BuckiaHome {
 extension FileDecryption {
   /// What opens encrypted files; nil if nothing is given.
   static func given(
-    _ identities: UnsafePointer<UnsafePointer<CChar>?>?, _ count: Int, _ passphrase: UnsafePointer<CChar>?,
+    _ identities: CStrings, _ count: Int, _ passphrase: CString,
     in home: BuckiaHome
   ) throws -> FileDecryption? {
     let files = try Arguments.texts(identities, count, "identities")

@@ -150,7 +150,7 @@ extension ChangesetValue {
 
 @c @implementation
 package func buckia_row_set(
-  _ row: OpaquePointer?, _ column: UnsafePointer<CChar>?, _ value: UnsafePointer<buckia_value>?
+  _ row: OpaquePointer?, _ column: CString, _ value: UnsafePointer<buckia_value>?
 ) -> buckia_status {
   call(nil) {
     let row: RowAnswer = try Handle.required(row, "row")

@@ -46,6 +46,16 @@ extension Verb {
   }
 }
 
+/// A verb that works on one database.
+protocol DatabaseVerb: Verb {
+  var target: DatabaseOptions { get }
+}
+
+extension DatabaseVerb {
+  /// The way in to the database.
+  var manager: DatabaseManager { target.manager(home: home.folder) }
+}
+
 /// How a verb went: the exit codes that scripts rely on.
 enum ExitStatus: Int32 {
   /// All done.

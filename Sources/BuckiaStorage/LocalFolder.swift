@@ -159,8 +159,8 @@ public struct LocalFolder: StorageProvider {
           return try look(at: path) ?? StoredObject(path: path, byteCount: count)
         }
       }
-    } catch let error as ByteStreamError {
-      throw StorageError(error).about(path)
+    } catch let error as StorageError {
+      throw error.about(path)
     }
   }
 
@@ -216,8 +216,7 @@ public struct LocalFolder: StorageProvider {
   /// Checks and acts while no other program that uses Buckia does.
   private func whileLocked<Result>(_ isLocked: Bool, _ body: () throws -> Result) throws -> Result {
     guard isLocked else { return try body() }
-    let lock: PosixFile
-    do { lock = try PosixFile(updating: "\(root)/\(Self.lockName)") } catch { throw StorageError(error) }
+    let lock = try PosixFile(updating: "\(root)/\(Self.lockName)")
     // If files cannot be locked, another program can write between check and act.
     _ = lock.lock()
     return try withExtendedLifetime(lock) { try body() }
@@ -273,10 +272,10 @@ extension LocalFolder {
 
 /// Runs blocking work outside the cooperative thread pool, whose few threads must not wait for a disk.
 ///
-/// - Throws: What the work throws.
+/// - Throws: What the work throws; for a file that cannot be read or written, `StorageError`.
 package func runBlocking<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
   try await withCheckedThrowingContinuation { continuation in
-    DispatchQueue.global().async { continuation.resume(with: Swift.Result { try work() }) }
+    DispatchQueue.global().async { continuation.resume(with: Swift.Result { try StorageError.wrapping(work) }) }
   }
 }
 

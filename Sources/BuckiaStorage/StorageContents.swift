@@ -98,23 +98,19 @@ public struct StorageContents: Sendable {
   private static func chunk(
     of path: String, _ identity: FileIdentity, _ known: PosixFile?, from offset: Int64, upTo end: Int64
   ) throws -> (HandedOver<PosixFile>, [UInt8]?) {
-    do {
-      let open = try known ?? PosixFile(reading: path)
-      guard open.identity == identity else { throw changed(path) }
-      let count = Int(min(Int64(chunkBytes), end - offset))
-      guard count > 0 else {
-        // A write during the read changes the identity of the file.
-        guard try PosixFile(reading: path).identity == identity else { throw changed(path) }
-        return (HandedOver(open), nil)
-      }
-      let chunk = try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-        initialized = try open.read(into: UnsafeMutableRawBufferPointer(buffer), at: Int(offset))
-      }
-      guard chunk.count == count else { throw changed(path) }
-      return (HandedOver(open), chunk)
-    } catch let error as ByteStreamError {
-      throw StorageError(error)
+    let open = try known ?? PosixFile(reading: path)
+    guard open.identity == identity else { throw changed(path) }
+    let count = Int(min(Int64(chunkBytes), end - offset))
+    guard count > 0 else {
+      // A write during the read changes the identity of the file.
+      guard try PosixFile(reading: path).identity == identity else { throw changed(path) }
+      return (HandedOver(open), nil)
     }
+    let chunk = try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      initialized = try open.read(into: UnsafeMutableRawBufferPointer(buffer), at: Int(offset))
+    }
+    guard chunk.count == count else { throw changed(path) }
+    return (HandedOver(open), chunk)
   }
 
   /// The same bytes, with an observer of each full read: it can digest them without an additional read.
@@ -146,6 +142,11 @@ extension StorageError {
       default: .unreadable
       }
     self.init(code, error.description, cause: error)
+  }
+
+  /// Works with files here, whose errors become those of a storage.
+  package static func wrapping<Result>(_ work: () throws -> Result) throws -> Result {
+    do { return try work() } catch let error as ByteStreamError { throw StorageError(error) }
   }
 }
 

@@ -259,17 +259,13 @@ extension StorageProvider {
     // A file of this process, which is deleted when the process ends.
     let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     let made = try await runBlocking {
-      do throws(ByteStreamError) {
-        return HandedOver(try TemporaryFile(in: folder, shownAs: folder, isPrivate: true))
-      } catch { throw StorageError(error) }
+      HandedOver(try TemporaryFile(in: folder, shownAs: folder, isPrivate: true))
     }
     // One thread after the other uses it.
     nonisolated(unsafe) let temporary = made.value
     var received: Int64 = 0
     for try await chunk in download.chunks {
-      try await runBlocking {
-        do throws(ByteStreamError) { try temporary.file.write(chunk) } catch { throw StorageError(error) }
-      }
+      try await runBlocking { try temporary.file.write(chunk) }
       received += Int64(chunk.count)
     }
     guard received == download.object.byteCount else {
@@ -443,26 +439,22 @@ private struct FileTransfer {
       }
       let (file, isPrivate) = (file, isPrivate)
       nonisolated(unsafe) let known = output
-      do {
-        output = try await runBlocking {
-          let output = try known ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)
-          try output.write(chunk)
-          return HandedOver(output)
-        }.value
-      } catch let error as ByteStreamError { throw StorageError(error) }
+      output = try await runBlocking {
+        let output = try known ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)
+        try output.write(chunk)
+        return HandedOver(output)
+      }.value
       received += Int64(chunk.count)
       progress?(received)
     }
     guard received == found.byteCount else {
       throw StorageError(.truncated, "only \(received) of \(found.byteCount) bytes came", path: path)
     }
-    do {
-      let (file, isPrivate) = (file, isPrivate)
-      nonisolated(unsafe) let known = output
-      try await runBlocking {
-        try (known ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)).publish()
-      }
-    } catch let error as ByteStreamError { throw StorageError(error) }
+    let (file, isPrivate) = (file, isPrivate)
+    nonisolated(unsafe) let known = output
+    try await runBlocking {
+      try (known ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)).publish()
+    }
     return found
   }
 }

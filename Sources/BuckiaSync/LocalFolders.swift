@@ -14,9 +14,7 @@ extension BuckiaConfiguration {
     let paths =
       [database.path, "\(database.path)-wal", folders.originals, folders.reworked] + deliveries.map(\.folder)
     return try await runBlocking {
-      do { return try paths.map { try FileIdentity.current(at: $0)?.text ?? "-" }.joined(separator: " ") } catch let
-        error as ByteStreamError
-      { throw StorageError(error) }
+      try paths.map { try FileIdentity.current(at: $0)?.text ?? "-" }.joined(separator: " ")
     }
   }
 }

@@ -28,35 +28,25 @@ extension InspectedFile {
   ///
   /// - Throws: `BuckiaError`; whatever `body` throws.
   public func forEachChange(_ body: (ShownChange) throws -> Void) throws {
-    try BuckiaError.wrapping { try forEachVerifiedChange(body) }
-  }
-
-  private func forEachVerifiedChange(_ body: (ShownChange) throws -> Void) throws {
-    var scan = ChangesetScan(changeset)
-    var columns: [String] = []
-    while try scan.advance() {
-      try scan.window.withBytes { bytes in
-        while let change = try scan.next(in: bytes) {
-          guard let table = scan.reader.table else { continue }
-          if change.startsTable { columns = Self.columns(of: table, in: schema) }
-          var key: [ShownChange.Cell] = []
-          var old: [ShownChange.Cell] = []
-          var new: [ShownChange.Cell] = []
-          for index in columns.indices {
-            var before = cell(columns[index], scan.reader.old[index], scan, bytes)
-            var after = cell(columns[index], scan.reader.new[index], scan, bytes)
-            if table.isKey(index) { key.append(before.value == nil ? after : before) }
-            try showDifference(&before, &after)
-            old.append(before)
-            new.append(after)
-          }
-          try body(
-            ShownChange(
-              table: table.name, operation: change.operation, key: key, old: change.operation == .insert ? nil : old,
-              new: change.operation == .delete ? nil : new))
-        }
+    var changes = ChangeIteration(of: self)
+    while try changes.next({ change, columns, scan, bytes in
+      guard let table = scan.reader.table else { return }
+      var key: [ShownChange.Cell] = []
+      var old: [ShownChange.Cell] = []
+      var new: [ShownChange.Cell] = []
+      for index in columns.indices {
+        var before = cell(columns[index], scan.reader.old[index], scan, bytes)
+        var after = cell(columns[index], scan.reader.new[index], scan, bytes)
+        if table.isKey(index) { key.append(before.value == nil ? after : before) }
+        try showDifference(&before, &after)
+        old.append(before)
+        new.append(after)
       }
-    }
+      try body(
+        ShownChange(
+          table: table.name, operation: change.operation, key: key, old: change.operation == .insert ? nil : old,
+          new: change.operation == .delete ? nil : new))
+    }) != nil {}
   }
 
   private func cell(
@@ -267,31 +257,21 @@ extension InspectedFile {
   ///
   /// - Throws: `BuckiaError`; whatever `body` throws.
   package func forEachStoredCell(_ body: (StoredCell) throws -> Void) throws {
-    try BuckiaError.wrapping { try forEachVerifiedCell(body) }
-  }
-
-  private func forEachVerifiedCell(_ body: (StoredCell) throws -> Void) throws {
-    var scan = ChangesetScan(changeset)
-    var columns: [String] = []
+    var changes = ChangeIteration(of: self)
     var position: Int64 = 0
-    while try scan.advance() {
-      try scan.window.withBytes { bytes in
-        while let change = try scan.next(in: bytes) {
-          guard let table = scan.reader.table else { continue }
-          if change.startsTable { columns = Self.columns(of: table, in: schema) }
-          position += 1
-          for index in columns.indices {
-            let old = try stored(scan.reader.old[index], scan, bytes)
-            let new = try stored(scan.reader.new[index], scan, bytes)
-            guard old != nil || new != nil else { continue }
-            try body(
-              StoredCell(
-                position: position, table: table.name, operation: change.operation, column: columns[index],
-                isKey: table.isKey(index), old: old, new: new))
-          }
-        }
+    while try changes.next({ change, columns, scan, bytes in
+      guard let table = scan.reader.table else { return }
+      position += 1
+      for index in columns.indices {
+        let old = try stored(scan.reader.old[index], scan, bytes)
+        let new = try stored(scan.reader.new[index], scan, bytes)
+        guard old != nil || new != nil else { continue }
+        try body(
+          StoredCell(
+            position: position, table: table.name, operation: change.operation, column: columns[index],
+            isKey: table.isKey(index), old: old, new: new))
       }
-    }
+    }) != nil {}
   }
 
   private func stored(_ value: ValueSlice, _ scan: ChangesetScan, _ bytes: RawSpan) throws -> StoredValue? {

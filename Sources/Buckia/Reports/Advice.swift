@@ -31,6 +31,20 @@ extension Remark {
   }
 }
 
+extension [Remark] {
+  /// The sentences for people, as `--json` has them.
+  package var sentences: JSONValue { .strings(map(\.shown)) }
+  /// The remarks for programs.
+  package var json: JSONValue { .array(map(\.json)) }
+}
+
+extension JSONValue {
+  /// A time in milliseconds since 1970; null for none.
+  package static func time(_ unixMilliseconds: Int64?) -> JSONValue {
+    .text(unixMilliseconds.map { Moment(unixMilliseconds: $0).rfc3339 })
+  }
+}
+
 extension SkipReason {
   /// The reason for people.
   package var shown: String {

@@ -15,8 +15,7 @@ extension ApplyReport {
       .init("createdLedger", .bool(createdLedger)),
       .init("dryRun", .bool(isDryRun)),
       .init("outgoingFolders", .strings(outgoingFolders)),
-      .init("warnings", .array(warnings.map { .string($0.shown) })),
-      .init("remarks", .array(warnings.map(\.json))),
+      .init("warnings", warnings.sentences), .init("remarks", warnings.json),
       .init("seconds", .real(seconds)),
     ])
     object.append("snapshot", .text(snapshot?.path))
@@ -50,8 +49,7 @@ extension DiffOutcome {
       "reason": .text(reason),
       "code": .text(code?.rawValue),
       "removed": .bool(isRemoved),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
       "changedTables": .strings(changedTables),
     ]
   }
@@ -77,8 +75,7 @@ extension UndoReport {
       "skipped": .array(
         skipped.map { ["diff": .string($0.diff), "code": .string($0.code.rawValue), "reason": .string($0.reason)] }),
       "dryRun": .bool(isDryRun),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
     ]
   }
 }
@@ -94,8 +91,7 @@ extension UndoReport.Undone {
       "conflicts": .number(conflicts),
       "omitted": .number(omitted),
       "changedTables": .strings(changedTables),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
     ]
   }
 }
@@ -108,7 +104,7 @@ extension LedgerEntry {
       "sender": .string(sender),
       "senderKey": .text(senderKey),
       "state": .string(state.rawValue),
-      "appliedAt": .string(Moment(unixMilliseconds: recordedAt).rfc3339),
+      "appliedAt": .time(recordedAt),
       "inserted": .number(inserted),
       "updated": .number(updated),
       "deleted": .number(deleted),

@@ -39,7 +39,7 @@ extension ConflictRecord {
   private static func json(_ resolution: ResolutionRecord) -> JSONValue {
     [
       "id": .integer(resolution.id), "answer": .string(resolution.answer.rawValue),
-      "by": .string(resolution.decidedBy), "at": .string(Moment(unixMilliseconds: resolution.decidedAt).rfc3339),
+      "by": .string(resolution.decidedBy), "at": .time(resolution.decidedAt),
       "before": json(resolution.before), "after": json(resolution.after),
     ]
   }
@@ -88,7 +88,7 @@ extension ConflictRule {
       "columns": .strings(question.columns),
       "answer": .string(answer.rawValue),
       "by": .string(decidedBy),
-      "at": .string(Moment(unixMilliseconds: decidedAt).rfc3339),
+      "at": .time(decidedAt),
       "conflict": .integer(conflict),
     ]
   }
@@ -105,7 +105,7 @@ extension ResolveReport {
       "refusedCount": .integer(Int64(counts.refused)),
       "changedTables": .strings(changedTables),
       "violations": .strings(violations),
-      "warnings": .array(warnings.map { .string($0.shown) }),
+      "warnings": warnings.sentences,
     ]
   }
 }

@@ -13,8 +13,7 @@ extension DiffReport {
       "skipped": .array(skipped.map(\.json)),
       "comparedByRows": .array(comparedByRows.map(\.json)),
       "includesSchema": .bool(includesSchema),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
       "seconds": .real(seconds),
     ]
   }
@@ -52,8 +51,8 @@ extension ChangesetReport {
       JSONObject.Member("version", 1), JSONObject.Member("id", .text(id?.description)),
       JSONObject.Member("path", .text(path)), JSONObject.Member("bytes", .number(bytes)),
       JSONObject.Member("tables", .array(tables)),
-      JSONObject.Member("warnings", .array(remarks.map { .string($0.shown) })),
-      JSONObject.Member("remarks", .array(remarks.map(\.json))), JSONObject.Member("seconds", .real(seconds)),
+      JSONObject.Member("warnings", remarks.sentences), JSONObject.Member("remarks", remarks.json),
+      JSONObject.Member("seconds", .real(seconds)),
     ]
     return .object(JSONObject(members + (rebase?.json ?? [])))
   }
@@ -110,8 +109,7 @@ extension MergeReport {
       .init("schemaChanges", .strings(schemaChanges)),
       .init("changedTables", .strings(changedTables)),
       .init("skipped", .array(skipped.map(\.json))),
-      .init("warnings", .array(warnings.map { .string($0.shown) })),
-      .init("remarks", .array(warnings.map(\.json))),
+      .init("warnings", warnings.sentences), .init("remarks", warnings.json),
       .init("seconds", .real(seconds)),
     ])
     if isDryRun { object.append("records", .array(dryRunConflicts.map(\.json))) }

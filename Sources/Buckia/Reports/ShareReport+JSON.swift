@@ -18,8 +18,7 @@ extension ShareReport {
       "skipped": .array(skipped.map(\.json)),
       "delivered": .array(delivered.map(\.json)),
       "incomplete": .bool(isIncomplete),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
       "seconds": .real(seconds),
     ]
   }
@@ -61,7 +60,7 @@ extension InvitationAnswer {
   package var json: JSONValue {
     [
       "path": .string(path), "state": .string(state.rawValue), "contact": contact.map(\.json) ?? .null,
-      "invitedAt": .text(invitedAt.map { Moment(unixMilliseconds: $0).rfc3339 }), "reason": .text(reason),
+      "invitedAt": .time(invitedAt), "reason": .text(reason),
       "code": .text(code?.rawValue), "removed": .bool(isRemoved),
     ]
   }
@@ -86,8 +85,8 @@ extension Invitation {
           }),
       ],
       "folder": .text(folder),
-      "madeAt": .string(Moment(unixMilliseconds: madeAt).rfc3339),
-      "expiresAt": .string(Moment(unixMilliseconds: expiresAt).rfc3339),
+      "madeAt": .time(madeAt),
+      "expiresAt": .time(expiresAt),
     ]
   }
 }
@@ -100,8 +99,7 @@ extension InvitationReport {
     [
       "version": 1, "invitation": invitation.json, "path": .text(path),
       "text": .text(path == nil ? invitation.text : nil),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
     ]
   }
 }
@@ -112,10 +110,9 @@ extension AcceptanceReport {
     [
       "version": 1, "invitation": invitation.json, "outcome": .string(wasAccepted ? "known" : "accepted"),
       "contact": inviter.map(\.json) ?? .null,
-      "acceptedAt": .string(Moment(unixMilliseconds: acceptedAt).rfc3339), "path": .text(path),
+      "acceptedAt": .time(acceptedAt), "path": .text(path),
       "answer": .string(answer),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
     ]
   }
 }
@@ -127,7 +124,7 @@ extension IdentityCard {
       "name": .string(name),
       "fingerprint": .string("\(fingerprint)"),
       "key": .string(key),
-      "madeAt": .string(Moment(unixMilliseconds: madeAt).rfc3339),
+      "madeAt": .time(madeAt),
       "card": .string(text),
     ]
   }
@@ -140,15 +137,40 @@ extension Contact {
       "name": .string(name),
       "state": .string(state.rawValue),
       "fingerprint": .string("\(card.fingerprint)"),
-      "firstSeen": .string(Moment(unixMilliseconds: firstSeen).rfc3339),
-      "trustedAt": .text(trustedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+      "firstSeen": .time(firstSeen),
+      "trustedAt": .time(trustedAt),
       "grounds": .text(grounds?.rawValue),
       "card": card.json,
       "proposal": proposal.map {
-        ["seenAt": .string(Moment(unixMilliseconds: $0.seenAt).rfc3339), "card": $0.rotation.card.json]
+        ["seenAt": .time($0.seenAt), "card": $0.rotation.card.json]
       } ?? .null,
     ]
   }
+}
+
+extension Contacts.Addition {
+  /// The contact.
+  package var contact: Contact {
+    switch self {
+    case .added(let contact), .known(let contact), .proposed(let contact): contact
+    }
+  }
+
+  /// The result as `--json` has it.
+  package var json: JSONValue {
+    let outcome =
+      switch self {
+      case .added: "added"
+      case .known: "known"
+      case .proposed: "proposed"
+      }
+    return ["version": 1, "outcome": .string(outcome), "contact": contact.json]
+  }
+}
+
+extension KeyRotation {
+  /// The rotation as `--json` has it.
+  package var json: JSONValue { ["version": 1, "rotation": .string(text), "card": card.json] }
 }
 
 extension Identity {
@@ -169,7 +191,7 @@ extension EndedKey {
   fileprivate var json: JSONValue {
     [
       "name": .string(name), "reason": .string(reason.rawValue), "fingerprint": .string("\(fingerprint)"),
-      "key": .string(key), "endedAt": .string(Moment(unixMilliseconds: endedAt).rfc3339),
+      "key": .string(key), "endedAt": .time(endedAt),
     ]
   }
 }

@@ -23,8 +23,7 @@ extension StatusReport {
         leftOut.map { ["people": .string($0.people), "table": .string($0.table), "rows": .number($0.rows)] }),
       "words": .array(words.map(\.json)),
       "conflicts": ["open": .number(openConflicts), "total": .number(conflicts)],
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
       "next": .array(next.map { ["reason": .string($0.reason), "command": .string($0.command)] }),
     ]
   }
@@ -38,7 +37,7 @@ extension StatusReport {
       "quarantined": .number(ledger.quarantined),
       "rejected": .number(ledger.rejected),
       "newest": .text(newest?.description),
-      "recordedAt": .text(recordedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+      "recordedAt": .time(recordedAt),
     ]
   }
 }
@@ -92,7 +91,7 @@ extension StreamState {
       "sequence": .integer(sequence),
       "id": .text(id?.description),
       "madeAt": .text(id.map { Moment(unixSeconds: $0.unixSeconds).rfc3339 }),
-      "appliedAt": .text(appliedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+      "appliedAt": .time(appliedAt),
       "ageSeconds": age.map { .integer($0) } ?? .null,
       "waiting": .number(waiting),
       "missing": .text(missing?.description),
@@ -125,8 +124,7 @@ extension DatabaseManager.InitReport {
       "clocks": .strings(clocked),
       "keyRanges": .strings(keyRanges),
       "dataset": .text(dataset?.description),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
     ]
   }
 }
@@ -138,8 +136,7 @@ extension DoctorReport {
       "version": 1,
       "replicates": .array(replicates.map { ["name": .string($0.name), "key": .string($0.key)] }),
       "skipped": .array(skipped.map(\.json)),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
+      "warnings": warnings.sentences, "remarks": warnings.json,
     ]
   }
 }

@@ -3,9 +3,8 @@ import CBuckia
 
 @c @implementation
 package func buckia_apply(
-  _ database: OpaquePointer?, _ paths: UnsafePointer<UnsafePointer<CChar>?>?, _ path_count: Int,
-  _ options: UnsafePointer<buckia_apply_options>?, _ counts: UnsafeMutablePointer<buckia_counts>?,
-  _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ paths: CStrings, _ path_count: Int, _ options: UnsafePointer<buckia_apply_options>?,
+  _ counts: UnsafeMutablePointer<buckia_counts>?, _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   json?.pointee = nil
   return call(error, on: database) { database in

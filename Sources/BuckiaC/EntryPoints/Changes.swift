@@ -4,8 +4,8 @@ import CBuckia
 
 @c @implementation
 package func buckia_changes_open(
-  _ path: UnsafePointer<CChar>?, _ options: UnsafePointer<buckia_file_options>?,
-  _ changes: UnsafeMutablePointer<OpaquePointer?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ path: CString, _ options: UnsafePointer<buckia_file_options>?, _ changes: UnsafeMutablePointer<OpaquePointer?>?,
+  _ error: ErrorPlace
 ) -> buckia_status {
   call(error) { try open(to: changes, options) { .path(try Arguments.text(path, "path")) } }
 }
@@ -13,7 +13,7 @@ package func buckia_changes_open(
 @c @implementation
 package func buckia_changes_open_bytes(
   _ bytes: UnsafeRawPointer?, _ length: Int, _ options: UnsafePointer<buckia_file_options>?,
-  _ changes: UnsafeMutablePointer<OpaquePointer?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ changes: UnsafeMutablePointer<OpaquePointer?>?, _ error: ErrorPlace
 ) -> buckia_status {
   call(error) {
     try open(to: changes, options) {
@@ -39,14 +39,13 @@ private func open(
 }
 
 @c @implementation
-package func buckia_changes_manifest(_ changes: OpaquePointer?) -> UnsafePointer<CChar>? {
+package func buckia_changes_manifest(_ changes: OpaquePointer?) -> CString {
   Handle.object(changes, as: ChangeStream.self)?.manifest?.pointer
 }
 
 @c @implementation
 package func buckia_changes_next(
-  _ changes: OpaquePointer?, _ change: UnsafeMutablePointer<UnsafePointer<buckia_change>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ changes: OpaquePointer?, _ change: UnsafeMutablePointer<UnsafePointer<buckia_change>?>?, _ error: ErrorPlace
 ) -> buckia_status {
   change?.pointee = nil
   var found: UnsafePointer<buckia_change>?
@@ -63,8 +62,7 @@ package func buckia_changes_next(
 @c @implementation
 package func buckia_changes_read(
   _ changes: OpaquePointer?, _ value: UnsafePointer<buckia_value>?, _ offset: Int64,
-  _ buffer: UnsafeMutableRawPointer?, _ length: Int, _ read: UnsafeMutablePointer<Int>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ buffer: UnsafeMutableRawPointer?, _ length: Int, _ read: UnsafeMutablePointer<Int>?, _ error: ErrorPlace
 ) -> buckia_status {
   read?.pointee = 0
   return call(error) {

@@ -4,9 +4,8 @@ import CBuckia
 
 @c @implementation
 package func buckia_call(
-  _ database: OpaquePointer?, _ command: UnsafePointer<CChar>?, _ arguments: UnsafePointer<CChar>?,
-  _ options: UnsafePointer<buckia_file_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ command: CString, _ arguments: CString,
+  _ options: UnsafePointer<buckia_file_options>?, _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, json) {
     let name = try Arguments.text(command, "command")
@@ -48,20 +47,11 @@ final class Command {
   static let all: [String: @Sendable (Command) throws -> JSONValue] = [
     "identity new": { try $0.home.makeIdentity(named: $0.finish($0.text("name"))).json },
     "identity show": { try $0.finish($0.home.publicIdentity().json) },
-    "identity rotate": { command in
-      let rotation = try command.finish(command.home.rotateIdentity())
-      return ["version": 1, "rotation": .string(rotation.text), "card": rotation.card.json]
-    },
+    "identity rotate": { try $0.finish($0.home.rotateIdentity()).json },
     "contact list": { try $0.finish($0.home.contacts().json) },
     "contact add": { command in
       let (card, name) = try command.finish((command.text("card"), command.optionalText("name")))
-      let (contact, outcome): (Contact, String) =
-        switch try command.home.addContact(card, named: name) {
-        case .added(let contact): (contact, "added")
-        case .known(let contact): (contact, "known")
-        case .proposed(let contact): (contact, "proposed")
-        }
-      return ["version": 1, "outcome": .string(outcome), "contact": contact.json]
+      return try command.home.addContact(card, named: name).json
     },
     "contact trust": { command in
       let (name, text) = try command.finish((command.text("name"), command.text("fingerprint")))

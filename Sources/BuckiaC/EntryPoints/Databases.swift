@@ -3,8 +3,7 @@ import CBuckia
 
 @c @implementation
 package func buckia_open(
-  _ path: UnsafePointer<CChar>?, _ database: UnsafeMutablePointer<OpaquePointer?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ path: CString, _ database: UnsafeMutablePointer<OpaquePointer?>?, _ error: ErrorPlace
 ) -> buckia_status {
   call(error) { try give(to: database) { Database(try Arguments.text(path, "path")) } }
 }
@@ -12,7 +11,7 @@ package func buckia_open(
 @c @implementation
 package func buckia_open_handle(
   _ handle: OpaquePointer?, _ routines: UnsafeRawPointer?, _ database: UnsafeMutablePointer<OpaquePointer?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ error: ErrorPlace
 ) -> buckia_status {
   call(error) {
     try give(to: database) {
@@ -25,7 +24,7 @@ package func buckia_open_handle(
 @c @implementation
 package func buckia_open_handle_finding(
   _ handle: OpaquePointer?, _ find: buckia_symbol_callback?, _ context: UnsafeMutableRawPointer?,
-  _ database: UnsafeMutablePointer<OpaquePointer?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: UnsafeMutablePointer<OpaquePointer?>?, _ error: ErrorPlace
 ) -> buckia_status {
   call(error) {
     try give(to: database) {
@@ -49,8 +48,7 @@ package func buckia_close(_ database: OpaquePointer?) { Handle.free(database, as
 
 @c @implementation
 package func buckia_set_home(
-  _ database: OpaquePointer?, _ home: UnsafePointer<CChar>?, _ passphrase: UnsafePointer<CChar>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ home: CString, _ passphrase: CString, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database) { database in
     database.home = try BuckiaHome(home, passphrase)
@@ -59,7 +57,7 @@ package func buckia_set_home(
 
 @c @implementation
 package func buckia_set_busy_timeout(
-  _ database: OpaquePointer?, _ milliseconds: Int32, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ milliseconds: Int32, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database) { database in
     guard milliseconds >= 0 else { throw Arguments.misuse("milliseconds is negative") }
@@ -69,8 +67,7 @@ package func buckia_set_busy_timeout(
 
 @c @implementation
 package func buckia_init(
-  _ database: OpaquePointer?, _ trust: buckia_trust, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ trust: buckia_trust, _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let mode = try trust.mode

@@ -3,9 +3,8 @@ import CBuckia
 
 @c @implementation
 package func buckia_diff(
-  _ database: OpaquePointer?, _ older: UnsafePointer<CChar>?, _ output: UnsafePointer<CChar>?,
-  _ options: UnsafePointer<buckia_diff_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ older: CString, _ output: CString, _ options: UnsafePointer<buckia_diff_options>?,
+  _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let given = try Arguments.options(options, buckia_diff_options())
@@ -30,10 +29,8 @@ package func buckia_diff(
 
 @c @implementation
 package func buckia_share(
-  _ database: OpaquePointer?, _ scope: UnsafePointer<CChar>?,
-  _ recipients: UnsafePointer<UnsafePointer<CChar>?>?, _ recipient_count: Int, _ output: UnsafePointer<CChar>?,
-  _ options: UnsafePointer<buckia_share_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ scope: CString, _ recipients: CStrings, _ recipient_count: Int, _ output: CString,
+  _ options: UnsafePointer<buckia_share_options>?, _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let given = try Arguments.options(options, buckia_share_options())

@@ -23,22 +23,22 @@ package func buckia_error_status(_ error: OpaquePointer?) -> buckia_status {
 }
 
 @c @implementation
-package func buckia_error_code(_ error: OpaquePointer?) -> UnsafePointer<CChar>? {
+package func buckia_error_code(_ error: OpaquePointer?) -> CString {
   (Handle.object(error, as: ErrorObject.self)?.code ?? empty).pointer
 }
 
 @c @implementation
-package func buckia_error_message(_ error: OpaquePointer?) -> UnsafePointer<CChar>? {
+package func buckia_error_message(_ error: OpaquePointer?) -> CString {
   (Handle.object(error, as: ErrorObject.self)?.message ?? empty).pointer
 }
 
 @c @implementation
-package func buckia_error_path(_ error: OpaquePointer?) -> UnsafePointer<CChar>? {
+package func buckia_error_path(_ error: OpaquePointer?) -> CString {
   Handle.object(error, as: ErrorObject.self)?.path?.pointer
 }
 
 @c @implementation
-package func buckia_error_json(_ error: OpaquePointer?) -> UnsafePointer<CChar>? {
+package func buckia_error_json(_ error: OpaquePointer?) -> CString {
   Handle.object(error, as: ErrorObject.self)?.json.pointer
 }
 

@@ -4,9 +4,8 @@ import CBuckia
 
 @c @implementation
 package func buckia_verify(
-  _ paths: UnsafePointer<UnsafePointer<CChar>?>?, _ path_count: Int, _ options: UnsafePointer<buckia_file_options>?,
-  _ all_good: UnsafeMutablePointer<Bool>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ paths: CStrings, _ path_count: Int, _ options: UnsafePointer<buckia_file_options>?,
+  _ all_good: UnsafeMutablePointer<Bool>?, _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   all_good?.pointee = false
   return call(error, json) {
@@ -23,8 +22,8 @@ package func buckia_verify(
 
 @c @implementation
 package func buckia_invert(
-  _ path: UnsafePointer<CChar>?, _ output: UnsafePointer<CChar>?, _ options: UnsafePointer<buckia_file_options>?,
-  _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ path: CString, _ output: CString, _ options: UnsafePointer<buckia_file_options>?, _ json: TextPlace,
+  _ error: ErrorPlace
 ) -> buckia_status {
   call(error, json) {
     let path = try Arguments.text(path, "path")
@@ -37,9 +36,8 @@ package func buckia_invert(
 
 @c @implementation
 package func buckia_concat(
-  _ paths: UnsafePointer<UnsafePointer<CChar>?>?, _ path_count: Int, _ output: UnsafePointer<CChar>?,
-  _ options: UnsafePointer<buckia_file_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ paths: CStrings, _ path_count: Int, _ output: CString, _ options: UnsafePointer<buckia_file_options>?,
+  _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, json) {
     let paths = try Arguments.texts(paths, path_count, "paths")
@@ -68,7 +66,7 @@ struct FileOptions {
 
   /// Computes changes from files, and writes them to a new one.
   fileprivate func write(
-    to output: UnsafePointer<CChar>?,
+    to output: CString,
     _ make: (@escaping RewrittenChanges.Progress, @escaping () throws -> Void) throws -> RewrittenChanges
   ) throws -> JSONValue {
     let output = try Arguments.output(output, replacing: replaces)

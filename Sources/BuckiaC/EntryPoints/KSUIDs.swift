@@ -3,8 +3,7 @@ import CBuckia
 
 @c @implementation
 package func buckia_ksuid_new(
-  _ home: UnsafePointer<CChar>?, _ id: UnsafeMutablePointer<buckia_ksuid>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ home: CString, _ id: UnsafeMutablePointer<buckia_ksuid>?, _ error: ErrorPlace
 ) -> buckia_status {
   call(error) {
     guard let id else { throw Arguments.misuse("id is NULL") }
@@ -17,8 +16,7 @@ package func buckia_ksuid_new(
 
 @c @implementation
 package func buckia_ksuid_parse(
-  _ text: UnsafePointer<CChar>?, _ id: UnsafeMutablePointer<buckia_ksuid>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ text: CString, _ id: UnsafeMutablePointer<buckia_ksuid>?, _ error: ErrorPlace
 ) -> buckia_status {
   call(error) {
     guard let id else { throw Arguments.misuse("id is NULL") }

@@ -4,8 +4,7 @@ import CBuckia
 
 @c @implementation
 package func buckia_log(
-  _ database: OpaquePointer?, _ newest: Int64, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ newest: Int64, _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let entries = try database.with { manager -> [LedgerEntry] in
@@ -18,8 +17,7 @@ package func buckia_log(
 
 @c @implementation
 package func buckia_each_log_entry(
-  _ database: OpaquePointer?, _ item: buckia_item_callback?, _ context: UnsafeMutableRawPointer?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ item: buckia_item_callback?, _ context: UnsafeMutableRawPointer?, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database) { database in
     guard let item else { throw Arguments.misuse("item is NULL") }
@@ -31,9 +29,8 @@ package func buckia_each_log_entry(
 
 @c @implementation
 package func buckia_undo(
-  _ database: OpaquePointer?, _ diffs: UnsafePointer<UnsafePointer<CChar>?>?, _ diff_count: Int,
-  _ options: UnsafePointer<buckia_undo_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ diffs: CStrings, _ diff_count: Int, _ options: UnsafePointer<buckia_undo_options>?,
+  _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let given = try Arguments.options(options, buckia_undo_options())
@@ -51,8 +48,8 @@ package func buckia_undo(
 
 @c @implementation
 package func buckia_conflicts(
-  _ database: OpaquePointer?, _ filter: UnsafePointer<buckia_conflict_filter>?, _ newest: Int64,
-  _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ database: OpaquePointer?, _ filter: UnsafePointer<buckia_conflict_filter>?, _ newest: Int64, _ json: TextPlace,
+  _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let filter = try ConflictFilter(filter)
@@ -70,7 +67,7 @@ package func buckia_conflicts(
 @c @implementation
 package func buckia_each_conflict(
   _ database: OpaquePointer?, _ filter: UnsafePointer<buckia_conflict_filter>?, _ newest: Int64,
-  _ item: buckia_item_callback?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ item: buckia_item_callback?, _ context: UnsafeMutableRawPointer?, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database) { database in
     guard let item else { throw Arguments.misuse("item is NULL") }
@@ -90,8 +87,8 @@ func limit(_ newest: Int64) -> Int? { newest < 0 ? nil : Int(clamping: newest) }
 @c @implementation
 package func buckia_resolve(
   _ database: OpaquePointer?, _ conflicts: UnsafePointer<Int64>?, _ conflict_count: Int,
-  _ choice: buckia_version_choice, _ options: UnsafePointer<buckia_resolve_options>?,
-  _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ choice: buckia_version_choice, _ options: UnsafePointer<buckia_resolve_options>?, _ json: TextPlace,
+  _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let conflicts = Array(try Arguments.array(conflicts, conflict_count, "conflicts"))
@@ -103,8 +100,7 @@ package func buckia_resolve(
 @c @implementation
 package func buckia_resolve_all(
   _ database: OpaquePointer?, _ filter: UnsafePointer<buckia_conflict_filter>?, _ choice: buckia_version_choice,
-  _ options: UnsafePointer<buckia_resolve_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
+  _ options: UnsafePointer<buckia_resolve_options>?, _ json: TextPlace, _ error: ErrorPlace
 ) -> buckia_status {
   call(error, on: database, json) { database in
     let filter = try ConflictFilter(filter)
@@ -140,10 +136,7 @@ private func decision(
 }
 
 @c @implementation
-package func buckia_rules(
-  _ database: OpaquePointer?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
-  _ error: UnsafeMutablePointer<OpaquePointer?>?
-) -> buckia_status {
+package func buckia_rules(_ database: OpaquePointer?, _ json: TextPlace, _ error: ErrorPlace) -> buckia_status {
   call(error, on: database, json) { database in
     let rules = try database.with { try $0.conflictRules() }
     return ["version": 1, "rules": .array(rules.map(\.json))]
@@ -151,9 +144,7 @@ package func buckia_rules(
 }
 
 @c @implementation
-package func buckia_forget_rule(
-  _ database: OpaquePointer?, _ rule: Int64, _ error: UnsafeMutablePointer<OpaquePointer?>?
-) -> buckia_status {
+package func buckia_forget_rule(_ database: OpaquePointer?, _ rule: Int64, _ error: ErrorPlace) -> buckia_status {
   call(error, on: database) { database in
     try database.with { try $0.forgetConflictRule(rule) }
   }

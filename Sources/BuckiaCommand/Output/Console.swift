@@ -38,6 +38,12 @@ final class Console {
     try write(line + "\n")
   }
 
+  /// Tells that a person has said no.
+  func sayNothingChanged() throws -> ExitStatus {
+    try say("Nothing was changed.")
+    return .needsPerson
+  }
+
   /// Prints lines for people.
   func say(_ lines: [String]) throws {
     for line in lines { try say(line) }

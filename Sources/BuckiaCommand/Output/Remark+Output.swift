@@ -80,12 +80,15 @@ private struct RemarkGroup {
   }
 }
 
+extension Sequence<String> {
+  /// The names, escaped, in one line.
+  func listed(limit: Int = 40) -> String { map { $0.escaped(limit: limit) }.joined(separator: ", ") }
+}
+
 extension [String] {
   /// Remarks for people, each from a new line on; nothing when there are none.
   func remarkLines(style: Style) -> [String] {
-    isEmpty
-      ? []
-      : [""] + flatMap { style.wrapped("\(style("Note:", .notable)) \($0.escaped)", hanging: 2) }
+    isEmpty ? [] : [""] + flatMap { style.note($0.escaped) }
   }
 }
 

@@ -138,6 +138,12 @@ extension Style {
     return lines + [line]
   }
 
+  /// An entry of a list below the line that it belongs to.
+  func item(_ text: String) -> [String] { wrapped(text, indent: 2, hanging: 4) }
+
+  /// Something that a person should notice.
+  func note(_ text: String) -> [String] { wrapped("\(self("Note:", .notable)) \(text)", hanging: 2) }
+
   /// A message of one or more lines, in lines that fit.
   func wrapped(message: String) -> String {
     message.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [String] in
@@ -170,6 +176,15 @@ extension Style {
   func suggestion(_ purpose: String, _ command: String) -> [String] {
     let line = "\(purpose): \(command)"
     return line.visibleWidth <= width ? [line] : wrapped("\(purpose):") + ["  \(command)"]
+  }
+
+  /// How many conflicts a verb has met, and how to see them; nothing for none.
+  func advice(onConflicts count: Int, in database: String) -> [String] {
+    count == 0
+      ? []
+      : suggestion(
+        "\(self("\(count.counted("conflict")).", .notable)) See \(count == 1 ? "it" : "them") with",
+        "buckia conflicts \(database.shellQuoted)")
   }
 
   static func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }

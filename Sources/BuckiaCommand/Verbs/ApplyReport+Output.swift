@@ -53,12 +53,7 @@ extension ApplyReport {
       let were = isDryRun ? "would be" : ruled == 1 ? "was" : "were"
       lines += style.wrapped("\(ruled.counted("conflict")) \(were) decided by rules.", hanging: 2)
     }
-    if conflicts > 0 && !isDryRun {
-      lines += style.suggestion(
-        "\(style("\(conflicts.counted("conflict")).", .notable)) See \(conflicts == 1 ? "it" : "them") with",
-        "buckia conflicts \(database.shellQuoted)")
-    }
-    return lines
+    return lines + (isDryRun ? [] : style.advice(onConflicts: conflicts, in: database))
   }
 
   /// The remarks on the files; equal ones of several files are combined.
@@ -136,7 +131,7 @@ extension ApplyReport {
       hanging: 2)
     if wasWrittenMeanwhile {
       let remark = "another program has written to the database meanwhile; its changes are not in your next diff"
-      lines += style.wrapped("\(style("Note:", .notable)) \(remark)", hanging: 2)
+      lines += style.note(remark)
     }
     return lines
       + style.suggestion("Your next diff", "buckia diff \(snapshot.path.shellQuoted) \(database.shellQuoted)")
@@ -198,7 +193,7 @@ extension DiffOutcome {
   fileprivate func noteLines(style: Style, isDryRun: Bool) -> [String] {
     var notes: [String] = []
     if let reason {
-      notes += style.wrapped("\(style(state.rawValue, state.role)): \(reason.escaped)", indent: 2, hanging: 4)
+      notes += style.item("\(style(state.rawValue, state.role)): \(reason.escaped)")
     }
     // What changes nothing here is of interest beforehand only.
     notes += plan.filter {
@@ -209,9 +204,8 @@ extension DiffOutcome {
     }
     // A failure in a known place has its reason above.
     if heldParts > 0, code == nil {
-      notes += style.wrapped(
-        "\(heldParts.counted("part")) kept until an upgrade of the app has made a place; apply does it then", indent: 2,
-        hanging: 4)
+      notes += style.item(
+        "\(heldParts.counted("part")) kept until an upgrade of the app has made a place; apply does it then")
     }
     notes += warnings.lines("note:", style: style, indent: 2)
     return notes
@@ -222,7 +216,7 @@ extension [SchemaNote] {
   /// The results of tables and columns; equal ones are combined if there are many.
   fileprivate func lines(style: Style) -> [String] {
     guard count > style.remarkLimit else {
-      return flatMap { style.wrapped("schema: \($0.description.escaped)", indent: 2, hanging: 4) }
+      return flatMap { style.item("schema: \($0.description.escaped)") }
     }
     var list = GroupedList()
     for note in self {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Buckia
 
 /// `buckia apply`
-struct ApplyVerb: Verb {
+struct ApplyVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "apply",
     abstract: "Applies diff files to a database, each exactly once.",
@@ -109,7 +109,7 @@ struct ApplyVerb: Verb {
     var failure: ErrorReport?
     let report: ApplyReport
     do {
-      report = try target.manager(home: home.folder).processInboundChanges(
+      report = try manager.processInboundChanges(
         ArgumentFile.sources(paths), options: options,
         progress: { try progress.update($0.line) })
     } catch let interruption as ApplyInterruption {

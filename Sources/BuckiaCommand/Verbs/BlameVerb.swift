@@ -3,7 +3,7 @@ import ArgumentParser
 import Buckia
 
 /// `buckia blame`
-struct BlameVerb: Verb {
+struct BlameVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "blame",
     abstract: "Tells which diffs have set the columns of a row last, and who has sent them.",
@@ -36,7 +36,7 @@ struct BlameVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let values = Dictionary(key) { _, last in last }
-    let origin = try target.manager(home: home.folder).origin(ofRowIn: table, key: values)
+    let origin = try manager.origin(ofRowIn: table, key: values)
     try console.show(origin.json, origin.lines(style: console.style))
     return .done
   }
@@ -112,7 +112,7 @@ extension RowOrigin.Source {
       "diff": .string(diff.description),
       "sender": .string(sender),
       "isClaimed": .bool(isClaimed),
-      "appliedAt": .text(appliedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+      "appliedAt": .time(appliedAt),
     ]
   }
 

@@ -220,7 +220,7 @@ extension RebaseReport {
       let verb = policy == .keepLocal ? "the local changes are kept" : "the incoming changes are taken"
       lines += [""] + style.wrapped("\(conflictCount.counted("conflict")), \(verb):")
       for conflict in conflicts.prefix(style.listLimit) {
-        lines += style.wrapped(conflict.line(style), indent: 2, hanging: 4)
+        lines += style.item(conflict.line(style))
       }
       let left = conflictCount - min(conflicts.count, style.listLimit)
       if left > 0 { lines.append(style.rest(left, "conflict", indent: 2)) }
@@ -228,7 +228,7 @@ extension RebaseReport {
     if !remappedKeys.isEmpty {
       lines += [""] + style.wrapped("\(remappedKeys.count.counted("row")) with a new key:")
       lines += style.listed(remappedKeys, "row") {
-        style.wrapped("\($0.table.escaped(limit: 60)) \($0.key) → \($0.newKey)", indent: 2, hanging: 4)
+        style.item("\($0.table.escaped(limit: 60)) \($0.key) → \($0.newKey)")
       }
     }
     if !remapsKeys, conflicts.contains(where: { $0.kind == .insertedByBoth }) {
@@ -249,7 +249,7 @@ extension RebaseReport.Conflict {
   }
 
   private var sentence: String {
-    let names = columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    let names = columns.listed()
     return switch kind {
     case .updatedByBoth: "both set \(names)"
     case .insertedByBoth: "both insert a row with this key"

@@ -5,9 +5,9 @@ extension ConflictRecord {
   /// The details of the constraint that SQLite's message lacks, and the rows with the value.
   private func constraintLines(style: Style) -> [String] {
     var lines: [String] = []
-    if let told = constraint?.shown(beyond: reason ?? "") { lines += style.wrapped(told, indent: 2, hanging: 4) }
+    if let told = constraint?.shown(beyond: reason ?? "") { lines += style.item(told) }
     for other in others.prefix(style.listLimit) {
-      lines += style.wrapped("It is taken by the row with \(Self.shownKey(other))", indent: 2, hanging: 4)
+      lines += style.item("It is taken by the row with \(Self.shownKey(other))")
     }
     return lines
   }
@@ -15,7 +15,7 @@ extension ConflictRecord {
   /// The person who has decided since.
   private func resolutionLines(style: Style) -> [String] {
     guard let resolution else {
-      return rule.map { style.wrapped("Decided by rule \($0).", indent: 2, hanging: 4) } ?? []
+      return rule.map { style.item("Decided by rule \($0).") } ?? []
     }
     let who = resolution.decidedBy.isEmpty ? "" : " by \(resolution.decidedBy.escaped(limit: 40))"
     let when = "\(Moment(unixMilliseconds: resolution.decidedAt))"
@@ -30,7 +30,7 @@ extension ConflictRecord {
     guard let parent else { return [] }
     let key = Self.shownKey(parent.key)
     let cause = parent.conflict.map { "; it was left out, see #\($0)" } ?? ""
-    return style.wrapped("It refers to \(parent.table.escaped(limit: 60)), \(key)\(cause)", indent: 2, hanging: 4)
+    return style.item("It refers to \(parent.table.escaped(limit: 60)), \(key)\(cause)")
   }
 
   /// Remarks on the record, a sentence each.
@@ -216,7 +216,7 @@ extension [ConflictCount] {
 extension ConflictRule {
   /// The text of the rule, without a full stop.
   var sentence: String {
-    let columns = question.columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    let columns = question.columns.listed()
     let version = answer == .local ? "keep the local version" : "take the incoming version"
     let article = question.operation == .delete ? "a" : "an"
     return
@@ -229,6 +229,6 @@ extension ConflictRule {
     let who = decidedBy.isEmpty ? "" : " by \(decidedBy.escaped(limit: 40))"
     let origin = "Decided\(who) at #\(conflict), \(Moment(unixMilliseconds: decidedAt))"
     return style.wrapped("\(style("Rule \(id)", .strong))  \(sentence).", hanging: 4)
-      + style.wrapped(style(origin, .faint), indent: 2, hanging: 4)
+      + style.item(style(origin, .faint))
   }
 }

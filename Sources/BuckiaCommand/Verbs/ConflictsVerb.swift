@@ -2,7 +2,7 @@ import ArgumentParser
 import Buckia
 
 /// `buckia conflicts`
-struct ConflictsVerb: Verb {
+struct ConflictsVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "conflicts",
     abstract: "Lists the conflicts: incoming changes of rows that differ here from what their sender had.",
@@ -56,7 +56,7 @@ struct ConflictsVerb: Verb {
     if rules { return try printRules(on: console) }
     if page.isWanted { return try writePage(on: console) }
     let filter = selection.filter
-    let found = try target.manager(home: home.folder).conflictCounts(matching: filter)
+    let found = try manager.conflictCounts(matching: filter)
     let isWhole = console.isJSON || output.full
     let shown = min(found.total, summary ? 0 : last ?? (isWhole ? .max : Self.shownByDefault))
     if console.isJSON {
@@ -68,7 +68,7 @@ struct ConflictsVerb: Verb {
   }
 
   private func printRules(on console: Console) throws -> ExitStatus {
-    let rules = try target.manager(home: home.folder).conflictRules()
+    let rules = try manager.conflictRules()
     try console.document(["version": 1, "rules": .array(rules.map(\.json))])
     if rules.isEmpty { try console.say("There are no rules.") }
     for rule in rules { try console.say(rule.lines(style: console.style)) }
@@ -77,12 +77,12 @@ struct ConflictsVerb: Verb {
 
   private func writePage(on console: Console) throws -> ExitStatus {
     let filter = selection.filter
-    let found = try target.manager(home: home.folder).conflictCounts(matching: filter)
+    let found = try manager.conflictCounts(matching: filter)
     var limits = output.full ? PageLimits.full : .standard
     if let last { limits.entries = last }
     try page.write(about: target.database, on: console) {
       try ConflictsPage(
-        of: target.manager(home: home.folder), name: target.database.fileName, filter: filter, found: found,
+        of: manager, name: target.database.fileName, filter: filter, found: found,
         limits: limits, on: $0
       ).write()
     }
@@ -94,7 +94,7 @@ struct ConflictsVerb: Verb {
     of filter: ConflictFilter, _ found: [ConflictCount], showing shown: Int, on console: Console
   ) throws {
     var list = JSONListWriter("conflicts", after: [("summary", found.json)], on: console)
-    try target.manager(home: home.folder).forEachConflict(matching: filter, newest: shown) { try list.add($0.json) }
+    try manager.forEachConflict(matching: filter, newest: shown) { try list.add($0.json) }
     try list.end()
   }
 
@@ -106,7 +106,7 @@ struct ConflictsVerb: Verb {
     }
     var isFirst = true
     var isOfMerge = true
-    try target.manager(home: home.folder).forEachConflict(matching: filter, newest: max(shown, 1)) { record in
+    try manager.forEachConflict(matching: filter, newest: max(shown, 1)) { record in
       isOfMerge = isOfMerge && record.isOfMerge
       if shown == 0 { return }
       if !isFirst { try console.say() }

@@ -40,18 +40,13 @@ struct ContactAddVerb: Verb {
     let addition = try ArgumentFile.signedLine(
       card, line: { try home.folder.addContact($0, named: name) },
       file: { try home.folder.addContact(contentsOf: $0, named: name) })
-    let (contact, outcome): (Contact, String) =
-      switch addition {
-      case .added(let contact): (contact, "added")
-      case .known(let contact): (contact, "known")
-      case .proposed(let contact): (contact, "proposed")
-      }
-    try console.document(["version": 1, "outcome": .string(outcome), "contact": contact.json])
-    try console.say(lines(addition, contact, style: console.style))
+    try console.document(addition.json)
+    try console.say(lines(addition, style: console.style))
     return .done
   }
 
-  private func lines(_ addition: Contacts.Addition, _ contact: Contact, style: Style) -> [String] {
+  private func lines(_ addition: Contacts.Addition, style: Style) -> [String] {
+    let contact = addition.contact
     let name = contact.name.escaped
     let trust = style.suggestion(
       "Compare it with what \(name) reads to you, then trust it", "buckia contact trust \(contact.name.shellQuoted)")
@@ -123,8 +118,7 @@ struct ContactTrustVerb: Verb {
           ? "The fingerprint of \(seen.name.escaped) is \(compared)"
           : "\(seen.name.escaped) proposes new keys. Their fingerprint is \(compared)")
       guard Confirmation.ask("Is that what \(seen.name.escaped) reads to you? [y/N] ") else {
-        try console.say("Nothing was changed.")
-        return .needsPerson
+        return try console.sayNothingChanged()
       }
     }
     // If the contact was changed since it was shown, the fingerprint has changed, too: this then throws.
@@ -188,8 +182,7 @@ struct ContactRemoveVerb: Verb {
     let question =
       "Remove \(seen.name.escaped) for good? Their card cannot be added again, and nothing signed with their key is applied any more."
     guard try yes || Confirmation.require(question) else {
-      try console.say("Nothing was changed.")
-      return .needsPerson
+      return try console.sayNothingChanged()
     }
     let contact = try home.folder.removeContact(name)
     try console.document(["version": 1, "removed": contact.json])

@@ -238,7 +238,7 @@ extension DiffReport.Table {
   fileprivate var schemaRemark: String {
     if isNew { return "new table" }
     guard !newColumns.isEmpty else { return "" }
-    let names = newColumns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    let names = newColumns.listed()
     return "new column\(newColumns.count == 1 ? "" : "s") \(names)"
   }
 }
@@ -254,7 +254,7 @@ extension [SkippedItem] {
 }
 
 /// `buckia snapshot`
-struct SnapshotVerb: Verb {
+struct SnapshotVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "snapshot",
     abstract: "Make the first snapshot of a database, which a diff starts from.",

@@ -129,9 +129,7 @@ struct IdentityRotateVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let rotation = try home.folder.rotateIdentity()
-    try console.document([
-      "version": 1, "rotation": .string(rotation.text), "card": rotation.card.json,
-    ])
+    try console.document(rotation.json)
     if console.showsText { console.remark("\(rotation.card.name.escaped)  \(rotation.card.fingerprint)") }
     try console.say(rotation.text)
     return .done

@@ -2,7 +2,7 @@ import ArgumentParser
 import Buckia
 
 /// `buckia init`
-struct InitVerb: Verb {
+struct InitVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "init",
     abstract: "Makes the ledger tables in a database. (apply does it too.)",
@@ -77,8 +77,7 @@ struct InitVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let manager = target.manager(home: home.folder)
-    if remove { return try remove(from: manager, on: console) }
+    if remove { return try removeLedger(on: console) }
     let report = try manager.initialize(trust: trust)
     if undoSize != nil || undoDays != nil {
       try manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
@@ -103,10 +102,10 @@ struct InitVerb: Verb {
       try console.say(
         clocked.isEmpty
           ? "The tables have their clocks already."
-          : "Clocks were made for \(clocked.map { $0.escaped(limit: 60) }.joined(separator: ", ")).")
+          : "Clocks were made for \(clocked.listed(limit: 60)).")
     }
     if let ranges, let keyRanges {
-      let tables = ranges.tables.map { $0.escaped(limit: 60) }.joined(separator: ", ")
+      let tables = ranges.tables.listed(limit: 60)
       try console.say(
         !keyRanges
           ? "New rows get the keys behind the greatest ones."
@@ -119,12 +118,11 @@ struct InitVerb: Verb {
     return .done
   }
 
-  private func remove(from manager: DatabaseManager, on console: Console) throws -> ExitStatus {
+  private func removeLedger(on console: Console) throws -> ExitStatus {
     let question =
       "Remove the ledger of \(target.database.escaped)? Its conflicts, undo, shares and clocks are lost, and files applied before would be applied again."
     guard try yes || Confirmation.require(question) else {
-      try console.say("Nothing was changed.")
-      return .needsPerson
+      return try console.sayNothingChanged()
     }
     let count = try manager.removeLedger()
     try console.document(["version": 1, "removedTables": .number(count)])

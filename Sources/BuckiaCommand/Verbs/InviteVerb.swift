@@ -2,7 +2,7 @@ import ArgumentParser
 import Buckia
 
 /// `buckia invite`
-struct InviteVerb: Verb {
+struct InviteVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "invite",
     abstract: "Invites one person to get a part of a database.",
@@ -55,7 +55,7 @@ struct InviteVerb: Verb {
     if let file, ArgumentFile.isThere(file), !force {
       throw ValidationError("\(file.escaped) is there already; --force replaces it.")
     }
-    let report = try target.manager(home: home.folder).invite(
+    let report = try manager.invite(
       scope == ArgumentFile.standardInput ? .standardInput() : ShareScope(contentsOf: scope), options: options,
       as: home.folder.identity())
     let invitation = report.invitation
@@ -81,7 +81,7 @@ struct InviteVerb: Verb {
 }
 
 /// `buckia accept`
-struct AcceptVerb: Verb {
+struct AcceptVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "accept",
     abstract: "Accepts an invitation: trusts its author, and writes the answer.",
@@ -141,13 +141,12 @@ struct AcceptVerb: Verb {
         Confirmation.ask(
           "Is that what \(invitation.card.name.escaped(limit: 64)) reads to you, and do you accept? [y/N] ")
       else {
-        try console.say("Nothing was changed.")
-        return .needsPerson
+        return try console.sayNothingChanged()
       }
     } else {
       try console.say(invitation.lines(style: console.style))
     }
-    let report = try target.manager(home: home.folder).accept(
+    let report = try manager.accept(
       invitation, named: name, answer: OutputPath.diffOutput(answer, replacing: force), as: identity)
     try console.document(report.json(of: invitation))
     try console.say(report.lines(of: invitation, database: target.database, style: console.style))
@@ -177,13 +176,13 @@ extension Invitation {
       line +=
         Self.columns(", without ", table.omittedColumns)
         + Self.columns(", with other values in ", table.rewrittenColumns)
-      return style.wrapped(line, indent: 2, hanging: 4)
+      return style.item(line)
     }
     return lines + [""]
   }
 
   private static func columns(_ heading: String, _ names: [String]) -> String {
-    names.isEmpty ? "" : heading + names.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    names.isEmpty ? "" : heading + names.listed()
   }
 }
 

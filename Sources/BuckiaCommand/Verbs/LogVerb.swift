@@ -3,7 +3,7 @@ import Buckia
 import BuckiaBytes
 
 /// `buckia log`
-struct LogVerb: Verb {
+struct LogVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "log",
     abstract: "Lists every diff file that reached a database, and what became of it.",
@@ -22,7 +22,7 @@ struct LogVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     if sent {
-      let diffs = try target.manager(home: home.folder).sentDiffs(
+      let diffs = try manager.sentDiffs(
         newest: console.isJSON ? nil : console.style.listLimit)
       try console.document(["version": 1, "sent": .array(diffs.map(\.json))])
       try console.say(diffs.lines(style: console.style))
@@ -37,7 +37,7 @@ struct LogVerb: Verb {
   /// The document, written entry by entry: it need not fit in memory.
   private func printDocument(on console: Console) throws {
     var list = JSONListWriter("entries", on: console)
-    try target.manager(home: home.folder).forEachLogEntry { try list.add($0.json) }
+    try manager.forEachLogEntry { try list.add($0.json) }
     try list.end()
   }
 
@@ -47,12 +47,12 @@ struct LogVerb: Verb {
   private func printText(on console: Console) throws {
     let style = console.style
     guard output.full else {
-      let (entries, total) = try target.manager(home: home.folder).log(newest: style.listLimit)
+      let (entries, total) = try manager.log(newest: style.listLimit)
       return try console.say(entries.lines(style: style, of: total))
     }
     var entries: [LedgerEntry] = []
     var isEmpty = true
-    try target.manager(home: home.folder).forEachLogEntry { entry in
+    try manager.forEachLogEntry { entry in
       if entries.count == Self.tableLimit {
         try console.say(entries.lines(style: style))
         try console.say()
@@ -102,7 +102,7 @@ extension SentDiff {
     [
       "id": .string(id.description), "recipients": .strings(recipients),
       "sequence": .integer(sequence), "file": .string(file),
-      "madeAt": .string(Moment(unixMilliseconds: madeAt).rfc3339), "delivered": .bool(isDelivered),
+      "madeAt": .time(madeAt), "delivered": .bool(isDelivered),
     ]
   }
 }
@@ -115,7 +115,7 @@ extension [SentDiff] {
     for diff in self {
       table.add([
         .init("\(Moment(unixMilliseconds: diff.madeAt))"),
-        .init(diff.recipients.map { $0.escaped(limit: 40) }.joined(separator: ", ")),
+        .init(diff.recipients.listed()),
         .count(Int(clamping: diff.sequence)),
         .init(diff.file.escaped(limit: 60)),
         .init(diff.isDelivered ? "" : "not written yet; share again writes it", .notable),

@@ -240,7 +240,7 @@ extension MergeReport {
         "There is no base: rows that are equal are one, and others with the same key are conflicts.", hanging: 2)
     }
     lines += style.listed(schemaChanges, "change") {
-      style.wrapped("schema: \($0.escaped)", indent: 2, hanging: 4)
+      style.item("schema: \($0.escaped)")
     }
     lines += unmergedLines(database: database, style: style)
     if isDryRun { lines += ["", "This was a dry run: nothing was changed."] }
@@ -259,7 +259,7 @@ extension MergeReport {
     if !schemaConflicts.isEmpty {
       lines += ["", style("\(schemaConflicts.count.counted("conflict")) in the schema:", .notable)]
       lines += style.listed(schemaConflicts, "conflict") {
-        style.wrapped($0.description.escaped, indent: 2, hanging: 4)
+        style.item($0.description.escaped)
       }
     }
     guard conflicts > 0 else { return lines }

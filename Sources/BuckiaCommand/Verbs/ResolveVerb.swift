@@ -9,7 +9,7 @@ import Buckia
 #endif
 
 /// `buckia resolve`
-struct ResolveVerb: Verb {
+struct ResolveVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "resolve",
     abstract: "Decides recorded conflicts, and changes the rows accordingly.",
@@ -135,11 +135,11 @@ struct ResolveVerb: Verb {
 
   private func forget(_ rule: Int64, on console: Console) throws -> ExitStatus {
     if dryRun {
-      guard try target.manager(home: home.folder).conflictRules().contains(where: { $0.id == rule }) else {
+      guard try manager.conflictRules().contains(where: { $0.id == rule }) else {
         throw ValidationError("There is no rule with the number \(rule).")
       }
     } else {
-      try target.manager(home: home.folder).forgetConflictRule(rule)
+      try manager.forgetConflictRule(rule)
     }
     try console.document(["version": 1, "forgotten": .array([.integer(rule)])])
     try console.say(
@@ -236,10 +236,10 @@ extension ResolveReport {
     lines += [""] + style.wrapped(summary, hanging: 2)
     if remembers { lines += ruleLines(style: style) }
     lines += style.listed(violations, "such row", indent: 0) {
-      style.wrapped("\(style("Note:", .notable)) a row was left so that \($0.escaped)", hanging: 2)
+      style.note("a row was left so that \($0.escaped)")
     }
     for warning in warnings {
-      lines += style.wrapped("\(style("Note:", .notable)) \(warning.shown.escaped)", hanging: 2)
+      lines += style.note(warning.shown.escaped)
     }
     if refused.contains(where: \.canBeForced) {
       lines += style.wrapped("--force writes the row anyway.")
@@ -264,7 +264,7 @@ extension ResolveReport {
       let reason =
         "no rule can decide \(without.counted("conflict")) of these: only where two versions of a row meet (data, conflict) is "
         + "there anything to choose"
-      lines += style.wrapped("\(style("Note:", .notable)) \(reason)", hanging: 2)
+      lines += style.note(reason)
     }
     return lines
   }
@@ -286,17 +286,17 @@ extension ResolvedConflict {
       ? "" : "  \(style(table.escaped(limit: 60), .strong)), \(ConflictRecord.shownKey(key, label: label))"
     var lines = style.wrapped("\(style("#\(id)", .strong))\(name)", hanging: 4)
     if let refusal {
-      lines += style.wrapped("\(style("Not resolved:", .bad)) \(refusal.reason.escaped).", indent: 2, hanging: 4)
+      lines += style.item("\(style("Not resolved:", .bad)) \(refusal.reason.escaped).")
       return lines + differenceLines(refusal.differences, style: style)
     }
-    lines += style.wrapped("\(sentence(isDryRun: isDryRun)).", indent: 2, hanging: 4)
+    lines += style.item("\(sentence(isDryRun: isDryRun)).")
     if !unknownColumns.isEmpty {
-      let columns = unknownColumns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
-      lines += style.wrapped("Not known, so left to their defaults: \(columns).", indent: 2, hanging: 4)
+      let columns = unknownColumns.listed()
+      lines += style.item("Not known, so left to their defaults: \(columns).")
     }
     if !lostColumns.isEmpty {
-      let columns = lostColumns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
-      lines += style.wrapped("Not in the table any more, so left out: \(columns).", indent: 2, hanging: 4)
+      let columns = lostColumns.listed()
+      lines += style.item("Not in the table any more, so left out: \(columns).")
     }
     return hasChanged ? lines + changeLines(style: style) : lines
   }

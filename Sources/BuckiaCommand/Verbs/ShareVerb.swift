@@ -273,7 +273,7 @@ extension ShareReport.Delivery {
 extension ShareReport.Table {
   /// The columns and rows that would leave.
   fileprivate func preview(style: Style) -> [String] {
-    let columns = columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    let columns = columns.listed()
     let heading = style.wrapped("\(name.escaped(limit: 60)): \(columns)", indent: 0, hanging: 2)
     return heading
       + style.listed(changes, "row") { change in

@@ -9,7 +9,7 @@ import BuckiaBytes
 #endif
 
 /// `buckia status`
-struct StatusVerb: Verb {
+struct StatusVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "status",
     abstract: "Shows where a database stands: what has arrived, what is open, what to do next.",
@@ -31,7 +31,7 @@ struct StatusVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager(home: home.folder).status(includesWords: words)
+    let report = try manager.status(includesWords: words)
     let next = report.nextSteps(database: target.database)
     try console.document(report.json(next: next))
     try console.say(report.lines(next: next, style: console.style))
@@ -96,7 +96,7 @@ extension StatusReport {
     if !streams.isEmpty { lines += ["", style("Others share with you:", .strong)] + streams.lines(style: style) }
     if !words.isEmpty { lines += ["", style("Shared rows in words:", .strong)] + words.lines(style: style) }
     if let notice = replica?.standing.notice {
-      lines += [""] + style.wrapped("\(style("Note:", .notable)) \(notice)", hanging: 2)
+      lines += [""] + style.note(notice)
     }
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
     if !next.isEmpty { lines += [""] + next.flatMap { style.suggestion($0.reason, $0.command) } }
@@ -179,7 +179,7 @@ extension [ShareState] {
       [.text("with"), .text("what"), .number("sent"), "newest made", .prose("")], of: self, "share", style: style
     ) { share in
       [
-        .init(share.recipients.map { $0.escaped(limit: 40) }.joined(separator: ", ")), .init(share.subject),
+        .init(share.recipients.listed()), .init(share.subject),
         .count(Int(clamping: share.sequence)), .init(share.id.map { Age(of: $0) }.map { "\($0) ago" } ?? "–"),
         .init(share.progress, .faint),
       ]
@@ -217,7 +217,7 @@ extension [StreamState] {
 }
 
 /// `buckia doctor`
-struct DoctorVerb: Verb {
+struct DoctorVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
     abstract: "Explains what of a database replicates, and what does not and why.",
@@ -231,7 +231,7 @@ struct DoctorVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager(home: home.folder).examine()
+    let report = try manager.examine()
     try console.show(report.json, report.lines(style: console.style))
     return .done
   }

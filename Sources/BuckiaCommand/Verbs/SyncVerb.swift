@@ -230,10 +230,9 @@ extension SyncResult {
         + style.suggestion("If its sender means it, let it through", file.command(command))
     }
     if let fallbackReason {
-      lines += style.wrapped(
-        "\(style("Note:", .notable)) the fallback was used: \(fallbackReason.escaped(limit: 300))", hanging: 2)
+      lines += style.note("the fallback was used: \(fallbackReason.escaped(limit: 300))")
     }
-    for note in notes { lines += style.wrapped("\(style("Note:", .notable)) \(note.escaped(limit: 500))", hanging: 2) }
+    for note in notes { lines += style.note(note.escaped(limit: 500)) }
     for failure in failures {
       let subject = failure.subject.map { "\($0.escaped(limit: 100)): " } ?? ""
       lines += style.wrapped(

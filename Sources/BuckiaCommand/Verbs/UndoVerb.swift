@@ -2,7 +2,7 @@ import ArgumentParser
 import Buckia
 
 /// `buckia undo`
-struct UndoVerb: Verb {
+struct UndoVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "undo",
     abstract: "Undoes what diff files did to a database.",
@@ -77,11 +77,6 @@ extension UndoReport {
     }
     let conflicts = undone.reduce(0) { $0 + $1.conflicts }
     lines += warnings.lines(style: style)
-    if conflicts > 0 && !isDryRun {
-      lines += style.suggestion(
-        "\(style("\(conflicts.counted("conflict")).", .notable)) See \(conflicts == 1 ? "it" : "them") with",
-        "buckia conflicts \(database.shellQuoted)")
-    }
-    return lines
+    return lines + (isDryRun ? [] : style.advice(onConflicts: conflicts, in: database))
   }
 }

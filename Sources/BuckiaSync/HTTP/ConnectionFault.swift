@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Buckia
 import BuckiaBytes
 import BuckiaStorage
 import NIOConcurrencyHelpers
@@ -153,8 +154,7 @@ struct ConnectionFault {
   }
 
   private static func day(_ seconds: Int) -> String {
-    let date = CalendarDate(daysSince1970: Int64(seconds) / 86_400)
-    return "\(date.year)-" + [date.month, date.day].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: "-")
+    String(Moment(unixSeconds: Int64(seconds)).rfc3339.prefix(10))
   }
 
   /// The names of the servers in a certificate: RFC 5280, section 4.2.1.6. They are untrusted text.

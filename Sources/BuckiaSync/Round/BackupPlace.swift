@@ -67,7 +67,7 @@ struct BackupPlace: Sendable {
     }
     let files = deltas
     return try await CancellationFlag.onThreadOfItsOwn { _ in
-      do {
+      try StorageError.wrapping {
         guard try !PageDelta.isBeginning(ofFile: database) else {
           throw StorageError(
             .truncated, "it is the beginning of a backup only: its upload was broken off", path: try whole)
@@ -83,7 +83,7 @@ struct BackupPlace: Sendable {
           count += 1
         }
         return (database, digest, count)
-      } catch let error as ByteStreamError { throw StorageError(error) }
+      }
     }
   }
 
@@ -212,13 +212,12 @@ extension BuckiaClient {
       try await BackupPlace.clear(temporary)
       return RestoredBackup(path: path, byteCount: bytes, source: try place.whole, deltaCount: count)
     } catch {
-      let cause = (error as? ByteStreamError).map { StorageError($0) } ?? error
       do { try await BackupPlace.clear(temporary) } catch let other {
         throw StorageError(
-          (cause as? StorageError)?.code ?? .unwritable, "\(cause); and \(temporary) is left behind: \(other)",
-          cause: cause)
+          (error as? StorageError)?.code ?? .unwritable, "\(error); and \(temporary) is left behind: \(other)",
+          cause: error)
       }
-      throw cause
+      throw error
     }
   }
 }

@@ -47,11 +47,7 @@ struct InboundStep {
 
   private func isHere(_ object: StoredObject) async throws -> Bool {
     let file = "\(folder)/\(object.path.name)"
-    return try await runBlocking {
-      do throws(ByteStreamError) { return try FileIdentity.current(at: file) != nil } catch {
-        throw StorageError(error)
-      }
-    }
+    return try await runBlocking { try FileIdentity.current(at: file) != nil }
   }
 
   /// Registers this device, before anything is downloaded.
@@ -175,11 +171,7 @@ struct InboundStep {
   private func localBytes() async throws -> Int64 {
     let (names, folder) = (try await localNames(), folder)
     return try await runBlocking {
-      do throws(ByteStreamError) {
-        var count: Int64 = 0
-        for name in names { count += try FileIdentity.current(at: "\(folder)/\(name)")?.byteCount ?? 0 }
-        return count
-      } catch { throw StorageError(error) }
+      try names.reduce(0) { try $0 + (FileIdentity.current(at: "\(folder)/\($1)")?.byteCount ?? 0) }
     }
   }
 

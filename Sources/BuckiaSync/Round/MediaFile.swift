@@ -38,8 +38,6 @@ struct MediaFile: Sendable {
           // The file was deleted meanwhile.
           guard let identity = try FileIdentity.current(at: file) else { continue }
           files.append(MediaFile(file: file, path: path, state: identity.text, byteCount: object.byteCount))
-        } catch let error as ByteStreamError {
-          throw StorageError(error)
         } catch let error as StorageError where error.code == .invalidName {
           leftOut.append(object.path.text)
         }

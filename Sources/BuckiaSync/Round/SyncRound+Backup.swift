@@ -55,9 +55,7 @@ extension SyncRound {
 
   /// The state of a database, by the file system, of its file and of the log beside it.
   private static func state(of path: String) throws -> String {
-    do {
-      return try ["", "-wal"].map { try FileIdentity.current(at: path + $0)?.text ?? "-" }.joined(separator: " ")
-    } catch let error as ByteStreamError { throw StorageError(error) }
+    try ["", "-wal"].map { try FileIdentity.current(at: path + $0)?.text ?? "-" }.joined(separator: " ")
   }
 
   func known(in storage: any StorageProvider) async throws -> BackupState? {
@@ -298,12 +296,12 @@ struct BackupCopies: Sendable {
   func writeDelta(from base: String, to digest: [UInt8]) async throws -> Int64? {
     let (last, newer, delta) = (last, newer, delta)
     return try await CancellationFlag.onThreadOfItsOwn { _ in
-      do {
+      try StorageError.wrapping {
         guard try FileIdentity.current(at: last) != nil else { return nil }
         let earlier = try PageDelta.digest(of: last)
         guard HexText.lowercase(earlier) == base else { return nil }
         return try PageDelta.write(from: last, to: newer, digests: (earlier, digest), at: delta)
-      } catch let error as ByteStreamError { throw StorageError(error) }
+      }
     }
   }
 

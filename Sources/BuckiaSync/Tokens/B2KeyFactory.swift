@@ -4,7 +4,7 @@ import BuckiaStorage
 /// Makes keys of Backblaze B2 that allow the same in one folder of a bucket, or in all of it, and end by themselves.
 ///
 /// It uses the native API: <https://www.backblaze.com/apidocs/b2-create-key>. With such a key an ``S3Bucket`` is opened.
-public struct B2KeyFactory: TokenFactory {
+public struct B2KeyFactory: Sendable {
   private let account: B2Account
   private let bucket: String
   private let clock: TokenClock

@@ -2,7 +2,7 @@ import BuckiaStorage
 
 /// Makes addresses of Bunny.net's CDN with which a folder, or one object, can be read for a while:
 /// <https://docs.bunny.net/docs/cdn-token-authentication>.
-public struct BunnyTokenFactory: TokenFactory {
+public struct BunnyTokenFactory: Sendable {
   private let host: HTTPAddress
   private let key: SecretText
   private let clock: TokenClock

@@ -13,7 +13,7 @@ import BuckiaBytes
 /// let factory = SignedTokenFactory(key: key, issuer: "https://share.example", audience: "storage.example")
 /// let token = try factory.makeToken(AccessTokenOptions(.readingAll(writing: try RemotePath("7f3a/inbound")), name: "anna"))
 /// ```
-public struct SignedTokenFactory: TokenFactory {
+public struct SignedTokenFactory: Sendable {
   private let key: TokenSigningKey
   private let issuer: String
   private let audience: String

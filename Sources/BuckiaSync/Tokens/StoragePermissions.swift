@@ -10,7 +10,7 @@ import BuckiaStorage
 /// permissions.allow(.write, try RemotePath("7f3a/backup.sqlite"))      // false
 /// ```
 ///
-/// ``RestrictedStorage`` enforces them; a ``TokenFactory`` makes tokens that carry them.
+/// ``RestrictedStorage`` enforces them; ``SignedTokenFactory`` and others make tokens that carry them.
 public struct StoragePermissions: Sendable, Hashable, CustomStringConvertible {
   /// A rule: the allowed actions in one place.
   public struct Rule: Sendable, Hashable, CustomStringConvertible {

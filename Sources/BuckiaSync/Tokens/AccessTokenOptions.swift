@@ -1,21 +1,9 @@
 import BuckiaStorage
 
-/// Creates tokens for others, with no more than the given permissions.
+/// The permissions and the validity of a new token for others.
 ///
 /// Each factory makes a kind of its own: ``BunnyTokenFactory`` and ``S3AddressFactory`` signed addresses, ``B2KeyFactory`` keys of Backblaze B2,
 /// ``SignedTokenFactory`` bearer tokens (JWT).
-public protocol TokenFactory: Sendable {
-  /// The type of the tokens.
-  associatedtype Token: Sendable
-
-  /// Creates a token.
-  ///
-  /// - Throws: `TokenError` with `inexpressible` when this kind of token cannot say what the options want, `invalidSetting`, or what a
-  ///   server has to say.
-  func makeToken(_ options: AccessTokenOptions) async throws -> Token
-}
-
-/// The permissions and the validity of a new token.
 public struct AccessTokenOptions: Sendable, Hashable {
   /// The permissions. A kind of token that cannot express them refuses them, and never widens them.
   public var permissions: StoragePermissions
@@ -71,7 +59,7 @@ public struct SignedAddress: Sendable, Hashable {
 }
 
 /// Makes presigned addresses: with each, one thing can be done with one object of a bucket.
-public struct S3AddressFactory: TokenFactory {
+public struct S3AddressFactory: Sendable {
   private let bucket: S3Bucket
   private let clock: TokenClock
 
