@@ -6,6 +6,7 @@ package final class CancellationFlag: @unchecked Sendable {
   private let lock = DispatchSemaphore(value: 1)
   private var isCancelled = false
 
+  /// Creates a flag that is not set.
   package init() {}
 
   /// Runs long work on a thread of its own, since threads of the cooperative pool must not block.
@@ -30,9 +31,6 @@ package final class CancellationFlag: @unchecked Sendable {
       flag.cancel()
     }
   }
-
-  /// Creates a flag that is not set.
-  package init() {}
 
   /// Sets the flag.
   package func cancel() {
