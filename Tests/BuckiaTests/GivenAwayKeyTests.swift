@@ -94,6 +94,8 @@ import Testing
   func `a deletion reaches the author of the row after others have been told of it`(
     _ policies: ConflictPolicies, hasClocks: Bool
   ) throws {
+    // Three people need clocks before the first share to agree on what is later.
+    guard hasClocks || policies != .latest else { return }
     let cara = people[2]
     if hasClocks { for person in people { try DatabaseManager(person.path, home: person.home).keepClocks() } }
     try anna.run("INSERT INTO photo VALUES (1, 'of anna', 'x')")

@@ -76,7 +76,7 @@ struct RebasedFilesTests {
     let conflicts = try #require(changes.rebase).conflicts
     #expect(conflicts.map(\.kind) == [.unique, .parentLeftOut])
     #expect(conflicts.map(\.table) == ["notes", "tags"])
-    #expect(conflicts[0].key.map { "\($0.column) \($0.value)" } == ["id 8"])
+    #expect(conflicts[0].key.map { "\($0.column) \($0.value ?? .null)" } == ["id 8"])
     #expect(conflicts.map(\.columns) == [["text"], ["note"]])
     let kept = try RewrittenChanges(rebasing: mine, onto: [theirs])
     let out = exchange.folder.file("kept.bdiff")

@@ -10,7 +10,7 @@ import Testing
     "item(id TEXT PRIMARY KEY, \(columns)) WITHOUT ROWID",
   ]
   /// The pages of Buckia's own tables, most of which are empty here.
-  private static let ledgerBytes = 512 << 10
+  private static let ledgerBytes = 532 << 10
 
   private let folder: TemporaryFolder
 
