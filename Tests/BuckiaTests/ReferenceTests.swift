@@ -262,6 +262,35 @@ struct ReferenceTests {
     }
   }
 
+  @Test(arguments: policies, [false, true])
+  func `a photo in an album that is gone does not get into another one with its number`(
+    _ policy: ConflictPolicy, hasClocks: Bool
+  ) throws {
+    let folder = try TemporaryFolder()
+    let people = try ["anna", "ben"].map {
+      try HostileContact(
+        $0, in: folder,
+        """
+        CREATE TABLE album(id INTEGER PRIMARY KEY, t TEXT);
+        CREATE TABLE photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id) ON DELETE CASCADE, t TEXT);
+        """)
+    }
+    let (anna, ben) = (people[0], people[1])
+    try anna.meet(ben)
+    if hasClocks { for person in people { try DatabaseManager(person.path, home: person.home).keepClocks() } }
+    try ben.run("INSERT INTO album VALUES (1, 'of ben')")
+    try anna.run("INSERT INTO album VALUES (1, 'of anna')")
+    for (one, other) in [(ben, anna), (anna, ben)] { try one.share(Self.scope, with: other) }
+    try anna.receive(ConflictPolicies(policy))
+    try anna.run("INSERT INTO photo SELECT 'p', id, 'new' FROM album WHERE t = 'of ben'")
+    try ben.run("DELETE FROM album")
+    try exchange(people, policy, rounds: 4)
+    for person in people {
+      #expect(try person.rows("SELECT t FROM album ORDER BY t") == ["of anna", "of ben"], "\(person.name)")
+      #expect(try person.rows("SELECT a.t FROM photo AS p JOIN album AS a ON a.id = p.album") == ["of ben"])
+    }
+  }
+
   @Test(arguments: policies)
   func `an album of a dataset comes back once, though its number was given to another one`(_ policy: ConflictPolicy)
     throws

@@ -116,9 +116,12 @@ final class KeyTranslation {
     }
     try recall()
     let referred = try referredKeys()
-    for row in naming.references
-    where found[row.table]?[row.key] == nil && referred[row.table]?.contains(row.key) == true {
-      try take(row)
+    for (name, rows) in Dictionary(grouping: naming.references, by: \.table) {
+      guard let table = tables[name] else { continue }
+      for (key, called) in Dictionary(grouping: rows, by: \.key).sorted(by: { $0.key < $1.key })
+      where referred[name]?.contains(key) == true {
+        try take(key, called.map { RowNames.Name(replica: $0.replica, key: $0.name) }, table)
+      }
     }
     // Rows that were identified as equal differ after all if the row that they refer to got another key.
     while true {
@@ -194,11 +197,22 @@ final class KeyTranslation {
   }
 
   /// Records the sender's key of a row to which others refer.
-  private func take(_ row: RowNaming.Reference) throws {
-    guard let table = tables[row.table],
-      let local = try local(RowNames.Name(replica: row.replica, key: row.name), table)
-    else { return }
-    try note(row.key, is: local, in: row.table)
+  private func take(_ key: Int64, _ called: [RowNames.Name], _ table: KeyedTable) throws {
+    for name in called {
+      if let local = try local(name, table) { return try note(key, is: local, in: table.name) }
+    }
+    // The row was deleted here, and no other one takes its place. Rows of others may still arrive by other ways.
+    if try called.contains(where: { $0.replica == own }) && isOfAnother(key, called, table) {
+      try note(key, is: newKey(in: table), in: table.name)
+    }
+  }
+
+  /// True if the row with a key here is not the one that the sender means, whose names are unknown here: the sender has
+  /// not sent it under that key, or calls it otherwise.
+  private func isOfAnother(_ key: Int64, _ called: [RowNames.Name], _ table: KeyedTable) throws -> Bool {
+    if try names.isOther(key, than: RowNames.Name(replica: sender, key: key), in: table.name) { return true }
+    guard !called.isEmpty, try !names.has(key, of: table, at: sender) else { return false }
+    return try !called.contains { $0.replica == own && $0.key == key } || names.wasDeleted(key, of: table)
   }
 
   /// The local key of a row that a replica names; nil if it is unknown. A key of this database counts only for rows
@@ -279,13 +293,7 @@ final class KeyTranslation {
       return
     }
     guard let (values, bytes, _) = row else {
-      // The row that has the key here is another one, if the sender has not sent it, or calls it otherwise.
-      let isOwn = try others.contains { $0.replica == own && $0.key == key } && !names.wasDeleted(key, of: table)
-      if try names.isOther(key, than: senders, in: table.name)
-        || !called.isEmpty && !isOwn && !names.has(key, of: table, at: sender)
-      {
-        try note(key, is: newKey(in: table), in: table.name)
-      }
+      if try isOfAnother(key, others, table) { try note(key, is: newKey(in: table), in: table.name) }
       return
     }
     if let same = try match(values, bytes, table) {
