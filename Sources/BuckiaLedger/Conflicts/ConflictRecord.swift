@@ -461,3 +461,13 @@ public struct ViolatedConstraint: Hashable, Codable, Sendable {
     return columns + [String(decoding: column, as: UTF8.self)]
   }
 }
+
+extension LargeValues.Reader {
+  /// The values of the record in a column of a row, with the names of their columns; nil for none.
+  func cells(
+    _ row: borrowing SQLiteStatement, at column: Int, _ columns: [(name: String, isKey: Bool)]
+  ) throws -> [ConflictRecord.Cell]? {
+    guard !row.isNull(at: column) else { return nil }
+    return zip(columns, try values(of: row.blob(at: column))).map { .init($0.0.name, $0.1) }
+  }
+}

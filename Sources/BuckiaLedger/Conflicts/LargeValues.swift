@@ -159,14 +159,6 @@ enum LargeValues {
       row.isNull(at: column) ? nil : try encodedValues(of: row.blob(at: column))
     }
 
-    /// The values of the record in a column of a row, with the names of their columns; nil for none.
-    func cells(
-      _ row: borrowing SQLiteStatement, at column: Int, _ columns: [(name: String, isKey: Bool)]
-    ) throws -> [ConflictRecord.Cell]? {
-      guard !row.isNull(at: column) else { return nil }
-      return zip(columns, try values(of: row.blob(at: column))).map { .init($0.0.name, $0.1) }
-    }
-
     /// The encoded value with a number; empty if it is missing.
     private func content(_ number: Int64) throws -> [UInt8] {
       try connection.first(ofCached: "SELECT content FROM main.buckia_value WHERE value = ?1", number) {
