@@ -46,8 +46,10 @@ final class OutdatedChanges {
   ) throws {
     guard let id = changes.key.id else { return nil }
     let isDecided = try DecidedRows.exist(on: connection)
-    let hasClock = try (changes.definitions ?? []).contains { try RowClocks.number(of: $0, on: connection) != nil }
-    guard policies.usesTakeIncoming || isDecided || hasClock else { return nil }
+    let keepsDeleted = try (changes.definitions ?? []).contains {
+      try policies.policy(for: TableName($0.name)) == .keepLocal && RowClocks.number(of: $0, on: connection) != nil
+    }
+    guard policies.usesTakeIncoming || isDecided || keepsDeleted else { return nil }
     shares =
       try isDecided
       ? changes.sharesWithAuthor(senders, on: connection).map { ($0.number, changes.claims.acknowledged($0)) } : []

@@ -11,19 +11,19 @@ import SQLiteSchemas
 /// gets a new one, and everything that refers to it in the sender's diffs follows, now and later. Rows that are equal
 /// in every column are one row.
 final class KeyTranslation {
-  private let sender: [UInt8]
-  private let own: [UInt8]?
-  private let place: StreamPlace
-  private let names: RowNames
-  private let vouchers: Vouchers
-  private let connection: SQLiteConnection
-  private let changes: IncomingChanges
-  private let senders: KnownSenders
+  let sender: [UInt8]
+  let own: [UInt8]?
+  let place: StreamPlace
+  let names: RowNames
+  let vouchers: Vouchers
+  let connection: SQLiteConnection
+  let changes: IncomingChanges
+  let senders: KnownSenders
   private let naming: RowNaming
   private let tables: KeyedTables
   private let columns: KeyColumns
   /// For each table of the diff and each of its columns, the table whose keys the column holds.
-  private let layouts: [TableName: [TableName?]]
+  let layouts: [TableName: [TableName?]]
   /// The tables for which the ledger has key mappings of the sender.
   private let known: Set<TableName>
   /// The rows of the stream that have other keys here, including rows that were deleted here.
@@ -33,22 +33,24 @@ final class KeyTranslation {
   private var found: [TableName: [Int64: Int64]] = [:]
   private var entries: Set<RowNameEntry> = []
   /// The local keys of rows of this diff, for tables in which some are named by other replicas' keys.
-  private var taken: [TableName: Set<Int64>] = [:]
+  var taken: [TableName: Set<Int64>] = [:]
   /// Local keys by which the diff names rows. If such a row was deleted here, it gets its key back, and no other row
   /// does.
   private var recalled: [TableName: Set<Int64>] = [:]
   private let told: ToldKeys
+  /// The clocks of tables, read when first needed.
+  var stamps: [TableName: StampedRows?] = [:]
   private let newKeys: NewKeys
   private var greatest: [TableName: (regular: Int64, any: Int64)]?
   /// How to treat the first diff of a copy; nil for other diffs.
-  private let copies: CopyPolicy?
-  private var met = (equal: 0, different: 0)
+  let copies: CopyPolicy?
+  var met = (equal: 0, different: 0)
   /// The columns by which rows are the same that both sides have added under different keys.
-  private let matches: [TableName: [String]]
+  let matches: [TableName: [String]]
   /// The rows that were found so, by their keys at the sender.
   private(set) var matched: [TableName: Set<Int64>] = [:]
   /// Tables with incoming rows that were identified with local rows because they are equal.
-  private var equal: Set<TableName> = []
+  var equal: Set<TableName> = []
 
   /// - Returns: nil for a diff without keys to map.
   /// - Throws: `SQLiteError`, and the errors of a damaged diff.
@@ -232,7 +234,7 @@ final class KeyTranslation {
   }
 
   /// An inserted row, and the diff that has inserted it first; nil for the diff itself.
-  private typealias InsertedRow = (values: [ValueSlice], bytes: RawSpan, origin: KSUID?)
+  typealias InsertedRow = (values: [ValueSlice], bytes: RawSpan, origin: KSUID?)
 
   private func decideAll() throws {
     var runs = NameRuns(naming.runs)
@@ -324,163 +326,12 @@ final class KeyTranslation {
     }
   }
 
-  /// The key here of the one row that has the values of an incoming one in the columns by which rows are the same, and that the sender does
-  /// not call otherwise; nil where there is none.
-  private func match(_ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> Int64? {
-    guard let columns = matches[table.name] else { return nil }
-    let places = columns.compactMap { name in table.columns.firstIndex { ASCIIName.matches($0, name) } }
-    guard places.count == columns.count, places.allSatisfy({ row[$0].kind != .null && !table.keyPlaces.contains($0) })
-    else { return nil }
-    let condition = columns.enumerated().map { "\(SQLText.identifier($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
-    let prepared = try connection.cached(
-      "SELECT \(table.local.keySQL[0]) FROM \(table.sql) WHERE \(condition) LIMIT 2")
-    defer {
-      prepared.statement.reset()
-      prepared.statement.clearBindings()
-    }
-    for (index, place) in places.enumerated() {
-      if row[place].kind == .integer, let target = layouts[table.name]?[place] {
-        try prepared.statement.bind(translated(row[place].integer(in: bytes), target), at: index)
-      } else {
-        try prepared.statement.bind(row[place], in: bytes, at: index)
-      }
-    }
-    guard try prepared.statement.step() else { return nil }
-    let local = prepared.statement.integer(at: 0)
-    guard try !prepared.statement.step(), taken[table.name]?.contains(local) != true,
-      try !names.has(local, of: table, at: sender)
-    else { return nil }
-    return local
-  }
-
-  /// The deleted row that a change means, if another row has its key now: the change is of the deleted version, or its
-  /// author has not applied a diff that tells of the deletion.
-  private func hasGivenAway(
-    _ key: Int64, of version: UInt64?, _ table: KeyedTable
-  ) throws -> (hash: UInt64, diff: KSUID)? {
-    guard let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection),
-      let here = try table.withRow(forKey: key, { try LocalRow($0, $1, of: table, on: connection) }),
-      here.hash != deleted.hash
-    else { return nil }
-    let isUnaware = try lastApplied.get().map { $0 < deleted.diff } ?? false
-    return version == deleted.hash || isUnaware ? deleted : nil
-  }
-
   /// The last diff of this database that the author claims to have applied.
-  private lazy var lastApplied = Result<KSUID?, any Error> {
+  lazy var lastApplied = Result<KSUID?, any Error> {
     try ShareEntry.all(on: connection).compactMap { share in
       let through = changes.claims.acknowledged(share)
       return through > 0 ? try OutboxEntry.last(of: share.number, through: through, on: connection) : nil
     }.max()
-  }
-
-  /// True if the local row can be the one that a name means.
-  ///
-  /// The key may belong to another row meanwhile: if another replica has told the name, if the row's replica has
-  /// deleted the row since, or if another stream has sent the row that has a key of this database now. An inserted row
-  /// then has to be of the version that those who told the name have taken, or to share a value with the local row that
-  /// two rows hardly share by chance, unless the sender states that it shares with those who told the name. If the
-  /// replica itself sends the row, a shared value proves nothing, but the diff that has inserted both does.
-  private func isSame(
-    _ name: RowNames.Name, _ version: UInt64?, _ local: Int64, _ row: InsertedRow?, _ table: KeyedTable
-  ) throws -> Bool {
-    guard let (values, bytes, origin) = row else { return true }
-    var isClaimed = false
-    if name.replica == own {
-      let brought = try table.withRow(forKey: local) { try vouchers.found($0, $1, of: table) }
-        .filter { $0.entry.stream != place.stream }
-      guard !brought.isEmpty, !brought.contains(where: { $0.row.isOwn }) else { return true }
-    } else {
-      guard let entry = try names.entry(of: name, in: table.name), let claimant = entry.claimant,
-        name.replica != sender || !isSharedWith(claimant)
-      else { return true }
-      // Both have taken the same version from the replica.
-      if entry.version == version { return true }
-      // Unsigned diffs may be by the same person.
-      isClaimed = name.replica == sender && claimant != RowNameEntry.deleted && !changes.key.sender.isEmpty
-    }
-    let here = try table.withRow(forKey: local) { try LocalRow($0, $1, of: table, on: connection) }
-    guard let here else {
-      // Other replicas may not know of the deletion, and the row's replica may have reused its key. The hash of a row
-      // with references depends on the keys that the referenced rows have here.
-      let refers = layouts[table.name]?.enumerated().contains { $1 != nil && !table.keyPlaces.contains($0) } ?? false
-      guard name.replica == sender, !refers else { return true }
-      let deleted = try Tombstones.hash(of: IntegerKey.encoded(local), in: table.name, on: connection)
-      return deleted.map { $0 == table.contentHash(values, bytes) } ?? true
-    }
-    let equal = try equalPlaces(values, bytes, table, here)
-    if equal.count == values.count - table.keyPlaces.count { return true }
-    guard !isClaimed else {
-      let stamps = try StampedRows(of: table.local, includingOwn: true, on: connection)
-      return try origin != nil && stamps?.row(IntegerKey.encoded(local), isHere: true).insertion?.diff == origin
-    }
-    return equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
-  }
-
-  /// True if the author of the diff shares with a person, by any of the person's keys.
-  private func isSharedWith(_ key: String) -> Bool {
-    ([key] + senders.otherKeys(of: key) + senders.keys(before: key)).contains { changes.claims.isSharedWith($0) }
-  }
-
-  /// The size of an encoded value up to which many rows may share it, such as NULL or a word of two letters.
-  private static let commonLength = 4
-
-  /// True if no other row has a local key: there is no row, or an equal one. A deleted row keeps its key until the
-  /// recipients know of the deletion; otherwise their changes of it would meet the next row.
-  ///
-  /// - Parameter isMeant: True if the diff names the row by this key of this database.
-  private func isFree(
-    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool
-  ) throws -> Bool {
-    let here = try table.withRow(forKey: key) { own, keyBytes in
-      guard try table.finds(table.lookup, own, keyBytes, on: connection) else {
-        return (isHere: false, row: LocalRow?.none)
-      }
-      return (true, try LocalRow(own, keyBytes, of: table, on: connection))
-    }
-    guard here.isHere else {
-      guard key <= AutoIncrement.greatestIncomingID else { return false }
-      return try isMeant
-        || !told.contain(key, of: table) && !names.wasDeleted(key, of: table)
-          && vouchers.entries(withKey: key, of: table).isEmpty
-    }
-    guard let local = here.row else { return false }
-    let equalPlaces = try equalPlaces(row, bytes, table, local).count
-    let places = row.count - table.keyPlaces.count
-    guard equalPlaces == places else {
-      guard copies != nil else { return false }
-      // Rows that share few values are different rows, whatever policy a person has chosen, and so are rows that were added since.
-      guard try 2 * equalPlaces >= places && !wasSentLater(key, table) else { return false }
-      met.different += 1
-      return copies == .same
-    }
-    met.equal += 1
-    equal.insert(table.name)
-    return true
-  }
-
-  /// True if a share has sent a row for the first time after its first diff. The row was added after the database was copied then, since the
-  /// copy does not know the share.
-  private func wasSentLater(_ key: Int64, _ table: KeyedTable) throws -> Bool {
-    let bytes = IntegerKey.encoded(key)
-    if try SentColumns.hasInserted(bytes, into: table.name, on: connection) { return true }
-    let stamps = try StampedRows(of: table.local, includingOwn: true, on: connection)
-    guard let insertion = try stamps?.row(bytes, isHere: true).insertion else { return false }
-    return try insertion.isOwn && OutboxEntry.isLater(insertion.diff, on: connection)
-  }
-
-  /// The columns outside the key in which a row of the sender equals a local one.
-  private func equalPlaces(
-    _ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, _ local: LocalRow
-  ) throws -> [Int] {
-    let targets = layouts[table.name] ?? []
-    return try row.indices.filter { place in
-      guard !table.keyPlaces.contains(place) else { return false }
-      guard row[place].kind == .integer, place < targets.count, let target = targets[place] else {
-        return local.encoded(place) == bytes.array(row[place].encoded)
-      }
-      return try local.encoded(place) == IntegerKey.encoded(translated(row[place].integer(in: bytes), target))
-    }
   }
 
   /// A key that is unused here and in the diff.
@@ -497,8 +348,13 @@ final class KeyTranslation {
   /// True if no row is known to have, or have had, a key.
   private func isUnused(_ key: Int64, in table: KeyedTable) throws -> Bool {
     let isHere = try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
-    return try !isHere && !told.contain(key, of: table) && !names.wasDeleted(key, of: table)
-      && vouchers.entries(withKey: key, of: table).isEmpty
+    return try !isHere && !wasUsed(key, in: table)
+  }
+
+  /// True if a row is known to have had a key: others have got it or sent it, or its deletion is recorded.
+  func wasUsed(_ key: Int64, in table: KeyedTable) throws -> Bool {
+    try told.contain(key, of: table) || names.wasDeleted(key, of: table)
+      || !vouchers.entries(withKey: key, of: table).isEmpty
   }
 
   /// The greatest key of each table in the diff, and the greatest below ``NewKeys/limit``.
@@ -526,7 +382,7 @@ final class KeyTranslation {
   // MARK: Rewriting
 
   /// The local key of a row of the sender.
-  private func translated(_ key: Int64, _ table: TableName) throws -> Int64 {
+  func translated(_ key: Int64, _ table: TableName) throws -> Int64 {
     if let local = found[table]?[key] { return local }
     return try known.contains(table) ? implied(key, in: table) : key
   }

@@ -68,7 +68,8 @@ package struct SentNames {
       let key = keyed.contains(name) ? table.integerKey(of: row, bytes) : nil
       let isUnknown = change.operation == .delete && baseline.gone[name]?.contains(table.key(row, bytes)) == true
       // Another share may have told of the deletion already. The row of a withdrawal is still here.
-      let isGone = try change.operation == .delete && !table.finds(table.lookup, row, bytes, on: connection)
+      let isGone =
+        try change.operation == .delete && key != nil && !table.finds(table.lookup, row, bytes, on: connection)
       var found = try names.names(of: row, bytes, key: key, in: table, for: readers, isGone: isGone) {
         entry, brought in
         switch change.operation {
@@ -85,10 +86,10 @@ package struct SentNames {
         for called in found { try names.keep(called.name, of: key, in: name) }
         found = []
       }
-      if change.operation == .delete, key != nil {
+      if isGone {
         // The key of a deleted row may be reused.
-        if isGone { try names.markDeleted(row, bytes, of: table) }
-      } else if let key, referred.contains(name) {
+        try names.markDeleted(row, bytes, of: table)
+      } else if change.operation != .delete, let key, referred.contains(name) {
         if let last = changed[name]?.last, last.upperBound < key, last.upperBound + 1 == key {
           changed[name]?.removeLast()
           changed[name]?.append(last.lowerBound...key)
