@@ -12,11 +12,9 @@ import Testing
   private var ben: HostileContact { people[1] }
 
   init() throws {
-    let folder = try TemporaryFolder()
-    people = try ["anna", "ben", "cara", "dora"].map {
-      try HostileContact($0, in: folder, "CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT, body TEXT)")
-    }
-    for one in people.indices { for other in people[(one + 1)...] { try people[one].meet(other) } }
+    people = try HostileContact.people(
+      ["anna", "ben", "cara", "dora"], in: TemporaryFolder(),
+      "CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT, body TEXT)")
   }
 
   private func exchange(_ group: [HostileContact], _ policies: ConflictPolicies) throws {

@@ -192,13 +192,17 @@ struct ReferenceTests {
     SharedTable("photo")
   }
 
+  private static func albums(_ key: String, _ action: String = "") -> String {
+    """
+    CREATE TABLE album(id \(key) PRIMARY KEY, t TEXT);
+    CREATE TABLE photo(id TEXT PRIMARY KEY, album \(key) REFERENCES album(id) \(action), t TEXT);
+    """
+  }
+
   @Test(arguments: policies)
   func `an album that one deletes while another adds a photo to it comes back to all`(_ policy: ConflictPolicy) throws {
     let folder = try TemporaryFolder()
-    let schema = """
-      CREATE TABLE album(id INTEGER PRIMARY KEY, t TEXT);
-      CREATE TABLE photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id), t TEXT);
-      """
+    let schema = Self.albums("INTEGER")
     let anna = try SharingPerson("anna", in: folder, schema + "INSERT INTO album VALUES (1, 'one'), (2, 'two');")
     let ben = try SharingPerson("ben", in: folder, schema)
     let options = ApplyOptions(conflicts: ConflictPolicies(policy))
@@ -238,16 +242,8 @@ struct ReferenceTests {
   @Test(arguments: ["INTEGER", "TEXT"], policies)
   func `an album that a third person keeps comes back to who has deleted it`(key: String, policy: ConflictPolicy) throws
   {
-    let folder = try TemporaryFolder()
-    let people = try ["anna", "ben", "cara"].map {
-      try HostileContact(
-        $0, in: folder,
-        """
-        CREATE TABLE album(id \(key) PRIMARY KEY, t TEXT);
-        CREATE TABLE photo(id TEXT PRIMARY KEY, album \(key) REFERENCES album(id), t TEXT);
-        """)
-    }
-    for one in people.indices { for other in people[(one + 1)...] { try people[one].meet(other) } }
+    let people = try HostileContact.people(
+      ["anna", "ben", "cara"], in: TemporaryFolder(), Self.albums(key))
     let (anna, ben) = (people[0], people[1])
     try anna.run("INSERT INTO album VALUES (1, 'one')")
     try anna.share(Self.scope, with: ben)
@@ -266,17 +262,9 @@ struct ReferenceTests {
   func `a photo in an album that is gone does not get into another one with its number`(
     _ policy: ConflictPolicy, hasClocks: Bool
   ) throws {
-    let folder = try TemporaryFolder()
-    let people = try ["anna", "ben"].map {
-      try HostileContact(
-        $0, in: folder,
-        """
-        CREATE TABLE album(id INTEGER PRIMARY KEY, t TEXT);
-        CREATE TABLE photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id) ON DELETE CASCADE, t TEXT);
-        """)
-    }
+    let people = try HostileContact.people(
+      ["anna", "ben"], in: TemporaryFolder(), Self.albums("INTEGER", "ON DELETE CASCADE"))
     let (anna, ben) = (people[0], people[1])
-    try anna.meet(ben)
     if hasClocks { for person in people { try DatabaseManager(person.path, home: person.home).keepClocks() } }
     try ben.run("INSERT INTO album VALUES (1, 'of ben')")
     try anna.run("INSERT INTO album VALUES (1, 'of anna')")
@@ -295,14 +283,9 @@ struct ReferenceTests {
   func `an album of a dataset comes back once, though its number was given to another one`(_ policy: ConflictPolicy)
     throws
   {
-    let folder = try TemporaryFolder()
-    let schema = """
-      CREATE TABLE album(id INTEGER PRIMARY KEY, t TEXT);
-      CREATE TABLE photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id), t TEXT);
-      """
-    let anna = try HostileContact("anna", in: folder, schema + "INSERT INTO album VALUES (1, 'one'), (2, 'two')")
-    let ben = try HostileContact("ben", in: folder, schema)
-    try anna.meet(ben)
+    let people = try HostileContact.people(["anna", "ben"], in: TemporaryFolder(), Self.albums("INTEGER"))
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO album VALUES (1, 'one'), (2, 'two')")
     _ = try DatabaseManager(anna.path, home: anna.home).beginDataset()
     try FileManager.default.removeItem(atPath: ben.path)
     try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
@@ -310,8 +293,8 @@ struct ReferenceTests {
     try ben.run("DELETE FROM album WHERE id = 2")
     try ben.share(Self.scope, with: anna)
     try ben.run("INSERT INTO album VALUES (NULL, 'three')")
-    try exchange([anna, ben], policy, rounds: 4)
-    for person in [anna, ben] {
+    try exchange(people, policy, rounds: 4)
+    for person in people {
       #expect(try person.rows("SELECT t FROM album ORDER BY t") == ["one", "three", "two"], "\(person.name)")
       #expect(try person.rows("SELECT a.t FROM photo AS p JOIN album AS a ON a.id = p.album") == ["two"])
     }

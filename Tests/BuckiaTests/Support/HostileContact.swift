@@ -26,6 +26,13 @@ final class HostileContact {
     try home.makeIdentity(named: name)
   }
 
+  /// Makes people with the same tables, who all trust each other.
+  static func people(_ names: [String], in folder: TemporaryFolder, _ sql: String) throws -> [HostileContact] {
+    let people = try names.map { try HostileContact($0, in: folder, sql) }
+    for one in people.indices { for other in people[(one + 1)...] { try people[one].meet(other) } }
+    return people
+  }
+
   /// Lets both trust each other.
   func meet(_ other: HostileContact) throws {
     for (one, two) in [(self, other), (other, self)] {
