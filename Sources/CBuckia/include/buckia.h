@@ -559,7 +559,7 @@ typedef struct buckia_resolve_options {
   /** Of BUCKIA_RESOLVE_VALUES: columns and what they get. */
   const buckia_cell *values;
   size_t value_count;
-  /** Who decides, as it is recorded; NULL for no name. */
+  /** The recorded name of the person who decides; NULL for no name. */
   const char *decided_by;
   /** Overwrites rows that were changed since, and lets rows refer to others that are not there. */
   bool force;

@@ -530,7 +530,7 @@ class Database:
             conflicts: Their numbers (:attr:`ConflictRecord.id`).
             take: `local`, `incoming`, `both` where two rows have one key, `same` where a local row has the UNIQUE value of
                 the incoming one, or the values that columns get.
-            decided_by: Who decides, as it is recorded: a name that people know.
+            decided_by: The recorded name of the person who decides.
             force: Overwrites rows that were changed since, and lets rows refer to others that are not there.
             remember: Keeps the answer as a rule for later conflicts with the same question.
             dry_run: Changes nothing.
