@@ -72,7 +72,7 @@ package struct Baseline {
             try RowNotes(.takenBack, of: name, for: $0).contain(key, on: connection)
           }),
           try brought.contains(where: {
-            try RowNotes(untakenFrom: $0.number).state(of: key, on: connection) != RowState.absent
+            try RowNotes(untakenFrom: $0.number).state(of: table.folded(key), on: connection) != RowState.absent
           })
         else { return }
         found.insert(key)

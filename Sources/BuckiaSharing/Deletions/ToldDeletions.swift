@@ -49,7 +49,9 @@ extension DeletionNotices {
             table.contentHash(reader.old, bytes)
           } else {
             // The shadow has the key alone of a row that the recipients have brought.
-            try vouchers.found(reader.old, bytes, of: table).first.map { try versions.taken(from: $0, $1, key) }
+            try vouchers.found(reader.old, bytes, of: table).first.map {
+              try versions.taken(from: $0, $1, table.folded(key))
+            }
           }
         if let hash, let diff = share.last?.id {
           try Tombstones.note(key, of: table.name, hash, by: diff, on: connection)

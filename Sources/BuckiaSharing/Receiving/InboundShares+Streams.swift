@@ -14,6 +14,12 @@ extension InboundShares {
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard table.hasKey(row) else { return }
+    if !table.comparesKeysByBytes, !place.isSnapshot {
+      let key = table.foldedKey(row, bytes)
+      if change.operation == .insert { try state?.inserted.insert(key, of: table.name, in: keySets) }
+      // The diff has replaced the row by one with another spelling of the key.
+      if change.operation == .delete, try state?.inserted[table.name]?.contains(key) == true { return }
+    }
     let known =
       try (state == nil || place.isSnapshot) && !mayBeUntaken
       ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
@@ -48,7 +54,7 @@ extension InboundShares {
     let untaken = RowNotes(untakenFrom: stream)
     guard try mayBeUntaken || untaken.exist(on: connection) else { return }
     let row = change.operation == .insert ? reader.new : reader.old
-    let key = table.key(row, bytes)
+    let key = table.foldedKey(row, bytes)
     guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
     let here = try LocalRow(row, bytes, of: table, on: connection)
     let before = try untaken.state(of: key, on: connection) ?? RowState(known)
@@ -126,7 +132,7 @@ extension InboundShares {
       for (name, table) in earlier {
         let kept = present[name]
         try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
-          try kept?.contains(key) != true
+          try kept?.contains(table.folded(key)) != true
         }
       }
     }
@@ -148,13 +154,14 @@ extension InboundShares {
       guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
         table.hasKey(reader.new)
       else { return }
-      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
+      try present.insert(table.foldedKey(reader.new, bytes), of: table.name, in: keySets)
     }
     let sender = changes.key.sender
     for name in resent.tables {
       guard let table = tables[name] else { continue }
       try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
-        try present[name]?.contains(key) != true
+        let key = table.folded(key)
+        return try present[name]?.contains(key) != true
           && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy { resent.cover($0, of: name) }
       }
     }
@@ -165,7 +172,7 @@ extension InboundShares {
     var present: [TableName: KeySet] = [:]
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
       guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
-      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
+      try present.insert(table.foldedKey(reader.new, bytes), of: table.name, in: keySets)
     }
     return present
   }

@@ -350,7 +350,7 @@ struct MatchedChanges: ~Copyable {
   private func wasTaken(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ entry: VouchEntry
   ) throws -> Bool {
-    try RowNotes(untakenFrom: entry.number).state(of: table.key(row, bytes), on: connection) != RowState.absent
+    try RowNotes(untakenFrom: entry.number).state(of: table.foldedKey(row, bytes), on: connection) != RowState.absent
   }
 
   /// Writes the difference between a row and a known version of it.
@@ -466,7 +466,7 @@ struct MatchedChanges: ~Copyable {
     let sent = try resent.isPartial ? brought(of: table) : [:]
     for (number, stream) in streams.enumerated() {
       try vouchers.forEach(of: table, stream: stream, from: sender) { key, brought in
-        guard (sent[key] ?? [key]).allSatisfy({ resent.cover($0, of: table.name) }),
+        guard (sent[table.folded(key)] ?? [key]).allSatisfy({ resent.cover($0, of: table.name) }),
           let comparable = table.comparable(key), try present?.contains(comparable) != true
         else { return }
         try key.withRawSpan { bytes in

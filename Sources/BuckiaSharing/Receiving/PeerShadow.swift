@@ -70,22 +70,14 @@ final class PeerShadow {
     let rows = hashedRows[table.name] ?? ShadowRows(entry, columns: columns, on: connection)
     hashedRows[table.name] = rows
     let before = try rows.hash(row, bytes, of: table)
-    let former = try key(row, bytes, of: table)
     try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, isKept: isKept, beside: edited)
     let after = try rows.hash(row, bytes, of: table)
     guard before != after else { return }
     // The stream has another version.
     let asides = RowNotes(.aside, of: table.name, for: share)
-    let key = try key(row, bytes, of: table) ?? former ?? table.key(row, bytes)
-    let said = try asides.state(of: former ?? key, on: connection) ?? RowState(before)
-    if let former, former != key { try asides.note(nil, of: former, on: connection) }
+    let key = table.foldedKey(row, bytes)
+    let said = try asides.state(of: key, on: connection) ?? RowState(before)
     try asides.note(said == RowState(after) ? nil : said, of: key, on: connection)
-  }
-
-  /// The key of a row as it is spelled in the shadow; nil if the shadow lacks the row.
-  private func key(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> [UInt8]? {
-    guard !table.comparesKeysByBytes else { return table.key(row, bytes) }
-    return try values(row, bytes, of: table).map { values in table.keyPlaces.flatMap { values[$0] ?? [] } }
   }
 
   private func move(
@@ -143,7 +135,7 @@ final class PeerShadow {
 
   /// The stream's version of a row; nil if it is that of the shadow.
   func aside(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> RowState? {
-    try RowNotes(.aside, of: table.name, for: share).state(of: table.key(row, bytes), on: connection)
+    try RowNotes(.aside, of: table.name, for: share).state(of: table.foldedKey(row, bytes), on: connection)
   }
 
   /// The sent version of a row.

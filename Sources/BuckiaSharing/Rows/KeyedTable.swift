@@ -88,10 +88,21 @@ final class KeyedTable {
   /// A normalized key: keys that SQLite takes for the same are equal. Nil if the key has a collating sequence other
   /// than BINARY and NOCASE.
   func comparable(_ key: [UInt8]) -> [UInt8]? {
-    let collations = local.primaryKey.map { ASCIIName.folded(local.columns[$0].collation) }
-    if collations.allSatisfy({ $0 == "binary" }) { return key }
-    return collations.allSatisfy({ $0 == "binary" || $0 == "nocase" }) ? key.map { ASCIIName.folded($0) } : nil
+    if comparesKeysByBytes { return key }
+    return hasKnownCollations ? key.map { ASCIIName.folded($0) } : nil
   }
+
+  /// True if the columns of the key have the collating sequences BINARY and NOCASE only.
+  private lazy var hasKnownCollations = local.primaryKey.allSatisfy {
+    ["binary", "nocase"].contains(ASCIIName.folded(local.columns[$0].collation))
+  }
+
+  /// The key under which the sums and the notes of streams have a row. Spellings that SQLite takes for the same key have
+  /// one, as far as the collating sequences are known.
+  func folded(_ key: [UInt8]) -> [UInt8] { comparable(key) ?? key }
+
+  /// The same for the key of a row.
+  func foldedKey(_ row: [ValueSlice], _ bytes: RawSpan) -> [UInt8] { folded(key(row, bytes)) }
 
   /// A row of which only the key is known.
   ///

@@ -74,7 +74,7 @@ package struct SentNames {
         entry, brought in
         switch change.operation {
         case .insert: try versions.changed(since: entry, brought, row, bytes, of: table)
-        case .delete: try isUnknown ? versions.taken(from: entry, brought, table.key(row, bytes)) : nil
+        case .delete: try isUnknown ? versions.taken(from: entry, brought, table.foldedKey(row, bytes)) : nil
         case .update: nil
         }
       }
@@ -271,7 +271,7 @@ final class TakenVersions {
       hash.add(row[place], bytes, table.seeds[place])
     }
     if !stream.hasUntaken, hash.value == brought.hash { return nil }
-    let key = table.key(row, bytes)
+    let key = table.foldedKey(row, bytes)
     let isTaken = try !stream.hasUntaken || RowNotes(untakenFrom: entry.number).state(of: key, on: connection) == nil
     return try isTaken && hash.value == brought.hash ? nil : taken(from: entry, brought, key)
   }

@@ -19,6 +19,8 @@ final class ReceivedState {
   private var translated: [TableName: TranslatedTable] = [:]
   /// The table that was used last, because the changes of a table are adjacent.
   private var last: (table: KeyedTable, state: TableState?)?
+  /// The keys that the diff has inserted, in tables whose keys can be spelled in several ways.
+  var inserted: [TableName: KeySet] = [:]
   private let resent: ResentRows
   private let vouchers: Vouchers
 
@@ -97,7 +99,7 @@ final class ReceivedState {
     }
     var shifted: [(key: [UInt8], hash: UInt64)] = []
     try vouchers.forEach(of: table, stream: place.stream, from: sender) { key, row in
-      if !hidden.contains(key), !resent.cover(key, of: table.name) { state.restore(key, row.hash &+ shift) }
+      if !hidden.contains(table.folded(key)), !resent.cover(key, of: table.name) { state.restore(key, row.hash &+ shift) }
       if shift != 0 { shifted.append((key, row.hash &+ shift)) }
     }
     for (key, hash) in shifted {
@@ -136,7 +138,7 @@ final class ReceivedState {
       if sent != nil || exist {
         let here = SentChange(change, reader, bytes, of: table)
         if exist || sent != here {
-          return try follow(sent ?? here, here.key, of: table, after: known, rows, state)
+          return try follow(sent ?? here, table.folded(here.key), of: table, after: known, rows, state)
         }
       }
     }
@@ -160,7 +162,7 @@ final class ReceivedState {
     _ state: TableState
   ) throws {
     if rows.number == nil { rows.number = try vouchers.number(of: table, stream: place.stream, from: sender) }
-    let key = change.key
+    let key = table.folded(change.key)
     let before = isNew(key, of: table) ? nil : try said(key, local, of: table, after: known, rows)
     let former = try rows.row(key, on: connection)?.local
     if key != local, let known { try keepApart(local, known, of: table, rows) }

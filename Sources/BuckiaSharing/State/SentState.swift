@@ -97,7 +97,7 @@ package final class SentState {
     try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
       if buckets.contains(state.bucket(key)) {
         gone.append(key)
-      } else if others.removeValue(forKey: key) == nil {
+      } else if others.removeValue(forKey: table.folded(key)) == nil {
         state.restore(key, hash)
       }
     }
@@ -140,7 +140,7 @@ package final class SentState {
         baseline.gone[table.name]?.contains(table.key(reader.old, bytes)) == true
       {
         // Such a row is in the shadow only to be deleted.
-        return try follower.forget(table.key(reader.old, bytes))
+        return try follower.forget(table.foldedKey(reader.old, bytes))
       }
       try follower.follow(change, reader, bytes, isSent: !isLeftOut)
     }
@@ -186,7 +186,7 @@ package final class SentState {
         known.restore(key, hash &+ shift)
       }
       try rows?.forEach(of: table) { key, hash in
-        if others.removeValue(forKey: key) == nil { known.restore(key, hash &+ shift) }
+        if others.removeValue(forKey: table.folded(key)) == nil { known.restore(key, hash &+ shift) }
       }
     }
     return TableFollower(known, table, rows, shift: change.shift, asides, on: connection)
@@ -215,6 +215,8 @@ private final class TableFollower {
   private let shift: UInt64
   private let asides: RowNotes
   private let connection: SQLiteConnection
+  /// The keys of inserted rows, in tables whose keys can be spelled in several ways.
+  private var inserted: Set<[UInt8]> = []
 
   init(
     _ state: TableState, _ table: KeyedTable, _ rows: ShadowRows?, shift: UInt64, _ asides: RowNotes,
@@ -231,10 +233,11 @@ private final class TableFollower {
   func follow(_ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, isSent: Bool) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard table.hasKey(row) else { return }
-    let key = table.key(row, bytes)
+    let key = table.foldedKey(row, bytes)
     let aside = try asides.state(of: key, on: connection)
     switch change.operation {
     case .insert:
+      if rows != nil, !table.comparesKeysByBytes { inserted.insert(key) }
       state.replace(key, aside?.hash, by: table.contentHash(row, bytes))
       if aside != nil { try asides.note(nil, of: key, on: connection) }
     case .update:
@@ -246,7 +249,8 @@ private final class TableFollower {
       if aside != nil { try asides.note(.present(changed), of: key, on: connection) }
     case .delete:
       let known = try aside.map { $0.hash } ?? hash(row, bytes)
-      if isSent {
+      // The INSERT of a row with another spelling of the key has replaced the row at the receivers.
+      if isSent || inserted.contains(key) {
         state.replace(key, known, by: nil)
         if aside != nil { try asides.note(nil, of: key, on: connection) }
       } else {

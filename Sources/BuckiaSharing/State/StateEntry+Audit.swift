@@ -38,7 +38,7 @@ extension StateEntry {
     }
     let hidden = Set(others.keys).union(others.values.map(\.local))
     try vouchers.forEach(of: table, stream: state.entry.stream, from: sender) { key, row in
-      if !hidden.contains(key) { state.replace(key, nil, by: row.hash) }
+      if !hidden.contains(table.folded(key)) { state.replace(key, nil, by: row.hash) }
     }
   }
 
@@ -52,7 +52,7 @@ extension StateEntry {
     }
     var asides = try RowNotes(.aside, of: table.name, for: share).states(on: connection)
     try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
-      let said = asides.removeValue(forKey: key).map { $0.hash } ?? hash
+      let said = asides.removeValue(forKey: table.folded(key)).map { $0.hash } ?? hash
       if let said { state.replace(key, nil, by: said) }
     }
     for (key, row) in asides {

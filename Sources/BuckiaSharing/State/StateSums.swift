@@ -72,12 +72,13 @@ struct StateHasher {
     prefix = Self.domain + Array(ASCIIName.folded(table).utf8) + [0]
   }
 
-  /// The bucket of a row, and the hash of its key.
+  /// The bucket of a row, and the hash of its key. ASCII letters count in lower case: under NOCASE all spellings are one
+  /// key. Elsewhere the hash of the row's content tells spellings apart.
   func place(_ key: [UInt8]) -> (bucket: UInt8, key: Sum128) {
     let count = prefix.count + key.count
     let found = withUnsafeTemporaryAllocation(byteCount: count, alignment: 8) { bytes in
       bytes.copyBytes(from: prefix)
-      UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]).copyBytes(from: key)
+      for place in key.indices { bytes[prefix.count + place] = ASCIIName.folded(key[place]) }
       return hash.hash(UnsafeRawBufferPointer(bytes))
     }
     return (UInt8(truncatingIfNeeded: found.low), found)
