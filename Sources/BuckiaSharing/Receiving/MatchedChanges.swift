@@ -261,7 +261,8 @@ struct MatchedChanges: ~Copyable {
       {
         return true
       }
-      guard identified.contains(table.name) else { return false }
+      // A clock needs the whole row: equal values get the later stamp.
+      guard try identified.contains(table.name) && !followsClock(table) else { return false }
       writer.appendUpdate(ofUnknown: here, to: row, bytes, header)
       return true
     case .local(nil, nil, _):
@@ -273,7 +274,7 @@ struct MatchedChanges: ~Copyable {
   }
 
   /// Writes the changes of a row that the stream has sent before.
-  private func writeAnew(
+  private mutating func writeAnew(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, since known: UInt64,
     into writer: inout ChangesetWriter
   ) throws -> Bool {
@@ -287,7 +288,7 @@ struct MatchedChanges: ~Copyable {
     // The next share from here sends local edits.
     if known == table.contentHash(row, bytes) { return true }
     guard here.hash == known else {
-      guard identified.contains(table.name) else { return false }
+      guard try identified.contains(table.name) && !followsClock(table) else { return false }
       writer.appendUpdate(ofUnknown: here, to: row, bytes, header)
       return true
     }
