@@ -153,6 +153,25 @@ import Testing
     #expect(try ben.rows("SELECT max(inserted) FROM buckia_counted_copies") == ["1"])
   }
 
+  @Test func `only a recipient of a row can tell that it was deleted`() throws {
+    let annas = try incarnation(of: anna)
+    let some = ShareScope(name: "some") { SharedTable("note").where("title <> 'meeting'") }
+    try anna.run("INSERT INTO note VALUES ('meeting', 2)")
+    try anna.share(Self.all, with: ben)
+    try anna.share(some, with: mallory)
+    for deletes in [true, false, true] {
+      try claim([(annas, 1, 1)], deletes: deletes, to: anna)
+      #expect(try meetings(anna) == 1)
+    }
+    // It is believed from others.
+    try ben.receive()
+    #expect(try meetings(ben) == 1)
+    try ben.run("DELETE FROM note WHERE title = 'meeting'")
+    try ben.share(Self.all, with: anna)
+    try anna.receive()
+    #expect(try meetings(anna) == 0)
+  }
+
   @Test func `the greatest counts stay within what a diff may state when contents become equal`() throws {
     let bens = try incarnation(of: ben)
     for body in 2...4 { try claim([(bens, 1 << 40, 1 << 40)], of: Int64(body), to: anna) }

@@ -129,7 +129,9 @@ package final class InboundShares: SharingParticipant {
     try watchScopes(changes, schema)
     let definitions = try changes.definitions(in: schema)
     if author != nil || naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
-      contents = try ReceivedContents(definitions, from: changes, schema, on: connection)
+      contents = try ReceivedContents(
+        definitions, from: changes, sharedBack: changes.sharesWithAuthor(senders, on: connection), schema,
+        on: connection)
     }
     isFromBackup = try comesFromBackup(changes)
     guard let place = place(of: changes) else { return changes }
@@ -284,7 +286,7 @@ package final class InboundShares: SharingParticipant {
     var runs = WithdrawalRuns(try changes.withdrawals())
     var naming = NameRuns(contents == nil ? [] : try changes.naming().runs)
     let contentsNow = try contents.map { _ in
-      try ReceivedContents(definitions, from: changes, schema, on: connection)
+      try ReceivedContents(definitions, from: changes, sharedBack: shares, schema, on: connection)
     }
     let hasTombstones = try connection.hasRow(cached: "SELECT 1 FROM main.buckia_tombstone LIMIT 1")
     let hasWithdrawn = try RowNotes.exist(.withdrawn, on: connection)

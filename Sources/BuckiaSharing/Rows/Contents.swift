@@ -18,6 +18,8 @@ final class ReceivedContents {
   private let sender: String
   private let connection: SQLiteConnection
   private let own: [UInt8]?
+  /// The shares with the sender, as holders of rows.
+  private let shares: [String]
   /// The incarnation that has made the diff; nil if unknown.
   private let author: [UInt8]?
   /// The number of rows that there will be with a content, by its hash, if it differs from the present number.
@@ -34,14 +36,16 @@ final class ReceivedContents {
   /// - Parameters:
   ///   - definitions: The tables as they travel.
   ///   - changes: The changes.
+  ///   - shares: The shares with their sender.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ReplicationError`.
   init(
-    _ definitions: [TableDefinition], from changes: IncomingChanges, _ schema: SchemaReader,
-    on connection: borrowing SQLiteConnection
+    _ definitions: [TableDefinition], from changes: IncomingChanges, sharedBack shares: [ShareEntry],
+    _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     tables = try ContentTables(definitions, schema, on: connection)
     sender = changes.key.sender
+    self.shares = shares.map { SentContents.holder(of: $0.number) }
     author = try changes.place?.incarnation.flatMap { incarnation in
       let first = try StreamEntries.firstSender(of: incarnation, on: connection)
       return first == nil || first == changes.key.sender ? incarnation : nil
@@ -65,6 +69,18 @@ final class ReceivedContents {
   private func told(_ called: [NameRuns.Name]) -> CopyCounts? {
     let counts = called.compactMap { name in name.copies.map { (name.replica, $0) } }
     return counts.isEmpty ? nil : CopyCounts(Dictionary(counts) { first, _ in first })
+  }
+
+  /// The counts that a diff states, as far as the sender can know them: only who has got a row that was inserted here
+  /// can tell that it was deleted.
+  private func believed(
+    _ told: CopyCounts, of known: CountedTable.Content?, in ledger: CountedTable?
+  ) throws -> CopyCounts {
+    guard let own, let ledger, let known, let claim = told.byOrigin[own],
+      claim.deleted > known.counts.byOrigin[own]?.deleted ?? 0,
+      try !shares.contains(where: { try ledger.isHeld(known, by: $0) })
+    else { return told }
+    return CopyCounts(told.byOrigin.filter { $0.key != own })
   }
 
   // MARK: Before
@@ -142,6 +158,7 @@ final class ReceivedContents {
       withdrawn[table.name, default: [:]][content, default: 0] += before - target
     } else {
       let earlier = counts
+      let told = try believed(told, of: known, in: ledger)
       counts.merge(told, from: author, own: own, adding: max(0, before - rows) + Self.insertLimit)
       if change.operation == .insert {
         // The sender has made its rows without these.
@@ -196,7 +213,10 @@ final class ReceivedContents {
     let ledger = try table.makeCounted()
     let known = try ledger.content(content) ?? ledger.make(content)
     var merged = known
-    if !isWithdrawal { merged.counts.merge(told, from: author, own: own, adding: Self.insertLimit) }
+    if !isWithdrawal {
+      let told = try believed(told, of: known, in: ledger)
+      merged.counts.merge(told, from: author, own: own, adding: Self.insertLimit)
+    }
     if let alike = before?.editedAlike[table.name]?.removeValue(forKey: content) {
       merged.counts.delete(alike.rows, of: alike.origins)
     }
