@@ -275,7 +275,7 @@ struct ServerSignIn {
         let begun = try await client.beginDeviceSignIn()
         show("To sign in at \(issuer), open \(begun.address) and enter the code \(begun.code).")
         found = try await client.finish(begun)
-      } catch let error as TokenError where error.code == .unsupported {
+      } catch let error as StorageError where error.code == .unsupported {
         found = try await client.signIn { show("To sign in at \(issuer), open \($0)") }
       }
       try await tokens.save(found.token, for: context)

@@ -75,7 +75,7 @@ struct LoopbackListenerTests {
   func takenPort() async throws {
     let listener = try await LoopbackListener.open(port: 0)
     let port = try #require(number(of: listener))
-    let error = await #expect(throws: TokenError.self) { try await LoopbackListener.open(port: port) }
+    let error = await #expect(throws: StorageError.self) { try await LoopbackListener.open(port: port) }
     #expect(error?.code == .noListener)
     #expect(error?.message.contains("(\(port))") == true)
     for number in [-1, 65_536, Int.max] {

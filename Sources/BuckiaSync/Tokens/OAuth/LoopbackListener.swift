@@ -16,10 +16,10 @@ actor LoopbackListener {
   /// Opens it.
   ///
   /// - Parameter port: The port; 0 for any that is free.
-  /// - Throws: `TokenError` with `noListener`, or `invalidSetting` for a number that is no port.
+  /// - Throws: `StorageError` with `noListener`, or `invalidSetting` for a number that is no port.
   static func open(port: Int) async throws -> LoopbackListener {
     guard (0...65_535).contains(port) else {
-      throw TokenError(.invalidSetting, "\(port) is no port; they go from 1 to 65535, and 0 is any that is free")
+      throw StorageError(.invalidSetting, "\(port) is no port; they go from 1 to 65535, and 0 is any that is free")
     }
     let group = MultiThreadedEventLoopGroup.singleton
     let found = group.next().makePromise(of: String.self)
@@ -36,7 +36,7 @@ actor LoopbackListener {
       return LoopbackListener(channel, found, gate)
     } catch {
       found.fail(error)
-      throw TokenError(
+      throw StorageError(
         .noListener,
         "no port of this computer\(port == 0 ? "" : " (\(port))") could be opened for the browser's answer; "
           + "close what uses it, or sign in with a code", cause: error)
@@ -56,11 +56,11 @@ actor LoopbackListener {
 
   /// What the browser has asked for.
   ///
-  /// - Throws: `TokenError` with `signInExpired`; `CancellationError`.
+  /// - Throws: `StorageError` with `signInExpired`; `CancellationError`.
   func target(within seconds: Int64) async throws -> String {
     let found = found
     let limit = channel.eventLoop.scheduleTask(in: .seconds(min(max(1, seconds), 86_400))) {
-      found.fail(TokenError(.signInExpired, "the sign-in was not finished in time; begin again"))
+      found.fail(StorageError(.signInExpired, "the sign-in was not finished in time; begin again"))
     }
     defer { limit.cancel() }
     return try await withTaskCancellationHandler {
