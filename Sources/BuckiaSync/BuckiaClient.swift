@@ -43,7 +43,7 @@ public final class BuckiaClient: Sendable {
       return switch account.type {
       case .localFolder(let path): MarkedFolder(inner: provider, path: path, index: index)
       case .custom: provider
-      case .s3, .webDAV, .bunny: ProbedStorage(inner: provider, index: index)
+      case .s3, .webDAV, .webDAVWithToken, .bunny: ProbedStorage(inner: provider, index: index)
       }
     }
     storages = try accounts.map { try provider($0) }
