@@ -66,19 +66,15 @@ public final class BuckiaClient: Sendable {
   ///
   /// - Throws: `StorageError`.
   public func folders() async throws -> LocalFolders {
-    let (configuration, place) = (configuration, try await preferredPlace())
-    return try await runBlocking {
-      try LocalFolders(configuration.folders, userID: configuration.userID, preferring: place)
-    }
-  }
-
-  private func preferredPlace() async throws -> FolderStructureConfiguration.Place? {
-    try await index.setting("place").flatMap { FolderStructureConfiguration.Place(rawValue: $0) }
+    let folders = try await foundFolders()
+    try await runBlocking { try folders.make() }
+    return folders
   }
 
   /// The person's existing folder. Read-only calls do not create it.
   private func foundFolders() async throws -> LocalFolders {
-    let (configuration, place) = (configuration, try await preferredPlace())
+    let configuration = configuration
+    let place = try await index.setting("place").flatMap { FolderStructureConfiguration.Place(rawValue: $0) }
     return try await runBlocking {
       try LocalFolders(finding: configuration.folders, userID: configuration.userID, preferring: place)
     }

@@ -59,11 +59,11 @@ extension SyncRound {
   }
 
   func known(in storage: any StorageProvider) async throws -> BackupState? {
-    try await index.setting("backup \(storage.name)").flatMap { BackupState($0) }
+    try await index.value("backup \(storage.name)")
   }
 
   private func remember(_ state: BackupState, in storage: any StorageProvider) async throws {
-    try await index.set("backup \(storage.name)", to: state.text)
+    try await index.keep(state, as: "backup \(storage.name)")
   }
 
   private mutating func backUp(
