@@ -13,10 +13,10 @@ extension OAuthClient {
   public func signIn(
     port: Int = 0, within seconds: Int64 = 300, open: @Sendable (_ address: String) async throws -> Void
   ) async throws -> SignIn {
-    let listener = try await LoopbackListener.open(port: port)
+    let listener = try await LoopbackListener(port: port)
     do {
       let begun = try await beginSignIn(returningTo: listener.address)
-      await listener.accept { CodeCallback($0)?.belongs(to: begun) ?? false }
+      listener.accept { CodeCallback($0)?.belongs(to: begun) ?? false }
       try await open(begun.address)
       let target = try await listener.target(within: seconds)
       await listener.close()
