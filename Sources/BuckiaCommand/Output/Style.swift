@@ -1,12 +1,6 @@
 import Buckia
 import BuckiaBytes
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The style of text: colours and weights if they are wanted, and the width.
 ///
 /// Colours are used only on a terminal, and never if `NO_COLOR` is set to anything (<https://no-color.org>) or `TERM`

@@ -2,12 +2,6 @@ import ArgumentParser
 import Buckia
 import BuckiaBytes
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 // Git's configuration for databases: the conversion to text, and the merge driver.
 extension GitScope {
   /// The sections of the configuration.

@@ -2,12 +2,6 @@ import BuckiaBytes
 import ArgumentParser
 import Buckia
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// `buckia ksuid`: makes ids and explains them.
 struct KSUIDVerb: ParsableCommand {
   static let configuration = CommandConfiguration(

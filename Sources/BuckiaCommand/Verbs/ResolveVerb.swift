@@ -2,12 +2,6 @@ import BuckiaBytes
 import ArgumentParser
 import Buckia
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// `buckia resolve`
 struct ResolveVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(

@@ -2,12 +2,6 @@ import ArgumentParser
 import Buckia
 import BuckiaBytes
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// `buckia status`
 struct StatusVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(

@@ -2,12 +2,6 @@ import Buckia
 import BuckiaBytes
 import BuckiaSync
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The settings file of `buckia sync`: the person, the database, the storage, and the options.
 struct SyncFile {
   let configuration: BuckiaConfiguration

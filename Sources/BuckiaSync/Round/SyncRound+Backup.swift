@@ -127,7 +127,7 @@ extension SyncRound {
       known.takes(deltaOf: bytes)
     else { return nil }
     let place = BackupPlace(folder: remote, name: known.path.name)
-    let now = Int64(Date().timeIntervalSince1970)
+    let now = WallClock.unixMilliseconds / 1000
     let home = configuration.database.home
     let id = try await runBlocking { try home.newIDs(after: [], unixSeconds: now).ids[0] }
     let path = try place.history.appending("\(id).pages")

@@ -1,11 +1,5 @@
 import BuckiaStorage
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Keeps tokens by their context, and renews each before it expires.
 ///
 /// Simultaneous requests share one renewal. When a renewal fails, the old token is used as long as it is valid;
@@ -320,7 +314,7 @@ public struct TokenClock: Sendable {
 
   /// The system's clock.
   public static let system = Self(
-    now: { Int64(Date().timeIntervalSince1970 * 1000) },
+    now: { WallClock.unixMilliseconds },
     sleep: { try await Task.sleep(for: .milliseconds($0)) })
 }
 

@@ -2,12 +2,6 @@ import BuckiaBytes
 import BuckiaFormat
 import BuckiaStorage
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A place where tokens are kept while the program does not run.
 ///
 /// ``FileTokenStore``, ``KeychainTokenStore`` (Apple), ``SecretServiceTokenStore`` (Linux desktops) and ``MemoryTokenStore`` are such places;
