@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 import Dispatch
 import NIOConcurrencyHelpers

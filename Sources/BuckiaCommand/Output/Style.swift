@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 
 /// The style of text: colours and weights if they are wanted, and the width.
 ///

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaBytes
 
 // Git's configuration for databases: the conversion to text, and the merge driver.
 extension GitScope {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaBytes
 
 /// `buckia log`
 struct LogVerb: DatabaseVerb {

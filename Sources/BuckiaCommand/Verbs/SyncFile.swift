@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import BuckiaSync
 
 /// The settings file of `buckia sync`: the person, the database, the storage, and the options.

@@ -1,4 +1,3 @@
-import BuckiaBytes
 import ArgumentParser
 import Buckia
 import BuckiaSync

@@ -1,5 +1,3 @@
-import SQLiteChangesets
-
 /// Everything that happens in one simulation, as data: it can be kept as a file and taken again, step by step.
 ///
 /// It lacks the end, which is always the same: all replicas send their unsent changes, everything is delivered to all

@@ -1,5 +1,3 @@
-import BuckiaBytes
-
 /// Generates the history of a seed, step by step, while a run makes the steps: edits depend on the present rows.
 struct HistoryGenerator {
   private(set) var history: History

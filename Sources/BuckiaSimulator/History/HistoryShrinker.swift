@@ -1,5 +1,3 @@
-import SQLiteChangesets
-
 /// Creates a history that fails shorter and simpler, as long as it fails in the same way.
 ///
 /// Steps are left out in ever smaller pieces, as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing

@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 import NIOConcurrencyHelpers
 import NIOCore

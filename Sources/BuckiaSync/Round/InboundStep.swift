@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaBytes
-import BuckiaFormat
 import BuckiaStorage
 
 /// Received diffs: downloads and applies them, and removes them from the storage when they are safe.

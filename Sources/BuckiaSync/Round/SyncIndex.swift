@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaBytes
-import BuckiaFormat
 import BuckiaStorage
 import Foundation
 import SQLiteConnections
