@@ -1,8 +1,3 @@
-import BuckiaFormat
-import BuckiaBytes
-import BuckiaLedger
-import SQLiteSchemas
-import SQLiteChangesets
 import SQLiteConnections
 
 /// The error that Buckia throws. It says what happened, to which file, table or column, and what to do.

@@ -1,9 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaLedger
 import SQLiteConnections
-import SQLiteSchemas
 
 /// One local database and the operations on it: the entry point for apps.
 ///

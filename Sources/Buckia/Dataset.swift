@@ -1,8 +1,4 @@
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The id of a database that several replicas are copies of. It keeps out diffs of other databases.
 ///

@@ -1,7 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import SQLiteSchemas
-
 /// The kind of a file by its first bytes, for messages about unexpected files, and for finding diff files under other
 /// names.
 package enum FileKind: Sendable, Equatable {

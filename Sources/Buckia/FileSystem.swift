@@ -1,5 +1,3 @@
-import BuckiaBytes
-
 /// The few things the façade asks of the file system.
 package enum FileSystem {
   /// The kind of a path.

@@ -1,4 +1,3 @@
-import BuckiaFormat
 import SQLiteConnections
 
 /// The version for bug reports.

@@ -1,7 +1,4 @@
-import BuckiaBytes
-import BuckiaLedger
 import SQLiteConnections
-import SQLiteSchemas
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

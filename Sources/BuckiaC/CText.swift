@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import CBuckia
 
 /// Text that C can read, for as long as this lives.

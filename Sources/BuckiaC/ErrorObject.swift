@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import CBuckia
 
 /// What `buckia_error` points to.

@@ -2,7 +2,6 @@
   #error("The command line is built with the trait Command: make build, or swift build --traits default,Command")
 #endif
 
-import BuckiaBytes
 import ArgumentParser
 import Buckia
 

@@ -1,12 +1,6 @@
 import ArgumentParser
 import Buckia
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A file that was named on the command line, or standard input for `-`.
 enum ArgumentFile {
   /// The argument for standard input.

@@ -1,12 +1,6 @@
 import ArgumentParser
 import Buckia
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The target of `-o`: a folder, which gets a file named by its id, the file itself, or standard output.
 enum OutputPath {
   /// The argument for standard output.

@@ -2,12 +2,6 @@ import ArgumentParser
 import Buckia
 import SQLiteConnections
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// One verb of the command line.
 protocol Verb: ParsableCommand {
   /// How to print.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import SQLiteConnections
 
 /// The options of a call: the members of a JSON object, named as the options of the command.

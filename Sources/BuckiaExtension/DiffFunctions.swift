@@ -1,6 +1,4 @@
-import BuckiaBytes
 import Buckia
-import BuckiaDiff
 import SQLiteConnections
 
 extension SQLiteConnection {

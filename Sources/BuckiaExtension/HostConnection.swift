@@ -1,4 +1,3 @@
-import BuckiaBytes
 import Buckia
 import SQLiteConnections
 

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import SQLiteConnections
 
 extension SQLiteConnection {

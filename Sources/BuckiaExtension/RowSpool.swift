@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import SQLiteConnections
 
 /// The rows of a table-valued function: all are written first, and then read one by one.

@@ -1,6 +1,4 @@
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Something that a person does with an app: one transaction on one replica.
 ///

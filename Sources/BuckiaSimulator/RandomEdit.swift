@@ -1,7 +1,3 @@
-import BuckiaBytes
-import SQLiteChangesets
-import SQLiteSchemas
-
 /// Makes edits of the existing tables.
 struct RandomEdit {
   private let tables: [ReplicatedTable]

@@ -89,7 +89,7 @@ public struct LocalFolder: StorageProvider {
   }
 
   /// The names in a folder; nil if there is none.
-  private static func names(in folder: String) throws(StorageError) -> [String]? {
+  package static func names(in folder: String) throws(StorageError) -> [String]? {
     do throws(ByteStreamError) { return try FolderNames.all(in: folder) } catch {
       if error.errno == ENOENT { return nil }
       throw StorageError(.unreadable, error.description)
@@ -203,7 +203,7 @@ public struct LocalFolder: StorageProvider {
   }
 
   /// Creates a folder and its parents.
-  private static func makeFolder(_ folder: String) throws(StorageError) {
+  package static func makeFolder(_ folder: String) throws(StorageError) {
     guard !folder.isEmpty, mkdir(folder, 0o777) != 0, errno != EEXIST else { return }
     guard errno == ENOENT, let slash = folder.utf8.lastIndex(of: UInt8(ascii: "/")), slash > folder.startIndex else {
       throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(String(cString: strerror(errno)))")

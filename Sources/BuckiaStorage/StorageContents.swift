@@ -52,14 +52,9 @@ public struct StorageContents: Sendable {
     let range = (range ?? 0..<byteCount).clamped(to: 0..<byteCount)
     let chunks = unwatchedChunks(in: range)
     guard let watcher, range == 0..<byteCount else { return chunks }
-    return ByteChunks {
-      var iterator = chunks.makeAsyncIterator()
+    return chunks.checked {
       watcher.begin()
-      return {
-        let chunk = try await iterator.next()
-        if let chunk { watcher.add(chunk) }
-        return chunk
-      }
+      return { if let chunk = $0 { watcher.add(chunk) } }
     }
   }
 
@@ -197,6 +192,24 @@ public struct ByteChunks: AsyncSequence, Sendable {
       return {
         defer { rest = nil }
         return rest
+      }
+    }
+  }
+
+  /// The same pieces, which are looked at on their way.
+  ///
+  /// - Parameter begin: Is called when reading begins, and gives what looks at each piece, and at nil at the end. An error that it throws
+  ///   ends the reading.
+  package func checked(
+    _ begin: @escaping @Sendable () -> (_ chunk: [UInt8]?) async throws -> Void
+  ) -> ByteChunks {
+    ByteChunks {
+      var iterator = makeAsyncIterator()
+      let check = begin()
+      return {
+        let chunk = try await iterator.next()
+        try await check(chunk)
+        return chunk
       }
     }
   }

@@ -139,17 +139,7 @@ public struct StorageDownload: Sendable {
   }
 }
 
-/// All objects of a folder.
-public struct StorageListing: Sendable, Equatable {
-  /// The objects, by name, each once.
-  public var objects: [StoredObject]
-  /// The number of further objects whose names are no ``RemotePath``.
-  public var unusableNames: Int
-  /// True if the folder does not exist, as opposed to an empty one.
-  public var isMissing = false
-}
-
-extension StorageListing {
+extension ListPage {
   /// The maximum number of objects of a listing, and of pages and folders: a longer one is an error of the server.
   package static let limit = 500_000
 
@@ -174,8 +164,8 @@ extension StorageProvider {
   ///   storage throws.
   public func listAll(
     _ folder: RemotePath?, after: RemotePath? = nil, pageSize: Int? = nil
-  ) async throws -> StorageListing {
-    var listing = StorageListing(objects: [], unusableNames: 0)
+  ) async throws -> ListPage {
+    var listing = ListPage(objects: [])
     var request = ListRequest(folder: folder, after: after, limit: pageSize)
     var seen: Set<String> = []
     var isSorted = true
@@ -192,8 +182,8 @@ extension StorageProvider {
         listing.objects.append(object)
       }
       guard let continuation = page.continuation else { break }
-      guard listing.objects.count < StorageListing.limit, seen.count < StorageListing.limit else {
-        throw StorageListing.endless(of: name)
+      guard listing.objects.count < ListPage.limit, seen.count < ListPage.limit else {
+        throw ListPage.endless(of: name)
       }
       guard seen.insert(continuation).inserted else {
         throw StorageError(.invalidAnswer, "\(name) lists the same page again and again; nothing was done with it")
@@ -322,23 +312,6 @@ extension StorageError {
   }
 }
 
-/// The expected properties of a download, which are checked before it gets its name.
-public struct DownloadExpectation: Sendable, Equatable {
-  /// The version, as a listing has it; nil for any.
-  public var version: ObjectVersion?
-  /// The size in bytes, as a listing has it; nil for any.
-  public var byteCount: Int64?
-
-  /// Creates an expectation, of nothing by default.
-  public init(version: ObjectVersion? = nil, byteCount: Int64? = nil) {
-    self.version = version
-    self.byteCount = byteCount
-  }
-
-  /// Expects the object that a listing has.
-  public init(_ object: StoredObject) { self.init(version: object.version, byteCount: object.byteCount) }
-}
-
 extension StorageProvider {
   /// Stores a file.
   ///
@@ -362,7 +335,7 @@ extension StorageProvider {
   /// - Parameters:
   ///   - path: The object.
   ///   - file: The file; one of that name is replaced.
-  ///   - expectation: The expected properties.
+  ///   - expected: The object in a listing: its size, and its version where it has one, have to be the same.
   ///   - isPrivate: True if only its owner may read the file.
   ///   - attempts: How often to try in a row: without a single further byte, or from the beginning.
   ///   - progress: Called with the number of received bytes after each piece.
@@ -370,10 +343,10 @@ extension StorageProvider {
   /// - Throws: `StorageError`: `truncated` when it has another size than the storage says, `changed` when it is not the expected version.
   @discardableResult
   public func download(
-    _ path: RemotePath, to file: String, expecting expectation: DownloadExpectation = DownloadExpectation(),
+    _ path: RemotePath, to file: String, expecting expected: StoredObject? = nil,
     isPrivate: Bool = false, attempts: Int = 3, progress: (@Sendable (Int64) -> Void)? = nil
   ) async throws -> StoredObject {
-    var transfer = FileTransfer(path, to: file, expectation, isPrivate)
+    var transfer = FileTransfer(path, to: file, expected, isPrivate)
     var failures = 0
     while true {
       let before = transfer.received
@@ -385,7 +358,7 @@ extension StorageProvider {
         // A transfer that begins again each time counts as failed each time, or it would never end.
         failures = goesOn && transfer.received > before ? 0 : failures + 1
         guard failures < attempts else { throw error.about(path) }
-        if !goesOn { transfer = FileTransfer(path, to: file, expectation, isPrivate) }
+        if !goesOn { transfer = FileTransfer(path, to: file, expected, isPrivate) }
         try await Task.sleep(for: .milliseconds(100 << failures))
       } catch let error as StorageError {
         throw error.about(path)
@@ -404,17 +377,17 @@ package struct HandedOver<File>: @unchecked Sendable {
 private struct FileTransfer {
   private let path: RemotePath
   private let file: String
-  private let expectation: DownloadExpectation
+  private let expected: StoredObject?
   private let isPrivate: Bool
   private var output: AtomicFileOutput?
   private var object: StoredObject?
   private(set) var received: Int64 = 0
 
-  init(_ path: RemotePath, to file: String, _ expectation: DownloadExpectation, _ isPrivate: Bool) {
+  init(_ path: RemotePath, to file: String, _ expected: StoredObject?, _ isPrivate: Bool) {
     self.isPrivate = isPrivate
     self.path = path
     self.file = file
-    self.expectation = expectation
+    self.expected = expected
   }
 
   /// True if a download can be resumed after the received bytes.
@@ -425,11 +398,11 @@ private struct FileTransfer {
   mutating func run(
     on storage: some StorageProvider, progress: (@Sendable (Int64) -> Void)?
   ) async throws -> StoredObject {
-    let version = object?.version ?? expectation.version
+    let version = object?.version ?? expected?.version
     let download = try await storage.get(path, GetRequest(offset: received, version: version))
     let found = download.object
     if let wanted = version, let version = found.version, version != wanted { throw StorageError.changed(path) }
-    if let wanted = object?.byteCount ?? expectation.byteCount, wanted != found.byteCount {
+    if let wanted = object?.byteCount ?? expected?.byteCount, wanted != found.byteCount {
       throw StorageError.changed(path)
     }
     object = found

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 import Dispatch
 import NIOConcurrencyHelpers
@@ -43,7 +42,7 @@ public final class BuckiaClient: Sendable {
       return switch account.type {
       case .localFolder(let path): MarkedFolder(inner: provider, path: path, index: index)
       case .custom: provider
-      case .s3, .webDAV, .bunny: ProbedStorage(inner: provider, index: index)
+      case .s3, .webDAV, .webDAVWithToken, .bunny: ProbedStorage(inner: provider, index: index)
       }
     }
     storages = try accounts.map { try provider($0) }
@@ -66,19 +65,15 @@ public final class BuckiaClient: Sendable {
   ///
   /// - Throws: `StorageError`.
   public func folders() async throws -> LocalFolders {
-    let (configuration, place) = (configuration, try await preferredPlace())
-    return try await runBlocking {
-      try LocalFolders(configuration.folders, userID: configuration.userID, preferring: place)
-    }
-  }
-
-  private func preferredPlace() async throws -> FolderStructureConfiguration.Place? {
-    try await index.setting("place").flatMap { FolderStructureConfiguration.Place(rawValue: $0) }
+    let folders = try await foundFolders()
+    try await runBlocking { try folders.make() }
+    return folders
   }
 
   /// The person's existing folder. Read-only calls do not create it.
   private func foundFolders() async throws -> LocalFolders {
-    let (configuration, place) = (configuration, try await preferredPlace())
+    let configuration = configuration
+    let place = try await index.setting("place").flatMap { FolderStructureConfiguration.Place(rawValue: $0) }
     return try await runBlocking {
       try LocalFolders(finding: configuration.folders, userID: configuration.userID, preferring: place)
     }

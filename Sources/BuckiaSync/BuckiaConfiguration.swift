@@ -48,75 +48,41 @@ public struct BuckiaConfiguration: Sendable {
   }
 }
 
-/// The type of a storage.
+/// The type of a storage, and the credentials for it.
 public enum StorageProviderType: Sendable {
   /// A folder of this machine.
   case localFolder(String)
   /// A bucket of a server that speaks S3's protocol: AWS, B2, R2, MinIO and others.
-  case s3(S3Configuration)
-  /// A folder of a WebDAV server, such as Nextcloud. Its credentials come from the authentication.
-  case webDAV(address: String)
-  /// A storage zone of Bunny.net. Its password comes from the authentication.
-  ///
-  /// The endpoint is for a zone at another address than that of its region.
-  case bunny(zone: String, region: BunnyConfiguration.Region, endpoint: String? = nil)
+  case s3(S3Configuration, S3Credentials)
+  /// A folder of a WebDAV server, such as Nextcloud. Without credentials it is anybody's.
+  case webDAV(address: String, WebDAVCredentials? = nil)
+  /// A folder of a WebDAV server that takes bearer tokens, such as of an OAuth server. They are renewed before they expire.
+  case webDAVWithToken(address: String, TokenManager, TokenContext)
+  /// A storage zone of Bunny.net.
+  case bunny(BunnyConfiguration)
   /// A provider of the app's own.
   case custom(any StorageProvider)
-}
-
-/// The credentials for a storage. Secrets are never printed.
-public enum AuthenticationConfiguration: Sendable, CustomStringConvertible, CustomReflectable {
-  /// Nobody in particular.
-  case none
-  /// A user's name and password, for WebDAV.
-  case password(user: String, password: String)
-  /// An access key and its secret, for S3.
-  case accessKey(S3Credentials)
-  /// The password of a storage zone, for Bunny.net.
-  case zonePassword(String)
-  /// A bearer token for WebDAV, such as of an OAuth server, which is renewed before it expires.
-  case bearer(TokenManager, TokenContext)
-
-  /// What kind of credentials.
-  public var description: String {
-    switch self {
-    case .none: "no credentials"
-    case .password(let user, _): "user \(user)"
-    case .accessKey(let credentials): credentials.description
-    case .zonePassword: "the password of a storage zone"
-    case .bearer(_, let context): "a bearer token for \(context)"
-    }
-  }
-
-  /// What `dump` shows: nothing secret.
-  public var customMirror: Mirror { Mirror(self, children: ["kind": description]) }
 }
 
 /// One storage, and how it is reached.
 public struct StorageAccount: Sendable {
   /// The type of the storage.
   public var type: StorageProviderType
-  /// The credentials.
-  public var authentication: AuthenticationConfiguration
   /// How the server is reached.
   public var http: HTTPSettings
   /// The permissions on this device, which can be narrower than those of the credentials; nil for everything.
   public var permissions: StoragePermissions?
 
   /// Takes a storage.
-  public init(
-    _ type: StorageProviderType, authentication: AuthenticationConfiguration = .none,
-    http: HTTPSettings = HTTPSettings()
-  ) {
+  public init(_ type: StorageProviderType, http: HTTPSettings = HTTPSettings()) {
     self.type = type
-    self.authentication = authentication
     self.http = http
   }
 
   /// Creates the provider of the storage. Nothing is sent yet.
   ///
   /// - Parameter transport: What brings requests to servers; nil for one of its own.
-  /// - Throws: `StorageError` with `invalidSetting` when the settings contradict each other.
+  /// - Throws: `StorageError` with `invalidSetting` when a setting is not in order.
   public func provider(transport: (any HTTPTransport)? = nil) throws(StorageError) -> any StorageProvider {
     let provider = try unrestricted(transport)
     guard let permissions else { return provider }
@@ -129,40 +95,20 @@ public struct StorageAccount: Sendable {
       return try AsyncHTTPTransport(http)
     }
     switch type {
-    case .localFolder(let path):
-      guard case .none = authentication else { throw mismatch("a folder of this machine takes no credentials") }
-      return LocalFolder(path)
+    case .localFolder(let path): return LocalFolder(path)
     case .custom(let provider): return provider
-    case .s3(let configuration):
-      guard case .accessKey(let credentials) = authentication else {
-        throw mismatch("a bucket wants an access key and its secret")
-      }
-      return try S3Bucket(
-        configuration, credentials: credentials, transport: connection(), retries: http.retries)
-    case .webDAV(let address):
-      var configuration = WebDAVConfiguration(address: address)
-      switch authentication {
-      case .none: break
-      case .password(let user, let password):
-        configuration.credentials = WebDAVCredentials(user: user, password: password)
-      case .bearer(let tokens, let context):
-        return try WebDAVFolder(
-          configuration, BearerAuthorization(tokens, for: context), transport: connection(), retries: http.retries)
-      default: throw mismatch("a WebDAV server wants a user's name and a password, or a bearer token")
-      }
-      return try WebDAVFolder(configuration, transport: connection(), retries: http.retries)
-    case .bunny(let zone, let region, let endpoint):
-      guard case .zonePassword(let password) = authentication else {
-        throw mismatch("a storage zone wants its password")
-      }
-      var configuration = BunnyConfiguration(zone: zone, region: region, accessKey: password)
-      if let endpoint { configuration.endpoint = endpoint }
+    case .s3(let configuration, let credentials):
+      return try S3Bucket(configuration, credentials: credentials, transport: connection(), retries: http.retries)
+    case .webDAV(let address, let credentials):
+      return try WebDAVFolder(
+        WebDAVConfiguration(address: address, credentials: credentials), transport: connection(), retries: http.retries)
+    case .webDAVWithToken(let address, let tokens, let context):
+      return try WebDAVFolder(
+        WebDAVConfiguration(address: address), BearerAuthorization(tokens, for: context), transport: connection(),
+        retries: http.retries)
+    case .bunny(let configuration):
       return try BunnyStorage(configuration, transport: connection(), retries: http.retries)
     }
-  }
-
-  private func mismatch(_ wish: String) -> StorageError {
-    StorageError(.invalidSetting, "\(wish), and the settings have \(authentication)")
   }
 }
 

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 
 #if canImport(FoundationEssentials)
@@ -95,15 +94,8 @@ public struct LocalFolders: Sendable, Equatable {
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder
   }
 
-  private func make() throws(StorageError) {
-    for folder in [originals, reworked, inbound] { try Self.makeFolder(folder) }
-  }
-
-  /// Creates a folder on this device, and its parents.
-  static func makeFolder(_ folder: String) throws(StorageError) {
-    do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
-      throw StorageError(.unwritable, "the folder \(folder) cannot be made: \(error)", cause: error)
-    }
+  func make() throws(StorageError) {
+    for folder in [originals, reworked, inbound] { try LocalFolder.makeFolder(folder) }
   }
 
   /// Moves the folder with all that is in it to the other place.

@@ -142,15 +142,10 @@ struct ProbedStorage: StorageProvider {
     if condition == .none { return true }
     guard capabilities.keeps(condition) else { return false }
     let setting = "capabilities \(name)"
-    if let known = try await index.setting(setting).flatMap({ Self.read($0) }) { return known.keeps(condition) }
+    if let known: StorageCapabilities = try await index.value(setting) { return known.keeps(condition) }
     let found = try await tried(in: folder)
-    try await index.set(setting, to: String(decoding: JSONEncoder().encode(found), as: UTF8.self))
+    try await index.keep(found, as: setting)
     return found.keeps(condition)
-  }
-
-  /// The earlier result; nil if another version has written it, and the test is repeated.
-  private static func read(_ text: String) -> StorageCapabilities? {
-    do { return try JSONDecoder().decode(StorageCapabilities.self, from: Data(text.utf8)) } catch { return nil }
   }
 
   private func tried(in folder: RemotePath?) async throws -> StorageCapabilities {

@@ -60,7 +60,7 @@ struct SyncFileTests {
   @Test("B2, bearer tokens, sign-ins, an endpoint of Bunny's and permissions are settings")
   func settings() throws {
     let b2 = try storage("{ type: b2, region: us-west-004, bucket: b, key-id: k, application-key: x }")
-    guard case .s3(let bucket) = b2.type, case .accessKey(let credentials) = b2.authentication else {
+    guard case .s3(let bucket, let credentials) = b2.type else {
       Issue.record("\(b2)")
       return
     }
@@ -69,7 +69,7 @@ struct SyncFileTests {
     let bunny = try storage("{ type: bunny, zone: z, endpoint: 'https://storage.example', password: x }")
     #expect(try bunny.provider().name == "https://storage.example/z")
     for way in ["token: x", "sign-in: { issuer: 'https://login.example', client: c }"] {
-      guard case .bearer = try storage("{ type: webdav, address: 'https://dav.example', \(way) }").authentication else {
+      guard case .webDAVWithToken = try storage("{ type: webdav, address: 'https://dav.example', \(way) }").type else {
         Issue.record("\(way)")
         return
       }

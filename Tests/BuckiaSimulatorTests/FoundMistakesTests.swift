@@ -125,7 +125,7 @@ struct FoundMistakesTests {
     simulation.convergingTables = []
     try simulation.replay(path)
     let text = String(decoding: try fileBytes(path), as: UTF8.self)
-    #expect(text.contains("\"do\": \"edit\""))
+    #expect(text.contains("\"edit\" : {"))
     #expect(text.contains("UPDATE") || text.contains("INSERT"))
   }
 
@@ -146,7 +146,7 @@ struct FoundMistakesTests {
     let simulation = simulation { _ in }
     for text in [
       "", "[]", "{\"format\":2}", "{\"format\":1,\"seed\":\"x\"}",
-      "{\"format\":1,\"seed\":\"1\",\"schema\":\"\",\"replicas\":2,\"steps\":[{\"do\":\"dance\"}]}",
+      "{\"format\":1,\"failure\":\"\",\"seed\":1,\"schema\":\"\",\"replicas\":2,\"steps\":[{\"action\":{\"dance\":{}}}]}",
     ] {
       let path = folder.file("other.json")
       try folder.write(Array(text.utf8), to: "other.json")

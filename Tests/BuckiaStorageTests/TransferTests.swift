@@ -160,11 +160,11 @@ struct TransferTests {
   @Test("An object that is not the one of the listing is not downloaded")
   func replaced() async throws {
     let (storage, _) = storage(Array(0..<50), breakingAt: [])
-    for expectation in [
-      DownloadExpectation(version: ObjectVersion("\"2\"")), DownloadExpectation(byteCount: 49),
+    for expected in [
+      StoredObject(path: path, byteCount: 50, version: ObjectVersion("\"2\"")), StoredObject(path: path, byteCount: 49),
     ] {
       let error = try await #require(throws: StorageError.self) {
-        try await storage.download(path, to: folder.file("object"), expecting: expectation)
+        try await storage.download(path, to: folder.file("object"), expecting: expected)
       }
       #expect(error.code == .changed)
     }

@@ -60,7 +60,8 @@ struct ExpiredTokenTests {
     }
     await tokens.setSources([source], for: .storage)
     var account = place.account
-    account.authentication = .bearer(tokens, .storage)
+    guard case .webDAV(let address, _) = account.type else { return }
+    account.type = .webDAVWithToken(address: address, tokens, .storage)
     let authorized = account
     var ben = try place.person("ben", in: folder)
     ben.change = { $0.storage = authorized }

@@ -26,7 +26,7 @@ struct ServerPlace {
       let credentials = S3Credentials(accessKey: "testing", secret: "testing")
       let bucket = try S3Bucket(configuration, credentials: credentials, transport: transport)
       _ = try await bucket.exchange.perform(HTTPTransportRequest("PUT", bucket.bucket))
-      account = StorageAccount(.s3(configuration), authentication: .accessKey(credentials))
+      account = StorageAccount(.s3(configuration, credentials))
       standIn = nil
     case .apache:
       account = StorageAccount(.webDAV(address: "\(try TestServer.apache.get().address)/open/\(name)"))

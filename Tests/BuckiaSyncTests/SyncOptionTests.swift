@@ -264,8 +264,7 @@ struct SyncOptionTests {
     var anna = try bench.person("anna")
     anna.change = {
       $0.storage = StorageAccount(
-        .bunny(zone: "zone", region: .frankfurt, endpoint: server.address),
-        authentication: .zonePassword(BunnyStandIn.password))
+        .bunny(BunnyConfiguration(zone: "zone", endpoint: server.address, accessKey: BunnyStandIn.password)))
     }
     for number in 1...6 {
       try anna.run("INSERT INTO note VALUES (\(number),'x')")

@@ -44,8 +44,7 @@ struct SyncingSamples {
     let secret = "hidden"
     let bucket = S3Configuration(
       endpoint: "https://s3.eu-central-1.amazonaws.com", region: "eu-central-1", bucket: "anna", style: .virtualHost)
-    var account = StorageAccount(
-      .s3(bucket), authentication: .accessKey(S3Credentials(accessKey: "AKIAEXAMPLE", secret: secret)))
+    var account = StorageAccount(.s3(bucket, S3Credentials(accessKey: "AKIAEXAMPLE", secret: secret)))
     account.http.idleSeconds = 30
     account.http.retries.attempts = 8
     #expect(try account.provider().name == "https://anna.s3.eu-central-1.amazonaws.com/")

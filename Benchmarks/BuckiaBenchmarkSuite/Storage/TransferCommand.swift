@@ -53,7 +53,7 @@ struct TransferCommand: ParsableCommand {
         let objects = try await storage.listAll(user).objects
         try await forEachConcurrently(objects, limit: storage.capabilities.transferLimit) { object in
           try await storage.download(
-            object.path, to: "\(folder)/\(object.path.name)", expecting: DownloadExpectation(object))
+            object.path, to: "\(folder)/\(object.path.name)", expecting: object)
         } finish: { _, outcome in
           _ = try outcome.get()
         }

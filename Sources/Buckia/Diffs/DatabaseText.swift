@@ -1,9 +1,4 @@
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaFormat
-import BuckiaLedger
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Calls `body` with the whole database as lines of text, for programs that compare texts.

@@ -1,10 +1,3 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import SQLiteChangesets
-import SQLiteSchemas
-
 /// Looking into files without applying them.
 public enum DiffInspection {
   /// Checks files and whole folders completely, and changes nothing.

@@ -1,7 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import SQLiteChangesets
-
 /// Where a new file goes.
 public enum DiffOutput: Sendable {
   /// Into this folder, named by its id. The folder is made when it is missing.

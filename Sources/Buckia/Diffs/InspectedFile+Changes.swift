@@ -1,7 +1,3 @@
-import BuckiaBytes
-import SQLiteChangesets
-import SQLiteSchemas
-
 extension InspectedFile {
   /// A change as people see it.
   public struct ShownChange: Sendable {

@@ -1,7 +1,4 @@
-import BuckiaBytes
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension RewrittenChanges {
   /// The changes of a file, rebased onto those of others: the changes that remain after the others have been applied.

@@ -1,8 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import SQLiteChangesets
-import SQLiteSchemas
-
 /// The changes of files, inverted, joined, sorted or rebased without a database, and not written yet.
 ///
 /// Diff files and raw changesets are taken alike, whatever their size: changes that do not fit into memory are kept in

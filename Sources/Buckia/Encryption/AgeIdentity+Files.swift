@@ -1,5 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
 import Dispatch
 
 extension AgeIdentity {

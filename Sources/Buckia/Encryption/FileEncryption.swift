@@ -1,6 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-
 /// Encrypts files of any kind in age's format, for `age`, `buckia decrypt` and ``FileDecryption``.
 ///
 /// ```swift

@@ -1,9 +1,5 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
 import Dispatch
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The keys that open encrypted files here, and recognize diffs that are addressed to them.
 struct ReaderKeys: Sendable {

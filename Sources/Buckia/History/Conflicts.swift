@@ -1,8 +1,4 @@
-import BuckiaBytes
-import BuckiaLedger
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Recorded conflicts, oldest first.

@@ -1,9 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaLedger
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Everything the ledger holds, oldest first. Empty for a database without one.

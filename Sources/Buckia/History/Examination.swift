@@ -1,10 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Examines which parts of the database replicate, which do not and why, with warnings.

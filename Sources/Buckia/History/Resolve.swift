@@ -1,8 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaLedger
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Resolves recorded conflicts: writes the chosen version of each row, and records who decided, when, and the row

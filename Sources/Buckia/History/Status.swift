@@ -1,8 +1,4 @@
-import BuckiaBytes
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Reports the state of the database: what has arrived, what waits or is open, and which replica it is. Changes

@@ -1,10 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Undoes the effects of diffs on this database, also after later changes of their rows.

@@ -1,7 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-
 /// A person's own keys, in the file `identity`.
 extension BuckiaHome {
   private var identityFile: IdentityFile { IdentityFile(path: "\(path)/identity", sealing: passphrase) }

@@ -1,8 +1,3 @@
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaFormat
-import SQLiteSchemas
-
 /// The folder of a person, with everything that does not belong to one database: identity and contacts, the clock of
 /// ids, the list of files made from each database, and the known replicas.
 public struct BuckiaHome: Sendable {

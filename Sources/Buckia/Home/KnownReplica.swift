@@ -1,7 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-
 /// A home's record of a replica, outside of its database.
 struct KnownReplica: Equatable {
   /// Its present incarnation.

@@ -1,11 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Compares the replica that a database names with the home's record, and begins another incarnation if the two
 /// disagree.

@@ -1,10 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 /// How much may come without a person who has looked at it, by files that were found in folders: others write to these.
 ///

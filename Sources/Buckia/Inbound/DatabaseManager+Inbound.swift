@@ -1,10 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Applies diff files, raw changesets and whole inbound folders, each file exactly once.

@@ -1,5 +1,3 @@
-import BuckiaApply
-
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else

@@ -1,6 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
 import Dispatch
 
 /// Removes a file that was read, unless another file has taken its place since.

@@ -1,9 +1,3 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import SQLiteSchemas
-
 /// The files of some folders and paths for the receiver: opened ahead in one thread, and removed in another when they
 /// are done.
 final class InboundFiles: IncomingFileSource {

@@ -1,6 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-
 /// A file that is to be applied, checked or looked into.
 struct InboundItem: Sendable {
   /// The origin of an item.

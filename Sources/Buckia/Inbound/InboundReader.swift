@@ -1,6 +1,3 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
 import Dispatch
 
 /// Opens files in a thread of its own, some steps ahead of the one that applies them.

@@ -1,6 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
 import Dispatch
 
 /// Decides which finished files are removed: those of inbound folders, and named ones if that is wanted.

@@ -1,10 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaApply
-import BuckiaLedger
-import SQLiteChangesets
-import SQLiteSchemas
-
 /// Converts verified files to the changes that the engine plans and applies.
 extension IncomingChanges {
   /// Creates the changes of a verified diff file.

@@ -1,10 +1,3 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import SQLiteSchemas
-import SQLiteChangesets
-
 extension IncomingFile {
   /// Opens and verifies a file, and hands it on once: a large one as soon as its first changes are verified.
   ///

@@ -1,8 +1,3 @@
-import BuckiaApply
-import BuckiaDiff
-import BuckiaLedger
-import SQLiteSchemas
-import SQLiteChangesets
 import SQLiteConnections
 
 /// One merge: applies the changes of an incoming database to that of a connection, in one transaction.

@@ -1,7 +1,3 @@
-import BuckiaBytes
-import BuckiaDiff
-import SQLiteSchemas
-import SQLiteChangesets
 import SQLiteConnections
 
 /// The changes of another database, adapted to one that has also changed since their base.

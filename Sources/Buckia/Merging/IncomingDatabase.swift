@@ -1,6 +1,3 @@
-import BuckiaBytes
-import BuckiaDiff
-import SQLiteSchemas
 import SQLiteConnections
 
 /// The changes of a database that is merged into another one, since their base.

@@ -1,8 +1,4 @@
-import BuckiaApply
-import BuckiaDiff
-import BuckiaLedger
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Merges the changes of another database, since both had the same rows, into this one: a three-way merge.

@@ -1,8 +1,4 @@
-import BuckiaApply
-import BuckiaDiff
-import BuckiaLedger
 import SQLiteConnections
-import SQLiteSchemas
 
 /// How to merge a database that has been changed apart.
 public struct MergeOptions: Sendable {

@@ -1,6 +1,3 @@
-import BuckiaBytes
-import SQLiteSchemas
-import SQLiteChangesets
 import SQLiteConnections
 
 /// The columns of a merge that no person edits or has to decide: counts that triggers maintain are added up, of times

@@ -1,7 +1,4 @@
-import BuckiaLedger
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// The rows of the other side that the base does not have, of tables whose primary keys have become others on both sides: which row is which
 /// cannot be told, and each of them is a conflict.

@@ -1,5 +1,3 @@
-import BuckiaBytes
-
 extension ApplyReport {
   /// The report as `--json` has it.
   ///

@@ -1,5 +1,3 @@
-import BuckiaBytes
-
 extension ConflictRecord {
   /// The record as `--json` has it.
   package var json: JSONValue {

@@ -1,5 +1,3 @@
-import BuckiaBytes
-
 extension DiffReport {
   /// The report as `--json` has it.
   package var json: JSONValue {

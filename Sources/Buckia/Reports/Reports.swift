@@ -1,9 +1,3 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaLedger
-import SQLiteSchemas
-
 /// What `createDatabaseDiff` did.
 public struct DiffReport: Hashable, Codable, Sendable {
   /// One table that changed.

@@ -1,5 +1,3 @@
-import BuckiaBytes
-
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else

@@ -1,8 +1,4 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Accepts an invitation: trusts its author, and writes the answer that makes them send.

@@ -1,9 +1,4 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 /// Processes answers to invitations before the files beside them, whose senders are contacts then.
 ///

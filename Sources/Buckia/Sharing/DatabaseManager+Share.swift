@@ -1,12 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Shares a part of the database with others: everything the first time, and then the changes.

@@ -1,9 +1,4 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What became of the answer to an invitation that has arrived.
 public struct InvitationAnswer: Hashable, Codable, Sendable {

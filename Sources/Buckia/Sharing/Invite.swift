@@ -1,10 +1,4 @@
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Invites one person to get a part of the database.

@@ -1,12 +1,3 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
-import SQLiteChangesets
-import SQLiteSchemas
-
 extension ShareReport {
   /// The sent rows of a difference.
   ///

@@ -1,12 +1,3 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaFormat
-import BuckiaLedger
-import BuckiaSharing
-import SQLiteChangesets
-import SQLiteSchemas
-
 /// What ``DatabaseManager/share(_:to:output:options:signedBy:progress:)`` did.
 public struct ShareReport: Hashable, Codable, Sendable {
   /// What is sent of one table.

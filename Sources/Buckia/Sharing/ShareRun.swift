@@ -1,11 +1,3 @@
-import BuckiaFormat
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaLedger
-import SQLiteSchemas
-import BuckiaSharing
-import SQLiteChangesets
 import SQLiteConnections
 
 /// One call of ``DatabaseManager/share(_:to:output:options:signedBy:progress:)``.

@@ -1,7 +1,3 @@
-import BuckiaBytes
-import BuckiaFormat
-import SQLiteSchemas
-
 /// The signature and encryption of a share.
 struct ShareSealing {
   private let signer: ManifestSigner?

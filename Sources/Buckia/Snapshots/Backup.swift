@@ -1,4 +1,3 @@
-import BuckiaBytes
 import SQLiteConnections
 
 /// What ``DatabaseManager/backupDatabase(to:)`` made.

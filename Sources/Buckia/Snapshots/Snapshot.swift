@@ -1,9 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaLedger
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 extension DatabaseManager {
   /// Copies the rows of the database in one transaction to another file, also while others use it.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import CBuckia
 
 extension FailureReport {

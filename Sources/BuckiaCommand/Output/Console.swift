@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 
 /// The output of a command: text for people and JSON on standard output, diagnostics on standard error.

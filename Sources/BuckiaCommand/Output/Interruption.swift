@@ -2,12 +2,6 @@ import BuckiaBytes
 import Dispatch
 import NIOConcurrencyHelpers
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Notices an interruption (Control-C), by which polling work stops in order: unfinished work is rolled back. A second
 /// one ends the program at once, and so does the first if nothing polls for some seconds.
 final class Interruption {

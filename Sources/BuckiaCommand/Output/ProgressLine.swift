@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 
 /// One line on standard error with the progress, rewritten in place; nothing if that is not a terminal.
 final class ProgressLine {

@@ -118,9 +118,8 @@ struct GroupedList {
         group.elements.map { (name: $0.name, reason: Self.withoutQuotedNames($0.reason)) }
       }.grouped(by: \.reason)
     }
-    var table = TextTable([.text(""), .prose("")])
-    for group in groups.prefix(style.remarkLimit) {
-      table.add([.init(Self.list(group.elements.map(\.name), style)), .init(group.key.escaped, .faint)])
+    let table = TextTable([.text(""), .prose("")], of: groups.prefix(style.remarkLimit)) { group in
+      [.init(Self.list(group.elements.map(\.name), style)), .init(group.key.escaped, .faint)]
     }
     let left = groups.dropFirst(style.remarkLimit).reduce(0) { $0 + $1.elements.count }
     return table.lines(style: style) + (left > 0 ? [style.rest(left, noun, indent: 2)] : [])

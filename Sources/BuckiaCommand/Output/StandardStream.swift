@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 
 /// One of the two streams that a program prints to, written without a buffer.

@@ -1,11 +1,4 @@
 import Buckia
-import BuckiaBytes
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The style of text: colours and weights if they are wanted, and the width.
 ///

@@ -1,8 +1,8 @@
 /// Rows of text in aligned columns.
 ///
 /// ```swift
-/// var table = TextTable([.text("table"), .number("inserted")])
-/// table.add(["notes", "1,204"])
+/// let table = TextTable([.text("table"), .number("inserted")], of: tables) { [.init($0.name), .count($0.inserted)] }
+/// print(table.lines(style: style))
 /// ```
 ///
 /// A table that is wider than the terminal wraps its columns of prose, then shortens its columns of text, and as a last
@@ -64,21 +64,31 @@ struct TextTable {
 
   init(_ columns: [Column]) { self.columns = columns }
 
+  /// A table with a row for each entry of a list; cells that are missing at its end stay empty.
+  init<Items: Sequence>(_ columns: [Column], of items: Items, row: (Items.Element) -> [Cell]) {
+    self.columns = columns
+    rows = items.map(row)
+  }
+
+  /// A table of facts: a faint name, and what there is to say.
+  init(facts: [(name: String, value: String)]) {
+    self.init(["", .prose("")], of: facts) { [.init($0.name, .faint), .init($0.value)] }
+  }
+
   var isEmpty: Bool { rows.isEmpty }
 
-  /// Adds a row; cells that are missing at its end stay empty.
+  /// Adds a row.
   mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
   /// The lines of a table with a row for each shown entry of a list, with the number of hidden ones.
   ///
   /// - Parameter noun: A noun for the entries, in the singular.
   static func lines<Item>(
-    _ columns: [Column], of items: [Item], _ noun: String, style: Style, row: (Item) -> [Cell]
+    _ columns: [Column], of items: [Item], _ noun: String, style: Style, indent: Int = 2, row: (Item) -> [Cell]
   ) -> [String] {
-    var table = TextTable(columns)
-    for item in items.prefix(style.listLimit) { table.add(row(item)) }
     let left = items.count - style.listLimit
-    return table.lines(style: style) + (left > 0 ? [style.rest(left, noun, indent: 2)] : [])
+    return TextTable(columns, of: items.prefix(style.listLimit), row: row).lines(style: style, indent: indent)
+      + (left > 0 ? [style.rest(left, noun, indent: indent)] : [])
   }
 
   /// The lines of the table, the headings first unless all are empty.

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A change or a conflict on a page: its title, and its row column by column, with the versions side by side.
 struct PageEntry: Sendable {
   /// The kind of event, which selects the colours.

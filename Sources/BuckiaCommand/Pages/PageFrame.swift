@@ -1,11 +1,5 @@
 import Crypto
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The frame around the contents of a page: its policy, style and script, its heading, the search, and the list of its
 /// tables.
 struct PageFrame: Sendable {

@@ -1,4 +1,3 @@
-import BuckiaBytes
 import Buckia
 
 extension ApplyReport {
@@ -72,21 +71,20 @@ extension ApplyReport {
 
   /// The files in a table. If there are many, those that were not simply applied are first.
   private func tableLines(style: Style) -> [String] {
-    var table = TextTable(.changes(after: ["state", "file", .text("sender")], before: [.number("conflicts")]))
-    var shown = diffs
+    let columns: [TextTable.Column] = .changes(
+      after: ["state", "file", .text("sender")], before: [.number("conflicts")])
+    var sorted = diffs
     if diffs.count > style.listLimit {
       let isUsual = { (diff: DiffOutcome) in diff.state == .applied || diff.state == .alreadyApplied }
-      shown = Array((diffs.filter { !isUsual($0) } + diffs.filter(isUsual)).prefix(style.listLimit))
+      sorted = diffs.filter { !isUsual($0) } + diffs.filter(isUsual)
     }
-    for diff in shown {
-      table.add([
+    return TextTable.lines(columns, of: sorted, "file", style: style, indent: 0) { diff in
+      [
         .init(diff.state.rawValue, diff.state.role), .init(diff.name.escaped(limit: 60)),
         .init(diff.sender.escaped(limit: 40), .faint), .count(diff.inserted), .count(diff.updated),
         .count(diff.deleted), .count(diff.conflicts, .notable),
-      ])
+      ]
     }
-    let left = diffs.count - shown.count
-    return table.lines(style: style, indent: 0) + (left > 0 ? [style.rest(left, "file")] : [])
   }
 
   /// The conflicts that a dry run would have recorded.

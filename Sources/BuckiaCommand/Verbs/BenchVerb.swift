@@ -1,4 +1,3 @@
-import BuckiaBytes
 import ArgumentParser
 import Buckia
 import BuckiaBenchmarks
@@ -115,31 +114,27 @@ struct BenchReport {
   }
 
   private func databaseLines(_ database: UserDatabase, style: Style) -> [String] {
-    var table = TextTable(.changes(after: [.text("table"), .number("rows")]))
-    for entry in database.tables {
+    let table = TextTable(.changes(after: [.text("table"), .number("rows")]), of: database.tables) { entry in
       let counts = entry.counts
-      table.add(
-        .changes(
-          after: [.init(entry.name.escaped(limit: 60)), .count(entry.rows)], counts.inserted, counts.updated,
-          counts.deleted))
+      return .changes(
+        after: [.init(entry.name.escaped(limit: 60)), .count(entry.rows)], counts.inserted, counts.updated,
+        counts.deleted)
     }
     let heading = "A copy of \(database.path.escaped), \(ByteCount(database.bytes)), and rows of it changed at random:"
     return ["", heading] + table.lines(style: style) + database.leftOut.lines(heading: "Not measured:", style: style)
   }
 
   private func table(of result: MeasuredComparison) -> TextTable {
-    var table = TextTable(["", .number(""), .prose("")])
-    for series in result.series {
-      guard let median = series.median else { continue }
+    let measured = result.series.compactMap { series in series.median.map { (series: series, median: $0) } }
+    return TextTable(["", .number(""), .prose("")], of: measured) { series, median in
       let told = result.numbers.compactMap { figure, number in
         remark(on: series.name, figure, figure.text(number, unit: result.unit), in: result)
       }
-      table.add([
+      return [
         .init(series.name.rawValue, series.isSubject ? .strong : nil), .init(result.unit.text(median)),
         .init(told.joined(separator: "; "), .faint),
-      ])
+      ]
     }
-    return table
   }
 
   /// The remark on an implementation: a speed is shown in the row of the baseline, anything else in that of the subject.

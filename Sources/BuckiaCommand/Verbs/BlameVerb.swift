@@ -1,4 +1,3 @@
-import BuckiaBytes
 import ArgumentParser
 import Buckia
 
@@ -83,15 +82,14 @@ extension RowOrigin {
     }
     var lines: [String] = []
     if let source { lines += style.wrapped("Inserted by \(source.words).") + [""] }
-    var list = TextTable(["column", .text("value"), "diff", .text("sender"), "applied"])
-    for column in columns {
+    let list = TextTable(["column", .text("value"), "diff", .text("sender"), "applied"], of: columns) { column in
       let source = column.source
-      list.add([
+      return [
         .init(column.name.escaped(limit: 40)), .init(column.value?.shown(limit: style.isFull ? .max : 24) ?? ""),
         .init(source.map { $0.isClaimed ? "\($0.diff) *" : "\($0.diff)" } ?? "–"),
         .init(source?.sender.escaped(limit: 24) ?? "", .faint),
         .init(source?.appliedAt.map { "\(Moment(unixMilliseconds: $0))" } ?? ""),
-      ])
+      ]
     }
     lines += list.lines(style: style, indent: 0)
     if columns.contains(where: { $0.source == nil }) {

@@ -1,4 +1,3 @@
-import BuckiaBytes
 import Buckia
 
 extension ConflictRecord {
@@ -80,10 +79,8 @@ extension ConflictRecord {
     lines += parentLines(style: style)
     lines += resolutionLines(style: style)
     let columns = columns.filter(isWorthShowing)
-    var table = TextTable([.text("column")] + versionNames.map { .text($0) })
-    for column in columns {
-      let versions = versions(of: column, limit: style.isFull ? .max : 40)
-      table.add([TextTable.Cell(column.escaped(limit: 40))] + versions.map(\.cell))
+    let table = TextTable([.text("column")] + versionNames.map { .text($0) }, of: columns) { column in
+      [.init(column.escaped(limit: 40))] + versions(of: column, limit: style.isFull ? .max : 40).map(\.cell)
     }
     if table.fits(style) { return lines + table.lines(style: style) }
     return lines + columns.flatMap { stackedLines(of: $0, style) }
@@ -92,15 +89,12 @@ extension ConflictRecord {
   /// A column and its versions, each in a line of its own.
   private func stackedLines(of column: String, _ style: Style) -> [String] {
     let indent = 4
-    var lines = ["  \(style(column.escaped(limit: 60), .faint))"]
-    var table = TextTable(["", ""])
     // The quotes, the widest name and the gap after it.
     let room = style.width - indent - 2 - (versionNames.map(\.count).max() ?? 0) - 2
-    for version in versions(of: column, limit: style.isFull ? .max : room) {
-      table.add([.init(version.name, .faint), version.cell])
+    let table = TextTable(["", ""], of: versions(of: column, limit: style.isFull ? .max : room)) {
+      [.init($0.name, .faint), $0.cell]
     }
-    lines += table.lines(style: style, indent: indent)
-    return lines
+    return ["  \(style(column.escaped(limit: 60), .faint))"] + table.lines(style: style, indent: indent)
   }
 
   /// The three versions of a column.

@@ -201,17 +201,16 @@ extension Contacts {
   /// The contacts for people.
   func lines(style: Style) -> [String] {
     guard !all.isEmpty || !ended.isEmpty else { return ["There are no contacts. `buckia contact add` takes a card."] }
-    var table = TextTable([.text("name"), "state", "fingerprint", "since", .prose("")])
-    for contact in all {
+    var table = TextTable([.text("name"), "state", "fingerprint", "since", .prose("")], of: all) { contact in
       let proposal = contact.proposal.map { "proposes new keys: \($0.rotation.card.fingerprint)" }
       let grounds = contact.grounds == .invitation ? "by an invitation" : ""
-      table.add([
+      return [
         .init(contact.name.escaped(limit: 40), .strong),
         .init(contact.state.rawValue, contact.state == .trusted ? .good : .notable),
         .init("\(contact.card.fingerprint)"),
         .init("\(Moment(unixMilliseconds: contact.trustedAt ?? contact.firstSeen))", .faint),
         .init(proposal ?? grounds, .notable),
-      ])
+      ]
     }
     for key in ended {
       table.add([

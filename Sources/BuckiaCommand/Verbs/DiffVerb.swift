@@ -202,12 +202,11 @@ extension DiffReport {
     } else {
       lines.append("No file was written: what differs does not travel (\(Elapsed(seconds))).")
     }
-    var table = TextTable(.changes(after: [.text("table")], before: ["method", .prose("")]))
-    for entry in tables.prefix(style.listLimit) {
-      table.add(
-        .changes(
-          after: [.init(entry.name.escaped(limit: 60))], entry.inserted, entry.updated, entry.deleted,
-          before: [.init(entry.method.rawValue, .faint), .init(entry.schemaRemark, .notable)]))
+    let columns: [TextTable.Column] = .changes(after: [.text("table")], before: ["method", .prose("")])
+    var table = TextTable(columns, of: tables.prefix(style.listLimit)) { entry in
+      .changes(
+        after: [.init(entry.name.escaped(limit: 60))], entry.inserted, entry.updated, entry.deleted,
+        before: [.init(entry.method.rawValue, .faint), .init(entry.schemaRemark, .notable)])
     }
     let left = tables.count - style.listLimit
     if tables.count > 1 {

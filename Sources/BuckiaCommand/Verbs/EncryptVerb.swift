@@ -15,8 +15,7 @@ struct EncryptVerb: Verb {
         buckia encrypt notes.sqlite --to age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj
       """)
 
-  @Argument(help: ArgumentHelp("The file, or - for standard input.", valueName: "file"))
-  var file: String
+  @OptionGroup var files: CipherFiles
 
   @Option(
     help: ArgumentHelp(
@@ -24,44 +23,26 @@ struct EncryptVerb: Verb {
       valueName: "who"))
   var to: [String] = []
 
-  @Option(help: ArgumentHelp("A file with the passphrase, or - for standard input.", valueName: "file"))
-  var passphraseFile: String?
-
   @Flag(help: "Write text, for places that take no other bytes.")
   var armor = false
 
-  @Option(
-    name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp(
-      "The encrypted file, or - for standard output. By default the file's name and .age, in the current folder.",
-      valueName: "path"))
-  var path: String?
-
-  @Flag(help: "Replace a file that is there already.")
-  var force = false
-
   @OptionGroup var output: OutputOptions
 
-  private var cipherPath: CipherPath { CipherPath(input: file, output: path) }
-
-  var printsResult: Bool { cipherPath.isStandardOutput }
+  var printsResult: Bool { files.isStandardOutput }
 
   func validate() throws {
-    guard to.isEmpty || passphraseFile == nil else {
+    guard to.isEmpty || files.passphraseFile == nil else {
       throw ValidationError("A file is encrypted for recipients or with a passphrase; give --to or --passphrase-file.")
     }
-    try cipherPath.validate(output, passphraseFile: passphraseFile)
+    try files.validate(output)
   }
 
   func perform(on console: Console) throws -> ExitStatus {
     var encryption = try makeEncryption()
     encryption.isArmored = armor
-    let written = cipherPath.encrypted
-    let byteCount = try encryption.encrypt(
-      cipherPath.source, to: cipherPath.target(written, replacing: force),
-      progress: cipherPath.progress("Encrypting", console))
-    try CipherPath.report(written, byteCount, "Encrypted", on: console)
-    return .done
+    return try files.write(to: files.encrypted, "Encrypt", on: console) { [encryption] in
+      try encryption.encrypt($0, to: $1, progress: $2)
+    }
   }
 
   private func makeEncryption() throws -> FileEncryption {
@@ -69,10 +50,7 @@ struct EncryptVerb: Verb {
       let recipients = Recipients(in: home.folder)
       return try FileEncryption(to: to.map { try recipients.key($0) })
     }
-    if let passphraseFile {
-      return try FileEncryption(passphrase: ArgumentFile.passphrase(passphraseFile))
-    }
-    return try FileEncryption(passphrase: PassphrasePrompt.askForNew())
+    return try FileEncryption(passphrase: files.passphrase() ?? PassphrasePrompt.askForNew())
   }
 }
 
@@ -92,11 +70,45 @@ struct DecryptVerb: Verb {
         buckia decrypt notes.sqlite.age --identity key.txt
       """)
 
-  @Argument(help: ArgumentHelp("The encrypted file, or - for standard input.", valueName: "file"))
-  var file: String
+  @OptionGroup var files: CipherFiles
 
   @Option(help: ArgumentHelp("A file of identities. May be given several times.", valueName: "file"))
   var identity: [String] = []
+
+  @OptionGroup var output: OutputOptions
+
+  var printsResult: Bool { files.isStandardOutput }
+
+  func validate() throws {
+    try files.validate(output)
+    guard files.decrypted != nil else {
+      throw ValidationError("\(files.file) does not end in .age; name the decrypted file with -o.")
+    }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    guard let written = files.decrypted else { return .usage }
+    let decryption = try makeDecryption()
+    return try files.write(to: written, "Decrypt", on: console) { try decryption.decrypt($0, to: $1, progress: $2) }
+  }
+
+  private func makeDecryption() throws -> FileDecryption {
+    if identity.isEmpty, files.passphraseFile == nil, let own = try home.folder.identityIfAny() {
+      return try FileDecryption(identities: AgeIdentity.identities(of: own))
+    }
+    let identities = try identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) }
+    let passphrase = try files.passphrase() ?? (identity.isEmpty ? PassphrasePrompt.ask("Passphrase: ") : nil)
+    return try FileDecryption(identities: identities, passphraseBytes: passphrase)
+  }
+}
+
+/// What `encrypt` and `decrypt` read and write.
+struct CipherFiles: ParsableArguments {
+  private static let standardStream = "-"
+  private static let suffix = ".age"
+
+  @Argument(help: ArgumentHelp("The file, or - for standard input.", valueName: "file"))
+  var file: String
 
   @Option(help: ArgumentHelp("A file with the passphrase, or - for standard input.", valueName: "file"))
   var passphraseFile: String?
@@ -104,103 +116,60 @@ struct DecryptVerb: Verb {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "The decrypted file, or - for standard output. By default the file's name without .age, in the current folder.",
+      "The result, or - for standard output. By default the file's name, with .age if it is encrypted, in the current folder.",
       valueName: "path"))
   var path: String?
 
   @Flag(help: "Replace a file that is there already.")
   var force = false
 
-  @OptionGroup var output: OutputOptions
-
-  private var cipherPath: CipherPath { CipherPath(input: file, output: path) }
-
-  var printsResult: Bool { cipherPath.isStandardOutput }
-
-  func validate() throws {
-    try cipherPath.validate(output, passphraseFile: passphraseFile)
-    guard cipherPath.decrypted != nil else {
-      throw ValidationError("\(file) does not end in .age; name the decrypted file with -o.")
-    }
-  }
-
-  func perform(on console: Console) throws -> ExitStatus {
-    guard let written = cipherPath.decrypted else { return .usage }
-    let decryption = try makeDecryption()
-    let byteCount = try decryption.decrypt(
-      cipherPath.source, to: cipherPath.target(written, replacing: force),
-      progress: cipherPath.progress("Decrypting", console))
-    try CipherPath.report(written, byteCount, "Decrypted", on: console)
-    return .done
-  }
-
-  private func makeDecryption() throws -> FileDecryption {
-    if identity.isEmpty, passphraseFile == nil, let own = try home.folder.identityIfAny() {
-      return try FileDecryption(identities: AgeIdentity.identities(of: own))
-    }
-    let identities = try identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) }
-    return try FileDecryption(identities: identities, passphraseBytes: passphrase())
-  }
-
-  private func passphrase() throws -> [UInt8]? {
-    if let passphraseFile { return try ArgumentFile.passphrase(passphraseFile) }
-    return identity.isEmpty ? try PassphrasePrompt.ask("Passphrase: ") : nil
-  }
-}
-
-/// What `encrypt` and `decrypt` read and write.
-struct CipherPath {
-  private static let standardStream = "-"
-  private static let suffix = ".age"
-
-  let input: String
-  let output: String?
-
   /// True if the result is written to standard output, which is the default for standard input.
-  var isStandardOutput: Bool { output == Self.standardStream || (output == nil && input == Self.standardStream) }
-
-  /// The input.
-  var source: CipherSource { ArgumentFile.cipherSource(input) }
+  var isStandardOutput: Bool { path == Self.standardStream || (path == nil && file == Self.standardStream) }
 
   /// The path of the encrypted file.
-  var encrypted: String { output ?? (isStandardOutput ? Self.standardStream : name + Self.suffix) }
+  var encrypted: String { path ?? (isStandardOutput ? Self.standardStream : file.fileName + Self.suffix) }
 
   /// The path of the decrypted file; nil if it has to be given.
   var decrypted: String? {
-    if let output { return output }
+    if let path { return path }
     if isStandardOutput { return Self.standardStream }
+    let name = file.fileName
     guard name.hasSuffix(Self.suffix), name.utf8.count > Self.suffix.utf8.count else { return nil }
     return String(name.dropLast(Self.suffix.count))
   }
 
-  private var name: String { input.fileName }
-
-  /// The output.
-  func target(_ path: String, replacing isReplacing: Bool) -> DiffOutput.File {
-    guard isStandardOutput else { return .path(path, replacing: isReplacing) }
-    return .stream { try StandardStream.output.write($0) }
-  }
-
-  /// Shows how much has been read, and stops when the person interrupts it. Before the first byte, while a passphrase becomes a key, an
-  /// interruption ends the program at once.
-  func progress(_ activity: String, _ console: Console) -> (Int64) throws -> Void {
-    { try console.progress.update("\(activity) \(name.escaped(limit: 40)), \(ByteCount(Int($0)))") }
-  }
+  /// The given passphrase; nil for none.
+  func passphrase() throws -> [UInt8]? { try passphraseFile.map { try ArgumentFile.passphrase($0) } }
 
   /// Throws if two inputs or outputs would be the same.
-  func validate(_ options: OutputOptions, passphraseFile: String?) throws {
+  func validate(_ options: OutputOptions) throws {
     guard !options.json || !isStandardOutput else {
       throw ValidationError("--json and the file itself would both go to standard output; name a file with -o.")
     }
-    guard input != Self.standardStream || passphraseFile != Self.standardStream else {
+    guard file != Self.standardStream || passphraseFile != Self.standardStream else {
       throw ValidationError("The file and the passphrase cannot both come from standard input.")
     }
   }
 
-  /// Prints the written file.
-  static func report(_ path: String, _ byteCount: Int64, _ verb: String, on console: Console) throws {
-    guard path != standardStream else { return }
-    try console.say("\(verb) into \(path.escaped), \(byteCount.counted("byte")).")
+  /// Writes the result, and reports it. The progress shows how much has been read, and stops the work when the person interrupts it.
+  /// Before the first byte, while a passphrase becomes a key, an interruption ends the program at once.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the result.
+  ///   - verb: The word for the work.
+  ///   - body: Does the work, and returns the number of written bytes.
+  func write(
+    to path: String, _ verb: String, on console: Console,
+    _ body: (CipherSource, DiffOutput.File, @escaping (Int64) throws -> Void) throws -> Int64
+  ) throws -> ExitStatus {
+    let target: DiffOutput.File =
+      isStandardOutput ? .stream { try StandardStream.output.write($0) } : .path(path, replacing: force)
+    let byteCount = try body(ArgumentFile.cipherSource(file), target) {
+      try console.progress.update("\(verb)ing \(file.fileName.escaped(limit: 40)), \(ByteCount(Int($0)))")
+    }
+    guard path != Self.standardStream else { return .done }
+    try console.say("\(verb)ed into \(path.escaped), \(byteCount.counted("byte")).")
     try console.document(["version": 1, "path": .text(path), "bytes": .integer(byteCount)])
+    return .done
   }
 }

@@ -1,12 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaBytes
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 // Git's configuration for databases: the conversion to text, and the merge driver.
 extension GitScope {

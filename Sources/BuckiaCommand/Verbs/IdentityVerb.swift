@@ -1,12 +1,6 @@
 import ArgumentParser
 import Buckia
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// `buckia identity`: a person's own keys.
 struct IdentityVerb: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,12 +1,5 @@
-import BuckiaBytes
 import ArgumentParser
 import Buckia
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// `buckia ksuid`: makes ids and explains them.
 struct KSUIDVerb: ParsableCommand {
@@ -67,17 +60,12 @@ struct KSUIDShowVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    var table = TextTable(["id", "time", "payload"])
-    var documents: [JSONValue] = []
-    for text in ids.flatMap(lines) {
-      let id = try KSUID(parsing: text)
-      table.add([
-        .init("\(id)", .strong), .init("\(Moment(unixSeconds: id.unixSeconds))"), .init(id.payload, .faint),
-      ])
-      documents.append(id.json)
+    let ids = try ids.flatMap(lines).map { try KSUID(parsing: $0) }
+    let table = TextTable(["id", "time", "payload"], of: ids) {
+      [.init("\($0)", .strong), .init("\(Moment(unixSeconds: $0.unixSeconds))"), .init($0.payload, .faint)]
     }
-    try console.say(table.lines(style: console.style, indent: 0))
-    try console.document(["version": 1, "ids": .array(documents)])
+    try console.show(
+      ["version": 1, "ids": .array(ids.map(\.json))], table.lines(style: console.style, indent: 0))
     return .done
   }
 

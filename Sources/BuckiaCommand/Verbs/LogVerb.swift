@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaBytes
 
 /// `buckia log`
 struct LogVerb: DatabaseVerb {
@@ -71,13 +70,14 @@ extension [LedgerEntry] {
   /// - Parameter total: The number of the ledger's entries, if these are only the newest; nil for the same number.
   func lines(style: Style, of total: Int? = nil) -> [String] {
     guard !isEmpty else { return ["The ledger is empty: no diff file has arrived yet."] }
-    var table = TextTable(.changes(after: ["when", "state", "diff", .text("sender")], before: [.number("conflicts")]))
-    for entry in self {
-      table.add([
+    let columns: [TextTable.Column] = .changes(
+      after: ["when", "state", "diff", .text("sender")], before: [.number("conflicts")])
+    let table = TextTable(columns, of: self) { entry in
+      [
         .init("\(Moment(unixMilliseconds: entry.recordedAt))"), .init(entry.state.rawValue, entry.state.role),
         .init(entry.name), .init(entry.sender.escaped(limit: 24), .faint),
         .count(entry.inserted), .count(entry.updated), .count(entry.deleted), .count(entry.conflicts, .notable),
-      ])
+      ]
     }
     let left = (total ?? count) - count
     var lines = left > 0 ? [style.rest(left, "older file")] : []
@@ -111,16 +111,12 @@ extension [SentDiff] {
   /// The diffs for people, the oldest first.
   func lines(style: Style) -> [String] {
     guard !isEmpty else { return ["Nothing was shared from this database yet."] }
-    var table = TextTable(["when", .text("to"), .number("number"), "file", .prose("")])
-    for diff in self {
-      table.add([
-        .init("\(Moment(unixMilliseconds: diff.madeAt))"),
-        .init(diff.recipients.listed()),
-        .count(Int(clamping: diff.sequence)),
-        .init(diff.file.escaped(limit: 60)),
+    return TextTable(["when", .text("to"), .number("number"), "file", .prose("")], of: self) { diff in
+      [
+        .init("\(Moment(unixMilliseconds: diff.madeAt))"), .init(diff.recipients.listed()),
+        .count(Int(clamping: diff.sequence)), .init(diff.file.escaped(limit: 60)),
         .init(diff.isDelivered ? "" : "not written yet; share again writes it", .notable),
-      ])
-    }
-    return table.lines(style: style, indent: 0)
+      ]
+    }.lines(style: style, indent: 0)
   }
 }

@@ -1,12 +1,5 @@
-import BuckiaBytes
 import ArgumentParser
 import Buckia
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// `buckia resolve`
 struct ResolveVerb: DatabaseVerb {
@@ -313,24 +306,18 @@ extension ResolvedConflict {
   }
 
   private func changeLines(style: Style) -> [String] {
-    var table = TextTable([.text("column"), "before", "after"])
-    for (index, cell) in (before ?? after ?? []).enumerated() {
-      let versions = [before?[index].value, after?[index].value]
-      guard versions[0] != versions[1] else { continue }
-      table.add([.init(cell.column.escaped(limit: 40))] + Self.cells(versions, [before != nil, after != nil], style))
-    }
-    return table.lines(style: style)
+    let changed = (before ?? after ?? []).enumerated().map { (column: $1.column, before?[$0].value, after?[$0].value) }
+      .filter { $0.1 != $0.2 }
+    return TextTable([.text("column"), "before", "after"], of: changed) { column, old, new in
+      [.init(column.escaped(limit: 40))] + Self.cells([old, new], [before != nil, after != nil], style)
+    }.lines(style: style)
   }
 
   private func differenceLines(_ differences: [Difference], style: Style) -> [String] {
-    guard !differences.isEmpty else { return [] }
-    var table = TextTable([.text("column"), "known", "now"])
-    for difference in differences {
-      table.add(
-        [.init(difference.column.escaped(limit: 40))]
-          + Self.cells([difference.known, difference.present], [true, before != nil], style))
-    }
-    return table.lines(style: style)
+    TextTable([.text("column"), "known", "now"], of: differences) { difference in
+      [.init(difference.column.escaped(limit: 40))]
+        + Self.cells([difference.known, difference.present], [true, before != nil], style)
+    }.lines(style: style)
   }
 
   private static func cells(_ versions: [ChangesetValue?], _ exist: [Bool], _ style: Style) -> [TextTable.Cell] {

@@ -2,12 +2,6 @@ import ArgumentParser
 import BuckiaSync
 import Yams
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A part of a settings file, which knows where it stands in it and which of its entries have been read.
 final class SettingsNode {
   private let node: Node

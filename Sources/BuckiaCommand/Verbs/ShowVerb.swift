@@ -1,4 +1,3 @@
-import BuckiaBytes
 import ArgumentParser
 import Buckia
 
@@ -167,10 +166,7 @@ extension InspectedFile {
 
   /// The same for people, and how much changes in each table.
   fileprivate func headerLines(path: String, style: Style) -> [String] {
-    var facts = TextTable(["", .prose("")])
-    for fact in self.facts(path: path, statementsAt: "--json lists them") {
-      facts.add([.init(fact.name, .faint), .init(fact.value)])
-    }
+    let facts = TextTable(facts: facts(path: path, statementsAt: "--json lists them"))
     let table = TextTable.lines(.changes(after: [.text("table")]), of: summary.tables, "table", style: style) {
       .changes(after: [.init($0.table.name.escaped(limit: 60))], $0.inserted, $0.updated, $0.deleted)
     }

@@ -1,12 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaBytes
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// `buckia status`
 struct StatusVerb: DatabaseVerb {
@@ -80,8 +73,7 @@ extension StatusReport {
   func lines(next: [NextStep], style: Style) -> [String] {
     var lines: [String] = []
     if let ledger, let trust {
-      var facts = TextTable(["", .prose("")])
-      facts.add([.init("files", .faint), .init(ledger.summary)])
+      var facts = TextTable(facts: [("files", ledger.summary)])
       if let recordedAt { facts.add([.init("last entry", .faint), .init("\(Moment(unixMilliseconds: recordedAt))")]) }
       facts.add([.init("conflicts", .faint), .init("\(openConflicts.grouped) open, \(conflicts.grouped) in all")])
       if !leftOut.isEmpty { facts.add([.init("left out of shares", .faint), .init(leftOutSummary, .notable)]) }
@@ -111,14 +103,12 @@ extension StatusReport {
 
 extension [ComparedWords] {
   fileprivate func lines(style: Style) -> [String] {
-    var table = TextTable([.text("with"), .number("rows"), .prose("words")])
-    for entry in self {
-      table.add([
+    TextTable([.text("with"), .number("rows"), .prose("words")], of: self) { entry in
+      [
         .init(entry.people.escaped(limit: 24)), .count(Int(clamping: entry.rows)),
         entry.problem.map { .init("none: \($0)", .notable) } ?? .init(entry.words.joined(separator: " ")),
-      ])
-    }
-    return table.lines(style: style)
+      ]
+    }.lines(style: style)
   }
 }
 
@@ -255,9 +245,9 @@ extension DoctorReport {
   /// The tables; if these are many, the kinds of keys with their tables.
   private func tableLines(style: Style) -> [String] {
     guard replicates.count > style.listLimit else {
-      var table = TextTable([.text("table"), .prose("rows are told apart by")])
-      for entry in replicates { table.add([.init(entry.name.escaped(limit: 60)), .init(entry.key.escaped, .faint)]) }
-      return table.lines(style: style)
+      return TextTable([.text("table"), .prose("rows are told apart by")], of: replicates) {
+        [.init($0.name.escaped(limit: 60)), .init($0.key.escaped, .faint)]
+      }.lines(style: style)
     }
     var list = GroupedList()
     for entry in replicates { list.add(entry.name, "rows are told apart by \(entry.key)") }

@@ -1,12 +1,5 @@
 import Buckia
-import BuckiaBytes
 import BuckiaSync
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The settings file of `buckia sync`: the person, the database, the storage, and the options.
 struct SyncFile {
@@ -103,54 +96,54 @@ struct SyncFile {
     }
 
     func account(_ node: SettingsNode) throws -> StorageAccount {
-      enum Kind { case folder, s3, b2, webDAV, bunny }
-      let kind = try node.required("type").choice(
-        ["folder": Kind.folder, "s3": .s3, "b2": .b2, "webdav": .webDAV, "bunny": .bunny])
+      let type = try node.required("type").choice(
+        ["folder": folder, "s3": s3, "b2": b2, "webdav": webDAV, "bunny": bunny])
       let http = try node["http"].map { try self.http($0) } ?? HTTPSettings()
-      var account: StorageAccount
-      switch kind {
-      case .folder: account = StorageAccount(.localFolder(try path(node.required("path"))))
-      case .s3:
-        var configuration = S3Configuration(
-          endpoint: try node.required("endpoint").text(), region: try node["region"]?.text() ?? "us-east-1",
-          bucket: try node.required("bucket").text())
-        configuration.style =
-          try node["style"]?.choice(["path": .path, "virtual-host": .virtualHost]) ?? configuration.style
-        configuration.transferLimit = try node["transfers"].map { Int(try $0.count()) } ?? configuration.transferLimit
-        configuration.honoursConditions = try node["conditions"]?.flag() ?? true
-        account = StorageAccount(
-          .s3(configuration),
-          authentication: .accessKey(
-            S3Credentials(
-              accessKey: try node.required("access-key").text(), secret: try secret(node.required("secret-key")),
-              sessionToken: try node["session-token"].map { try secret($0) })))
-      case .b2:
-        let region = try node.required("region").text()
-        var configuration = S3Configuration(
-          endpoint: try node["endpoint"]?.text() ?? "https://s3.\(region).backblazeb2.com", region: region,
-          bucket: try node.required("bucket").text())
-        configuration.transferLimit = try node["transfers"].map { Int(try $0.count()) } ?? configuration.transferLimit
-        account = StorageAccount(
-          .s3(configuration),
-          authentication: .accessKey(
-            S3Credentials(
-              accessKey: try node.required("key-id").text(), secret: try secret(node.required("application-key")))))
-      case .webDAV:
-        account = StorageAccount(.webDAV(address: try node.required("address").text()))
-        account.authentication = try webDAVAuthentication(node, http)
-      case .bunny:
-        let regions = Dictionary(
-          uniqueKeysWithValues: BunnyConfiguration.Region.allCases.map { ($0 == .frankfurt ? "de" : $0.rawValue, $0) })
-        account = StorageAccount(
-          .bunny(
-            zone: try node.required("zone").text(), region: try node["region"]?.choice(regions) ?? .frankfurt,
-            endpoint: try node["endpoint"]?.text()),
-          authentication: .zonePassword(try secret(node.required("password"))))
-      }
-      account.http = http
+      var account = StorageAccount(try type(node, http), http: http)
       account.permissions = try node["permissions"].map { try permissions($0) }
       try node.requireNothingElse()
       return account
+    }
+
+    private func folder(_ node: SettingsNode, _ http: HTTPSettings) throws -> StorageProviderType {
+      .localFolder(try path(node.required("path")))
+    }
+
+    private func s3(_ node: SettingsNode, _ http: HTTPSettings) throws -> StorageProviderType {
+      var configuration = S3Configuration(
+        endpoint: try node.required("endpoint").text(), region: try node["region"]?.text() ?? "us-east-1",
+        bucket: try node.required("bucket").text())
+      configuration.style =
+        try node["style"]?.choice(["path": .path, "virtual-host": .virtualHost]) ?? configuration.style
+      configuration.transferLimit = try node["transfers"].map { Int(try $0.count()) } ?? configuration.transferLimit
+      configuration.honoursConditions = try node["conditions"]?.flag() ?? true
+      return .s3(
+        configuration,
+        S3Credentials(
+          accessKey: try node.required("access-key").text(), secret: try secret(node.required("secret-key")),
+          sessionToken: try node["session-token"].map { try secret($0) }))
+    }
+
+    private func b2(_ node: SettingsNode, _ http: HTTPSettings) throws -> StorageProviderType {
+      let region = try node.required("region").text()
+      var configuration = S3Configuration(
+        endpoint: try node["endpoint"]?.text() ?? "https://s3.\(region).backblazeb2.com", region: region,
+        bucket: try node.required("bucket").text())
+      configuration.transferLimit = try node["transfers"].map { Int(try $0.count()) } ?? configuration.transferLimit
+      return .s3(
+        configuration,
+        S3Credentials(
+          accessKey: try node.required("key-id").text(), secret: try secret(node.required("application-key"))))
+    }
+
+    private func bunny(_ node: SettingsNode, _ http: HTTPSettings) throws -> StorageProviderType {
+      let regions = Dictionary(
+        uniqueKeysWithValues: BunnyConfiguration.Region.allCases.map { ($0 == .frankfurt ? "de" : $0.rawValue, $0) })
+      var configuration = BunnyConfiguration(
+        zone: try node.required("zone").text(), region: try node["region"]?.choice(regions) ?? .frankfurt,
+        accessKey: try secret(node.required("password")))
+      if let endpoint = try node["endpoint"]?.text() { configuration.endpoint = endpoint }
+      return .bunny(configuration)
     }
 
     /// The permissions for a storage: a list of actions, each list with its folder.
@@ -165,20 +158,20 @@ struct SyncFile {
         })
     }
 
-    /// A password, a token that stands here, or one that a sign-in brings and renews.
-    private func webDAVAuthentication(
-      _ node: SettingsNode, _ http: HTTPSettings
-    ) throws -> AuthenticationConfiguration {
+    /// A WebDAV server with a password, a token that stands here, or one that a sign-in brings and renews.
+    private func webDAV(_ node: SettingsNode, _ http: HTTPSettings) throws -> StorageProviderType {
+      let address = try node.required("address").text()
       let ways = ["user", "token", "sign-in"].filter { node[$0] != nil }
       guard ways.count < 2 else { throw node.error("it has \(ways.joined(separator: " and ")); one of them is wanted") }
       if let user = node["user"] {
-        return .password(user: try user.text(), password: try secret(node.required("password")))
+        let password = try secret(node.required("password"))
+        return .webDAV(address: address, WebDAVCredentials(user: try user.text(), password: password))
       }
       if let token = node["token"] {
         let store = MemoryTokenStore([.storage: AccessToken(SecretText(try secret(token)))])
-        return .bearer(TokenManager(store: store), .storage)
+        return .webDAVWithToken(address: address, TokenManager(store: store), .storage)
       }
-      guard let signIn = node["sign-in"] else { return .none }
+      guard let signIn = node["sign-in"] else { return .webDAV(address: address) }
       var configuration = OAuthConfiguration(
         issuer: try signIn.required("issuer").text(), clientID: try signIn.required("client").text())
       configuration.clientSecret = try signIn["client-secret"].map { SecretText(try secret($0)) }
@@ -187,7 +180,7 @@ struct SyncFile {
       try signIn.requireNothingElse()
       let server = try ServerSignIn(configuration, http, home: home)
       signIns.append(server)
-      return .bearer(server.tokens, server.context)
+      return .webDAVWithToken(address: address, server.tokens, server.context)
     }
 
     func http(_ node: SettingsNode) throws -> HTTPSettings {
@@ -275,7 +268,7 @@ struct ServerSignIn {
         let begun = try await client.beginDeviceSignIn()
         show("To sign in at \(issuer), open \(begun.address) and enter the code \(begun.code).")
         found = try await client.finish(begun)
-      } catch let error as TokenError where error.code == .unsupported {
+      } catch let error as StorageError where error.code == .unsupported {
         found = try await client.signIn { show("To sign in at \(issuer), open \($0)") }
       }
       try await tokens.save(found.token, for: context)

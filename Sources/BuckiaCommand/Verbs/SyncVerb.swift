@@ -1,4 +1,3 @@
-import BuckiaBytes
 import ArgumentParser
 import Buckia
 import BuckiaSync
@@ -208,8 +207,8 @@ extension SyncResult {
   ///
   /// - Parameter command: How the round was started, for the commands that are suggested.
   func lines(_ command: String, style: Style) -> [String] {
-    var facts = TextTable(["", .prose("")])
-    func add(_ name: String, _ text: String) { facts.add([.init(name, .faint), .init(text)]) }
+    var facts: [(name: String, value: String)] = []
+    func add(_ name: String, _ text: String) { facts.append((name, text)) }
     if !downloaded.isEmpty { add(isDryRun ? "to download" : "downloaded", downloaded.summary) }
     if let applied, !applied.diffs.isEmpty { add("applied", applied.summary) }
     if backedUp { add("backup", isDryRun ? "would be made" : "made") }
@@ -222,7 +221,7 @@ extension SyncResult {
     if isIdle {
       lines.append("Nothing to do at \(storage.escaped(limit: 60)).")
     } else {
-      lines += facts.lines(style: style, indent: 0)
+      lines += TextTable(facts: facts).lines(style: style, indent: 0)
     }
     if let applied { lines += applied.unfinishedLines(style: style) }
     lines += style.listed(held, "file", indent: 0) { file in

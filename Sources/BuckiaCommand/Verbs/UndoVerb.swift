@@ -61,15 +61,15 @@ extension UndoReport {
       lines.append("There is nothing to undo.")
     } else {
       let heading: TextTable.Column = isDryRun ? "would be undone" : "undone"
-      var table = TextTable(.changes(after: [heading, .text("by")], before: [.number("conflicts")]))
-      for diff in undone.prefix(style.listLimit) {
-        table.add([
+      lines += TextTable.lines(
+        .changes(after: [heading, .text("by")], before: [.number("conflicts")]), of: undone, "diff", style: style,
+        indent: 0
+      ) { diff in
+        [
           .init(diff.diff), .init("\(diff.id)", .faint), .count(diff.inserted), .count(diff.updated),
           .count(diff.deleted), .count(diff.conflicts, .notable),
-        ])
+        ]
       }
-      lines += table.lines(style: style, indent: 0)
-      if undone.count > style.listLimit { lines.append(style.rest(undone.count - style.listLimit, "diff")) }
       lines += undone.flatMap(\.warnings).lines(style: style)
     }
     lines += style.listed(skipped, "diff", indent: 0) {

@@ -35,18 +35,16 @@ extension VerifyReport {
   /// The report for people. Of many files, those come first that are not in order.
   func lines(style: Style) -> [String] {
     guard !files.isEmpty else { return ["There is nothing to verify."] + misnamedLines(style: style) }
-    var table = TextTable(["", "file", "signature", .text("sender")])
     var shown = files
     if files.count > style.listLimit {
       shown = Array((files.filter { !$0.isGood } + files.filter(\.isGood)).prefix(style.listLimit))
     }
-    for file in shown {
-      table.add([
+    var lines = TextTable(["", "file", "signature", .text("sender")], of: shown) { file in
+      [
         .init(file.verdict, file.isGood ? .good : .bad), .init(file.path.escaped),
         .init(file.signature.rawValue), .init(file.sender.escaped(limit: 70), .faint),
-      ])
-    }
-    var lines = table.lines(style: style, indent: 0)
+      ]
+    }.lines(style: style, indent: 0)
     if shown.count < files.count {
       let bad = files.filter { !$0.isGood }.count
       lines.append(style.rest(files.count - shown.count, "file"))

@@ -1,5 +1,3 @@
-import SQLiteChangesets
-
 /// Everything that happens in one simulation, as data: it can be kept as a file and taken again, step by step.
 ///
 /// It lacks the end, which is always the same: all replicas send their unsent changes, everything is delivered to all
@@ -42,41 +40,53 @@ extension History {
     var random = SimulationRandom(seed: ~seed)
     var other = self
     other.steps = steps.map { step in
-      guard case .receive(let replica, var reception) = step else { return step }
+      guard case .receive(var reception) = step.action else { return step }
       if case .crash? = reception.interruption { return step }
       reception.interruption = nil
       reception.groups = random.chance(0.5) ? [] : [random.number(1...2)]
-      return .receive(replica: replica, reception)
+      return Step(step.replica, .receive(reception))
     }
     return other
   }
 }
 
 /// One thing that happens in a history.
-enum Step: Equatable, Sendable {
-  /// Somebody changes a replica, in one transaction.
-  case edit(replica: Int, name: String, [Statement])
-  /// A replica makes a diff of its unsent changes. Later steps refer to the diff by the number; without changes there
-  /// is none.
-  case send(replica: Int, diff: Int)
-  /// A copy of a diff arrives in the inbound folder of a replica.
-  case deliver(diff: Int, replica: Int)
-  /// A replica applies the files in its inbound folder.
-  case receive(replica: Int, Reception)
-  /// Time passes.
-  case wait(seconds: Int)
-  /// The clock of a replica is set ahead by this number of seconds.
-  case setClock(replica: Int, ahead: Int)
-  /// A replica gets the upgrade of the schema.
-  case upgrade(replica: Int)
-  /// A replica begins to trust the author of another one's diffs.
-  case trust(replica: Int, other: Int)
+struct Step: Equatable, Sendable, Codable {
+  /// What happens.
+  enum Action: Equatable, Sendable, Codable {
+    /// Somebody changes the replica, in one transaction.
+    case edit(name: String, statements: [Statement])
+    /// The replica makes a diff of its unsent changes. Later steps refer to the diff by the number; without changes there
+    /// is none.
+    case send(diff: Int)
+    /// A copy of a diff arrives in the inbound folder of the replica.
+    case deliver(diff: Int)
+    /// The replica applies the files in its inbound folder.
+    case receive(Reception)
+    /// Time passes.
+    case wait(seconds: Int)
+    /// The clock of the replica is set ahead by this number of seconds.
+    case setClock(ahead: Int)
+    /// The replica gets the upgrade of the schema.
+    case upgrade
+    /// The replica begins to trust the author of another one's diffs.
+    case trust(other: Int)
+  }
+
+  /// The replica at which it happens; nil for all.
+  var replica: Int?
+  var action: Action
+
+  init(_ replica: Int?, _ action: Action) {
+    self.replica = replica
+    self.action = action
+  }
 }
 
 /// The way in which a replica applies the files in its inbound folder.
-struct Reception: Equatable, Sendable {
+struct Reception: Equatable, Sendable, Codable {
   /// In which order.
-  enum Order: String, Sendable, CaseIterable {
+  enum Order: String, Sendable, CaseIterable, Codable {
     /// By id, as in a folder.
     case byID = "by id"
     /// As they have arrived, one after the other named.
@@ -84,7 +94,7 @@ struct Reception: Equatable, Sendable {
   }
 
   /// An interruption of applying.
-  enum Interruption: Equatable, Sendable {
+  enum Interruption: Equatable, Sendable, Codable {
     /// Applying is stopped before this file, counted from 0, and begun again at once.
     case stop(beforeFile: Int)
     /// The process ends after this number of written rows, or at the end if there are fewer. The snapshot is not kept
@@ -102,53 +112,29 @@ struct Reception: Equatable, Sendable {
 }
 
 extension Step {
-  /// The replica at which it happens; nil for none.
-  var replica: Int? {
-    switch self {
-    case .edit(let replica, _, _), .send(let replica, _), .deliver(_, let replica), .receive(let replica, _),
-      .setClock(let replica, _), .upgrade(let replica), .trust(let replica, _):
-      replica
-    case .wait: nil
-    }
-  }
-
   /// The same without a replica, whose number the next one gets; nil if the step is about it.
   func leavingOut(_ left: Int) -> Step? {
     func number(_ replica: Int) -> Int { replica > left ? replica - 1 : replica }
-    if case .trust(let replica, let other) = self {
-      return replica == left || other == left ? nil : .trust(replica: number(replica), other: number(other))
-    }
-    guard let replica else { return self }
-    return replica == left ? nil : moved(to: number(replica))
-  }
-
-  private func moved(to replica: Int) -> Step {
-    switch self {
-    case .edit(_, let name, let statements): .edit(replica: replica, name: name, statements)
-    case .send(_, let diff): .send(replica: replica, diff: diff)
-    case .deliver(let diff, _): .deliver(diff: diff, replica: replica)
-    case .receive(_, let reception): .receive(replica: replica, reception)
-    case .setClock(_, let ahead): .setClock(replica: replica, ahead: ahead)
-    case .upgrade: .upgrade(replica: replica)
-    case .trust(_, let other): .trust(replica: replica, other: other)
-    case .wait: self
-    }
+    if replica == left || action == .trust(other: left) { return nil }
+    if case .trust(let other) = action { return Step(replica.map(number), .trust(other: number(other))) }
+    return Step(replica.map(number), action)
   }
 }
 
 extension Step: CustomStringConvertible {
   /// What happens, in words.
   var description: String {
-    switch self {
-    case .edit(let replica, let name, let statements):
-      "replica \(replica) edits (\(name)): \(statements.map(\.description).joined(separator: "; "))"
-    case .send(let replica, let diff): "replica \(replica) sends diff \(diff)"
-    case .deliver(let diff, let replica): "diff \(diff) arrives at replica \(replica)"
-    case .receive(let replica, let reception): "replica \(replica) applies \(reception)"
+    let name = "replica \(replica ?? 0)"
+    return switch action {
+    case .edit(let edit, let statements):
+      "\(name) edits (\(edit)): \(statements.map(\.description).joined(separator: "; "))"
+    case .send(let diff): "\(name) sends diff \(diff)"
+    case .deliver(let diff): "diff \(diff) arrives at \(name)"
+    case .receive(let reception): "\(name) applies \(reception)"
     case .wait(let seconds): "\(seconds) seconds pass"
-    case .setClock(let replica, let ahead): "the clock of replica \(replica) is set \(ahead) seconds ahead"
-    case .upgrade(let replica): "replica \(replica) gets the upgrade"
-    case .trust(let replica, let other): "replica \(replica) trusts replica \(other) from now on"
+    case .setClock(let ahead): "the clock of \(name) is set \(ahead) seconds ahead"
+    case .upgrade: "\(name) gets the upgrade"
+    case .trust(let other): "\(name) trusts replica \(other) from now on"
     }
   }
 }
@@ -167,7 +153,7 @@ extension Reception: CustomStringConvertible {
 }
 
 /// An SQL statement with the values of its parameters.
-struct Statement: Equatable, Sendable, CustomStringConvertible {
+struct Statement: Equatable, Sendable, Codable, CustomStringConvertible {
   let sql: String
   var values: [ChangesetValue]
 

@@ -1,5 +1,3 @@
-import BuckiaBytes
-
 /// Generates the history of a seed, step by step, while a run makes the steps: edits depend on the present rows.
 struct HistoryGenerator {
   private(set) var history: History
@@ -12,7 +10,7 @@ struct HistoryGenerator {
   private var strangers: [(replica: Int, other: Int)] = []
   private var random: SimulationRandom
   /// Copies of diffs that are on their way.
-  private var travelling: [(due: Int, step: Step)] = []
+  private var travelling: [(due: Int, diff: Int, replica: Int)] = []
   private var nextDiff = 0
 
   init(_ simulation: Simulation, _ template: Template, seed: UInt64) throws {
@@ -44,7 +42,8 @@ struct HistoryGenerator {
     return (result, report)
   }
 
-  private mutating func take(_ step: Step) throws {
+  private mutating func take(_ replica: Int?, _ action: Step.Action) throws {
+    let step = Step(replica, action)
     history.steps.append(step)
     try run.take(step)
   }
@@ -56,14 +55,14 @@ struct HistoryGenerator {
     case ..<50: try edit()
     case ..<70: try send(at: action)
     case ..<92: try receive()
-    case ..<97: try take(.wait(seconds: random.number(1...600)))
+    case ..<97: try take(nil, .wait(seconds: random.number(1...600)))
     default:
       let ahead = random.number(0...max(0, simulation.clockSkew)) - simulation.clockSkew / 2
-      try take(.setClock(replica: random.number(0...(run.replicas.count - 1)), ahead: ahead))
+      try take(random.number(0...(run.replicas.count - 1)), .setClock(ahead: ahead))
     }
     let arrived = travelling.filter { $0.due <= action }
     travelling.removeAll { $0.due <= action }
-    for copy in arrived { try take(copy.step) }
+    for copy in arrived { try take(copy.replica, .deliver(diff: copy.diff)) }
   }
 
   /// Lets most trust each other from the beginning.
@@ -71,7 +70,7 @@ struct HistoryGenerator {
     for replica in run.replicas.indices {
       for other in run.replicas.indices where other != replica {
         if random.chance(0.6) {
-          try take(.trust(replica: replica, other: other))
+          try take(replica, .trust(other: other))
         } else {
           strangers.append((replica, other))
         }
@@ -81,21 +80,21 @@ struct HistoryGenerator {
 
   /// Replicas get the upgrade, and begin to trust each other.
   private mutating func change(at action: Int) throws {
-    for (replica, time) in upgrades.enumerated() where time == action { try take(.upgrade(replica: replica)) }
+    for (replica, time) in upgrades.enumerated() where time == action { try take(replica, .upgrade) }
     if random.chance(0.15), let place = random.pick(strangers.indices) {
       let (replica, other) = strangers.remove(at: place)
-      try take(.trust(replica: replica, other: other))
+      try take(replica, .trust(other: other))
     }
   }
 
   private mutating func actInstantly() throws {
     guard let author = try edit() else { return }
-    try take(.send(replica: author, diff: nextDiff))
+    try take(author, .send(diff: nextDiff))
     defer { nextDiff += 1 }
     guard run.diffs[nextDiff] != nil else { return }
     for replica in run.replicas.indices where replica != author {
-      try take(.deliver(diff: nextDiff, replica: replica))
-      try take(.receive(replica: replica, Reception()))
+      try take(replica, .deliver(diff: nextDiff))
+      try take(replica, .receive(Reception()))
     }
   }
 
@@ -134,13 +133,13 @@ struct HistoryGenerator {
     let author = random.number(0...(run.replicas.count - 1))
     let diff = nextDiff
     nextDiff += 1
-    try take(.send(replica: author, diff: diff))
+    try take(author, .send(diff: diff))
     guard run.diffs[diff] != nil else { return }
     let network = simulation.network
     for replica in run.replicas.indices where replica != author {
       let copies = random.chance(network.losses) ? 0 : random.chance(network.duplicates) ? 2 : 1
       for _ in 0..<copies {
-        travelling.append((action + random.number(network.delay), .deliver(diff: diff, replica: replica)))
+        travelling.append((action + random.number(network.delay), diff, replica))
       }
     }
   }
@@ -155,6 +154,6 @@ struct HistoryGenerator {
         random.chance(0.5)
         ? .stop(beforeFile: random.number(0...replica.inbox.count)) : .crash(afterRows: random.number(0...4))
     }
-    try take(.receive(replica: replica.number, reception))
+    try take(replica.number, .receive(reception))
   }
 }

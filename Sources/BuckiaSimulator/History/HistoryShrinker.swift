@@ -1,5 +1,3 @@
-import SQLiteChangesets
-
 /// Creates a history that fails shorter and simpler, as long as it fails in the same way.
 ///
 /// Steps are left out in ever smaller pieces, as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing
@@ -90,18 +88,18 @@ extension History {
 
 extension Step {
   fileprivate var weight: Int {
-    switch self {
-    case .edit(_, _, let statements):
+    switch action {
+    case .edit(_, let statements):
       statements.reduce(100) { $0 + 10 + $1.values.reduce(0) { $0 + "\($1)".utf8.count } }
-    case .receive(_, let reception): reception == Reception() ? 100 : 101
+    case .receive(let reception): reception == Reception() ? 100 : 101
     default: 100
     }
   }
 
   /// Simpler steps that may do as well, each in one respect.
   fileprivate var simpler: [Step] {
-    switch self {
-    case .edit(let replica, let name, let statements):
+    switch action {
+    case .edit(let name, let statements):
       let fewer = statements.indices.map { place in
         var rest = statements
         rest.remove(at: place)
@@ -115,9 +113,8 @@ extension Step {
           return other
         }
       }
-      return (statements.count > 1 ? fewer : []).map { .edit(replica: replica, name: name, $0) }
-        + plainer.map { .edit(replica: replica, name: name, $0) }
-    case .receive(let replica, _): return [.receive(replica: replica, Reception())]
+      return ((statements.count > 1 ? fewer : []) + plainer).map { Step(replica, .edit(name: name, statements: $0)) }
+    case .receive: return [Step(replica, .receive(Reception()))]
     default: return []
     }
   }

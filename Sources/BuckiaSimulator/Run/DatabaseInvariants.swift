@@ -1,9 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaLedger
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What holds on a single replica at any time.
 struct DatabaseInvariants {

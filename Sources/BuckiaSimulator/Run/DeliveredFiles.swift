@@ -1,7 +1,3 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
-
 /// The files of an inbound folder in memory, on their way to the receiver.
 final class DeliveredFiles: IncomingFileSource {
   /// Thrown to stop before a file.

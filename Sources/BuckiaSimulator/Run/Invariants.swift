@@ -1,9 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaLedger
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// What holds in every history.
 public enum Invariant: Sendable, Equatable, CustomStringConvertible {

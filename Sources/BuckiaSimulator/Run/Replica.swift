@@ -1,10 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaDiff
-import BuckiaFormat
-import BuckiaLedger
 import SQLiteConnections
-import SQLiteSchemas
 
 /// One copy of the database, with its snapshot, its clock and its inbound folder, all in memory.
 final class Replica {

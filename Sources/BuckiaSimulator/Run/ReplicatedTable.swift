@@ -1,6 +1,3 @@
-import BuckiaBytes
-import SQLiteSchemas
-import SQLiteChangesets
 import SQLiteConnections
 
 /// A table whose rows travel.

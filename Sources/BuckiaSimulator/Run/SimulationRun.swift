@@ -1,10 +1,4 @@
-import BuckiaApply
-import BuckiaBytes
-import BuckiaFormat
-import BuckiaLedger
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// One run of a history: makes steps, and checks the invariants after each.
 final class SimulationRun {
@@ -49,21 +43,22 @@ final class SimulationRun {
   ///
   /// - Throws: `Violation`.
   func take(_ step: Step) throws {
-    if let replica = step.replica, !replicas.indices.contains(replica) { return }
+    let number = step.replica ?? 0
+    guard replicas.indices.contains(number) else { return }
+    let replica = replicas[number]
     try naming("\(step)") {
-      switch step {
-      case .edit(let replica, _, let statements):
-        try edit(replica) { database in for statement in statements { try database.run(statement) } }
-      case .send(let replica, let diff): try send(diff, from: replicas[replica])
-      case .deliver(let diff, let replica): deliver(diff, to: replicas[replica])
-      case .receive(let replica, let reception): try receive(reception, at: replicas[replica])
+      switch step.action {
+      case .edit(_, let statements):
+        try edit(number) { database in for statement in statements { try database.run(statement) } }
+      case .send(let diff): try send(diff, from: replica)
+      case .deliver(let diff): deliver(diff, to: replica)
+      case .receive(let reception): try receive(reception, at: replica)
       case .wait(let seconds): now += Int64(seconds)
-      case .setClock(let replica, let ahead): replicas[replica].ahead = ahead
-      case .upgrade(let replica):
-        try replicas[replica].getUpgrade()
-        trace.append("replica \(replica) has the upgrade")
-      case .trust(let replica, let other):
-        if replicas.indices.contains(other) { replicas[replica].trust([replicas[other]]) }
+      case .setClock(let ahead): replica.ahead = ahead
+      case .upgrade:
+        try replica.getUpgrade()
+        trace.append("replica \(number) has the upgrade")
+      case .trust(let other): if replicas.indices.contains(other) { replica.trust([replicas[other]]) }
       }
     }
   }
@@ -82,7 +77,7 @@ final class SimulationRun {
     try naming("replica \(number) edits (\(name))") {
       var hasChanged = false
       defer { report.tried(name, hasChanged: hasChanged) }
-      hasChanged = try edit(number, body) { didEdit(.edit(replica: number, name: name, $0)) }
+      hasChanged = try edit(number, body) { didEdit(Step(number, .edit(name: name, statements: $0))) }
     }
   }
 

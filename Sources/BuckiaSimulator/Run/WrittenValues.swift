@@ -1,8 +1,3 @@
-import BuckiaBytes
-import BuckiaLedger
-import SQLiteChangesets
-import SQLiteSchemas
-
 /// What edits have written and no later edit has overwritten that knew it. It must not get lost.
 ///
 /// A value is identified by its table and column: its row may change with the key.

@@ -120,7 +120,11 @@ public final class AsyncHTTPTransport: HTTPTransport {
     case .contents(let contents, let range):
       let chunks = contents.chunks(in: range)
       let limited = limit?.limiting(chunks) ?? chunks
-      sent.body = .stream(ByteBuffers(chunks: limited, watch: watch), length: .known(Int64(range.count)))
+      let watched = ByteChunks {
+        var iterator = limited.makeAsyncIterator()
+        return { try await watch.pausing { try await iterator.next() } }
+      }
+      sent.body = .stream(watched.map { ByteBuffer(bytes: $0) }, length: .known(Int64(range.count)))
     }
     let response: HTTPClientResponse
     do {
@@ -143,23 +147,6 @@ public final class AsyncHTTPTransport: HTTPTransport {
     }
     return HTTPTransportResponse(
       status: Int(response.status.code), headers: headers, body: limit?.limiting(chunks) ?? chunks)
-  }
-}
-
-/// Pieces of bytes as the client takes them.
-private struct ByteBuffers: AsyncSequence, Sendable {
-  let chunks: ByteChunks
-  let watch: IdleWatch
-
-  func makeAsyncIterator() -> Iterator { Iterator(chunks: chunks.makeAsyncIterator(), watch: watch) }
-
-  struct Iterator: AsyncIteratorProtocol {
-    var chunks: ByteChunks.Iterator
-    let watch: IdleWatch
-
-    mutating func next() async throws -> ByteBuffer? {
-      try await watch.pausing { try await chunks.next() }.map { ByteBuffer(bytes: $0) }
-    }
   }
 }
 
@@ -232,14 +219,7 @@ actor BandwidthLimit {
 
   /// The same bytes, no faster than they may be.
   nonisolated func limiting(_ chunks: ByteChunks) -> ByteChunks {
-    ByteChunks {
-      var iterator = chunks.makeAsyncIterator()
-      return {
-        guard let chunk = try await iterator.next() else { return nil }
-        try await self.pass(chunk.count)
-        return chunk
-      }
-    }
+    chunks.checked { { if let chunk = $0 { try await self.pass(chunk.count) } } }
   }
 }
 

@@ -1,18 +1,11 @@
 import AsyncHTTPClient
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Describes why a request got no answer, or only a part of one, with advice.
 struct ConnectionFault {
@@ -133,7 +126,7 @@ struct ConnectionFault {
   ///
   /// - Parameter certificate: The certificate of the server; nil if it could not be read.
   func untrusted(_ error: any Error, _ certificate: NIOSSLCertificate?) -> StorageError {
-    let clock = Int64(Date().timeIntervalSince1970)
+    let clock = WallClock.unixMilliseconds / 1000
     let reason: String
     if let certificate, Int64(certificate.notValidAfter) < clock {
       reason =

@@ -1,11 +1,5 @@
 import Buckia
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The time at which a day begins, in seconds since 1970.
 private func secondsToDay(_ day: Int64, month: Int64, year: Int64) -> Int64 {
   var date = tm()

@@ -51,17 +51,13 @@ struct RangedRead {
 
   /// The bytes, if there are as many as there have to be.
   private func exactly(_ count: Int64, of chunks: ByteChunks, _ path: RemotePath) -> ByteChunks {
-    ByteChunks {
-      var iterator = chunks.makeAsyncIterator()
+    chunks.checked {
       var left = count
-      return {
-        let chunk = try await iterator.next()
+      return { chunk in
         left -= Int64(chunk?.count ?? 0)
         guard chunk == nil ? left == 0 : left >= 0 else {
-          throw StorageError(
-            .truncated, "\(count - left) bytes came instead of \(count)", path: path)
+          throw StorageError(.truncated, "\(count - left) bytes came instead of \(count)", path: path)
         }
-        return chunk
       }
     }
   }

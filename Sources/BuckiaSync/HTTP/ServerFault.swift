@@ -49,7 +49,7 @@ enum ServerFault {
   static func retryAfter(_ text: String) -> Int64? {
     if let seconds = Int64(text) { return seconds >= 0 ? min(seconds, 1 << 40) * 1000 : nil }
     guard let date = HTTPDate.milliseconds(text) else { return nil }
-    return max(0, date - Int64(Date().timeIntervalSince1970 * 1000))
+    return max(0, date - WallClock.unixMilliseconds)
   }
 
   private static func meaning(

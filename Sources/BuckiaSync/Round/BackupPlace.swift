@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 
 #if canImport(FoundationEssentials)
@@ -56,14 +55,14 @@ struct BackupPlace: Sendable {
     from storage: any StorageProvider, in temporary: String
   ) async throws -> (file: String, digest: [UInt8], deltaCount: Int) {
     try await Self.clear(temporary)
-    try await runBlocking { try LocalFolders.makeFolder(temporary) }
+    try await runBlocking { try LocalFolder.makeFolder(temporary) }
     let database = "\(temporary)/database"
     try await storage.download(whole, to: database, isPrivate: true)
     var deltas: [String] = []
     for object in try await storage.listAll(history).objects {
       deltas.append("\(temporary)/\(deltas.count).pages")
       try await storage.download(
-        object.path, to: deltas[deltas.count - 1], expecting: DownloadExpectation(object), isPrivate: true)
+        object.path, to: deltas[deltas.count - 1], expecting: object, isPrivate: true)
     }
     let files = deltas
     return try await CancellationFlag.onThreadOfItsOwn { _ in
@@ -96,7 +95,7 @@ struct BackupPlace: Sendable {
 }
 
 /// The state of a database's backup in a storage: a whole copy, and deltas with the pages that have changed since.
-struct BackupState: Sendable, Equatable {
+struct BackupState: Codable, Sendable {
   /// The object with the whole copy.
   var path: RemotePath
   /// Its version, where the storage tells one.
@@ -117,37 +116,6 @@ struct BackupState: Sendable, Equatable {
 
   /// True if one more delta of this size is worth it.
   func takes(deltaOf bytes: Int64) -> Bool { deltas < Self.deltaLimit && deltaBytes + bytes <= byteCount / 2 }
-
-}
-
-extension BackupState {
-  /// The text that is kept of it.
-  var text: String {
-    JSONValue.object(
-      JSONObject([
-        .init("path", .string(path.text)), .init("version", .text(version)), .init("bytes", .integer(byteCount)),
-        .init("newest", .string(newest)), .init("deltas", .integer(deltas)), .init("deltaBytes", .integer(deltaBytes)),
-        .init("databaseState", .string(databaseState)),
-      ])
-    ).text()
-  }
-
-  /// Reads a stored state; nil if it is malformed.
-  init?(_ text: String) {
-    do {
-      guard case .object(let members) = try JSONParser.parse(Array(text.utf8)),
-        let path = members.text("path"), case .integer(let bytes)? = members["bytes"],
-        let newest = members.text("newest"), case .integer(let deltas)? = members["deltas"],
-        case .integer(let deltaBytes)? = members["deltaBytes"], let databaseState = members.text("databaseState")
-      else { return nil }
-      self.init(
-        path: try RemotePath(path), version: members.text("version"), byteCount: bytes, newest: newest, deltas: deltas,
-        deltaBytes: deltaBytes, databaseState: databaseState)
-    } catch {
-      // If the state is unknown, a whole backup is made.
-      return nil
-    }
-  }
 }
 
 /// What ``BuckiaClient/restoreBackup(to:named:)`` made.

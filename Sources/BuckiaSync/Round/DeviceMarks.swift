@@ -136,7 +136,7 @@ struct DeviceMarks {
     private(set) var gone: Set<String> = []
     private var done: Set<String> = []
 
-    init(_ listing: StorageListing) {
+    init(_ listing: ListPage) {
       for object in listing.objects {
         guard let device = object.path.folder?.name else { continue }
         if object.path.name == "device" {

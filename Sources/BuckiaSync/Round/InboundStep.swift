@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaBytes
-import BuckiaFormat
 import BuckiaStorage
 
 /// Received diffs: downloads and applies them, and removes them from the storage when they are safe.
@@ -25,7 +23,7 @@ struct InboundStep {
   /// The marks of the person's devices; nil for a single device.
   private let marks: DeviceMarks?
 
-  init(_ listing: StorageListing, from storage: any StorageProvider, of round: SyncRound) async throws {
+  init(_ listing: ListPage, from storage: any StorageProvider, of round: SyncRound) async throws {
     self.storage = storage
     self.round = round
     folder = round.folders.inbound
@@ -143,7 +141,7 @@ struct InboundStep {
     try await forEachConcurrently(wanted, limit: round.concurrency(of: storage)) { object in
       do {
         try await storage.download(
-          object.path, to: "\(folder)/\(object.path.name)", expecting: DownloadExpectation(object), isPrivate: true)
+          object.path, to: "\(folder)/\(object.path.name)", expecting: object, isPrivate: true)
         return true
       } catch let error as StorageError where error.code == .notFound || error.code == .changed {
         // Another device has removed the object, or its sender has replaced it, which the next round sees.
@@ -178,15 +176,7 @@ struct InboundStep {
   /// The names of the diffs in the local folder.
   private func localNames() async throws -> [String] {
     let folder = folder
-    return try await runBlocking {
-      do throws(ByteStreamError) {
-        return try FolderNames.all(in: folder).filter { DiffFileName.id($0) != nil }
-      } catch {
-        // A dry run makes no folder.
-        if error.errno == ENOENT { return [] }
-        throw StorageError(.unreadable, error.description)
-      }
-    }
+    return try await runBlocking { (try LocalFolder.names(in: folder) ?? []).filter { DiffFileName.id($0) != nil } }
   }
 
   // MARK: Applying

@@ -1,12 +1,6 @@
 import BuckiaBytes
 import BuckiaStorage
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A file of a folder of media, and the object that it is to be.
 struct MediaFile: Sendable {
   let file: String

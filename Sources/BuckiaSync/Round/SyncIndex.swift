@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaBytes
-import BuckiaFormat
 import BuckiaStorage
 import Foundation
 import SQLiteConnections
@@ -254,5 +252,15 @@ actor SyncIndex {
         try connection.run(cached: "DELETE FROM setting WHERE name = ?1", name)
       }
     }
+  }
+
+  /// The value of a setting; nil if there is none, or if another version has written it.
+  func value<Value: Decodable & Sendable>(_ name: String) throws -> Value? {
+    guard let text = try setting(name) else { return nil }
+    do { return try JSONDecoder().decode(Value.self, from: Data(text.utf8)) } catch { return nil }
+  }
+
+  func keep(_ value: some Encodable & Sendable, as name: String) throws {
+    try set(name, to: String(decoding: JSONEncoder().encode(value), as: UTF8.self))
   }
 }

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaBytes
 import BuckiaStorage
 import Crypto
 import Foundation
@@ -59,11 +58,11 @@ extension SyncRound {
   }
 
   func known(in storage: any StorageProvider) async throws -> BackupState? {
-    try await index.setting("backup \(storage.name)").flatMap { BackupState($0) }
+    try await index.value("backup \(storage.name)")
   }
 
   private func remember(_ state: BackupState, in storage: any StorageProvider) async throws {
-    try await index.set("backup \(storage.name)", to: state.text)
+    try await index.keep(state, as: "backup \(storage.name)")
   }
 
   private mutating func backUp(
@@ -127,7 +126,7 @@ extension SyncRound {
       known.takes(deltaOf: bytes)
     else { return nil }
     let place = BackupPlace(folder: remote, name: known.path.name)
-    let now = Int64(Date().timeIntervalSince1970)
+    let now = WallClock.unixMilliseconds / 1000
     let home = configuration.database.home
     let id = try await runBlocking { try home.newIDs(after: [], unixSeconds: now).ids[0] }
     let path = try place.history.appending("\(id).pages")

@@ -104,9 +104,9 @@ extension SyncRound {
   ) async throws -> SyncIndex.Upload {
     let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex
     let folder = String(file[..<slash])
-    try await runBlocking { try LocalFolders.makeFolder(folder) }
+    try await runBlocking { try LocalFolder.makeFolder(folder) }
     let found = try await LocalStep.take {
-      try await storage.download(object.path, to: file, expecting: DownloadExpectation(object), isPrivate: true)
+      try await storage.download(object.path, to: file, expecting: object, isPrivate: true)
     }
     let contents = try await runBlocking { try StorageContents(file: file) }
     for checksum in object.checksums + found.checksums {

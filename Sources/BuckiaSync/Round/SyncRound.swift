@@ -94,7 +94,7 @@ struct SyncRound {
   }
 
   /// Lists the inbound folder of the storage, or of its fallback if that cannot be reached.
-  private mutating func listInbound() async throws -> (any StorageProvider, StorageListing) {
+  private mutating func listInbound() async throws -> (any StorageProvider, ListPage) {
     let folder = try remote.appending(folders.structure.inbound)
     do {
       let listing = try await main.listAll(folder)

@@ -103,7 +103,7 @@ public struct BunnyStorage: StorageProvider {
       let (entries, unusable) = try await entries(of: folder)
       page.unusableNames += unusable
       count += 1 + (entries?.count ?? 0)
-      guard count <= StorageListing.limit else { throw StorageListing.endless(of: name) }
+      guard count <= ListPage.limit else { throw ListPage.endless(of: name) }
       if entries == nil, folder == request.folder { page.isMissing = true }
       for entry in entries ?? [] {
         if entry.isFolder { folders.append(entry.object.path) } else { page.objects.append(entry.object) }
@@ -191,16 +191,11 @@ public struct BunnyStorage: StorageProvider {
 
   /// The bytes, which end with an error if they are not of a version.
   private static func checked(_ chunks: ByteChunks, _ version: ObjectVersion, _ path: RemotePath) -> ByteChunks {
-    ByteChunks {
-      var iterator = chunks.makeAsyncIterator()
+    chunks.checked {
       var hash = SHA256()
-      return {
-        if let chunk = try await iterator.next() {
-          hash.update(data: chunk)
-          return chunk
-        }
+      return { chunk in
+        if let chunk { return hash.update(data: chunk) }
         guard version.text == "\"\(HexText.lowercase(hash.finalize()))\"" else { throw StorageError.changed(path) }
-        return nil
       }
     }
   }

@@ -3,12 +3,6 @@ import BuckiaStorage
 import Crypto
 import NIOConcurrencyHelpers
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Signs requests as AWS's Signature Version 4 describes:
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/create-signed-request.html>.
 struct SignatureV4: Sendable {
@@ -160,7 +154,7 @@ final class S3Authorization: RequestAuthorization {
   ///   - signature: What signs.
   ///   - now: The present time in milliseconds since 1970.
   init(
-    _ signature: SignatureV4, now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+    _ signature: SignatureV4, now: @escaping @Sendable () -> Int64 = { WallClock.unixMilliseconds }
   ) {
     self.signature = signature
     self.now = now

@@ -1,4 +1,5 @@
 import BuckiaStorage
+import NIOConcurrencyHelpers
 
 /// A folder of a WebDAV server: Nextcloud, ownCloud, Apache, rclone and others (RFC 4918).
 ///
@@ -7,7 +8,7 @@ public struct WebDAVFolder: StorageProvider {
   private let address: HTTPAddress
   private let exchange: HTTPExchange
   private let configuration: WebDAVConfiguration
-  private let known = WebDAVKnowledge()
+  private let known = NIOLockedValueBox(WebDAVKnowledge())
 
   /// Creates a provider for a folder, which is created with its first object.
   ///
@@ -72,7 +73,7 @@ public struct WebDAVFolder: StorageProvider {
       try Task.checkCancellation()
       let entries = try await entries(of: folder.path, tag: folder.tag, page: &page)
       count += 1 + (entries?.count ?? 0)
-      guard count <= configuration.listingLimit else { throw StorageListing.endless(of: name) }
+      guard count <= configuration.listingLimit else { throw ListPage.endless(of: name) }
       if entries == nil, folder.path == request.folder { page.isMissing = true }
       for entry in entries ?? [] {
         if entry.isFolder {
@@ -94,7 +95,7 @@ public struct WebDAVFolder: StorageProvider {
   private func entries(
     of folder: RemotePath?, tag: ObjectVersion?, page: inout ListPage
   ) async throws -> [WebDAVEntry]? {
-    if let folder, let known = known.listing(of: folder, tag: tag) {
+    if let folder, let known = known.withLockedValue({ $0.listing(of: folder, tag: tag) }) {
       page.unusableNames += known.unusableNames
       return known.entries
     }
@@ -103,13 +104,13 @@ public struct WebDAVFolder: StorageProvider {
     page.unusableNames += statuses.unusableNames
     // The folder itself is among them.
     let entries = statuses.entries.filter { $0.path != folder && $0.path.folder == folder }
-    known.note(entries, in: folder)
+    known.withLockedValue { $0.note(entries, in: folder) }
     // Its own tag of this very answer: that of the folder around it may be from before.
     if statuses.tagsCoverFolders, let folder,
       let tag = statuses.entries.first(where: { $0.path == folder })?.object.version
     {
       let listing = WebDAVKnowledge.Listing(tag: tag, entries: entries, unusableNames: statuses.unusableNames)
-      known.note(listing, of: folder)
+      known.withLockedValue { $0.note(listing, of: folder) }
     }
     return entries
   }
@@ -136,7 +137,7 @@ public struct WebDAVFolder: StorageProvider {
     guard let document = try await propfind(url(path), depth: 0, about: path),
       let entry = try MultiStatus(document, below: address).entries.first(where: { $0.path == path })
     else { return nil }
-    known.note(entry)
+    known.withLockedValue { $0.note(entry) }
     return entry
   }
 
@@ -196,7 +197,7 @@ public struct WebDAVFolder: StorageProvider {
     var answer = try await exchange.perform(request, about: path, accepting: [200, 201, 204, 404, 409, 412])
     if [404, 409].contains(answer.response.status) {
       // Somebody has removed the folder meanwhile.
-      known.forgetFolders()
+      known.withLockedValue { $0 = WebDAVKnowledge() }
       try await makeFolders(around: path)
       answer = try await exchange.perform(request, about: path, accepting: [200, 201, 204, 412])
     }
@@ -217,7 +218,7 @@ public struct WebDAVFolder: StorageProvider {
     let object = StoredObject(
       path: path, byteCount: contents.byteCount,
       version: answer.response.headers["ETag"].map { ObjectVersion(entityTag: $0) })
-    known.note(WebDAVEntry(object: object, isFolder: false))
+    known.withLockedValue { $0.note(WebDAVEntry(object: object, isFolder: false)) }
     return object
   }
 
@@ -226,11 +227,11 @@ public struct WebDAVFolder: StorageProvider {
     var missing: [RemotePath?] = []
     var folder = path.folder
     while let present = folder {
-      if known.hasFolder(present) { break }
+      if known.withLockedValue({ $0.hasFolder(present) }) { break }
       missing.append(present)
       folder = present.folder
     }
-    if folder == nil, !known.hasFolder(nil) { missing.append(nil) }
+    if folder == nil, !known.withLockedValue({ $0.hasFolder(nil) }) { missing.append(nil) }
     for folder in missing.reversed() {
       let request = HTTPTransportRequest("MKCOL", url(folder: folder))
       // An existing folder answers 405 (Apache, Nextcloud), 201 (rclone) or 301.
@@ -245,7 +246,7 @@ public struct WebDAVFolder: StorageProvider {
       if status == 403, try await folderExists(folder) == false {
         throw StorageError(.forbidden, "the server does not let a folder be made here", path: folder)
       }
-      known.noteFolder(folder)
+      known.withLockedValue { $0.noteFolder(folder) }
     }
   }
 
@@ -255,7 +256,7 @@ public struct WebDAVFolder: StorageProvider {
 
   /// `DELETE` of a known file.
   public func delete(_ path: RemotePath) async throws {
-    if !known.hasObject(path) {
+    if !known.withLockedValue({ $0.hasObject(path) }) {
       guard let entry = try await entry(path) else { return }
       guard !entry.isFolder else {
         throw StorageError(
@@ -264,7 +265,7 @@ public struct WebDAVFolder: StorageProvider {
     }
     _ = try await exchange.perform(
       HTTPTransportRequest("DELETE", url(path)), about: path, accepting: [200, 202, 204, 404])
-    known.forget(path)
+    known.withLockedValue { $0.forget(path) }
   }
 
   /// `MOVE`.
@@ -275,7 +276,7 @@ public struct WebDAVFolder: StorageProvider {
     request.headers["Destination"] = url(newPath).description
     request.headers["Overwrite"] = isReplacing ? "T" : "F"
     let answer = try await exchange.perform(request, about: path, accepting: [200, 201, 204, 403, 404, 412])
-    known.forget(path)
+    known.withLockedValue { $0.forget(path) }
     switch answer.response.status {
     case 412: throw StorageError.alreadyExists(newPath)
     // rclone forbids access to missing objects.
@@ -301,7 +302,7 @@ public struct WebDAVConfiguration: Sendable, Equatable {
   /// True if the server honours `If-None-Match: *` when something is put: rclone does not. ``StorageProbe`` finds out.
   public var honoursConditions = true
   /// The most files and folders of a listing.
-  var listingLimit = StorageListing.limit
+  var listingLimit = ListPage.limit
 
   /// Describes a folder.
   public init(address: String, credentials: WebDAVCredentials? = nil) {

@@ -1,16 +1,13 @@
 import BuckiaBytes
 import BuckiaStorage
-import NIOConcurrencyHelpers
 
 /// A cache of a WebDAV server's files and folders, which saves requests for the existence of a folder and the type of
 /// an object to delete.
-final class WebDAVKnowledge: Sendable {
-  private struct State {
-    var folders: Set<RemotePath> = []
-    var hasRoot = false
-    var objects: Set<RemotePath> = []
-    var listings: [RemotePath: Listing] = [:]
-  }
+struct WebDAVKnowledge: Sendable {
+  private var folders: Set<RemotePath> = []
+  private var hasRoot = false
+  private var objects: Set<RemotePath> = []
+  private var listings: [RemotePath: Listing] = [:]
 
   /// The contents of a folder under an entity tag.
   struct Listing {
@@ -24,57 +21,41 @@ final class WebDAVKnowledge: Sendable {
   /// The most folders with contents in the cache.
   private static let listingLimit = 10_000
 
-  private let state = NIOLockedValueBox(State())
-
-  func note(_ entries: [WebDAVEntry], in folder: RemotePath?) {
+  mutating func note(_ entries: [WebDAVEntry], in folder: RemotePath?) {
     noteFolder(folder)
     for entry in entries { note(entry) }
   }
 
-  func note(_ entry: WebDAVEntry) {
-    state.withLockedValue { state in
-      if entry.isFolder {
-        state.folders.insert(entry.path)
-        state.objects.remove(entry.path)
-      } else {
-        if state.objects.count >= Self.limit { state.objects = [] }
-        state.objects.insert(entry.path)
-      }
+  mutating func note(_ entry: WebDAVEntry) {
+    if entry.isFolder {
+      folders.insert(entry.path)
+      objects.remove(entry.path)
+    } else {
+      if objects.count >= Self.limit { objects = [] }
+      objects.insert(entry.path)
     }
   }
 
-  func noteFolder(_ folder: RemotePath?) {
-    state.withLockedValue { state in
-      if let folder { state.folders.insert(folder) }
-      state.hasRoot = true
-    }
+  mutating func noteFolder(_ folder: RemotePath?) {
+    if let folder { folders.insert(folder) }
+    hasRoot = true
   }
 
-  func hasFolder(_ folder: RemotePath?) -> Bool {
-    state.withLockedValue { state in folder.map { state.folders.contains($0) } ?? state.hasRoot }
-  }
+  func hasFolder(_ folder: RemotePath?) -> Bool { folder.map { folders.contains($0) } ?? hasRoot }
 
   /// The contents of a folder, if it still has the same entity tag.
   func listing(of folder: RemotePath, tag: ObjectVersion?) -> Listing? {
-    state.withLockedValue { state in state.listings[folder].flatMap { $0.tag == tag ? $0 : nil } }
+    listings[folder].flatMap { $0.tag == tag ? $0 : nil }
   }
 
-  func note(_ listing: Listing, of folder: RemotePath) {
-    state.withLockedValue { state in
-      if state.listings.count >= Self.listingLimit { state.listings = [:] }
-      state.listings[folder] = listing
-    }
+  mutating func note(_ listing: Listing, of folder: RemotePath) {
+    if listings.count >= Self.listingLimit { listings = [:] }
+    listings[folder] = listing
   }
 
-  func hasObject(_ path: RemotePath) -> Bool { state.withLockedValue { $0.objects.contains(path) } }
+  func hasObject(_ path: RemotePath) -> Bool { objects.contains(path) }
 
-  func forget(_ path: RemotePath) {
-    state.withLockedValue { state in
-      _ = state.objects.remove(path)
-    }
-  }
-
-  func forgetFolders() { state.withLockedValue { $0 = State() } }
+  mutating func forget(_ path: RemotePath) { objects.remove(path) }
 }
 
 /// One file or folder that a WebDAV server describes.

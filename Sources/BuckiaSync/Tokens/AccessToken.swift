@@ -91,13 +91,13 @@ extension AccessToken {
   }
 
   /// Reads one token from bytes.
-  static func stored(_ bytes: [UInt8], in place: String) throws(TokenError) -> AccessToken {
+  static func stored(_ bytes: [UInt8], in place: String) throws(StorageError) -> AccessToken {
     do {
       if let token = AccessToken(try JSONParser.parse(bytes)) { return token }
     } catch {
-      throw TokenError(.invalidStore, "\(place) holds something that is no token; sign in again", cause: error)
+      throw StorageError(.invalidStore, "\(place) holds something that is no token; sign in again", cause: error)
     }
-    throw TokenError(.invalidStore, "\(place) holds something that is no token; sign in again")
+    throw StorageError(.invalidStore, "\(place) holds something that is no token; sign in again")
   }
 }
 
@@ -124,57 +124,8 @@ extension SecretText: CustomStringConvertible, CustomDebugStringConvertible, Cus
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// An error about tokens: the cause, and advice.
-///
-/// Errors of a server or the network have the code and the message of the `StorageError` that is the ``cause``.
-public struct TokenError: Error, Sendable, CustomStringConvertible {
-  /// What kind of error. Each code is a word that stays. More may come.
-  public struct Code: RawRepresentable, Hashable, Sendable {
-    /// The word.
-    public let rawValue: String
-    /// Creates a code.
-    public init(rawValue: String) { self.rawValue = rawValue }
-  }
-
-  /// What kind of error.
-  public let code: Code
-  /// A sentence for people with the cause and advice. It never contains a secret.
-  public let message: String
-  /// The underlying error, if there is one.
-  public let cause: (any Error)?
-
-  /// Creates an error.
-  ///
-  /// - Parameters:
-  ///   - code: What kind of error.
-  ///   - message: A sentence for people, without a full stop.
-  ///   - cause: The underlying error.
-  public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
-    self.code = code
-    self.message = message
-    self.cause = cause
-  }
-
-  /// The sentence.
-  public var description: String { message }
-
-  /// The error of a server, of the network or of a setting.
-  init(_ error: StorageError) {
-    self.init(Code(rawValue: error.code.rawValue), error.description, cause: error)
-  }
-
-  /// A file of tokens could not be read or written.
-  init(_ error: ByteStreamError) { self.init(StorageError(error)) }
-
-  /// The error of a storage that uses the token.
-  package var storageError: StorageError {
-    if let error = cause as? StorageError { return error }
-    let isSetting = code == .invalidSetting
-    return StorageError(isSetting ? .invalidSetting : .unauthorized, message, cause: self)
-  }
-}
-
-extension TokenError.Code {
+/// Errors about tokens, beside those of servers, the network and settings.
+extension StorageError.Code {
   // MARK: Having a token
 
   /// Nobody has signed in, or no token was stored.
@@ -210,16 +161,18 @@ extension TokenError.Code {
   /// The token does not hold yet; a clock may be wrong.
   public static let notYetValid = Self(rawValue: "token-not-yet-valid")
 
-  // MARK: The rest
-
   /// The permissions cannot be expressed by this kind of token.
   public static let inexpressible = Self(rawValue: "inexpressible-permissions")
-  /// A setting is not in order.
-  public static let invalidSetting = Self(rawValue: "invalid-setting")
-  /// The server's answer violates its protocol.
-  public static let invalidAnswer = Self(rawValue: "invalid-answer")
-  /// The server cannot do this.
-  public static let unsupported = Self(rawValue: "unsupported-by-storage")
-  /// The server has a fault, or is overloaded.
-  public static let unavailable = Self(rawValue: "server-unavailable")
+}
+
+extension StorageError {
+  private static let tokenCodes: Set<Code> = [
+    .noToken, .expired, .storeUnavailable, .notPrivate, .invalidStore, .accessDenied, .signInExpired, .signInEnded,
+    .unknownClient, .wrongState, .noListener, .invalidToken, .notYetValid, .inexpressible,
+  ]
+
+  /// True if a token, or the server that gives tokens, is at fault, and neither the network nor a setting.
+  var isAboutToken: Bool {
+    Self.tokenCodes.contains(code) || status == nil && [.invalidAnswer, .unsupported, .unavailable].contains(code)
+  }
 }

@@ -27,10 +27,10 @@ public struct AccessTokenOptions: Sendable, Hashable {
   /// When a token ends that begins now.
   ///
   /// - Parameter now: The present time in milliseconds since 1970.
-  /// - Throws: `TokenError` with `invalidSetting` for a time that is none.
-  func expiry(from now: Int64, limit: Int64) throws(TokenError) -> Int64 {
+  /// - Throws: `StorageError` with `invalidSetting` for a time that is none.
+  func expiry(from now: Int64, limit: Int64) throws(StorageError) -> Int64 {
     guard (1...limit).contains(validSeconds) else {
-      throw TokenError(.invalidSetting, "such a token is good for 1 to \(limit) seconds, not \(validSeconds)")
+      throw StorageError(.invalidSetting, "such a token is good for 1 to \(limit) seconds, not \(validSeconds)")
     }
     return now + validSeconds * 1000
   }
@@ -38,9 +38,9 @@ public struct AccessTokenOptions: Sendable, Hashable {
   /// The one rule, for tokens that can express no more.
   ///
   /// - Parameter kind: What errors call such tokens.
-  func onlyRule(of kind: String) throws(TokenError) -> StoragePermissions.Rule {
+  func onlyRule(of kind: String) throws(StorageError) -> StoragePermissions.Rule {
     guard permissions.rules.count == 1, let rule = permissions.rules.first else {
-      throw TokenError(
+      throw StorageError(
         .inexpressible,
         "\(kind) allows the same in one place, and cannot say \"\(permissions)\"; make a token for each place")
     }
@@ -77,7 +77,7 @@ public struct S3AddressFactory: Sendable {
   public func makeToken(_ options: AccessTokenOptions) throws -> SignedAddress {
     let rule = try options.onlyRule(of: "a presigned address")
     guard case .object(let path) = rule.place else {
-      throw TokenError(.inexpressible, "a presigned address is for one object, not for \(rule.place)")
+      throw StorageError(.inexpressible, "a presigned address is for one object, not for \(rule.place)")
     }
     let permission: PresignedPermission
     switch rule.actions {
@@ -85,12 +85,11 @@ public struct S3AddressFactory: Sendable {
     case .write: permission = .write
     case .delete: permission = .delete
     default:
-      throw TokenError(.inexpressible, "a presigned address allows one of read, write and delete, not: \(rule.actions)")
+      throw StorageError(
+        .inexpressible, "a presigned address allows one of read, write and delete, not: \(rule.actions)")
     }
     let expires = try options.expiry(from: clock.now(), limit: 604_800)
-    do throws(StorageError) {
-      let address = try bucket.presignedAddress(of: path, for: permission, seconds: Int(options.validSeconds))
-      return SignedAddress(address: SecretText(address), permissions: options.permissions, expires: expires)
-    } catch { throw TokenError(error) }
+    let address = try bucket.presignedAddress(of: path, for: permission, seconds: Int(options.validSeconds))
+    return SignedAddress(address: SecretText(address), permissions: options.permissions, expires: expires)
   }
 }

@@ -17,11 +17,11 @@ public struct B2KeyFactory: Sendable {
   ///   - transport: What brings requests there.
   ///   - endpoint: The address of the service.
   ///   - clock: What time it is.
-  /// - Throws: `TokenError` with `invalidSetting`.
+  /// - Throws: `StorageError` with `invalidSetting`.
   public init(
     bucket: String, key: B2ApplicationKey, transport: any HTTPTransport,
     endpoint: String = "https://api.backblazeb2.com", clock: TokenClock = .system
-  ) throws(TokenError) {
+  ) throws(StorageError) {
     account = try B2Account(key: key, transport: transport, endpoint: endpoint)
     self.bucket = bucket
     self.clock = clock
@@ -39,13 +39,13 @@ public struct B2KeyFactory: Sendable {
     case .folder(let folder): prefix = "\(folder)/"
     case .object(let path):
       // Its name as a prefix would cover longer names, too.
-      throw TokenError(
+      throw StorageError(
         .inexpressible, "a key of B2 is for a folder, not for one object (\(path)); make a presigned address")
     }
     guard options.name.utf8.count <= 100, !options.name.isEmpty,
       options.name.utf8.allSatisfy({ Self.isNameByte($0) })
     else {
-      throw TokenError(.invalidSetting, "the name of a key of B2 has 1 to 100 letters of English, digits and hyphens")
+      throw StorageError(.invalidSetting, "the name of a key of B2 has 1 to 100 letters of English, digits and hyphens")
     }
     _ = try options.expiry(from: clock.now(), limit: Self.secondsLimit)
     return try await account.makeKey(
@@ -56,7 +56,7 @@ public struct B2KeyFactory: Sendable {
   /// Ends a key at once.
   ///
   /// - Parameter id: The key's id. One that has ended already is no error.
-  /// - Throws: `TokenError`; `CancellationError`.
+  /// - Throws: `StorageError`; `CancellationError`.
   public func deleteKey(_ id: String) async throws { try await account.deleteKey(id) }
 
   private static func isNameByte(_ byte: UInt8) -> Bool {
@@ -107,8 +107,8 @@ actor B2Account {
   private let transport: any HTTPTransport
   private var session: Session?
 
-  init(key: B2ApplicationKey, transport: any HTTPTransport, endpoint: String) throws(TokenError) {
-    do throws(StorageError) { self.endpoint = try HTTPAddress(endpoint) } catch { throw TokenError(error) }
+  init(key: B2ApplicationKey, transport: any HTTPTransport, endpoint: String) throws(StorageError) {
+    self.endpoint = try HTTPAddress(endpoint)
     self.key = key
     self.transport = transport
   }
@@ -142,14 +142,14 @@ actor B2Account {
       try answer.text("bucketId") == bucketID
     else {
       try await deleteKey(made.id)
-      throw TokenError(.invalidAnswer, "\(answer.origin) has made another key than was asked for; it was deleted")
+      throw StorageError(.invalidAnswer, "\(answer.origin) has made another key than was asked for; it was deleted")
     }
     return made
   }
 
   func deleteKey(_ id: String) async throws {
     do { _ = try await call("b2_delete_key", JSONObject([.init("applicationKeyId", .string(id))])) } catch let error
-      as TokenError
+      as StorageError
     {
       // It has ended by itself, or an earlier attempt has deleted it.
       guard let fault = error.cause as? Fault, fault.status == 400, fault.says("does not exist") else { throw error }
@@ -165,8 +165,8 @@ actor B2Account {
     for case .object(let found) in buckets where found["bucketName"] == .string(bucket) {
       if case .string(let id)? = found["bucketId"] { return id }
     }
-    throw TokenError(
-      TokenError.Code(rawValue: StorageError.Code.notFound.rawValue),
+    throw StorageError(
+      .notFound,
       "there is no bucket called \(bucket.shown) that this key of B2 can see; check its name and the key")
   }
 
@@ -183,16 +183,12 @@ actor B2Account {
 
   private func authorized() async throws -> Session {
     if let session { return session }
-    let authorization: BasicAuthorization
-    do throws(StorageError) {
-      authorization = try BasicAuthorization(user: key.id, password: key.secret.value)
-    } catch { throw TokenError(error) }
+    let authorization = try BasicAuthorization(user: key.id, password: key.secret.value)
     let exchange = HTTPExchange(transport: transport, policy: RetryPolicy(), authorization: authorization)
     var address = endpoint
     address.path = "/b2api/v3/b2_authorize_account"
-    let request = HTTPTransportRequest("GET", address)
-    let response = try await TokenError.translating { try await exchange.perform(request).response }
-    let answer = try await JSONAnswer(response, from: address)
+    let answer = try await JSONAnswer(
+      exchange.perform(HTTPTransportRequest("GET", address)).response, from: address)
     guard case .object(let info)? = answer.object["apiInfo"], case .object(let storage)? = info["storageApi"],
       case .string(let text)? = storage["apiUrl"]
     else { throw answer.fault("apiUrl") }
@@ -226,9 +222,7 @@ actor B2Account {
       var policy = RetryPolicy()
       if name == "b2_create_key" { policy.attempts = 1 }
       let exchange = HTTPExchange(transport: transport, policy: policy)
-      let response = try await TokenError.translating {
-        try await exchange.perform(request, accepting: [200, 400, 401, 403]).response
-      }
+      let response = try await exchange.perform(request, accepting: [200, 400, 401, 403]).response
       let answer = try await JSONAnswer(response, from: address)
       if response.status == 200 { return answer }
       let fault = Fault(
@@ -242,8 +236,8 @@ actor B2Account {
       }
       let code: StorageError.Code =
         response.status == 400 ? .invalidSetting : response.status == 401 ? .unauthorized : .forbidden
-      throw TokenError(
-        TokenError.Code(rawValue: code.rawValue),
+      throw StorageError(
+        code,
         "Backblaze B2 refuses \(name): \(fault); the key needs the capabilities writeKeys, deleteKeys and listBuckets",
         cause: fault)
     }

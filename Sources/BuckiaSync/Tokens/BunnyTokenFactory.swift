@@ -15,11 +15,11 @@ public struct BunnyTokenFactory: Sendable {
   ///   - address: The address of the zone, such as `https://example.b-cdn.net`.
   ///   - key: The zone's key for token authentication.
   ///   - clock: What time it is.
-  /// - Throws: `TokenError` with `invalidSetting`.
-  public init(address: String, key: SecretText, clock: TokenClock = .system) throws(TokenError) {
-    do throws(StorageError) { host = try HTTPAddress(address) } catch { throw TokenError(error) }
+  /// - Throws: `StorageError` with `invalidSetting`.
+  public init(address: String, key: SecretText, clock: TokenClock = .system) throws(StorageError) {
+    host = try HTTPAddress(address)
     guard !key.isEmpty else {
-      throw TokenError(.invalidSetting, "the pull zone's key for token authentication is empty")
+      throw StorageError(.invalidSetting, "the pull zone's key for token authentication is empty")
     }
     self.key = key
     self.clock = clock
@@ -34,7 +34,7 @@ public struct BunnyTokenFactory: Sendable {
   public func makeToken(_ options: AccessTokenOptions) throws -> SignedAddress {
     let rule = try options.onlyRule(of: "an address of Bunny.net")
     guard rule.actions == .read else {
-      throw TokenError(
+      throw StorageError(
         .inexpressible, "an address of Bunny.net's CDN allows to read and nothing else, not: \(rule.actions)")
     }
     let expires = try options.expiry(from: clock.now(), limit: Self.secondsLimit)
@@ -53,10 +53,8 @@ public struct BunnyTokenFactory: Sendable {
       address = address.appending(object.segments)
       rules.path = nil
     }
-    do throws(StorageError) {
-      return SignedAddress(
-        address: SecretText(try rules.signed(address.description, key: key.value)), permissions: options.permissions,
-        expires: expires / 1000 * 1000)
-    } catch { throw TokenError(error) }
+    return SignedAddress(
+      address: SecretText(try rules.signed(address.description, key: key.value)), permissions: options.permissions,
+      expires: expires / 1000 * 1000)
   }
 }

@@ -13,25 +13,25 @@ struct JSONAnswer: Sendable {
 
   /// Reads an answer.
   ///
-  /// - Throws: `TokenError` with `invalidAnswer` when it is no JSON object, or too large; `CancellationError`.
+  /// - Throws: `StorageError` with `invalidAnswer` when it is no JSON object, or too large; `CancellationError`.
   init(_ response: HTTPTransportResponse, from address: HTTPAddress) async throws {
     origin = address.origin
     do {
       let bytes = try await response.body.bytes(upTo: Self.byteLimit)
       guard case .object(let object) = try JSONParser.parse(bytes, numbers: .all) else {
-        throw TokenError(.invalidAnswer, "\(address.shown) does not answer with a JSON object; check the address")
+        throw StorageError(.invalidAnswer, "\(address.shown) does not answer with a JSON object; check the address")
       }
       self.object = object
     } catch let error as JSONError {
-      throw TokenError(
+      throw StorageError(
         .invalidAnswer, "\(address.shown) does not answer with JSON (\(error)); check the address", cause: error)
-    } catch let error as StorageError { throw TokenError(error) }
+    }
   }
 
   /// A member's text; nil if there is none.
   ///
-  /// - Throws: `TokenError` with `invalidAnswer` when it is something else, or too long.
-  func text(_ name: String) throws(TokenError) -> String? {
+  /// - Throws: `StorageError` with `invalidAnswer` when it is something else, or too long.
+  func text(_ name: String) throws(StorageError) -> String? {
     switch object[name] {
     case nil, .null?: return nil
     case .string(let text)?:
@@ -43,14 +43,14 @@ struct JSONAnswer: Sendable {
 
   /// A member's text.
   ///
-  /// - Throws: `TokenError` with `invalidAnswer` when there is none.
-  func requiredText(_ name: String) throws(TokenError) -> String {
+  /// - Throws: `StorageError` with `invalidAnswer` when there is none.
+  func requiredText(_ name: String) throws(StorageError) -> String {
     guard let text = try text(name), !text.isEmpty else { throw fault(name) }
     return text
   }
 
   /// A member's number, which some servers write as text; nil if there is none.
-  func number(_ name: String) throws(TokenError) -> Int64? {
+  func number(_ name: String) throws(StorageError) -> Int64? {
     switch object[name] {
     case nil, .null?: return nil
     case .integer(let number)?: return number
@@ -65,7 +65,7 @@ struct JSONAnswer: Sendable {
   }
 
   /// A member's list of texts; nil if there is none.
-  func texts(_ name: String) throws(TokenError) -> [String]? {
+  func texts(_ name: String) throws(StorageError) -> [String]? {
     switch object[name] {
     case nil, .null?: return nil
     case .array(let items)?:
@@ -79,15 +79,26 @@ struct JSONAnswer: Sendable {
     }
   }
 
-  func fault(_ name: String) -> TokenError {
-    TokenError(.invalidAnswer, "\(origin) has answered without a usable \"\(name)\"; nothing was done with the answer")
+  /// A member's address, of a server to which secrets may go; nil if there is none.
+  func address(_ name: String) throws(StorageError) -> HTTPAddress? {
+    guard let text = try text(name) else { return nil }
+    let address: HTTPAddress
+    do { address = try HTTPAddress(text) } catch { throw fault(name) }
+    guard address.isPrivate else { throw fault(name) }
+    return address
   }
-}
 
-extension TokenError {
-  /// Does something with a server, and turns what it throws into errors of ours.
-  static func translating<Success: Sendable>(_ body: () async throws -> Success) async throws -> Success {
-    do { return try await body() } catch let error as StorageError { throw TokenError(error) }
+  /// A member's address.
+  ///
+  /// - Throws: `StorageError` with `invalidAnswer` when there is none.
+  func requiredAddress(_ name: String) throws(StorageError) -> HTTPAddress {
+    guard let address = try address(name) else { throw fault(name) }
+    return address
+  }
+
+  func fault(_ name: String) -> StorageError {
+    StorageError(
+      .invalidAnswer, "\(origin) has answered without a usable \"\(name)\"; nothing was done with the answer")
   }
 }
 

@@ -113,8 +113,8 @@ public struct SignedTokenVerifier: Sendable {
   /// Reads a token.
   ///
   /// - Parameter text: The token, as it came.
-  /// - Throws: `TokenError` with `invalidToken`, `expired` or `notYetValid`.
-  public func verify(_ text: String) throws(TokenError) -> Grant {
+  /// - Throws: `StorageError` with `invalidToken`, `expired` or `notYetValid`.
+  public func verify(_ text: String) throws(StorageError) -> Grant {
     let token = try CompactToken(text)
     try token.require(signatureBy: keys)
     let expires = try token.claims.require(issuer: issuer, audience: audience, now: clock.now(), leeway: leeway)
@@ -139,8 +139,8 @@ struct CompactToken: Sendable {
 
   /// Takes a token apart; nothing in it is to be trusted before ``isSigned(by:)``.
   ///
-  /// - Throws: `TokenError` with `invalidToken`.
-  init(_ text: String) throws(TokenError) {
+  /// - Throws: `StorageError` with `invalidToken`.
+  init(_ text: String) throws(StorageError) {
     guard text.utf8.count <= Self.byteLimit else { throw Self.fault("it is too long") }
     let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 3 else { throw Self.fault("it does not consist of three parts") }
@@ -167,11 +167,11 @@ struct CompactToken: Sendable {
     signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
   }
 
-  static func fault(_ reason: String, _ cause: (any Error)? = nil) -> TokenError {
-    TokenError(.invalidToken, "the token was not accepted: \(reason)", cause: cause)
+  static func fault(_ reason: String, _ cause: (any Error)? = nil) -> StorageError {
+    StorageError(.invalidToken, "the token was not accepted: \(reason)", cause: cause)
   }
 
-  private static func object(_ part: Substring.UTF8View, _ name: String) throws(TokenError) -> JSONObject {
+  private static func object(_ part: Substring.UTF8View, _ name: String) throws(StorageError) -> JSONObject {
     guard let bytes = Base64URL.bytes(Substring(part)) else { throw fault("its \(name) is damaged") }
     do {
       if case .object(let object) = try JSONParser.parse(bytes, numbers: .all) { return object }
@@ -181,8 +181,8 @@ struct CompactToken: Sendable {
 
   /// Checks the signature with the keys of the issuer that are for its algorithm.
   ///
-  /// - Throws: `TokenError` with `invalidToken`.
-  func require(signatureBy keys: [TokenVerificationKey]) throws(TokenError) {
+  /// - Throws: `StorageError` with `invalidToken`.
+  func require(signatureBy keys: [TokenVerificationKey]) throws(StorageError) {
     let fitting = keys.filter { $0.algorithm == algorithm && ($0.id == nil || keyID == nil || $0.id == keyID) }
     guard !fitting.isEmpty else {
       throw Self.fault(
@@ -194,7 +194,7 @@ struct CompactToken: Sendable {
   }
 
   /// Signs claims.
-  static func text(_ claims: JSONObject, signedBy key: TokenSigningKey) throws(TokenError) -> String {
+  static func text(_ claims: JSONObject, signedBy key: TokenSigningKey) throws(StorageError) -> String {
     var header = JSONObject([.init("alg", .string(key.algorithm.rawValue)), .init("typ", "JWT")])
     if let id = key.id { header.append("kid", .string(id)) }
     let signed =
@@ -224,8 +224,8 @@ struct TokenClaims: Sendable {
 
   /// A time in milliseconds since 1970; nil if there is none.
   ///
-  /// - Throws: `TokenError` with `invalidToken` when it is no time.
-  func time(_ name: String) throws(TokenError) -> Int64? {
+  /// - Throws: `StorageError` with `invalidToken` when it is no time.
+  func time(_ name: String) throws(StorageError) -> Int64? {
     let seconds: Int64?
     switch object[name] {
     case nil: return nil
@@ -243,19 +243,20 @@ struct TokenClaims: Sendable {
   ///   - now: The present time in milliseconds since 1970.
   ///   - leeway: How far the issuer's clock may differ, in milliseconds.
   /// - Returns: When the token ends, in milliseconds since 1970.
-  /// - Throws: `TokenError` with `invalidToken`, `expired` or `notYetValid`.
+  /// - Throws: `StorageError` with `invalidToken`, `expired` or `notYetValid`.
   @discardableResult
-  func require(issuer: String, audience: String, now: Int64, leeway: Int64) throws(TokenError) -> Int64 {
+  func require(issuer: String, audience: String, now: Int64, leeway: Int64) throws(StorageError) -> Int64 {
     guard text("iss") == issuer else { throw CompactToken.fault("another than \(issuer) has issued it") }
     guard audiences.contains(audience) else { throw CompactToken.fault("it is for somebody else") }
     guard let expires = try time("exp") else { throw CompactToken.fault("it does not say when it ends") }
     guard now < expires + leeway else {
-      throw TokenError(.expired, "the token has expired; get a new one, and check the clock of this device")
+      throw StorageError(.expired, "the token has expired; get a new one, and check the clock of this device")
     }
     let begins = try time("nbf") ?? 0
     let issued = try time("iat") ?? 0
     guard max(begins, issued) <= now + leeway else {
-      throw TokenError(.notYetValid, "the token is not valid yet; the clock of this device, or the issuer's, is wrong")
+      throw StorageError(
+        .notYetValid, "the token is not valid yet; the clock of this device, or the issuer's, is wrong")
     }
     return expires
   }

@@ -1,11 +1,5 @@
 import BuckiaStorage
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Keeps tokens by their context, and renews each before it expires.
 ///
 /// Simultaneous requests share one renewal. When a renewal fails, the old token is used as long as it is valid;
@@ -40,7 +34,7 @@ public actor TokenManager {
     /// When a token last came from a source, in milliseconds since 1970.
     var renewedAt: Int64?
     var failedAt: Int64?
-    var problem: TokenError?
+    var problem: StorageError?
   }
 
   private struct Renewal {
@@ -80,7 +74,7 @@ public actor TokenManager {
 
   /// Stores a token: that of a sign-in, or another one.
   ///
-  /// - Throws: `TokenError` when it cannot be stored; it is used all the same until the program ends.
+  /// - Throws: `StorageError` when it cannot be stored; it is used all the same until the program ends.
   public func save(_ token: AccessToken, for context: TokenContext) async throws {
     keep(token, for: context)
     try await store.save(token, for: context)
@@ -88,7 +82,7 @@ public actor TokenManager {
 
   /// Deletes the token of a context, here and in the store.
   ///
-  /// - Throws: `TokenError` when the store cannot be changed.
+  /// - Throws: `StorageError` when the store cannot be changed.
   public func remove(_ context: TokenContext) async throws {
     let old = entries[context] ?? Entry()
     old.renewal?.task.cancel()
@@ -101,13 +95,13 @@ public actor TokenManager {
   }
 
   /// Why the last renewal failed, when it did and the token before it is still in use; or why the new token could not be stored.
-  public func problem(for context: TokenContext) -> TokenError? { entries[context]?.problem }
+  public func problem(for context: TokenContext) -> StorageError? { entries[context]?.problem }
 
   // MARK: Having a valid token
 
   /// A token that is good now.
   ///
-  /// - Throws: `TokenError`: `noToken` when there is none, `expired` when nothing renews it, or why it could not be renewed.
+  /// - Throws: `StorageError`: `noToken` when there is none, `expired` when nothing renews it, or why it could not be renewed.
   public func token(for context: TokenContext) async throws -> AccessToken {
     let token = try await loaded(context)
     let now = clock.now()
@@ -129,7 +123,7 @@ public actor TokenManager {
   /// - Parameters:
   ///   - refused: The refused token. If the present token is another one, that is returned.
   ///   - context: The context.
-  /// - Throws: `TokenError`, as ``token(for:)``.
+  /// - Throws: `StorageError`, as ``token(for:)``.
   public func token(after refused: AccessToken, for context: TokenContext) async throws -> AccessToken {
     if let token = try await loaded(context), token.value != refused.value { return token }
     return try await renewed(context)
@@ -199,7 +193,7 @@ public actor TokenManager {
       }
       keep(token, for: context)
       entries[context]?.renewedAt = clock.now()
-      do { try await store.save(token, for: context) } catch let error as TokenError {
+      do { try await store.save(token, for: context) } catch let error as StorageError {
         // The old token may be invalid now, and the new one is used while the program runs.
         entries[context]?.problem = error
       }
@@ -208,7 +202,7 @@ public actor TokenManager {
       if entries[context]?.renewal?.number == number {
         entries[context]?.renewal = nil
         entries[context]?.failedAt = clock.now()
-        entries[context]?.problem = error as? TokenError
+        entries[context]?.problem = error as? StorageError
       }
       throw error
     }
@@ -225,7 +219,7 @@ public actor TokenManager {
       do {
         let token = try await source.token(replacing: old)
         guard token.isValid(at: clock.now()) else {
-          throw TokenError(
+          throw StorageError(
             .expired, "the new token for \(context) has expired already; the clock of this device may be wrong")
         }
         return token
@@ -235,12 +229,15 @@ public actor TokenManager {
     }
     guard let first = failures.first else {
       guard old != nil else {
-        throw TokenError(.noToken, "there is no token for \(context); sign in, or store one")
+        throw StorageError(.noToken, "there is no token for \(context); sign in, or store one")
       }
-      throw TokenError(.expired, "the token for \(context) is good no more, and nothing renews it; sign in again")
+      throw StorageError(.expired, "the token for \(context) is good no more, and nothing renews it; sign in again")
     }
     let said = failures.map { "\($0)" }.joined(separator: "; the next way failed, too: ")
-    throw TokenError((first as? TokenError)?.code ?? .unavailable, said, cause: (first as? TokenError)?.cause ?? first)
+    let error = first as? StorageError
+    var joined = StorageError(error?.code ?? .unavailable, said, cause: error?.cause ?? first)
+    joined.status = error?.status
+    throw joined
   }
 }
 
@@ -287,7 +284,7 @@ public protocol TokenSource: Sendable {
   /// Gets a new token.
   ///
   /// - Parameter old: The token that it replaces; nil if there was none.
-  /// - Throws: `TokenError`; `CancellationError`.
+  /// - Throws: `StorageError`; `CancellationError`.
   func token(replacing old: AccessToken?) async throws -> AccessToken
 }
 
@@ -317,7 +314,7 @@ public struct TokenClock: Sendable {
 
   /// The system's clock.
   public static let system = Self(
-    now: { Int64(Date().timeIntervalSince1970 * 1000) },
+    now: { WallClock.unixMilliseconds },
     sleep: { try await Task.sleep(for: .milliseconds($0)) })
 }
 
@@ -338,18 +335,25 @@ package struct BearerAuthorization: RequestAuthorization {
     do {
       let token = try await tokens.token(for: context)
       guard token.value.value.isSafeInHeader else {
-        throw TokenError(
+        throw StorageError(
           .invalidToken, "the token for \(context) has characters that no header can carry; store it again")
       }
       request.headers["Authorization"] = "Bearer \(token.value.value)"
-    } catch let error as TokenError { throw error.storageError }
+    } catch let error as StorageError { throw Self.refusal(error) }
   }
 
   package func renew(
     after error: StorageError, _ response: HTTPTransportResponse, isFirst: Bool
   ) async throws -> Bool {
     guard isFirst, response.status == 401 else { return false }
-    do { return try await tokens.hasAnother(for: context) } catch let error as TokenError { throw error.storageError }
+    do { return try await tokens.hasAnother(for: context) } catch let error as StorageError {
+      throw Self.refusal(error)
+    }
+  }
+
+  /// The error of a storage whose token cannot be had.
+  private static func refusal(_ error: StorageError) -> StorageError {
+    error.isAboutToken ? StorageError(.unauthorized, error.message, cause: error) : error
   }
 }
 

@@ -24,15 +24,15 @@ public struct TokenSigningKey: Sendable {
   /// - Parameters:
   ///   - secret: At least 32 bytes (RFC 7518, section 3.2).
   ///   - id: Which key.
-  /// - Throws: `TokenError` with `invalidSetting`.
+  /// - Throws: `StorageError` with `invalidSetting`.
   public static func hmacSHA256(secret: [UInt8], id: String? = nil) async throws -> Self {
     guard secret.count >= SHA256.byteCount else {
-      throw TokenError(
+      throw StorageError(
         .invalidSetting, "a secret that signs tokens has at least 32 bytes; this one has \(secret.count)")
     }
     let keys = await JWTKeyCollection().add(hmac: HMACKey(from: secret), digestAlgorithm: .sha256)
     do { return Self(.hs256, try await keys.getKey(), id: id) } catch {
-      throw TokenError(.invalidSetting, "this secret cannot sign tokens", cause: error)
+      throw StorageError(.invalidSetting, "this secret cannot sign tokens", cause: error)
     }
   }
 
@@ -41,14 +41,14 @@ public struct TokenSigningKey: Sendable {
   /// - Parameters:
   ///   - seed: The 32 bytes of the key.
   ///   - id: Which key.
-  /// - Throws: `TokenError` with `invalidSetting`.
+  /// - Throws: `StorageError` with `invalidSetting`.
   public static func ed25519(seed: [UInt8], id: String? = nil) async throws -> Self {
     do {
       let key = EdDSA.PrivateKey(backing: try Curve25519.Signing.PrivateKey(rawRepresentation: seed))
       let signer = try await JWTKeyCollection().add(eddsa: key).getKey()
       let verifier = try await JWTKeyCollection().add(eddsa: key.publicKey).getKey()
       return Self(.edDSA, signer, id: id, verifier: verifier)
-    } catch { throw TokenError(.invalidSetting, "these bytes are no private key for Ed25519", cause: error) }
+    } catch { throw StorageError(.invalidSetting, "these bytes are no private key for Ed25519", cause: error) }
   }
 
   /// A private key for ECDSA with the curve P-256.
@@ -56,7 +56,7 @@ public struct TokenSigningKey: Sendable {
   /// - Parameters:
   ///   - pem: The key in PEM format.
   ///   - id: Which key.
-  /// - Throws: `TokenError` with `invalidSetting`.
+  /// - Throws: `StorageError` with `invalidSetting`.
   public static func ecdsaP256(pem: SecretText, id: String? = nil) async throws -> Self {
     do {
       let key = try ES256PrivateKey(pem: pem.value)
@@ -64,13 +64,13 @@ public struct TokenSigningKey: Sendable {
       let verifier = try await JWTKeyCollection().add(ecdsa: key.publicKey).getKey()
       return Self(.es256, signer, id: id, verifier: verifier)
     } catch {
-      throw TokenError(.invalidSetting, "this is no private key for ECDSA with P-256 in PEM format", cause: error)
+      throw StorageError(.invalidSetting, "this is no private key for ECDSA with P-256 in PEM format", cause: error)
     }
   }
 
-  func signature(of bytes: [UInt8]) throws(TokenError) -> [UInt8] {
+  func signature(of bytes: [UInt8]) throws(StorageError) -> [UInt8] {
     do { return try signer.sign(bytes) } catch {
-      throw TokenError(.invalidSetting, "the key cannot sign tokens", cause: error)
+      throw StorageError(.invalidSetting, "the key cannot sign tokens", cause: error)
     }
   }
 }
@@ -108,7 +108,7 @@ public struct TokenVerificationKey: Sendable {
   /// - Parameters:
   ///   - secret: At least 32 bytes.
   ///   - id: Which key.
-  /// - Throws: `TokenError` with `invalidSetting`.
+  /// - Throws: `StorageError` with `invalidSetting`.
   public static func hmacSHA256(secret: [UInt8], id: String? = nil) async throws -> Self {
     try await TokenSigningKey.hmacSHA256(secret: secret, id: id).verificationKey
   }
@@ -118,12 +118,12 @@ public struct TokenVerificationKey: Sendable {
   /// - Parameters:
   ///   - bytes: The 32 bytes of the key.
   ///   - id: Which key.
-  /// - Throws: `TokenError` with `invalidSetting`.
+  /// - Throws: `StorageError` with `invalidSetting`.
   public static func ed25519(_ bytes: [UInt8], id: String? = nil) async throws -> Self {
     do {
       let key = EdDSA.PublicKey(backing: try Curve25519.Signing.PublicKey(rawRepresentation: bytes))
       return Self(id: id, .edDSA, try await JWTKeyCollection().add(eddsa: key).getKey())
-    } catch { throw TokenError(.invalidSetting, "these bytes are no public key for Ed25519", cause: error) }
+    } catch { throw StorageError(.invalidSetting, "these bytes are no public key for Ed25519", cause: error) }
   }
 
   /// A public key for ECDSA with the curve P-256.
@@ -131,12 +131,12 @@ public struct TokenVerificationKey: Sendable {
   /// - Parameters:
   ///   - pem: The key in PEM format.
   ///   - id: Which key.
-  /// - Throws: `TokenError` with `invalidSetting`.
+  /// - Throws: `StorageError` with `invalidSetting`.
   public static func ecdsaP256(pem: String, id: String? = nil) async throws -> Self {
     do {
       return Self(id: id, .es256, try await JWTKeyCollection().add(ecdsa: try ES256PublicKey(pem: pem)).getKey())
     } catch {
-      throw TokenError(.invalidSetting, "this is no public key for ECDSA with P-256 in PEM format", cause: error)
+      throw StorageError(.invalidSetting, "this is no public key for ECDSA with P-256 in PEM format", cause: error)
     }
   }
 

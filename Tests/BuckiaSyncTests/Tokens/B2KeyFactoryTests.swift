@@ -183,13 +183,13 @@ struct B2KeyFactoryTests {
   func refusals() async throws {
     let (missing, _) = try factory(Service(), bucket: "other")
     let options = try inbound()
-    var error = await #expect(throws: TokenError.self) { try await missing.makeToken(options) }
+    var error = await #expect(throws: StorageError.self) { try await missing.makeToken(options) }
     #expect(error?.message.hasPrefix("there is no bucket called other") == true)
     let service = Service()
     let wrong = try B2KeyFactory(
       bucket: "notes", key: B2ApplicationKey(id: "id", secret: SecretText("guess")),
       transport: StubTransport { try service.answer($0) })
-    error = await #expect(throws: TokenError.self) { try await wrong.makeToken(options) }
+    error = await #expect(throws: StorageError.self) { try await wrong.makeToken(options) }
     #expect(error?.code.rawValue == "unauthorized")
     #expect(error.map { !"\($0)".contains("guess") } == true)
   }
@@ -205,7 +205,7 @@ struct B2KeyFactoryTests {
     let factory = try B2KeyFactory(
       bucket: "notes", key: B2ApplicationKey(id: "id", secret: SecretText("secret")), transport: transport)
     let options = try inbound()
-    await #expect(throws: TokenError.self) { try await factory.makeToken(options) }
+    await #expect(throws: StorageError.self) { try await factory.makeToken(options) }
     #expect(service.keys.withLockedValue { $0.count } == 1)
   }
 }

@@ -96,7 +96,7 @@ struct BearerAuthorizationTests {
 
   @Test("A renewal that fails is the error, with its reason")
   func failedRenewal() async throws {
-    let source = FunctionTokenSource { _ in throw TokenError(.signInEnded, "the sign-in has ended; sign in again") }
+    let source = FunctionTokenSource { _ in throw StorageError(.signInEnded, "the sign-in has ended; sign in again") }
     let (exchange, _) = try await exchange(accepting: "another", source)
     let request = try request
     let error = await #expect(throws: StorageError.self) { try await exchange.perform(request) }

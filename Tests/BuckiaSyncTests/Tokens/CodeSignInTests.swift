@@ -69,7 +69,7 @@ struct CodeSignInTests {
   func refusal() async throws {
     let servers = try await SignInServers.shared()
     let client = try real(servers.authlib)
-    let error = await #expect(throws: TokenError.self) {
+    let error = await #expect(throws: StorageError.self) {
       try await client.signIn { try await SignInServers.browse("\($0)&answer=refuse") }
     }
     #expect(error?.code == .accessDenied)
@@ -155,8 +155,8 @@ struct CodeSignInTests {
       ("?error=access_denied&state=other", .wrongState),
       ("?code=c&state=S&iss=https%3A%2F%2Fevil.example", .wrongState),
       ("?error=server_error&error_description=a+b%1b&state=S", .unavailable), ("#code=c&state=S", .wrongState),
-    ] as [(String, TokenError.Code)])
-  func callback(_ query: String, _ expected: TokenError.Code) async throws {
+    ] as [(String, StorageError.Code)])
+  func callback(_ query: String, _ expected: StorageError.Code) async throws {
     let transport = server.transport
     let client = try server.client(transport)
     let begun = try await client.beginSignIn(returningTo: "app:/back")

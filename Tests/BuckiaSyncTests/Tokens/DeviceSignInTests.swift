@@ -37,8 +37,8 @@ struct DeviceSignInTests {
 
   @Test(
     "With Authlib's server: the person refuses, or the code has ended",
-    arguments: [("refuse", TokenError.Code.accessDenied), ("ended", .signInExpired)])
-  func refusal(_ answer: String, _ expected: TokenError.Code) async throws {
+    arguments: [("refuse", StorageError.Code.accessDenied), ("ended", .signInExpired)])
+  func refusal(_ answer: String, _ expected: StorageError.Code) async throws {
     let (client, issuer) = try await real(TestClock())
     let begun = try await client.beginDeviceSignIn()
     try await SignInServers.post("\(issuer)/test/device/\(begun.code)/\(answer)")
@@ -131,7 +131,7 @@ struct DeviceSignInTests {
   func unsupported() async throws {
     server.metadata.withLockedValue { $0["device_authorization_endpoint"] = .null }
     let client = try server.client()
-    let error = await #expect(throws: TokenError.self) { try await client.beginDeviceSignIn() }
+    let error = await #expect(throws: StorageError.self) { try await client.beginDeviceSignIn() }
     #expect(error?.code == .unsupported)
     #expect(error?.message == "https://login.example has no sign-in with a code; sign in with a browser")
   }

@@ -47,7 +47,7 @@ struct DiscoveryTests {
     arguments: ["", "<html>", "[]", "null", "{", #"{"issuer":"a","issuer":"b"}"#, String(repeating: "[", count: 5000)])
   func noDocument(_ text: String) async throws {
     let client = try server.client(StubTransport { _ in .text(text) })
-    let error = await #expect(throws: TokenError.self) { try await client.metadata() }
+    let error = await #expect(throws: StorageError.self) { try await client.metadata() }
     #expect(error?.code == .invalidAnswer)
     #expect(error?.message.contains("https://login.example") == true)
   }
@@ -73,7 +73,7 @@ struct DiscoveryTests {
     let whole = server.transport
     let client = try server.client(
       StubTransport { isBroken.withLockedValue { $0 } ? .text("", status: status) : try await whole.send($0) })
-    await #expect(throws: TokenError.self) { try await client.metadata() }
+    await #expect(throws: StorageError.self) { try await client.metadata() }
     isBroken.withLockedValue { $0 = false }
     #expect(try await client.metadata().issuer == StubProvider.issuer)
   }

@@ -46,8 +46,8 @@ struct IdentityTokenTests {
       ("exp", 1_799_999_939, .expired), ("iat", 1_800_000_061, .notYetValid), ("nbf", 1_800_000_061, .notYetValid),
       ("sub", .null, .invalidToken), ("sub", "", .invalidToken), ("nonce", "other", .wrongState),
       ("nonce", .null, .wrongState),
-    ] as [(String, JSONValue, TokenError.Code)])
-  func hostileClaims(_ name: String, _ value: JSONValue, _ expected: TokenError.Code) async throws {
+    ] as [(String, JSONValue, StorageError.Code)])
+  func hostileClaims(_ name: String, _ value: JSONValue, _ expected: StorageError.Code) async throws {
     let text = try await TestKeys.rsaSigned(
       server.claims([name: value].merging(name == "nonce" ? [:] : ["nonce": "n"]) { $1 }))
     #expect(await code { _ = try await verify(text, nonce: "n") } == expected)

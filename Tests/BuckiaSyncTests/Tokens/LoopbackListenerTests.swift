@@ -22,12 +22,12 @@ struct LoopbackListenerTests {
 
   @Test("Only the answer is taken; what others ask for in between changes nothing")
   func foreignRequests() async throws {
-    let listener = try await LoopbackListener.open(port: 0)
+    let listener = try await LoopbackListener(port: 0)
     let address = listener.address
     #expect(address.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/signed-in/) != nil)
     // Before it is known what the answer is, nothing is.
     #expect(try await status("\(address)?state=good") == 400)
-    await listener.accept { $0.hasSuffix("?state=good") }
+    listener.accept { $0.hasSuffix("?state=good") }
     let origin = String(address.dropLast("/signed-in".count))
     #expect(try await status("\(origin)/favicon.ico") == 404)
     #expect(try await status("\(origin)/signed-in2?state=good") == 404)
@@ -48,8 +48,8 @@ struct LoopbackListenerTests {
 
   @Test("A connection that says nothing does not keep others from coming")
   func idleConnections() async throws {
-    let listener = try await LoopbackListener.open(port: 0)
-    await listener.accept { _ in true }
+    let listener = try await LoopbackListener(port: 0)
+    listener.accept { _ in true }
     let address = listener.address
     let port = try #require(number(of: listener))
     // Browsers open some in advance.
@@ -73,13 +73,13 @@ struct LoopbackListenerTests {
 
   @Test("A port that is taken is an error that says which")
   func takenPort() async throws {
-    let listener = try await LoopbackListener.open(port: 0)
+    let listener = try await LoopbackListener(port: 0)
     let port = try #require(number(of: listener))
-    let error = await #expect(throws: TokenError.self) { try await LoopbackListener.open(port: port) }
+    let error = await #expect(throws: StorageError.self) { try await LoopbackListener(port: port) }
     #expect(error?.code == .noListener)
     #expect(error?.message.contains("(\(port))") == true)
     for number in [-1, 65_536, Int.max] {
-      #expect(await code { _ = try await LoopbackListener.open(port: number) } == .invalidSetting)
+      #expect(await code { _ = try await LoopbackListener(port: number) } == .invalidSetting)
     }
     await listener.close()
     await listener.close()

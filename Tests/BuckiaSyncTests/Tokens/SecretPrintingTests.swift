@@ -65,7 +65,7 @@ struct SecretPrintingTests {
         let server = StubProvider()
         server.token.withLockedValue { $0 = { _ in .text(body, status: status) } }
         let client = try OAuthClient(server.configuration, transport: server.transport, retries: .impatient)
-        let error = await #expect(throws: TokenError.self) {
+        let error = await #expect(throws: StorageError.self) {
           try await client.refreshed(AccessToken(SecretText("x"), refreshToken: SecretText(Self.secret)))
         }
         if let error { #expect(!shown(error).contains(Self.secret), "\(body)") }

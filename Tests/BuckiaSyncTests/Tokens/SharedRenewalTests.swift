@@ -23,7 +23,7 @@ struct SharedRenewalTests {
         return taken.count
       }
       try await Task.sleep(for: .milliseconds(50))
-      guard let number else { throw TokenError(.expired, "the refresh token was used before") }
+      guard let number else { throw StorageError(.expired, "the refresh token was used before") }
       return AccessToken(
         SecretText("new \(number)"), issued: time.now, expires: time.now + 3_600_000,
         refreshToken: SecretText("refresh \(number)"))

@@ -78,7 +78,7 @@ struct SignedTokenTests {
     let token = try CompactToken(text)
     try token.require(signatureBy: [key])
     #expect(token.claims.text("iss") == "joe")
-    #expect(throws: TokenError.self) {
+    #expect(throws: StorageError.self) {
       try CompactToken(text.replacing("dBj", with: "dBk")).require(signatureBy: [key])
     }
   }
@@ -94,7 +94,7 @@ struct SignedTokenTests {
     for index in stride(from: 0, to: bytes.count - 1, by: 3) {
       var changed = bytes
       changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
-      #expect(throws: TokenError.self, "\(index)") { try verifier.verify(String(decoding: changed, as: UTF8.self)) }
+      #expect(throws: StorageError.self, "\(index)") { try verifier.verify(String(decoding: changed, as: UTF8.self)) }
     }
   }
 
@@ -178,7 +178,7 @@ struct SignedTokenTests {
   func hostileClaims(_ name: String, _ value: JSONValue?) async throws {
     let key = try await Self.key(.hs256)
     let text = try CompactToken.text(try claims(name, value), signedBy: key)
-    #expect(throws: TokenError.self) { try verifier([key.verificationKey]).verify(text) }
+    #expect(throws: StorageError.self) { try verifier([key.verificationKey]).verify(text) }
   }
 
   @Test("Claims in the forms that are allowed are accepted")

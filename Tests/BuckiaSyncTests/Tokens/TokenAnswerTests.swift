@@ -41,7 +41,7 @@ struct TokenAnswerTests {
       server.token.withLockedValue { $0 = answer }
       let transport = server.transport
       let client = try server.client(transport)
-      await #expect(throws: TokenError.self) { try await client.refreshed(old) }
+      await #expect(throws: StorageError.self) { try await client.refreshed(old) }
       #expect(transport.sent.filter { $0.url.path == "/token" }.count == 1)
     }
   }
@@ -71,12 +71,12 @@ struct TokenAnswerTests {
       ("invalid_scope", .invalidSetting, "the sign-in server does not give this app what it asks for"),
       ("temporarily_unavailable", .unavailable, "the sign-in server has a fault, or is overloaded"),
       ("something\u{1b}[31m", .invalidAnswer, "the sign-in server has refused this"),
-    ] as [(String, TokenError.Code, String)])
-  func refusals(_ word: String, _ expected: TokenError.Code, _ message: String) async throws {
+    ] as [(String, StorageError.Code, String)])
+  func refusals(_ word: String, _ expected: StorageError.Code, _ message: String) async throws {
     let body: JSONValue = ["error": .string(word), "error_description": "because\u{7}"]
     server.token.withLockedValue { $0 = { _ in .text(body.text(), status: 400) } }
     let client = try server.client()
-    let error = await #expect(throws: TokenError.self) { try await client.refreshed(old) }
+    let error = await #expect(throws: StorageError.self) { try await client.refreshed(old) }
     #expect(error?.code == expected)
     #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")")
     #expect(error?.message.contains("https://login.example says: ") == true)

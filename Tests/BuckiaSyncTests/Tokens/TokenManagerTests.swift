@@ -25,7 +25,7 @@ struct TokenManagerTests {
   /// Gives `new 1`, `new 2` and so on.
   private final class Source: TokenSource {
     let count = NIOLockedValueBox(0)
-    let failure = NIOLockedValueBox<TokenError?>(nil)
+    let failure = NIOLockedValueBox<StorageError?>(nil)
     let time: TestClock
     let gate: AsyncStream<Void>?
     init(_ time: TestClock, gate: AsyncStream<Void>? = nil) {
@@ -145,7 +145,7 @@ struct TokenManagerTests {
   @Test("A failed renewal keeps the old token as long as it is good, says why, and is not tried again at once")
   func failure() async throws {
     let source = Source(time)
-    source.failure.withLockedValue { $0 = TokenError(.unavailable, "the server is down") }
+    source.failure.withLockedValue { $0 = StorageError(.unavailable, "the server is down") }
     let manager = await manager([source])
     try await manager.save(token("old"), for: .storage)
     time.advance(3_550_000)
@@ -165,13 +165,13 @@ struct TokenManagerTests {
 
   @Test("Where the first way fails, the next is taken; where all fail, the error names them")
   func fallback() async throws {
-    let failing = FunctionTokenSource { _ in throw TokenError(.signInEnded, "the sign-in has ended") }
+    let failing = FunctionTokenSource { _ in throw StorageError(.signInEnded, "the sign-in has ended") }
     var manager = await manager([failing, Source(time)])
     #expect(try await manager.token(for: .storage).value.value == "new 1")
     manager = TokenManager(store: MemoryTokenStore(), clock: time.clock)
     await manager.setSources(
-      [failing, FunctionTokenSource { _ in throw TokenError(.unavailable, "it is down") }], for: .storage)
-    let error = await #expect(throws: TokenError.self) { try await manager.token(for: .storage) }
+      [failing, FunctionTokenSource { _ in throw StorageError(.unavailable, "it is down") }], for: .storage)
+    let error = await #expect(throws: StorageError.self) { try await manager.token(for: .storage) }
     #expect(error?.code == .signInEnded)
     #expect(error?.message == "the sign-in has ended; the next way failed, too: it is down")
   }
@@ -179,7 +179,7 @@ struct TokenManagerTests {
   @Test("Without a token, and without what gets one, the error says what to do")
   func nothing() async throws {
     let manager = await manager()
-    let error = await #expect(throws: TokenError.self) { try await manager.token(for: .inbound(of: "anna")) }
+    let error = await #expect(throws: StorageError.self) { try await manager.token(for: .inbound(of: "anna")) }
     #expect(error?.code == .noToken)
     #expect(error?.message == "there is no token for inbound of anna; sign in, or store one")
     try await manager.save(token("old", for: 1), for: .storage)
@@ -226,7 +226,9 @@ struct TokenManagerTests {
   func fullDisk() async throws {
     struct FullStore: TokenStore {
       func token(for context: TokenContext) -> AccessToken? { nil }
-      func save(_ token: AccessToken, for context: TokenContext) throws { throw TokenError(.storeUnavailable, "full") }
+      func save(_ token: AccessToken, for context: TokenContext) throws {
+        throw StorageError(.storeUnavailable, "full")
+      }
       func remove(_ context: TokenContext) {}
     }
     let manager = TokenManager(store: FullStore(), clock: time.clock)

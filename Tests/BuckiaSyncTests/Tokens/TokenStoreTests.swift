@@ -59,7 +59,9 @@ struct TokenStoreTests {
   func link() async throws {
     try await FileTokenStore(path: path).save(token, for: .storage)
     try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: path)
-    await #expect(throws: TokenError.self) { try await FileTokenStore(path: folder.file("link")).token(for: .storage) }
+    await #expect(throws: StorageError.self) {
+      try await FileTokenStore(path: folder.file("link")).token(for: .storage)
+    }
   }
 
   @Test(
@@ -73,7 +75,7 @@ struct TokenStoreTests {
   func damaged(_ text: String) async throws {
     try folder.write(Array(text.utf8), to: "tokens.json")
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-    let error = await #expect(throws: TokenError.self) { try await FileTokenStore(path: path).token(for: .storage) }
+    let error = await #expect(throws: StorageError.self) { try await FileTokenStore(path: path).token(for: .storage) }
     #expect(error?.code == .invalidStore)
     #expect(error?.message.hasPrefix(path) == true)
     #expect(try fileBytes(path) == Array(text.utf8))

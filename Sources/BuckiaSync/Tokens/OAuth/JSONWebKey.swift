@@ -13,8 +13,8 @@ struct JSONWebKey: Sendable {
 
   /// The keys of a document that are there to verify signatures.
   ///
-  /// - Throws: `TokenError` with `invalidAnswer`.
-  static func all(in answer: JSONAnswer) throws(TokenError) -> [JSONWebKey] {
+  /// - Throws: `StorageError` with `invalidAnswer`.
+  static func all(in answer: JSONAnswer) throws(StorageError) -> [JSONWebKey] {
     guard case .array(let items)? = answer.object["keys"], items.count <= countLimit else { throw answer.fault("keys") }
     var keys: [JSONWebKey] = []
     for item in items {
@@ -29,14 +29,14 @@ struct JSONWebKey: Sendable {
 
   /// The key for an algorithm; nil if it is not for that. The key's own type decides, never what a token says, so a public key is no shared secret.
   ///
-  /// - Throws: `TokenError` with `invalidAnswer` when it is damaged.
+  /// - Throws: `StorageError` with `invalidAnswer` when it is damaged.
   func verificationKey(for algorithm: SignatureAlgorithm) async throws -> TokenVerificationKey? {
     if let own = text("alg"), own != algorithm.rawValue { return nil }
     do {
       guard let verifier = try await verifier(for: algorithm) else { return nil }
       return TokenVerificationKey(id: id, algorithm, verifier)
     } catch {
-      throw TokenError(.invalidAnswer, "\(origin) has a damaged key; the sign-in was not accepted", cause: error)
+      throw StorageError(.invalidAnswer, "\(origin) has a damaged key; the sign-in was not accepted", cause: error)
     }
   }
 

@@ -4,63 +4,56 @@ import NIOHTTP1
 import NIOPosix
 
 /// A port of this computer, to which nothing but this computer can connect, and to which a browser comes back from a sign-in (RFC 8252, section 7.3).
-actor LoopbackListener {
+final class LoopbackListener: Sendable {
   private let channel: any Channel
   private let found: EventLoopPromise<String>
-  private let gate: LoopbackGate
-  private var isClosed = false
+  private let accepts: NIOLockedValueBox<@Sendable (String) -> Bool>
 
   /// Where browsers come back to.
-  nonisolated let address: String
+  let address: String
 
   /// Opens it.
   ///
   /// - Parameter port: The port; 0 for any that is free.
-  /// - Throws: `TokenError` with `noListener`, or `invalidSetting` for a number that is no port.
-  static func open(port: Int) async throws -> LoopbackListener {
+  /// - Throws: `StorageError` with `noListener`, or `invalidSetting` for a number that is no port.
+  init(port: Int) async throws {
     guard (0...65_535).contains(port) else {
-      throw TokenError(.invalidSetting, "\(port) is no port; they go from 1 to 65535, and 0 is any that is free")
+      throw StorageError(.invalidSetting, "\(port) is no port; they go from 1 to 65535, and 0 is any that is free")
     }
     let group = MultiThreadedEventLoopGroup.singleton
     let found = group.next().makePromise(of: String.self)
-    let gate = LoopbackGate()
+    let accepts = NIOLockedValueBox<@Sendable (String) -> Bool>({ _ in false })
     do {
-      let channel = try await ServerBootstrap(group: group)
+      channel = try await ServerBootstrap(group: group)
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-            try channel.pipeline.syncOperations.addHandler(LoopbackHandler(gate, found))
+            try channel.pipeline.syncOperations.addHandler(LoopbackHandler(accepts, found))
           }
         }
         .bind(host: "127.0.0.1", port: port).get()
-      return LoopbackListener(channel, found, gate)
     } catch {
       found.fail(error)
-      throw TokenError(
+      throw StorageError(
         .noListener,
         "no port of this computer\(port == 0 ? "" : " (\(port))") could be opened for the browser's answer; "
           + "close what uses it, or sign in with a code", cause: error)
     }
-  }
-
-  private init(_ channel: any Channel, _ found: EventLoopPromise<String>, _ gate: LoopbackGate) {
-    self.channel = channel
     self.found = found
-    self.gate = gate
-    address = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)\(LoopbackGate.path)"
-    gate.authority.withLockedValue { $0 = "127.0.0.1:\(channel.localAddress?.port ?? 0)" }
+    self.accepts = accepts
+    address = "http://\(LoopbackHandler.authority(of: channel))\(LoopbackHandler.path)"
   }
 
   /// Says what is the answer. Anything else is turned away, and waited on: other programs and web sites can connect, too.
-  func accept(_ accepts: @escaping @Sendable (String) -> Bool) { gate.accepts.withLockedValue { $0 = accepts } }
+  func accept(_ accepts: @escaping @Sendable (String) -> Bool) { self.accepts.withLockedValue { $0 = accepts } }
 
   /// What the browser has asked for.
   ///
-  /// - Throws: `TokenError` with `signInExpired`; `CancellationError`.
+  /// - Throws: `StorageError` with `signInExpired`; `CancellationError`.
   func target(within seconds: Int64) async throws -> String {
     let found = found
     let limit = channel.eventLoop.scheduleTask(in: .seconds(min(max(1, seconds), 86_400))) {
-      found.fail(TokenError(.signInExpired, "the sign-in was not finished in time; begin again"))
+      found.fail(StorageError(.signInExpired, "the sign-in was not finished in time; begin again"))
     }
     defer { limit.cancel() }
     return try await withTaskCancellationHandler {
@@ -72,48 +65,32 @@ actor LoopbackListener {
 
   /// Takes no more connections. The port is free when this returns.
   func close() async {
-    if !isClosed {
-      isClosed = true
-      found.fail(CancellationError())
-      channel.close(promise: nil)
-    }
+    found.fail(CancellationError())
+    channel.close(promise: nil)
     // A channel that has an error while it closes is closed all the same.
     try? await channel.closeFuture.get()
   }
 }
 
-/// Which requests are the answer to a sign-in.
-struct LoopbackGate: Sendable {
-  /// The path that browsers come back to.
-  static let path = "/signed-in"
-
-  let accepts = NIOLockedValueBox<@Sendable (String) -> Bool>({ _ in false })
-  /// The host and port that requests name. A web site whose name leads here names another.
-  let authority = NIOLockedValueBox("")
-
-  enum Verdict { case answer, unknown, foreign }
-
-  func verdict(_ head: HTTPRequestHead) -> Verdict {
-    guard head.headers["Host"] == [authority.withLockedValue { $0 }], head.method == .GET else { return .foreign }
-    let path = head.uri.utf8.prefix { $0 != UInt8(ascii: "?") }
-    guard path.elementsEqual(Self.path.utf8) else { return .unknown }
-    return accepts.withLockedValue { $0 }(head.uri) ? .answer : .foreign
-  }
-}
-
 /// Answers one connection.
-final class LoopbackHandler: ChannelInboundHandler {
+private final class LoopbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  private let gate: LoopbackGate
+  /// The path that browsers come back to.
+  static let path = "/signed-in"
+
+  private let accepts: NIOLockedValueBox<@Sendable (String) -> Bool>
   private let found: EventLoopPromise<String>
   private var head: HTTPRequestHead?
 
-  init(_ gate: LoopbackGate, _ found: EventLoopPromise<String>) {
-    self.gate = gate
+  init(_ accepts: NIOLockedValueBox<@Sendable (String) -> Bool>, _ found: EventLoopPromise<String>) {
+    self.accepts = accepts
     self.found = found
   }
+
+  /// The host and port that requests name. A web site whose name leads here names another.
+  static func authority(of channel: any Channel) -> String { "127.0.0.1:\(channel.localAddress?.port ?? 0)" }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
@@ -122,12 +99,14 @@ final class LoopbackHandler: ChannelInboundHandler {
     case .end:
       guard let head else { return }
       self.head = nil
-      switch gate.verdict(head) {
-      case .answer:
+      let isOwn = head.headers["Host"] == [Self.authority(of: context.channel)] && head.method == .GET
+      if isOwn, !head.uri.utf8.prefix(while: { $0 != UInt8(ascii: "?") }).elementsEqual(Self.path.utf8) {
+        reply(context, .notFound, "There is nothing here.")
+      } else if isOwn, accepts.withLockedValue({ $0 })(head.uri) {
         reply(context, .ok, "This is done. You can close this window and go back to the app.")
         found.succeed(head.uri)
-      case .unknown: reply(context, .notFound, "There is nothing here.")
-      case .foreign: reply(context, .badRequest, "This does not belong to the sign-in that is under way.")
+      } else {
+        reply(context, .badRequest, "This does not belong to the sign-in that is under way.")
       }
     }
   }

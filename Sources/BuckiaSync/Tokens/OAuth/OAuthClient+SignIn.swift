@@ -9,14 +9,14 @@ extension OAuthClient {
   ///   - port: The port, where the server wants a fixed one in its settings of the app; 0 for any that is free.
   ///   - seconds: How long to wait for the person; at most a day.
   ///   - open: Opens the address in the browser, or shows it to the person.
-  /// - Throws: `TokenError` with `accessDenied`, `signInExpired` and others; `CancellationError`; what `open` throws.
+  /// - Throws: `StorageError` with `accessDenied`, `signInExpired` and others; `CancellationError`; what `open` throws.
   public func signIn(
     port: Int = 0, within seconds: Int64 = 300, open: @Sendable (_ address: String) async throws -> Void
   ) async throws -> SignIn {
-    let listener = try await LoopbackListener.open(port: port)
+    let listener = try await LoopbackListener(port: port)
     do {
       let begun = try await beginSignIn(returningTo: listener.address)
-      await listener.accept { CodeCallback($0)?.belongs(to: begun) ?? false }
+      listener.accept { CodeCallback($0)?.belongs(to: begun) ?? false }
       try await open(begun.address)
       let target = try await listener.target(within: seconds)
       await listener.close()
@@ -30,7 +30,7 @@ extension OAuthClient {
   /// Begins a sign-in, for an app that opens the address itself and gets the answer with an address of its own.
   ///
   /// - Parameter returnAddress: Where the browser comes back to, as the server's settings of the app have it.
-  /// - Throws: `TokenError`; `CancellationError`.
+  /// - Throws: `StorageError`; `CancellationError`.
   public func beginSignIn(returningTo returnAddress: String) async throws -> CodeSignIn {
     CodeSignIn(configuration, try await metadata(), returningTo: returnAddress)
   }
@@ -40,11 +40,11 @@ extension OAuthClient {
   /// - Parameters:
   ///   - begun: The sign-in.
   ///   - target: The address to which the browser was redirected.
-  /// - Throws: `TokenError`; `CancellationError`.
+  /// - Throws: `StorageError`; `CancellationError`.
   public func finish(_ begun: CodeSignIn, with target: String) async throws -> SignIn {
     let metadata = try await metadata()
     guard let callback = CodeCallback(target) else {
-      throw TokenError(.invalidAnswer, "what the browser has brought cannot be read; sign in again")
+      throw StorageError(.invalidAnswer, "what the browser has brought cannot be read; sign in again")
     }
     let code = try callback.code(for: begun, metadata)
     let form = [
@@ -120,15 +120,16 @@ struct CodeCallback: Sendable {
 
   /// The code.
   ///
-  /// - Throws: `TokenError`: what the server says, or `wrongState`.
-  func code(for signIn: CodeSignIn, _ metadata: ProviderMetadata) throws(TokenError) -> SecretText {
+  /// - Throws: `StorageError`: what the server says, or `wrongState`.
+  func code(for signIn: CodeSignIn, _ metadata: ProviderMetadata) throws(StorageError) -> SecretText {
     guard belongs(to: signIn) else {
-      throw TokenError(
+      throw StorageError(
         .wrongState, "what the browser has brought belongs to another sign-in; it was not accepted. Sign in again")
     }
     // Otherwise one server's code could be taken to another (RFC 9207).
     guard items["iss"].map({ $0 == metadata.issuer }) ?? !metadata.namesIssuer else {
-      throw TokenError(.wrongState, "the answer comes from another server than \(metadata.issuer); it was not accepted")
+      throw StorageError(
+        .wrongState, "the answer comes from another server than \(metadata.issuer); it was not accepted")
     }
     if let error = items["error"] {
       throw OAuthRefusal(
@@ -136,7 +137,7 @@ struct CodeCallback: Sendable {
       ).error
     }
     guard let code = items["code"], !code.isEmpty else {
-      throw TokenError(.invalidAnswer, "the sign-in has returned no code; sign in again")
+      throw StorageError(.invalidAnswer, "the sign-in has returned no code; sign in again")
     }
     return SecretText(code)
   }
@@ -155,10 +156,10 @@ extension OAuthClient {
   /// Begins a sign-in on another device: for computers without a browser.
   ///
   /// - Returns: What to show to the person. ``finish(_:)`` waits for them.
-  /// - Throws: `TokenError` with `unsupported` when the server has no such way, and others; `CancellationError`.
+  /// - Throws: `StorageError` with `unsupported` when the server has no such way, and others; `CancellationError`.
   public func beginDeviceSignIn() async throws -> DeviceSignIn {
     guard let endpoint = try await metadata().deviceEndpoint else {
-      throw TokenError(.unsupported, "\(configuration.issuer) has no sign-in with a code; sign in with a browser")
+      throw StorageError(.unsupported, "\(configuration.issuer) has no sign-in with a code; sign in with a browser")
     }
     switch try await send([("scope", configuration.scopes.joined(separator: " "))], to: endpoint) {
     case .refused(let refusal): throw refusal.error
@@ -166,28 +167,18 @@ extension OAuthClient {
       let interval = try answer.number("interval") ?? Self.usualInterval
       guard let seconds = try answer.number("expires_in"), seconds > 0 else { throw answer.fault("expires_in") }
       return DeviceSignIn(
-        address: try shown(answer, "verification_uri"), code: try answer.requiredText("user_code").shown,
-        addressWithCode: try answer.text("verification_uri_complete") == nil
-          ? nil : shown(answer, "verification_uri_complete"),
+        address: try answer.requiredAddress("verification_uri").description,
+        code: try answer.requiredText("user_code").shown,
+        addressWithCode: try answer.address("verification_uri_complete")?.description,
         expires: clock.now() + min(seconds, Self.longestWait / 1000) * 1000,
         deviceCode: SecretText(try answer.requiredText("device_code")),
         interval: min(max(interval, 1), Self.longestInterval / 1000) * 1000)
     }
   }
 
-  /// An address that people are asked to open: one of a web server, and nothing else.
-  private func shown(_ answer: JSONAnswer, _ name: String) throws(TokenError) -> String {
-    let text = try answer.requiredText(name)
-    do throws(StorageError) {
-      let address = try HTTPAddress(text)
-      guard address.isPrivate else { throw StorageError(.invalidAnswer, "") }
-      return address.description
-    } catch { throw answer.fault(name) }
-  }
-
   /// Waits until the person has signed in on the other device.
   ///
-  /// - Throws: `TokenError` with `accessDenied` when they refuse, `signInExpired` when they do not come, and others; `CancellationError`.
+  /// - Throws: `StorageError` with `accessDenied` when they refuse, `signInExpired` when they do not come, and others; `CancellationError`.
   public func finish(_ begun: DeviceSignIn) async throws -> SignIn {
     let endpoint = try await metadata().tokenEndpoint
     let form = [
@@ -198,7 +189,7 @@ extension OAuthClient {
       try Task.checkCancellation()
       let now = clock.now()
       guard now < begun.expires else {
-        throw TokenError(.signInExpired, "the code has expired before the sign-in; begin again")
+        throw StorageError(.signInExpired, "the code has expired before the sign-in; begin again")
       }
       try await clock.sleep(min(interval, begun.expires - now))
       do {
@@ -211,8 +202,8 @@ extension OAuthClient {
           default: throw refusal.error
           }
         }
-      } catch let error as TokenError {
-        guard let cause = error.cause as? StorageError, cause.isTransient else { throw error }
+      } catch let error as StorageError {
+        guard error.isTransient, !error.isAboutToken else { throw error }
         // The person is still busy with the other device; the server gets more time (section 3.5).
         interval = min(2 * interval, Self.longestInterval)
       }

@@ -5,7 +5,7 @@ extension OAuthClient {
   /// What renews tokens of this client, for a ``TokenManager``.
   public nonisolated var source: some TokenSource {
     FunctionTokenSource { old in
-      guard let old else { throw TokenError(.noToken, "there is no sign-in yet; sign in") }
+      guard let old else { throw StorageError(.noToken, "there is no sign-in yet; sign in") }
       return try await self.refreshed(old)
     }
   }
@@ -13,10 +13,10 @@ extension OAuthClient {
   /// Gets a new token for an old one (RFC 6749, section 6).
   ///
   /// - Parameter old: The token. When the server gives a new refresh token with the new one, the old one is good no more.
-  /// - Throws: `TokenError` with `signInEnded` when the person has to sign in again; `CancellationError`.
+  /// - Throws: `StorageError` with `signInEnded` when the person has to sign in again; `CancellationError`.
   public func refreshed(_ old: AccessToken) async throws -> AccessToken {
     guard let refreshToken = old.refreshToken else {
-      throw TokenError(
+      throw StorageError(
         .signInEnded, "the server has given nothing that renews the token (scope offline_access); sign in again")
     }
     var form = [("grant_type", "refresh_token"), ("refresh_token", refreshToken.value)]
@@ -34,10 +34,10 @@ extension OAuthClient {
 
   /// Withdraws a token, and what renews it (RFC 7009): a sign-out.
   ///
-  /// - Throws: `TokenError` with `unsupported` when the server withdraws no tokens: it ends by itself then; `CancellationError`.
+  /// - Throws: `StorageError` with `unsupported` when the server withdraws no tokens: it ends by itself then; `CancellationError`.
   public func revoke(_ token: AccessToken) async throws {
     guard let endpoint = try await metadata().revocationEndpoint else {
-      throw TokenError(.unsupported, "\(configuration.issuer) withdraws no tokens; this one ends by itself")
+      throw StorageError(.unsupported, "\(configuration.issuer) withdraws no tokens; this one ends by itself")
     }
     // Withdrawing the refresh token ends everything that came from it, with servers that can do it.
     var tokens = [(token.value, "access_token")]
@@ -61,7 +61,7 @@ extension OAuthClient {
   }
 
   /// The token of an answer (RFC 6749, section 5.1).
-  private func token(_ answer: JSONAnswer) throws(TokenError) -> AccessToken {
+  private func token(_ answer: JSONAnswer) throws(StorageError) -> AccessToken {
     let value = try answer.requiredText("access_token")
     guard value.isSafeInHeader else { throw answer.fault("access_token") }
     guard try answer.requiredText("token_type").lowercased() == "bearer" else { throw answer.fault("token_type") }
@@ -83,7 +83,7 @@ extension OAuthClient {
   /// - Parameters:
   ///   - text: The token.
   ///   - nonce: What the sign-in has sent; nil if there was no browser.
-  /// - Throws: `TokenError` with `invalidToken`, `expired` or `notYetValid`.
+  /// - Throws: `StorageError` with `invalidToken`, `expired` or `notYetValid`.
   func identity(_ text: String, nonce: String?) async throws -> SignedInIdentity {
     let token = try CompactToken(text)
     // A shared secret is none in an app that people have: only the server's own keys count.
@@ -99,7 +99,7 @@ extension OAuthClient {
       throw CompactToken.fault("it is for another app, too")
     }
     guard nonce == nil || claims.text("nonce") == nonce else {
-      throw TokenError(.wrongState, "the answer belongs to another sign-in; it was not accepted. Sign in again")
+      throw StorageError(.wrongState, "the answer belongs to another sign-in; it was not accepted. Sign in again")
     }
     guard let subject = claims.text("sub"), !subject.isEmpty else {
       throw CompactToken.fault("it does not say who has signed in")
@@ -111,7 +111,7 @@ extension OAuthClient {
   private func requireSignature(_ token: CompactToken) async throws {
     do {
       try token.require(signatureBy: try await verificationKeys(try await webKeys(), for: token))
-    } catch let error as TokenError where error.code == .invalidToken {
+    } catch let error as StorageError where error.code == .invalidToken {
       // The server may have new keys. Nobody can make us ask more than once for a token.
       try token.require(signatureBy: try await verificationKeys(try await webKeys(again: true), for: token))
     }

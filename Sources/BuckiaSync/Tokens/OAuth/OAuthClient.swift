@@ -30,23 +30,21 @@ public actor OAuthClient {
   ///   - transport: What brings requests there.
   ///   - retries: How often reading is repeated. What gives out tokens is never repeated: the server may have given them out already.
   ///   - clock: What time it is.
-  /// - Throws: `TokenError` with `invalidSetting`.
+  /// - Throws: `StorageError` with `invalidSetting`.
   public init(
     _ configuration: OAuthConfiguration, transport: any HTTPTransport, retries: RetryPolicy = RetryPolicy(),
     clock: TokenClock = .system
-  ) throws(TokenError) {
-    do throws(StorageError) {
-      var address = try HTTPAddress(configuration.issuer)
-      guard address.isPrivate, address.query == nil else {
-        throw StorageError(
-          .invalidSetting, "the address of the sign-in server begins with https:// and has no question mark")
-      }
-      while address.path.hasSuffix("/") { address.path.removeLast() }
-      address.path += "/.well-known/openid-configuration"
-      discovery = address
-    } catch { throw TokenError(error) }
+  ) throws(StorageError) {
+    var address = try HTTPAddress(configuration.issuer)
+    guard address.isPrivate, address.query == nil else {
+      throw StorageError(
+        .invalidSetting, "the address of the sign-in server begins with https:// and has no question mark")
+    }
+    while address.path.hasSuffix("/") { address.path.removeLast() }
+    address.path += "/.well-known/openid-configuration"
+    discovery = address
     guard !configuration.clientID.isEmpty else {
-      throw TokenError(.invalidSetting, "the sign-in server's name for this app is missing (client ID)")
+      throw StorageError(.invalidSetting, "the sign-in server's name for this app is missing (client ID)")
     }
     self.configuration = configuration
     self.transport = transport
@@ -77,8 +75,7 @@ public actor OAuthClient {
   private func document(_ address: HTTPAddress) async throws -> JSONAnswer {
     let exchange = HTTPExchange(transport: transport, policy: retries)
     let request = HTTPTransportRequest("GET", address, headers: ["Accept": "application/json"])
-    let response = try await TokenError.translating { try await exchange.perform(request).response }
-    return try await JSONAnswer(response, from: address)
+    return try await JSONAnswer(exchange.perform(request).response, from: address)
   }
 
   // MARK: Requests
@@ -105,11 +102,9 @@ public actor OAuthClient {
       "POST", address, headers: ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"])
     if let secret = configuration.clientSecret, try await usesBasic() {
       // Both are encoded as in a form first (RFC 6749, section 2.3.1).
-      do throws(StorageError) {
-        try BasicAuthorization(
-          user: PercentEncoding.encoded(configuration.clientID), password: PercentEncoding.encoded(secret.value)
-        ).authorize(&request)
-      } catch { throw TokenError(error) }
+      try BasicAuthorization(
+        user: PercentEncoding.encoded(configuration.clientID), password: PercentEncoding.encoded(secret.value)
+      ).authorize(&request)
     } else {
       form.append(("client_id", configuration.clientID))
       if let secret = configuration.clientSecret { form.append(("client_secret", secret.value)) }
@@ -118,11 +113,8 @@ public actor OAuthClient {
     request.body = .bytes(Array(body.utf8))
     var policy = retries
     policy.attempts = 1
-    let exchange = HTTPExchange(transport: transport, policy: policy)
-    let sent = request
-    return try await TokenError.translating {
-      try await exchange.perform(sent, accepting: [200, 400, 401, 403]).response
-    }
+    return try await HTTPExchange(transport: transport, policy: policy)
+      .perform(request, accepting: [200, 400, 401, 403]).response
   }
 
   private func usesBasic() async throws -> Bool {
@@ -175,37 +167,26 @@ struct ProviderMetadata: Sendable {
 
   /// Reads a document.
   ///
-  /// - Throws: `TokenError` with `invalidAnswer` when it is another server's, or has an address that anybody could listen to.
-  init(_ answer: JSONAnswer, issuer: String) throws(TokenError) {
+  /// - Throws: `StorageError` with `invalidAnswer` when it is another server's, or has an address that anybody could listen to.
+  init(_ answer: JSONAnswer, issuer: String) throws(StorageError) {
     let named = try answer.requiredText("issuer")
     // Otherwise one server could speak for another (section 4.3).
     guard named == issuer else {
-      throw TokenError(
+      throw StorageError(
         .invalidAnswer,
         "the server at \(answer.origin) calls itself \(named.shown), not \(issuer); if that is right, use that address"
       )
     }
-    func endpoint(_ name: String) throws(TokenError) -> HTTPAddress? {
-      guard let text = try answer.text(name) else { return nil }
-      let address: HTTPAddress
-      do throws(StorageError) { address = try HTTPAddress(text) } catch { throw answer.fault(name) }
-      guard address.isPrivate else { throw answer.fault(name) }
-      return address
-    }
-    func required(_ name: String) throws(TokenError) -> HTTPAddress {
-      guard let address = try endpoint(name) else { throw answer.fault(name) }
-      return address
-    }
     self.issuer = named
-    authorizationEndpoint = try required("authorization_endpoint")
-    tokenEndpoint = try required("token_endpoint")
-    keysEndpoint = try required("jwks_uri")
-    deviceEndpoint = try endpoint("device_authorization_endpoint")
-    revocationEndpoint = try endpoint("revocation_endpoint")
+    authorizationEndpoint = try answer.requiredAddress("authorization_endpoint")
+    tokenEndpoint = try answer.requiredAddress("token_endpoint")
+    keysEndpoint = try answer.requiredAddress("jwks_uri")
+    deviceEndpoint = try answer.address("device_authorization_endpoint")
+    revocationEndpoint = try answer.address("revocation_endpoint")
     clientAuthentication = try answer.texts("token_endpoint_auth_methods_supported") ?? ["client_secret_basic"]
     namesIssuer = answer.object["authorization_response_iss_parameter_supported"] == .bool(true)
     if let methods = try answer.texts("code_challenge_methods_supported"), !methods.contains("S256") {
-      throw TokenError(
+      throw StorageError(
         .unsupported, "the server at \(answer.origin) has no safe way to sign in from an app (PKCE with S256)")
     }
   }
@@ -227,8 +208,8 @@ struct OAuthRefusal: Error, Sendable, CustomStringConvertible {
 
   /// Reads an answer.
   ///
-  /// - Throws: `TokenError` with `invalidAnswer` when it gives no reason.
-  init(_ answer: JSONAnswer, status: Int) throws(TokenError) {
+  /// - Throws: `StorageError` with `invalidAnswer` when it gives no reason.
+  init(_ answer: JSONAnswer, status: Int) throws(StorageError) {
     code = try answer.requiredText("error").shown
     explanation = try answer.text("error_description").map(\.shown)
     origin = answer.origin
@@ -246,8 +227,8 @@ struct OAuthRefusal: Error, Sendable, CustomStringConvertible {
   var description: String { explanation.map { "\(code): \($0)" } ?? code }
 
   /// The error in words for people.
-  var error: TokenError {
-    let (code, message): (TokenError.Code, String) =
+  var error: StorageError {
+    let (code, message): (StorageError.Code, String) =
       switch self.code {
       case "access_denied": (.accessDenied, "the sign-in was refused; nothing was changed")
       case "expired_token": (.signInExpired, "the sign-in was not finished in time; begin again")
@@ -270,6 +251,6 @@ struct OAuthRefusal: Error, Sendable, CustomStringConvertible {
         (.unavailable, "the sign-in server has a fault, or is overloaded; try again later")
       default: (.invalidAnswer, "the sign-in server has refused this")
       }
-    return TokenError(code, "\(message) (\(origin) says: \(self))", cause: self)
+    return StorageError(code, "\(message) (\(origin) says: \(self))", cause: self)
   }
 }

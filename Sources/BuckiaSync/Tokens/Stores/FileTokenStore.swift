@@ -86,10 +86,7 @@ public actor FileTokenStore: RenewalLocking {
   /// Waits half a minute, which is longer than any server takes.
   func renewalLock() async throws -> HandedOver<PosixFile>? {
     for _ in 0..<Self.lockAttempts {
-      let file: PosixFile
-      do throws(ByteStreamError) { file = try PosixFile(updating: "\(path).renewal.lock") } catch {
-        throw TokenError(error)
-      }
+      let file = try StorageError.wrapping { try PosixFile(updating: "\(path).renewal.lock") }
       if file.tryLock() { return HandedOver(file) }
       try await Task.sleep(for: .milliseconds(Self.lockPause))
     }
@@ -98,8 +95,8 @@ public actor FileTokenStore: RenewalLocking {
 
   // MARK: The file
 
-  private func fault(_ reason: String, _ cause: (any Error)? = nil) -> TokenError {
-    TokenError(.invalidStore, "\(path): \(reason); move the file away and sign in again", cause: cause)
+  private func fault(_ reason: String, _ cause: (any Error)? = nil) -> StorageError {
+    StorageError(.invalidStore, "\(path): \(reason); move the file away and sign in again", cause: cause)
   }
 
   private func tokens() throws -> JSONObject {
@@ -110,7 +107,7 @@ public actor FileTokenStore: RenewalLocking {
       throw fault("it is no file of tokens")
     }
     guard version == Self.version else {
-      throw TokenError(.invalidStore, "\(path): a later version has written it (\(version)); update this program")
+      throw StorageError(.invalidStore, "\(path): a later version has written it (\(version)); update this program")
     }
     guard case .object(let tokens)? = members["tokens"] else { throw fault("it is no file of tokens") }
     return tokens
@@ -118,12 +115,10 @@ public actor FileTokenStore: RenewalLocking {
 
   /// Does something with the file, and turns what it throws into errors of ours.
   private func translating<Result>(_ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let error as ByteStreamError {
-      throw TokenError(error)
-    } catch let error as IdentityError {
+    do { return try StorageError.wrapping(body) } catch let error as IdentityError {
       switch error.code {
-      case .notPrivate: throw TokenError(.notPrivate, error.description)
-      case .notLocked: throw TokenError(.storeUnavailable, error.description)
+      case .notPrivate: throw StorageError(.notPrivate, error.description)
+      case .notLocked: throw StorageError(.storeUnavailable, error.description)
       default: throw fault("it is larger than it can be")
       }
     }
@@ -166,7 +161,7 @@ public struct SystemTokenStore: RenewalLocking {
     #elseif os(Linux)
       do {
         guard environment["DBUS_SESSION_BUS_ADDRESS"] != nil else {
-          throw TokenError(.storeUnavailable, "there is no desktop session (DBUS_SESSION_BUS_ADDRESS is not set)")
+          throw StorageError(.storeUnavailable, "there is no desktop session (DBUS_SESSION_BUS_ADDRESS is not set)")
         }
         store = try await SecretServiceTokenStore(service: service, searchPath: environment["PATH"] ?? "")
         fallbackReason = nil

@@ -27,7 +27,7 @@
       if status == errSecItemNotFound { return nil }
       guard status == errSecSuccess else { throw Self.failure(status, "read") }
       guard let data = result as? Data, data.count <= AccessToken.byteLimit else {
-        throw TokenError(.invalidStore, "the keychain holds something for \(context) that is no token; sign in again")
+        throw StorageError(.invalidStore, "the keychain holds something for \(context) that is no token; sign in again")
       }
       return try AccessToken.stored([UInt8](data), in: "the keychain")
     }
@@ -63,9 +63,9 @@
       return query
     }
 
-    private static func failure(_ status: OSStatus, _ action: String) -> TokenError {
+    private static func failure(_ status: OSStatus, _ action: String) -> StorageError {
       let reason = SecCopyErrorMessageString(status, nil).map { $0 as String } ?? "error \(status)"
-      return TokenError(.storeUnavailable, "the keychain cannot be \(action): \(reason)")
+      return StorageError(.storeUnavailable, "the keychain cannot be \(action): \(reason)")
     }
   }
 #endif

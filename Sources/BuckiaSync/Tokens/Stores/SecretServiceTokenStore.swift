@@ -13,7 +13,7 @@
     /// - Parameters:
     ///   - service: What the service calls the app, such as `com.example.notes`.
     ///   - searchPath: Where programs are, as the variable `PATH` has it.
-    /// - Throws: `TokenError` with `storeUnavailable` and the reason, when there is no such service here.
+    /// - Throws: `StorageError` with `storeUnavailable` and the reason, when there is no such service here.
     public init(service: String, searchPath: String) async throws {
       self.service = service
       tool = try SecretTool(searchPath: searchPath)
@@ -58,8 +58,8 @@
       try await NIOThreadPool.singleton.runIfActive { try tool.run(arguments, input: input) }
     }
 
-    private static func failure(_ result: SecretTool.Result) -> TokenError {
-      TokenError(.storeUnavailable, "the desktop's secret service does not answer: \(result.message)")
+    private static func failure(_ result: SecretTool.Result) -> StorageError {
+      StorageError(.storeUnavailable, "the desktop's secret service does not answer: \(result.message)")
     }
   }
 #endif

@@ -17,11 +17,11 @@
     /// How much it may say, in bytes.
     private static let outputLimit = AccessToken.byteLimit
 
-    /// - Throws: `TokenError` with `storeUnavailable` when there is no such program.
-    init(searchPath: String) throws(TokenError) {
+    /// - Throws: `StorageError` with `storeUnavailable` when there is no such program.
+    init(searchPath: String) throws(StorageError) {
       let candidates = searchPath.split(separator: ":").filter { $0.hasPrefix("/") }.map { "\($0)/secret-tool" }
       guard let path = candidates.first(where: { access($0, X_OK) == 0 }) else {
-        throw TokenError(
+        throw StorageError(
           .storeUnavailable,
           "there is no secret-tool here, which reaches the desktop's secret service (package libsecret-tools)")
       }
@@ -31,8 +31,8 @@
     /// Runs it to its end.
     ///
     /// - Parameter input: What it reads.
-    /// - Throws: `TokenError` with `storeUnavailable`.
-    func run(_ arguments: [String], input: [UInt8]) throws(TokenError) -> Result {
+    /// - Throws: `StorageError` with `storeUnavailable`.
+    func run(_ arguments: [String], input: [UInt8]) throws(StorageError) -> Result {
       let standardInput = try ProcessStream()
       let output = try ProcessStream()
       let message = try ProcessStream()
@@ -51,7 +51,7 @@
         if errno != EINTR { throw Self.failure(errno) }
       }
       guard let bytes, hasWritten || status != 0 else {
-        throw TokenError(.storeUnavailable, "secret-tool does not do what it should; tokens cannot be kept with it")
+        throw StorageError(.storeUnavailable, "secret-tool does not do what it should; tokens cannot be kept with it")
       }
       // The low bits say by which signal it has ended, the next eight with which status.
       let code = status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
@@ -60,7 +60,7 @@
 
     private func start(
       _ arguments: [String], _ input: ProcessStream, _ output: ProcessStream, _ message: ProcessStream
-    ) throws(TokenError) -> pid_t {
+    ) throws(StorageError) -> pid_t {
       var actions = posix_spawn_file_actions_t()
       posix_spawn_file_actions_init(&actions)
       defer { posix_spawn_file_actions_destroy(&actions) }
@@ -76,8 +76,8 @@
       return process
     }
 
-    fileprivate static func failure(_ number: Int32) -> TokenError {
-      TokenError(.storeUnavailable, "secret-tool cannot be run: \(String(cString: strerror(number)))")
+    fileprivate static func failure(_ number: Int32) -> StorageError {
+      StorageError(.storeUnavailable, "secret-tool cannot be run: \(String(cString: strerror(number)))")
     }
 
     private static func line(_ complaint: [UInt8]) -> String {
@@ -98,7 +98,7 @@
       private static let kind = SOCK_STREAM | SOCK_CLOEXEC
     #endif
 
-    init() throws(TokenError) {
+    init() throws(StorageError) {
       var ends: [Int32] = [-1, -1]
       guard socketpair(AF_UNIX, Self.kind, 0, &ends) == 0 else { throw SecretTool.failure(errno) }
       (ours, theirs) = (ends[0], ends[1])

@@ -2,12 +2,6 @@ import BuckiaBytes
 import BuckiaFormat
 import BuckiaStorage
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A place where tokens are kept while the program does not run.
 ///
 /// ``FileTokenStore``, ``KeychainTokenStore`` (Apple), ``SecretServiceTokenStore`` (Linux desktops) and ``MemoryTokenStore`` are such places;
@@ -16,17 +10,17 @@ public protocol TokenStore: Sendable {
   /// Reads the token of a context.
   ///
   /// - Returns: The token; nil if there is none.
-  /// - Throws: `TokenError` when the place cannot be read, or is not private.
+  /// - Throws: `StorageError` when the place cannot be read, or is not private.
   func token(for context: TokenContext) async throws -> AccessToken?
 
   /// Keeps a token, in place of the one that the context had.
   ///
-  /// - Throws: `TokenError`; the old one is there as before then.
+  /// - Throws: `StorageError`; the old one is there as before then.
   func save(_ token: AccessToken, for context: TokenContext) async throws
 
   /// Removes the token of a context. One that is not there is removed already.
   ///
-  /// - Throws: `TokenError`.
+  /// - Throws: `StorageError`.
   func remove(_ context: TokenContext) async throws
 }
 
@@ -35,6 +29,6 @@ protocol RenewalLocking: TokenStore {
   /// Waits until no other program renews a token that is kept there.
   ///
   /// - Returns: What keeps others from it as long as it lives; nil if that is not possible, or another program takes too long.
-  /// - Throws: `TokenError`; `CancellationError`.
+  /// - Throws: `StorageError`; `CancellationError`.
   func renewalLock() async throws -> HandedOver<PosixFile>?
 }

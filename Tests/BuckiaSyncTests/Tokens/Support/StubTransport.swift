@@ -54,7 +54,7 @@ extension RetryPolicy {
 }
 
 /// The code of the error that is thrown; nil for none, or another error.
-func code(_ body: () async throws -> Void) async -> TokenError.Code? {
-  do { try await body() } catch { return (error as? TokenError)?.code }
+func code(_ body: () async throws -> Void) async -> StorageError.Code? {
+  do { try await body() } catch { return (error as? StorageError)?.code }
   return nil
 }
