@@ -70,6 +70,10 @@ struct IncomingDatabase {
     renames = try known.renames(to: theirs, besides: options.renames)
     var compared = DiffOptions(renames: renames)
     let mine = try SchemaReader(ours)
+    let named = OptionNames(options.ignoredColumns, options.matches, options.conflicts)
+    if let unknown = try named.unknownTables(in: [known, mine, theirs]).first {
+      throw BuckiaError(.noSuchTable, "there is no table \"\(unknown)\"; check its name")
+    }
     for entry in known.entries where entry.kind == .table && !Replicability.isOwn(entry.name) {
       let table = try known.definition(of: entry)
       guard table.isKeyedByRowID, Replicability.refusal(of: table) == nil else { continue }
