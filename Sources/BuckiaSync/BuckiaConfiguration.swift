@@ -66,7 +66,7 @@ public enum StorageProviderType: Sendable {
 
 /// The credentials for a storage. Secrets are never printed.
 public enum AuthenticationConfiguration: Sendable, CustomStringConvertible, CustomReflectable {
-  /// Nobody in particular.
+  /// No authentication.
   case none
   /// A user's name and password, for WebDAV.
   case password(user: String, password: String)

@@ -61,7 +61,8 @@ extension DatabaseManager {
     }
     try target.publish(temporary)
     return SnapshotReport(
-      path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement, unsentChanges: unsent?.count)
+      path: path, bytes: FileSystem.byteCount(of: PosixFile.target(ofLink: path)), isReplacement: isReplacement,
+      unsentChanges: unsent?.count)
   }
 
   /// Creates a copy a snapshot: removes Buckia's tables, which describe the database and not its rows.

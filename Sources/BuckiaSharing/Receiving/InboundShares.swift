@@ -73,7 +73,7 @@ package final class InboundShares: SharingParticipant {
   ///   - policies: The policies for conflicts.
   ///   - copies: How the first diff of a copy is treated.
   package init(
-    on connection: borrowing SQLiteConnection, senders: KnownSenders = .nobody,
+    on connection: borrowing SQLiteConnection, senders: KnownSenders = .empty,
     _ policies: ConflictPolicies = .keepLocal, _ copies: CopyPolicy = .ask
   ) {
     self.copies = copies
