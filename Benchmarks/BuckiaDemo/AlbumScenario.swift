@@ -74,7 +74,7 @@ struct AlbumScenario {
     try edit(.anna, "INSERT INTO photo(album, title) VALUES (1, 'stars')")
     try type(.anna, "share", "anna.db", "--to", "Ben", "-o", Person.ben.inbox)
     try type(.ben, "apply", "ben.db", Person.ben.inbox, expecting: 2)
-    print("\nAnna sends everything anew; what Ben has changed since stays:")
+    print("\nAnna sends everything again; what Ben has changed since stays:")
     try type(.anna, "share", "anna.db", "--to", "Ben", "--resync", "-o", Person.ben.inbox)
     try type(.ben, "apply", "ben.db", Person.ben.inbox)
 
@@ -154,7 +154,7 @@ struct AlbumScenario {
     return found
   }
 
-  /// All have the same photos with the same comments, and nobody has got what was not shared.
+  /// All have the same photos with the same comments, and only what was shared has arrived.
   private func check() throws {
     let albums = try Person.allCases.map { try workspace.rows(Self.photos, of: $0.database) }
     print("\nThe album, at each of them:")

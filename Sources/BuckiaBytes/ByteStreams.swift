@@ -2,7 +2,7 @@
 /// to it.
 ///
 /// Inputs stack. One that decrypts, decompresses or digests takes its bytes from another and puts them into the buffer
-/// of whoever reads it, so nothing but that buffer stands between two layers.
+/// of its reader, so nothing but that buffer stands between two layers.
 package protocol ByteInput: AnyObject {
   /// Reads the next bytes, waiting until there are some.
   ///

@@ -192,7 +192,7 @@ package struct JSONFields<Document: JSONDocument> {
     return try JSONFields.ordinals(value, at: field(name), below: bound, of: document)
   }
 
-  /// Column numbers, each below `bound`; `repeats` says whether one may come twice, as UNIQUE (a, a) has it.
+  /// Column numbers, each below `bound`; `repeats` is true if one may come twice, as UNIQUE (a, a) has it.
   package static func ordinals(
     _ value: JSONValue, at path: String, below bound: Int, of document: Document, repeats: Bool = false
   ) throws(Failure) -> [Int] {

@@ -244,7 +244,7 @@ private enum Base62 {
 /// a change that a person makes after receiving a diff is ordered after that diff. Time and randomness are parameters.
 ///
 /// - When the wall clock is past the second of ``last``, the id has the wall clock's second and 128 random bits.
-/// - Otherwise the id is `last` plus a random number from 1 to 2^64. Whoever knows `last` still has 64 bits to guess. When
+/// - Otherwise the id is `last` plus a random number from 1 to 2^64. With `last` known, 64 bits are left to guess. When
 ///   the payload overflows, ids continue in the next second with a random payload, ahead of the wall clock.
 ///
 /// ```swift

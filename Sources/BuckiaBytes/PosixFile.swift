@@ -1,4 +1,4 @@
-/// An open file. Everything goes through one descriptor, whoever renames or replaces the file meanwhile.
+/// An open file. Everything goes through one descriptor, also if the file is renamed or replaced meanwhile.
 ///
 /// `read(into:)` and `write(_:)` share one position and go from the beginning to the end; those that take an offset do
 /// not move it. The file is closed when the last reference to it goes.
@@ -71,7 +71,7 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
   ///
   /// - Parameters:
   ///   - shownPath: The name that errors give the file.
-  ///   - isPrivate: True if nobody but its owner may read it.
+  ///   - isPrivate: True if only its owner may read it.
   /// - Throws: `ByteStreamError` with code `alreadyExists` when anything has that name, or one of the system's.
   package convenience init(
     creating path: String, shownAs shownPath: String? = nil, isPrivate: Bool = false
@@ -83,7 +83,7 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     self.init(file, path: shownPath ?? path)
   }
 
-  /// Opens a file of ours for reading and writing, and makes it when it is missing. Nobody else may read it.
+  /// Opens a file of ours for reading and writing, and makes it when it is missing. Only its owner may read it.
   ///
   /// - Throws: `ByteStreamError`.
   package convenience init(updating path: String) throws(ByteStreamError) {
@@ -94,7 +94,7 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     self.init(file, path: path)
   }
 
-  /// Opens a file of ours in order to add bytes at its end, and makes it when it is missing. Nobody else may read it.
+  /// Opens a file of ours in order to add bytes at its end, and makes it when it is missing. Only its owner may read it.
   ///
   /// - Throws: `ByteStreamError`.
   package convenience init(appendingTo path: String) throws(ByteStreamError) {
@@ -303,7 +303,7 @@ private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -
   write(descriptor, bytes.baseAddress, bytes.count)
 }
 
-/// Which file it is, and in which state: by this, two looks at one name tell whether they met the same file.
+/// Which file it is, and in which state: by this, two looks at one name tell if they met the same file.
 ///
 /// It is the same file when device and file number are, and an unchanged one when size and time of modification are, too. A
 /// renamed file stays the same.

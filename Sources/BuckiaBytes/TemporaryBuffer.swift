@@ -267,7 +267,7 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   }
 }
 
-/// Encrypts what a temporary buffer keeps in its file, under a key that nobody else has and nothing keeps.
+/// Encrypts what a temporary buffer keeps in its file, under a key that is nowhere else and is not kept.
 ///
 /// Two threads may use one at the same time.
 package protocol SpoolCipher: AnyObject, Sendable {

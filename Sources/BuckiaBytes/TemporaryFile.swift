@@ -123,7 +123,7 @@ package final class AtomicFileOutput: ByteOutput {
   ///   - path: The file as it will be called.
   ///   - replacing: True if it replaces a file of that name.
   ///   - followsLinks: True if a symbolic link of that name stays, and the file that it leads to is replaced.
-  ///   - isPrivate: True if nobody but its owner may read it.
+  ///   - isPrivate: True if only its owner may read it.
   /// - Throws: `ByteStreamError` with code `alreadyExists` when something has the name and `replacing` is not set, or one
   ///   of the system's.
   package init(

@@ -76,7 +76,7 @@ final class CallWatch: @unchecked Sendable {
     try check()
   }
 
-  /// Reports a checked file. `check` decides whether the call stops.
+  /// Reports a checked file. `check` decides if the call stops.
   func tell(_ progress: InspectionProgress) {
     tell(about: progress.path) {
       $0.activity = BUCKIA_VERIFYING
@@ -85,7 +85,7 @@ final class CallWatch: @unchecked Sendable {
     }
   }
 
-  /// Reports rewritten changes. `check` decides whether the call stops.
+  /// Reports rewritten changes. `check` decides if the call stops.
   func tell(_ progress: RewritingProgress) {
     switch progress {
     case .checking(let progress): tell(progress)

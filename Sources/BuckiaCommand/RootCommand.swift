@@ -7,7 +7,7 @@ struct RootCommand: ParsableCommand {
     commandName: "buckia",
     abstract: "Sends changes of one SQLite database to another person's, and applies what they send back.",
     discussion: """
-      Anna ships what changed since she and Ben had the same rows:
+      Anna sends what changed since she and Ben had the same rows:
         buckia diff before.sqlite now.sqlite -o outbox
 
       Ben puts the file into his inbound folder and applies it, once, whatever happens. His own diff is made from what the \
@@ -51,7 +51,7 @@ extension RootCommand {
 
   private static func message(for word: String, among verbs: [String]) -> String {
     let nearest = verbs.map { (verb: $0, distance: distance(from: word, to: $0)) }.min { $0.distance < $1.distance }
-    let refusal = "There is no verb '\(word.escaped(limit: 40))'."
+    let refusal = "There is no command '\(word.escaped(limit: 40))'."
     guard let nearest, nearest.distance <= max(1, nearest.verb.count / 3) else {
       return "\(refusal) These are: \(verbs.joined(separator: ", "))."
     }

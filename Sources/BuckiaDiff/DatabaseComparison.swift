@@ -76,7 +76,8 @@ package enum DatabaseComparison {
   private static func requireTables(
     _ options: DiffOptions, _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot
   ) throws(ReplicationError) {
-    let selected = Array(options.selections.keys) + older.source.selectedTables + newer.source.selectedTables
+    let renamed = options.renames.map(\.table)
+    let selected = renamed + options.selections.keys + older.source.selectedTables + newer.source.selectedTables
     for table in (options.tables ?? []) + selected.sorted(by: { $0.text < $1.text })
     where newer.schema.entry(named: table) == nil && older.schema.entry(named: table) == nil {
       throw ReplicationError(

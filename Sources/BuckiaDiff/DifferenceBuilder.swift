@@ -77,6 +77,8 @@ struct DifferenceBuilder {
     } catch let error as SQLiteError where error.primaryCode == 1 {
       // A statement cannot contain its name, and its rows may differ.
     }
+    // A definition that no receiver makes is left out, too.
+    if entry.isUnmade, known?.isDefined(like: entry) != true { isSame = false }
     skipped.append(
       SkippedItem(name: entry.name.text, reason: SkipReason(.notReplicated, reason), differs: !isSame))
   }

@@ -139,7 +139,12 @@ extension DifferenceBuilder {
       case .table, .virtual(_, .own):
         if Replicability.refusal(of: entry) == nil { skip(entry.name.text, .tableDropped) }
       // Its rows are not sent, nor is its removal.
-      case .virtual: skip(entry.name.text, .tableDropped)
+      case .virtual:
+        if entry.isUnmade {
+          skip(entry.name.text, .notReplicated, SkipReason(.tableDropped).description)
+        } else {
+          skip(entry.name.text, .tableDropped)
+        }
       case .view, .shadow: break
       }
     }

@@ -140,8 +140,11 @@
         WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND sql NOT LIKE 'CREATE VIRTUAL%' LIMIT 1
         """
       do {
-        guard let table = try String.fetchOne(db, sql: query) else { return }
-        try db.execute(sql: "DELETE FROM main.\(table.quotedDatabaseIdentifier) WHERE 0")
+        let table = try String.fetchOne(db, sql: query)
+        // Without tables there are no free pages to remove.
+        try db.execute(
+          sql: table.map { "DELETE FROM main.\($0.quotedDatabaseIdentifier) WHERE 0" }
+            ?? "PRAGMA main.incremental_vacuum")
       } catch let error as DatabaseError
         where error.resultCode == .SQLITE_ABORT || error.resultCode == .SQLITE_INTERRUPT
       {

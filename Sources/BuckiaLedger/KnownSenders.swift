@@ -21,7 +21,7 @@ package struct KnownSenders: Sendable {
   }
 
   /// No known senders: every sender is a stranger.
-  package static let nobody = KnownSenders([:])
+  package static let empty = KnownSenders([:])
 
   /// By the key in hex.
   private let standings: [String: Standing]

@@ -71,7 +71,7 @@ extension LedgerEntries {
   /// - Parameter senders: The known senders, whose names entries have.
   /// - Throws: `SQLiteError`; whatever `body` throws.
   package static func forEach(
-    naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection,
+    naming senders: KnownSenders = .empty, on connection: borrowing SQLiteConnection,
     _ body: (LedgerEntry) throws -> Void
   ) throws {
     try forEach("\(order) ORDER BY 1, 2, 3", senders, on: connection, body)
@@ -84,7 +84,7 @@ extension LedgerEntries {
   ///   - senders: The known senders, whose names entries have.
   /// - Throws: `SQLiteError`.
   package static func newest(
-    _ count: Int, naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
+    _ count: Int, naming senders: KnownSenders = .empty, on connection: borrowing SQLiteConnection
   ) throws -> [LedgerEntry] {
     var entries: [LedgerEntry] = []
     try forEach("\(order) ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT \(count)", senders, on: connection) {
@@ -102,7 +102,7 @@ extension LedgerEntries {
   /// - Returns: nil for none.
   /// - Throws: `SQLiteError`.
   package static func last(
-    of id: KSUID, file: String, naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
+    of id: KSUID, file: String, naming senders: KnownSenders = .empty, on connection: borrowing SQLiteConnection
   ) throws -> LedgerEntry? {
     let order = """
       SELECT recorded_at, entry, NULL FROM main.buckia_ledger WHERE diff = ?1

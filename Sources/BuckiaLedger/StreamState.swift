@@ -50,7 +50,7 @@ extension StreamState {
   /// - Parameter senders: The known senders, whose names states have.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(
-    naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
+    naming senders: KnownSenders = .empty, on connection: borrowing SQLiteConnection
   ) throws -> [StreamState] {
     guard try Ledger.exists(on: connection) else { return [] }
     let first = try connection.prepare(missing)

@@ -89,7 +89,7 @@ static bool has_sessions(const library *library) {
   return !buckia_missing_session_routine((SQLiteSessionRoutines){ &library->sessions });
 }
 
-// The number of a library; `is_kept` says whether this description of it is used now.
+// The number of a library; `is_kept` is true if this description of it is used now.
 static int number_of(const library *added, bool *is_kept) {
   for (int number = 0; number < BUCKIA_LIBRARY_LIMIT; number++) {
     const library *known = NULL;

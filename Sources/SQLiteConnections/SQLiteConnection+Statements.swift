@@ -141,6 +141,16 @@ extension SQLiteConnection {
     return statement.text(at: 0)
   }
 
+  /// The first damage that SQLite finds in the database; nil for none.
+  ///
+  /// - Parameter comparesIndexes: True if the order of indexes is checked, too.
+  package func damage(comparingIndexes comparesIndexes: Bool = false) throws(SQLiteError) -> String? {
+    let found =
+      try text("PRAGMA main.\(comparesIndexes ? "integrity_check" : "quick_check")(1)") ?? "it cannot be checked"
+    let line = found.split(separator: "\n").first { !$0.hasPrefix("***") }.map(String.init) ?? found
+    return line == "ok" ? nil : line
+  }
+
   /// The number of SQLite's virtual-machine instructions between two polls: some milliseconds.
   private static let instructionsPerPoll: Int32 = 100_000
 

@@ -60,6 +60,8 @@ public struct Remark: Hashable, Codable, Sendable, CustomStringConvertible {
     // Indexes: the module, the name and the table come first.
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions,
       indexRebuiltWithoutOtherRows, functionsKept
+    // Options.
+    case unknownTable, nothingMatched
     // Files that came.
     case attachmentsNotUnpacked, refusalNotRecorded, notRemoved, replacedMeanwhile, datasetAdopted
     // Files made of others.
@@ -142,8 +144,8 @@ public struct Remark: Hashable, Codable, Sendable, CustomStringConvertible {
         "this database comes from elsewhere: nothing is known here of its replica. It goes on as a replica of its own, since the "
           + "database that it was copied from may be in use as well; there is nothing to be done"
       case .replicaMissing:
-        "another database was at this path before, or a later state of this one. It goes on as a replica of its own, so that others do not "
-          + "take it for that one"
+        "another database, or a later state of this one, was at this path before. This one is a replica of its own from now on, so that "
+          + "others can tell the two apart"
       case .replicaNotKept:
         "$1 cannot be written, so it would not be noticed if this database were a copy, or had been restored from a backup"
       case .replicaUnsettled:
@@ -186,8 +188,8 @@ public struct Remark: Hashable, Codable, Sendable, CustomStringConvertible {
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "
           + "these changes again: $2"
       case .firstSnapshot:
-        "there was no snapshot $1 yet, so it begins with all that is in the database: what you had changed before and "
-          + "not sent is in none of your next differences"
+        "there was no snapshot $1 yet, so it begins with all that is in the database: none of your next diffs has what was "
+          + "changed before and not sent"
       case .snapshotIncomplete:
         "$1: it was not rewritten after $2 was applied, and the changes of that diff are no longer on record, so your next diff has them, too"
       case .rowsReturned:
@@ -200,9 +202,9 @@ public struct Remark: Hashable, Codable, Sendable, CustomStringConvertible {
         "table \"$1\" has no primary key, and both sides have given the same rowids to different rows: $2 of the incoming "
           + "rows got others"
       case .remappedKeys:
-        "table \"$1\": both sides have added rows with the same numbers; $2 of the incoming rows got others, and so did what refers to them"
+        "table \"$1\": both sides have added rows with the same numbers; incoming rows that got others: $2, and what refers to them follows"
       case .matchedRows:
-        "table \"$1\": $2 of the incoming rows are here under other numbers, which count"
+        "table \"$1\": incoming rows that are here under other numbers, and keep those: $2"
       case .schemaNotMerged:
         "what the other side has changed in the schema could not be taken over, but for new tables and columns: $1"
 
@@ -249,6 +251,9 @@ public struct Remark: Hashable, Codable, Sendable, CustomStringConvertible {
           + "it answers as your application expects"
       case .functionsKept:
         "the functions $1 stay on this connection until it is closed: one of its statements was running"
+
+      case .unknownTable: "there is no table \"$1\": what the options say of it has no effect; check its name"
+      case .nothingMatched: "no rows were matched by their columns: only those of shares are"
 
       case .attachmentsNotUnpacked: "its $1 attached files were not unpacked"
       case .refusalNotRecorded: "the refusal is not recorded: $1"

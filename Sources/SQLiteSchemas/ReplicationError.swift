@@ -97,7 +97,7 @@ public struct BuckiaErrorCode: Hashable, Codable, RawRepresentable, Sendable {
   public static let equivocation = Self(rawValue: "equivocation")
   /// The file belongs to another shared database than the one that it was applied to, or files of several were to be made one.
   public static let otherDataset = Self(rawValue: "other-dataset")
-  /// The file seems to come from a copy of the database, and nobody has said so.
+  /// The file seems to come from a copy of the database, which was not declared as one.
   public static let fromCopy = Self(rawValue: "from-copy")
   /// The database belongs to a dataset already.
   public static let datasetExists = Self(rawValue: "dataset-exists")

@@ -97,6 +97,8 @@ struct JSONDocumentTests {
     _ = try run("show", ["show", "inbound/\(file)"])
     _ = try run("show", ["show", "inbound/\(file)", "--html", "changes.html"])
     _ = try run("snapshot", ["snapshot", "old.db", "-o", "first.db"])
+    #expect(try bench.buckia(["snapshot", "old.db", "-o", "first.db"]).status == 1)
+    _ = try run("snapshot", ["snapshot", "old.db", "-o", "first.db", "--force"])
     _ = try run("verify", ["verify", "inbound", "Ben.card"])
     _ = try run("apply", ["apply", "ben.db", "inbound", "--dry-run"])
     let applied = try run("apply", ["apply", "ben.db", "inbound", "--snapshot", "shared.db"])

@@ -98,7 +98,7 @@ struct ResolveVerbTests {
         column  known  now
         stars   2.0    9.0
 
-      Resolved 0 conflicts, 0 rows changed; 1 conflict stayed as it is.
+      Resolved 0 conflicts, 0 rows changed; 1 conflict was not resolved.
       --force writes the row anyway.
       $ buckia resolve ben.db 2 --take incoming --force --quiet
       $ sql ben.db SELECT title, stars FROM notes WHERE id = 2

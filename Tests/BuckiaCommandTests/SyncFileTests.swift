@@ -93,6 +93,11 @@ struct SyncFileTests {
     let options = try read("\(start) { ignore: [note.seen, note.read], match: ['tag(name, kind)'] }").options.apply
     #expect(options.ignoredColumns == ["note": ["seen", "read"]])
     #expect(options.matches == ["tag": ["name", "kind"]])
+    let policies = try read("\(start) { on-conflict: [latest, tag=abort, note.text=take-incoming] }").options.apply
+    #expect(
+      policies.conflicts == [.otherwise: .latest, .table("tag"): .abort, .column("text", of: "note"): .takeIncoming])
+    #expect(try read("\(start) { on-conflict: abort }").options.apply.conflicts == .abort)
+    #expect(throws: StorageError.self) { try read("\(start) { on-conflict: [note=newest] }") }
     #expect(throws: StorageError.self) { try read("\(start) { ignore: [note] }") }
   }
 

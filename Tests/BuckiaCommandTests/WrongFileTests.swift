@@ -122,7 +122,8 @@ struct WrongFileTests {
     let outcome = try Workbench().buckia([typed, "a", "b"])
     #expect(outcome.status == 64)
     #expect(
-      outcome.diagnostics.contains("There is no verb '\(typed)'. Did you mean '\(meant)'?"), "\(outcome.diagnostics)")
+      outcome.diagnostics.contains("There is no command '\(typed)'. Did you mean '\(meant)'?"), "\(outcome.diagnostics)"
+    )
   }
 
   @Test("A verb of a verb, too; what is like none of them gets the list")

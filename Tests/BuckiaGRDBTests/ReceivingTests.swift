@@ -155,6 +155,19 @@
         #expect(try writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }.applied.count == 1)
       }
       try suspendedMeanwhile(configuration)
+      try suspendedWhileEmpty(configuration)
+    }
+
+    /// A database in WAL mode that has no table to try.
+    private func suspendedWhileEmpty(_ configuration: Configuration) throws {
+      let folder = try TemporaryFolder()
+      let writer = try DatabasePool(path: folder.file("new.sqlite"), configuration: configuration)
+      NotificationCenter.default.post(name: GRDB.Database.suspendNotification, object: nil)
+      let error = #expect(throws: DatabaseError.self) { try writer.withBuckia { try $0.initialize() } }
+      #expect(error?.resultCode == .SQLITE_ABORT || error?.resultCode == .SQLITE_INTERRUPT)
+      NotificationCenter.default.post(name: GRDB.Database.resumeNotification, object: nil)
+      #expect(try writer.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master") } == 0)
+      try writer.withBuckia { _ = try $0.initialize() }
     }
 
     /// A call that is under way stops, and writes nothing more.

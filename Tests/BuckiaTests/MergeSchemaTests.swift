@@ -184,6 +184,33 @@ import Testing
     }
   }
 
+  private static func ofUnknownModule(_ columns: String) -> String {
+    "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'geo'; INSERT INTO sqlite_schema "
+      + "VALUES ('table', 'geo', 'geo', 0, 'CREATE VIRTUAL TABLE geo USING spatial(\(columns))')"
+  }
+
+  @Test(
+    "A virtual table that one side has made, changed or dropped and that a merge cannot make is named, and not if both have"
+  )
+  func unmadeTable() throws {
+    let table = "CREATE TABLE z(id TEXT PRIMARY KEY);"
+    let edit = "INSERT INTO z VALUES ('o')"
+    for (base, theirs) in [
+      (table, Self.ofUnknownModule("a")), (table, "CREATE VIRTUAL TABLE geo USING fts4(a)"),
+      (table + Self.ofUnknownModule("a"), Self.ofUnknownModule("a, b")),
+      (table + Self.ofUnknownModule("a"), "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'geo'"),
+    ] {
+      let report = try ThreeWay(base: base, ours: edit, theirs: theirs).merge()
+      #expect(report.skipped.filter(\.leavesRowsOut).map(\.name) == ["geo"], "\(theirs)")
+      #expect(!report.isClean)
+      #expect(try ThreeWay(base: base, ours: "\(edit); \(theirs)", theirs: theirs).merge().isClean, "\(theirs)")
+    }
+    #expect(try ThreeWay(base: table + Self.ofUnknownModule("a"), ours: edit, theirs: "").merge().isClean)
+    let made = try ThreeWay(base: table, ours: edit, theirs: "CREATE VIRTUAL TABLE f USING fts5(id, content='z')")
+    #expect(try made.merge().isClean)
+    #expect(try made.text("SELECT count(*) FROM sqlite_schema WHERE name = 'f'") == ["1"])
+  }
+
   @Test("An empty file is no database without tables", arguments: ["ours.db", "theirs.db"])
   func emptyFile(name: String) throws {
     let three = try ThreeWay(base: "CREATE TABLE t(id INTEGER PRIMARY KEY)", ours: "", theirs: "")

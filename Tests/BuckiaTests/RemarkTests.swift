@@ -105,7 +105,7 @@ struct RemarkTests {
     ),
     (
       .replicaMissing,
-      "another database was at this path before, or a later state of this one. It goes on as a replica of its own, so that others do not take it for that one"
+      "another database, or a later state of this one, was at this path before. This one is a replica of its own from now on, so that others can tell the two apart"
     ),
     (
       .replicaNotKept,
@@ -170,7 +170,7 @@ struct RemarkTests {
     ),
     (
       .firstSnapshot,
-      "there was no snapshot 1 yet, so it begins with all that is in the database: what you had changed before and not sent is in none of your next differences"
+      "there was no snapshot 1 yet, so it begins with all that is in the database: none of your next diffs has what was changed before and not sent"
     ),
     (
       .clocksNotKept,
@@ -186,9 +186,9 @@ struct RemarkTests {
     ),
     (
       .remappedKeys,
-      "table \"1\": both sides have added rows with the same numbers; 2 of the incoming rows got others, and so did what refers to them"
+      "table \"1\": both sides have added rows with the same numbers; incoming rows that got others: 2, and what refers to them follows"
     ),
-    (.matchedRows, "table \"1\": 2 of the incoming rows are here under other numbers, which count"),
+    (.matchedRows, "table \"1\": incoming rows that are here under other numbers, and keep those: 2"),
     (
       .schemaNotMerged,
       "what the other side has changed in the schema could not be taken over, but for new tables and columns: 1"
@@ -239,6 +239,8 @@ struct RemarkTests {
       "the 1 index \"2\" over \"3\" 4; it was rebuilt from \"5\", but its triggers read other rows, too: see that it answers as your application expects"
     ),
     (.functionsKept, "the functions 1 stay on this connection until it is closed: one of its statements was running"),
+    (.unknownTable, "there is no table \"1\": what the options say of it has no effect; check its name"),
+    (.nothingMatched, "no rows were matched by their columns: only those of shares are"),
     (.attachmentsNotUnpacked, "its 1 attached files were not unpacked"),
     (.refusalNotRecorded, "the refusal is not recorded: 1"),
     (.notRemoved, "1: it was applied, but cannot be removed: 2"),

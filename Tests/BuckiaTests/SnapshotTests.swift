@@ -8,6 +8,20 @@ import Testing
 /// A copy of the database after each exchange is what the next difference is made from.
 @Suite("Snapshots, and rounds of exchange")
 struct SnapshotTests {
+  @Test("A snapshot is written through a link that leads nowhere yet, and replaced only where that is wanted")
+  func linked() throws {
+    let folder = try TemporaryFolder()
+    let database = DatabaseManager(
+      try TestDatabases.run("CREATE TABLE t(id INTEGER PRIMARY KEY)", on: folder.file("db")),
+      home: BuckiaHome(path: folder.file("home")))
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: folder.file("target"))
+    #expect(try !database.snapshot(to: folder.file("link"), replacing: false).isReplacement)
+    #expect(try SnapshotMark(at: folder.file("target")) != nil)
+    let error = #expect(throws: BuckiaError.self) { try database.snapshot(to: folder.file("link"), replacing: false) }
+    #expect(error?.code == .alreadyExists)
+    #expect(try database.snapshot(to: folder.file("link")).isReplacement)
+  }
+
   /// One of two people: a database, what both know of it, and the folder in which the other's files arrive.
   private struct Person {
     private let folder: TemporaryFolder

@@ -76,7 +76,7 @@ class People:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing that the tests do is kept in the home of whoever runs them."""
+    """Nothing that the tests do is kept in the home of the person who runs them."""
     folder = tmp_path / "home"
     monkeypatch.setenv("BUCKIA_HOME", str(folder))
     return folder

@@ -237,7 +237,7 @@ class Changeset(Bytes):
                 check(found == set(keys[table]), f"the key of {table} is not that of schema.json")
                 continue
             check(byte in OPERATIONS and table, f"byte {self.place - 1} begins neither a change nor a header")
-            self.take(1)  # whether it is indirect
+            self.take(1)  # 1 if it is indirect
             old = self.record(columns[table]) if byte != 18 else {}
             new = self.record(columns[table]) if byte != 9 else {}
             if byte == 23:
@@ -295,6 +295,6 @@ def read(path: Path) -> tuple[dict[str, Any], list[Change]]:
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
         manifest, changes = read(Path(argument))
-        print(manifest["id"], "signed by", manifest.get("sender", {}).get("identity", "nobody"))
+        print(manifest["id"], "signed by", manifest.get("sender", {}).get("identity", "no key"))
         for change in changes:
             print(change.operation, change.table, change.old, "->", change.new)

@@ -66,7 +66,7 @@ def test_abort_refuses_the_whole_diff(people: People) -> None:
 
 def test_what_a_resolver_raises_comes_out_unchanged(people: People) -> None:
     people.collide()
-    raised = LookupError("nobody knows")
+    raised = LookupError("unknown")
 
     def resolver(conflict: buckia.Conflict) -> buckia.Answer:
         raise raised
@@ -86,7 +86,7 @@ def test_files_beside_the_one_that_a_resolver_has_stopped_at_are_applied_by_the_
     people.collide()
 
     def resolver(conflict: buckia.Conflict) -> buckia.Answer:
-        raise LookupError("nobody knows")
+        raise LookupError("unknown")
 
     with pytest.raises(LookupError):
         people.database.apply(people.inbound, resolver=resolver)

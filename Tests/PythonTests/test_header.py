@@ -56,7 +56,7 @@ def kind(declaration: str) -> str:
 
 
 def fits(declaration: str, type_: object) -> bool:
-    """Whether a type of ctypes stands for a C type."""
+    """True if a type of ctypes stands for a C type."""
     said = kind(declaration)
     if said == "callback":
         return isinstance(type_, type) and issubclass(type_, ctypes._CFuncPtr)  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
 """A person's own files, and what a database tells of the others."""
 
 import logging
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,9 @@ def test_an_invitation_is_accepted(people: People, tmp_path: Path) -> None:
 
 def test_a_snapshot_and_clocks_are_made(people: People) -> None:
     snapshot = people.folder / "sent.sqlite"
-    assert people.database.snapshot(snapshot) == snapshot.stat().st_size
+    made = people.database.snapshot(snapshot)
+    assert (made.path, made.bytes, made.replaced) == (snapshot, snapshot.stat().st_size, False)
+    assert people.database.snapshot(snapshot).replaced
     assert set(people.database.keep_clocks()) == {"notes", "tags"}
     assert {table.name for table in people.database.examine().replicates} >= {"notes", "tags"}
 
@@ -88,6 +91,18 @@ def test_databases_are_merged(people: People) -> None:
     assert tried.is_dry_run and people.title() == "Boat"
     people.database.merge(people.anna, people.base)
     assert people.title() == "Ship" and people.note(2)["body"] == "New"
+
+
+def test_tables_and_columns_have_policies_of_their_own_in_a_merge(people: People) -> None:
+    run(people.ben, "UPDATE notes SET title = 'Ours', body = 'Ours' WHERE id = 1")
+    run(people.anna, "UPDATE notes SET title = 'Theirs', body = 'Theirs' WHERE id = 1")
+    merge = partial(people.database.merge, people.anna, people.base)
+    with pytest.raises(buckia.Error, match="there is no table \"note\""):
+        merge(policies={"note": "take-incoming"})
+    with pytest.raises(buckia.Error, match="notes.nothing"):
+        merge(policies={("notes", "nothing"): "take-incoming"})
+    merge(policies={"notes": "take-incoming", ("notes", "body"): "keep-local"})
+    assert (people.title(), people.note()["body"]) == ("Theirs", "Ours")
 
 
 def test_the_logger_says_what_became_of_files(people: People, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,7 +23,7 @@ while_wanted() {
   while kill -0 "$PPID" 2>/dev/null; do sleep 0.5; done
 }
 
-# Waits until something listens at a port, prints the port, and then waits until nobody wants the server any more.
+# Waits until something listens at a port, prints the port, and then waits until the server is no longer wanted.
 serve() {
   for _ in $(seq 300); do
     if python3 -c "import socket; socket.create_connection(('127.0.0.1', $1), 1).close()" 2>/dev/null; then

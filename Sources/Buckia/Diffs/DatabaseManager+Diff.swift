@@ -4,7 +4,7 @@ extension DatabaseManager {
   /// Writes the differences between an older database and this one to a diff file.
   ///
   /// No row of either database is changed, and both may be in use: each is read in one transaction. A snapshot
-  /// (``snapshot(to:)``) as the older one records the sent changes. The ledger of the newer one, if it has one, records
+  /// (``snapshot(to:replacing:)``) as the older one records the sent changes. The ledger of the newer one, if it has one, records
   /// the id of the diff and, with clocks, its rows; see <doc:Replicas>. Other databases are only read. A borrowed
   /// database is read through the app's connection, with the uncommitted changes of its open transaction.
   ///

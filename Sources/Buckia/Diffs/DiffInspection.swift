@@ -25,7 +25,7 @@ public enum DiffInspection {
     _ sources: [InboundSource], home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
     progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
   ) throws -> VerifyReport {
-    let senders = try home?.knownSenders() ?? .nobody
+    let senders = try home?.knownSenders() ?? .empty
     let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: decryption))
     return VerifyReport(
       files: try listing.items.map { item in
@@ -151,7 +151,7 @@ public enum DiffInspection {
     _ source: InboundSource, home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
     progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
   ) throws -> InspectedFile {
-    let senders = try home?.knownSenders() ?? .nobody
+    let senders = try home?.knownSenders() ?? .empty
     let keys = try ReaderKeys(of: home, and: decryption)
     return try BuckiaError.wrapping {
       try polling(poll) { try openVerified(source, keys, senders, isWanted: $0, progress) }

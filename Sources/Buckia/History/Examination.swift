@@ -139,9 +139,8 @@ extension DoctorReport {
   fileprivate mutating func lookForDamage(_ connection: borrowing SQLiteConnection) throws {
     do {
       // Only the longer check compares the order of indexes, which can be wrong under a substituted collating sequence.
-      let check = ConnectionExtensions.ofProcess.collations.isEmpty ? "quick_check" : "integrity_check"
-      let damage = try connection.text("PRAGMA \(check)(1)") ?? "ok"
-      if damage != "ok" { warnings.append(Remark(.damaged, damage)) }
+      let damage = try connection.damage(comparingIndexes: !ConnectionExtensions.ofProcess.collations.isEmpty)
+      if let damage { warnings.append(Remark(.damaged, damage)) }
     } catch {
       // An index with a collating sequence of the application. All other errors are damage, or not a database.
       guard error.primaryCode == 1 else { throw error }

@@ -76,6 +76,40 @@ public struct ApplyOptions: Sendable {
   }
 }
 
+/// The tables and columns that options name.
+struct OptionNames {
+  private let columns: [[TableName: [String]]]
+  private let matches: [TableName: [String]]
+
+  init(_ ignored: [TableName: [String]], _ matches: [TableName: [String]], _ conflicts: ConflictPolicies) {
+    columns = [ignored, matches, conflicts.columns]
+    self.matches = matches
+  }
+
+  /// The tables that none of the schemas has.
+  ///
+  /// - Throws: `BuckiaError` with `columnsDiffer` for a column that its table lacks, or when rows of a table cannot be matched.
+  func unknownTables(in schemas: [SchemaReader]) throws -> [TableName] {
+    var unknown: Set<TableName> = []
+    for (table, columns) in columns.joined() {
+      let known = try schemas.compactMap { schema in
+        try schema.entry(named: table).map { try schema.definition(of: $0) }
+      }
+      if known.isEmpty { unknown.insert(table) }
+      for column in columns where !known.isEmpty && !known.contains(where: { $0.column(named: column) != nil }) {
+        throw BuckiaError(.columnsDiffer, "there is no column \"\(table).\(column)\"; check its name")
+      }
+      if matches[table] != nil, known.contains(where: { !$0.givesOutKeys }) {
+        throw BuckiaError(
+          .columnsDiffer,
+          "rows of table \"\(table)\" cannot be matched: they have no numbers that SQLite gives out, so each has the same key on both sides"
+        )
+      }
+    }
+    return unknown.sorted { $0.text < $1.text }
+  }
+}
+
 /// How far applying has come.
 public struct ApplyProgress: Sendable, Equatable {
   /// What is being done with a file.

@@ -133,7 +133,8 @@ extension DatabaseManager {
     settings.unsent = edits
     settings.snapshot = snapshot
     settings.senders = try home.knownSenders()
-    try SchemaReader(connection).requireColumns(of: options)
+    let unknown = try OptionNames(options.ignoredColumns, options.matches, options.conflicts)
+      .unknownTables(in: [SchemaReader(connection)])
     let shares = InboundShares(on: connection, senders: settings.senders, options.conflicts, options.copies)
     shares.matches = options.matches
     shares.ignoresColumns = !options.ignoredColumns.isEmpty
@@ -176,22 +177,13 @@ extension DatabaseManager {
       isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [],
       outgoingFolders: files.removal.outgoingFolders.sorted())
     report.misnamed = listing.misnamed
+    // A file may have made them.
+    let schema = try SchemaReader(connection)
+    remarks += unknown.filter { schema.entry(named: $0) == nil }.map { Remark(.unknownTable, $0.text) }
+    if !options.matches.isEmpty, !shares.hasMatched, !report.applied.isEmpty { remarks.append(Remark(.nothingMatched)) }
     report.warnings = remarks
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
-  }
-}
-
-extension SchemaReader {
-  /// Makes sure that there are the columns which options name, as far as their tables are here.
-  fileprivate func requireColumns(of options: ApplyOptions) throws {
-    for (table, columns) in Array(options.ignoredColumns) + Array(options.matches) {
-      guard let entry = entry(named: table) else { continue }
-      let definition = try definition(of: entry)
-      if let unknown = columns.first(where: { definition.column(named: $0) == nil }) {
-        throw BuckiaError(.columnsDiffer, "there is no column \"\(table).\(unknown)\"; check its name")
-      }
-    }
   }
 }
 

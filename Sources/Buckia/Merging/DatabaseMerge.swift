@@ -222,7 +222,7 @@ struct DatabaseMerge: ~Copyable {
     guard settings.keepsLedger else { return }
     let conflicts = NewConflicts(after: newest)
     report.conflictCounts = try conflicts.counts(on: connection)
-    if options.isDryRun { report.dryRunConflicts = try conflicts.first(naming: .nobody, on: connection) }
+    if options.isDryRun { report.dryRunConflicts = try conflicts.first(naming: .empty, on: connection) }
   }
 
   private mutating func noteConflict(_ kind: SchemaConflict.Kind, _ table: TableName) {

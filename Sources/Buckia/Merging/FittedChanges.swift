@@ -130,9 +130,6 @@ private struct LocalRows {
       }
       tables[name] = table
     }
-    if let unknown = options.matches.keys.first(where: { schema.entry(named: $0) == nil }) {
-      throw BuckiaError(.noSuchTable, "there is no table \"\(unknown)\" whose rows could be matched")
-    }
   }
 
   /// True if no rows have to be looked for.

@@ -67,6 +67,10 @@ struct IncomingDatabase {
     renames = try known.renames(to: theirs, besides: options.renames)
     var compared = DiffOptions(renames: renames)
     let mine = try SchemaReader(ours)
+    let named = OptionNames(options.ignoredColumns, options.matches, options.conflicts)
+    if let unknown = try named.unknownTables(in: [known, mine, theirs]).first {
+      throw BuckiaError(.noSuchTable, "there is no table \"\(unknown)\"; check its name")
+    }
     for entry in known.entries where entry.kind == .table && !Replicability.isOwn(entry.name) {
       let table = try known.definition(of: entry)
       guard table.isKeyedByRowID, Replicability.refusal(of: table) == nil else { continue }
@@ -104,11 +108,29 @@ struct IncomingDatabase {
     rekeyed = Set(compared.keys.keys)
     self.unpaired = found.skipped.filter { $0.reason.code == .keyDiffers }.map { TableName($0.name) }
     let derived = Set(theirs.entries.filter(\.kind.isDerived).map(\.name))
-    skipped = difference.skipped.filter { !derived.contains(TableName($0.name)) }
+    skipped = try difference.skipped.filter { item in
+      let name = TableName(item.name)
+      if derived.contains(name) { return false }
+      return try item.reason.code != .notReplicated || !mine.hasTheSame(of: name, as: theirs)
+    }
   }
 }
 
 extension SchemaReader {
+  /// True if two databases have the same of a table that does not replicate, or neither has it.
+  fileprivate func hasTheSame(of table: TableName, as other: SchemaReader) throws -> Bool {
+    guard let mine = entry(named: table), let theirs = other.entry(named: table) else {
+      return entry(named: table) == nil && other.entry(named: table) == nil
+    }
+    guard mine.isDefined(like: theirs) else { return false }
+    do {
+      return try contentStaying(of: mine) == other.contentStaying(of: theirs)
+    } catch let error as SQLiteError where error.primaryCode == 1 {
+      // A statement cannot contain its name.
+      return false
+    }
+  }
+
   /// The columns that were renamed in a later state of the database: the declared ones, and those that the definitions
   /// show.
   func renames(to newer: SchemaReader, besides declared: [ColumnRename]) throws -> [ColumnRename] {

@@ -64,7 +64,7 @@ extension DatabaseManager {
         try DatabaseMerge(of: incoming, options, settings, on: connection).run()
       }
     }
-    if FileSystem.exists(output), !options.replacesOutput {
+    if FileSystem.exists(PosixFile.target(ofLink: output)), !options.replacesOutput {
       throw BuckiaError(.alreadyExists, "a file of that name is there already", path: output)
     }
     return try withReader { connection in

@@ -28,14 +28,6 @@ struct SettledColumns {
     of definitions: [TableDefinition], _ incoming: IncomingDatabase, _ options: MergeOptions, _ schema: SchemaReader,
     _ renames: ColumnRenames, on connection: borrowing SQLiteConnection
   ) throws {
-    for (table, columns) in options.ignoredColumns.sorted(by: { $0.key.text < $1.key.text }) {
-      let known = try [schema, SchemaReader(incoming.source.connection)].compactMap { schema in
-        try schema.entry(named: table).map { try schema.definition(of: $0) }
-      }
-      for column in columns where !known.contains(where: { $0.column(named: column) != nil }) {
-        throw BuckiaError(.columnsDiffer, "there is no column \"\(table).\(column)\" to ignore")
-      }
-    }
     let kept = incoming.hasBase ? try schema.columnsKeptByTriggers() : []
     for definition in definitions where definition.module == nil {
       let name = TableName(definition.name)

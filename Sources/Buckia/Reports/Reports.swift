@@ -92,7 +92,7 @@ public struct ApplyReport: Hashable, Codable, Sendable {
   public var removed: [DiffOutcome] { diffs.filter(\.isRemoved) }
 }
 
-/// What ``DatabaseManager/snapshot(to:)`` made.
+/// What ``DatabaseManager/snapshot(to:replacing:)`` made.
 public struct SnapshotReport: Hashable, Codable, Sendable {
   /// The file.
   public let path: String

@@ -14,7 +14,7 @@ extension DatabaseManager {
   /// print(report.path ?? "nothing has changed")
   /// ```
   ///
-  /// The file is encrypted for the recipients, and names them under its signature. Nobody can pass it off as meant for
+  /// The file is encrypted for the recipients, and names them under its signature. It cannot be passed off as meant for
   /// others.
   ///
   /// - Parameters:

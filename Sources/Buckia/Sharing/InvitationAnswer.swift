@@ -4,7 +4,7 @@ import SQLiteConnections
 public struct InvitationAnswer: Hashable, Codable, Sendable {
   /// What became of it.
   public enum State: String, Codable, Sendable {
-    /// Whoever has answered is a trusted contact now, and the invitation is used.
+    /// The person who has answered is a trusted contact now, and the invitation is used.
     case accepted
     /// It was taken before, from the same person.
     case alreadyAccepted = "already-accepted"

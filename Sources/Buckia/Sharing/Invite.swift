@@ -19,7 +19,7 @@ extension DatabaseManager {
   ///   - identity: The inviting identity.
   /// - Throws: `BuckiaError`: as ``share(_:to:output:options:signedBy:progress:)`` for the scope; `invalidInvitation` when it is
   ///   too long to be said; `contactExists` and `invalidName` for the recipient; `misuse` for a borrowed database inside a
-  ///   transaction of the app. Nobody is invited then.
+  ///   transaction of the app. No invitation is made then.
   public func invite(
     _ scope: ShareScope, options: InvitationOptions = InvitationOptions(), as identity: Identity
   ) throws -> InvitationReport {

@@ -15,7 +15,7 @@ extension DatabaseManager {
   ///
   /// The copy is complete under its name or does not exist, replaces an earlier one atomically, and needs no other
   /// file. A database that is restored from it is another incarnation of its replica, which Buckia notices; see
-  /// <doc:Replicas>. The next difference is not made from a backup but from a snapshot, ``snapshot(to:)``.
+  /// <doc:Replicas>. The next difference is not made from a backup but from a snapshot, ``snapshot(to:replacing:)``.
   ///
   /// ```swift
   /// try database.backupDatabase(to: "backup.sqlite")
@@ -84,7 +84,7 @@ struct DatabaseFileTarget {
     }
     permissions |= 0o600
     do throws(ByteStreamError) { return try TemporaryDatabase(in: folder, permissions: permissions) } catch {
-      throw BuckiaError(.unwritable, "the \(product) cannot be written: \(error.message)", path: path)
+      throw BuckiaError(.unwritable, "no \(product) is made: \(error.message)", path: path)
     }
   }
 

@@ -12,14 +12,22 @@ extension DatabaseManager {
   /// try database.snapshot(to: "shared.sqlite")
   /// ```
   ///
-  /// - Parameter path: The file. Only a snapshot or an empty file is replaced, and not one that is in use.
+  /// - Parameters:
+  ///   - path: The file. Only a snapshot or an empty file is replaced, and not one that is in use.
+  ///   - replacing: True if an earlier snapshot is replaced: changes since then that were not sent are in none of the next differences.
   /// - Returns: The snapshot.
-  /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than an earlier snapshot;
+  /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than an earlier snapshot; `alreadyExists`;
   ///   `busy` when the copy that is there is in use, or the database is locked; `misuse` for a borrowed database inside a
   ///   transaction of the app; what SQLite says when the copy cannot be written. An earlier copy then stays as it is.
   @discardableResult
-  public func snapshot(to path: String) throws -> SnapshotReport {
+  public func snapshot(to path: String, replacing: Bool = true) throws -> SnapshotReport {
     try withReader { connection in
+      if !replacing, try SnapshotMark(replacedAt: path) != nil {
+        throw BuckiaError(
+          .alreadyExists,
+          "it is a snapshot already, and changes since then that were not sent would be in none of your next diffs",
+          path: path)
+      }
       try requireOwnTransaction(or: "a snapshot cannot be made", on: connection)
       if !isBorrowed { try connection.requireContent() }
       return try Self.snapshot(of: connection, to: path, polling: poll)
@@ -48,7 +56,8 @@ extension DatabaseManager {
     }
     try target.publish(temporary)
     return SnapshotReport(
-      path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement, unsentChanges: unsent?.count)
+      path: path, bytes: FileSystem.byteCount(of: PosixFile.target(ofLink: path)), isReplacement: isReplacement,
+      unsentChanges: unsent?.count)
   }
 
   /// Creates a copy a snapshot: removes Buckia's tables, which describe the database and not its rows.
@@ -184,6 +193,7 @@ struct SnapshotMark {
   ///
   /// - Throws: `BuckiaError` with `notReplaceable` for a database that is no snapshot.
   init?(replacedAt path: String) throws {
+    let path = PosixFile.target(ofLink: path)
     if let mark = try SnapshotMark(at: path) {
       self = mark
       return

@@ -279,6 +279,13 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
   /// The policy of everything without one of its own.
   var otherwise: ConflictPolicy { policies[.otherwise] ?? .keepLocal }
 
+  /// The tables with policies of their own, and those of their columns that have one.
+  package var columns: [TableName: [String]] {
+    policies.keys.reduce(into: [:]) { columns, subject in
+      if let table = subject.table { columns[table, default: []] += subject.column.map { [$0] } ?? [] }
+    }
+  }
+
   /// True if the later diff wins in any table.
   package var usesLatest: Bool { policies.values.contains(.latest) }
 

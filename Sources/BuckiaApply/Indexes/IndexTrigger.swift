@@ -133,7 +133,7 @@ extension TriggerDefinition.Statement {
 final class IndexTriggerSwitch {
   /// The name of the function.
   ///
-  /// `f(n)` returns whether copy n is on. `f(n, v)` returns v; copy n has ended, or its condition is false, when v is 0.
+  /// `f(n)` returns true if copy n is on. `f(n, v)` returns v; copy n has ended, or its condition is false, when v is 0.
   static let functionName = "buckia_keeps_index"
 
   /// True if each copy is on.

@@ -49,7 +49,7 @@ package struct ApplySettings {
   /// The most bytes of changes from one sender in a day, by files that are limited.
   package var senderBytes = Int64.max
   /// The known senders.
-  package var senders = KnownSenders.nobody
+  package var senders = KnownSenders.empty
   /// Observes each written row; nil for none, which costs nothing.
   package var observer: (any RowEffectObserver)?
 

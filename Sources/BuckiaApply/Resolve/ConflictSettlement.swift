@@ -211,7 +211,8 @@ package struct ConflictSettlement {
     {
       throw ReplicationError(
         .repointsRows,
-        "\(referring) to the row that is here, and would refer to the incoming one; keep both, or force it",
+        "\(referring) to the row that is here, and would refer to the incoming one; "
+          + (ClockKey(of: rows.table).isRowID ? "keep both, or force it" : "force it"),
         table: record.table)
     }
     if let message = try rows.write(versions.key, from: current, to: wanted) {

@@ -17,7 +17,7 @@ package struct AdmittedChanges {
   func replaced(by changes: IncomingChanges) -> AdmittedChanges { AdmittedChanges(changes) }
 }
 
-/// Decides whether verified changes may be applied to a database now. There is no other way to ``AdmittedChanges``.
+/// Decides if verified changes may be applied to a database now. There is no other way to ``AdmittedChanges``.
 package struct ReceiverGate: Sendable {
   /// The decision of the gate.
   package enum Admission {

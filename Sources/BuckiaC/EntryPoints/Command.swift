@@ -106,10 +106,15 @@ final class Command {
     "merge": { command in
       var options = MergeOptions()
       if let word = try command.optionalText("onConflict") {
-        guard let policy = ConflictPolicy(rawValue: word), policy != .latest else {
-          throw Arguments.misuse("onConflict is \(word), and is keep-local, take-incoming or abort")
+        options.conflicts = ConflictPolicies(try Command.policy(.string(word)))
+      }
+      for (table, word) in try command.members(of: "onConflictIn") {
+        options.conflicts[.table(table)] = try Command.policy(word)
+      }
+      for (table, columns) in try command.members(of: "onConflictInColumns") {
+        for (column, word) in try command.members(columns, "onConflictInColumns") {
+          options.conflicts[.column(column, of: table)] = try Command.policy(word)
         }
-        options.conflicts = ConflictPolicies(policy)
       }
       options.replacesOutput = try command.flag("replace")
       options.allowsUnrelated = try command.flag("unrelated")
@@ -215,11 +220,28 @@ final class Command {
     }
   }
 
+  /// A policy for databases, whose changes have no ids.
+  private static func policy(_ word: JSONValue) throws -> ConflictPolicy {
+    guard case .string(let text) = word, let policy = ConflictPolicy(rawValue: text), policy != .latest else {
+      throw Arguments.misuse(
+        "\(word.lineText()) is no policy of a merge: there are keep-local, take-incoming and abort")
+    }
+    return policy
+  }
+
+  /// The members of an object; none if it is missing.
+  private func members(of member: String) throws -> [(name: String, value: JSONValue)] {
+    try take(member).map { try members($0, member) } ?? []
+  }
+
+  private func members(_ value: JSONValue, _ member: String) throws -> [(name: String, value: JSONValue)] {
+    guard case .object(let object) = value else { throw wrong(member, "an object of tables") }
+    return object.members.map { ($0.name, $0.value) }
+  }
+
   /// Columns by table: an object of lists of texts.
   private func columns(_ member: String) throws -> [TableName: [String]] {
-    guard let value = take(member) else { return [:] }
-    guard case .object(let tables) = value else { throw wrong(member, "an object of tables and their columns") }
-    return try tables.members.reduce(into: [:]) { columns, table in
+    try members(of: member).reduce(into: [:]) { columns, table in
       guard case .array(let names) = table.value else { throw wrong(member, "an object of tables and their columns") }
       columns[TableName(table.name), default: []] += try names.map { name in
         guard case .string(let text) = name else { throw wrong(member, "an object of tables and their columns") }

@@ -99,7 +99,7 @@ extension ResolveReport {
       }
       return lines
     }
-    var lines = ["#\(conflict.id)\(row) stays as it is: \(refusal.reason)."]
+    var lines = ["#\(conflict.id)\(row) is not decided: \(refusal.reason)."]
     for difference in refusal.differences {
       let known = difference.known?.shown(limit: 60) ?? "nothing"
       let present = difference.present?.shown(limit: 60) ?? "no row"

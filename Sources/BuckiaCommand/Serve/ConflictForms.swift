@@ -47,8 +47,8 @@ struct ConflictForms {
     return """
       <form method="post" action="\(address(of: record))">
       <input type="hidden" name="seen" value="\(record.seen)" />
-      <button type="submit" name="take" value="local">\(record.isOfMerge ? "Keep OURS" : "Keep what was here")\(place)</button>
-      <button type="submit" name="take" value="incoming">\(record.isOfMerge ? "Take THEIRS" : "Take what came")\(place)</button>
+      <button type="submit" name="take" value="local">\(record.isOfMerge ? "Keep OURS" : "Keep the local version")\(place)</button>
+      <button type="submit" name="take" value="incoming">\(record.isOfMerge ? "Take THEIRS" : "Take the incoming version")\(place)</button>
       \(others(record, place))\(remembering)\(isForcing ? Self.forcing : "")</form>
       """
   }
@@ -56,7 +56,7 @@ struct ConflictForms {
   /// Further answers, by the kind of conflict.
   private func others(_ record: ConflictRecord, _ place: Markup) -> Markup {
     var buttons: [(value: String, label: String)] = []
-    if record.kind == .conflict, record.base == nil { buttons.append(("both", "Keep both")) }
+    if record.kind == .conflict, record.base == nil, record.hasIntegerKey { buttons.append(("both", "Keep both")) }
     if record.kind == .constraint, !record.others.isEmpty { buttons.append(("same", "These two are the same")) }
     if record.local != nil || record.kind == .foreignKey { buttons.append(("delete", "Delete the row")) }
     return Markup(buttons) { button in
@@ -74,7 +74,8 @@ struct ConflictForms {
   /// - Parameters:
   ///   - count: The number of conflicts.
   ///   - newest: The number of the newest conflict: later ones stay open.
-  func all(_ count: Int, upTo newest: Int64) -> Markup {
+  ///   - isOfMerge: True if all of them were met in a merge.
+  func all(_ count: Int, upTo newest: Int64, ofMerge isOfMerge: Bool) -> Markup {
     let address = database.address("conflicts", query.with { _ in }.fields)
     return """
       <section aria-labelledby="all">
@@ -83,8 +84,8 @@ struct ConflictForms {
       <input type="hidden" name="newest" value="\(newest)" />
       <label><input type="checkbox" name="sure" value="1" required="required" /> \
       all \(count.counted("open conflict")) that \(count == 1 ? "is" : "are") listed, on all pages</label>
-      <button type="submit" name="take" value="local">Keep what was here, in all</button>
-      <button type="submit" name="take" value="incoming">Take what came, in all</button>
+      <button type="submit" name="take" value="local">\(isOfMerge ? "Keep OURS" : "Keep the local version"), in all</button>
+      <button type="submit" name="take" value="incoming">\(isOfMerge ? "Take THEIRS" : "Take the incoming version"), in all</button>
       <label><input type="checkbox" name="remember" value="1" /> remember this for conflicts like them</label>
       </form>
       </section>
@@ -96,6 +97,12 @@ struct ConflictForms {
 extension ConflictRecord {
   /// The number of the last resolution in a form, by which a later one is noticed when the form is sent.
   var seen: Int64 { resolution?.id ?? 0 }
+
+  /// True if the key can be another one of those that SQLite gives out.
+  fileprivate var hasIntegerKey: Bool {
+    guard key.count == 1, case .integer = key[0].value else { return false }
+    return true
+  }
 }
 
 /// The part of a form with the values for the columns of a row.
@@ -112,8 +119,8 @@ enum ValueForm {
     func label(ofMerge isOfMerge: Bool) -> String {
       switch self {
       case .leave: "what the row has now"
-      case .here: isOfMerge ? "what OURS has" : "what was here"
-      case .incoming: isOfMerge ? "what THEIRS has" : "what came"
+      case .here: isOfMerge ? "what OURS has" : "the local value"
+      case .incoming: isOfMerge ? "what THEIRS has" : "the incoming value"
       case .text: "this text"
       case .number: "this number"
       case .blob: "these bytes, in hexadecimal"

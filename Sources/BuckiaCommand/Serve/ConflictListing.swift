@@ -95,9 +95,13 @@ struct ConflictListing {
     let filter = query.with { _ in }.filter
     let count = try manager.conflictCounts(matching: filter).total
     guard count > 1 else { return "" }
-    var newest: Int64?
-    try manager.forEachConflict(matching: filter, newest: 1) { newest = $0.id }
-    return newest.map { forms.all(count, upTo: $0) } ?? ""
+    var newest: Int64 = 0
+    var isOfMerge = true
+    try manager.forEachConflict(matching: filter, newest: ServedDatabase.conflictsOnPage) {
+      newest = max(newest, $0.id)
+      isOfMerge = isOfMerge && $0.isOfMerge
+    }
+    return forms.all(count, upTo: newest, ofMerge: isOfMerge)
   }
 }
 

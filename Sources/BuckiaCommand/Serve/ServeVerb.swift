@@ -9,7 +9,7 @@ struct ServeVerb: Verb {
     discussion: """
       It prints an address, and hands pages out until it is interrupted: where the database stands, its conflicts, and \
       what lies in the inbound folders. On the pages, conflicts are decided as by `buckia resolve`, and files applied \
-      as by `buckia apply`. Only this computer can connect, and only who knows the address gets anything; it is \
+      as by `buckia apply`. Only this computer can connect, and only with the address, which is \
       another one each time.
 
       Example:

@@ -51,7 +51,7 @@ extension ConflictRecord {
 
   /// What happened.
   private var sentence: String {
-    "\(kind.explanation(ofMerge: isOfMerge)); \(outcome.explanation(ofMerge: isOfMerge))."
+    "\(kind.explanation(ofMerge: isOfMerge)); \(outcome.explanation(of: kind, ofMerge: isOfMerge))."
   }
 
   /// What its three versions are called: the row before both sides changed it, as it was here, and as the other side has it.
@@ -153,7 +153,7 @@ extension ConflictKind {
 extension ConflictAnswer.Kind {
   func explanation(ofMerge isOfMerge: Bool) -> String {
     switch self {
-    case .local: isOfMerge ? "the row of OURS" : "the row as it was here"
+    case .local: isOfMerge ? "the row of OURS" : "the local version"
     case .incoming: isOfMerge ? "the row of THEIRS" : "the incoming version"
     case .values: "values that were typed"
     case .deletion: "no row"
@@ -175,15 +175,17 @@ extension ViolatedConstraint {
 }
 
 extension ConflictOutcome {
-  func explanation(ofMerge isOfMerge: Bool = false) -> String {
+  func explanation(of kind: ConflictKind, ofMerge isOfMerge: Bool = false) -> String {
     switch self {
+    // Where the row is missing, no local row was kept.
+    case .keptLocal where kind == .foreignKey: Self.omitted.explanation(of: kind, ofMerge: isOfMerge)
     case .keptLocal: isOfMerge ? "the row of OURS was kept" : "the local row was kept"
     case .tookIncoming: isOfMerge ? "the row of THEIRS was taken" : "the incoming version was taken"
     case .merged:
       "columns changed on both sides kept the \(isOfMerge ? "values of OURS" : "local values"), the others were taken"
     case .resolved: "the app's resolver wrote the row"
     case .omitted: "the change\(isOfMerge ? " of THEIRS" : "") was not applied"
-    case .reported: "the row was kept as it is"
+    case .reported: "the row was kept unchanged"
     }
   }
 }
@@ -201,7 +203,7 @@ extension [ConflictCount] {
     ) { entry in
       [
         .init(entry.table.escaped(limit: 60)), .init(entry.kind.rawValue), .count(entry.count, .notable),
-        .init(entry.outcome.explanation(ofMerge: isOfMerge), .faint),
+        .init(entry.outcome.explanation(of: entry.kind, ofMerge: isOfMerge), .faint),
       ]
     }
   }

@@ -20,10 +20,10 @@ struct DiffVerb: Verb {
         buckia diff before.sqlite now.sqlite -o outbox
       """)
 
-  @Argument(help: "The database as it was.")
+  @Argument(help: "The earlier state of the database.")
   var old: String
 
-  @Argument(help: "The database as it is.")
+  @Argument(help: "The present state of the database.")
   var new: String
 
   @Option(
@@ -256,7 +256,7 @@ extension [SkippedItem] {
 struct SnapshotVerb: DatabaseVerb {
   static let configuration = CommandConfiguration(
     commandName: "snapshot",
-    abstract: "Make the first snapshot of a database, which a diff starts from.",
+    abstract: "Makes the first snapshot of a database: what a diff starts from.",
     discussion: """
       Example:
         buckia snapshot notes.sqlite -o shared.sqlite
@@ -270,13 +270,16 @@ struct SnapshotVerb: DatabaseVerb {
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("The snapshot. It replaces an earlier one, and no other database.", valueName: "file"))
+    help: ArgumentHelp("The file.", valueName: "file"))
   var path: String
+
+  @Flag(help: "Replace an earlier snapshot: changes since then that were not sent are in none of your next diffs.")
+  var force = false
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager(home: home.folder, polling: console.progress).snapshot(to: path)
+    let report = try target.manager(home: home.folder, polling: console.progress).snapshot(to: path, replacing: force)
     try console.document(report.json)
     try console.say("\(path.escaped)  \(ByteCount(Int(report.bytes)))")
     try console.say(

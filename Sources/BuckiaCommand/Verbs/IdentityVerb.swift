@@ -25,7 +25,7 @@ struct IdentityNewVerb: Verb {
     commandName: "new",
     abstract: "Makes your keys. Keys that are there are never replaced.",
     discussion: """
-      With a passphrase the file of the keys is encrypted in age's format, so `age -d` opens it, too. Every verb that signs or decrypts \
+      With a passphrase the file of the keys is encrypted in age's format, so `age -d` opens it, too. Every command that signs or decrypts \
       asks for it; the card is kept beside it.
 
       Example:

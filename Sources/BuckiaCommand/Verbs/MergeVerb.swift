@@ -145,7 +145,7 @@ struct MergingOptions: ParsableArguments {
 struct RowOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "A column that is never a conflict, and that stays as in OURS, or as it is here, but in new rows. May be given several times.",
+      "A column that is never a conflict: rows that are here (in OURS) keep its value, and new rows bring theirs. May be given several times.",
       valueName: "table.column"))
   var ignore: [ColumnChoice] = []
 

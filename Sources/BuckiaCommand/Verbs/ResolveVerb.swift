@@ -245,7 +245,7 @@ extension ResolveReport {
     let did = isDryRun ? "This was a dry run: nothing was changed. It would resolve" : "Resolved"
     let left =
       counts.refused == 0
-      ? "" : "; \(counts.refused.counted("conflict")) stayed as \(counts.refused == 1 ? "it is" : "they are")"
+      ? "" : "; \(counts.refused.counted("conflict")) \(counts.refused == 1 ? "was" : "were") not resolved"
     return "\(did) \(counts.resolved.counted("conflict")), \(counts.changed.counted("row")) changed\(left)."
   }
 

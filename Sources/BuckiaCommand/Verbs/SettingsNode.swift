@@ -151,9 +151,9 @@ final class SettingsNode {
     return sequence.enumerated().map { SettingsNode($1, file, "\(name)[\($0)]", environment) }
   }
 
-  /// The values of a list that an option of the command line takes in the same form.
+  /// The value, or the values of a list, that an option of the command line takes in the same form.
   func arguments<Value: ExpressibleByArgument>(_ type: Value.Type, _ form: String) throws -> [Value] {
-    try list().map { node in
+    try (node.scalar == nil ? list() : [self]).map { node in
       guard let value = Value(argument: try node.text()) else { throw node.error("it is \(form)") }
       return value
     }

@@ -211,8 +211,9 @@ struct SyncFile {
     func options(_ node: SettingsNode?) throws -> SyncOptions {
       var options = SyncOptions()
       guard let node else { return options }
-      if let policy = node["on-conflict"] {
-        options.apply.conflicts = ConflictPolicies(try policy.choice(ConflictPolicy.self))
+      if let policies = node["on-conflict"] {
+        options.apply.conflicts = ConflictPolicies(
+          try policies.arguments(PolicyChoice.self, "POLICY, TABLE=POLICY or TABLE.COLUMN=POLICY"))
       }
       let ignored = try node["ignore"]?.arguments(ColumnChoice.self, "TABLE.COLUMN") ?? []
       options.apply.ignoredColumns = ignored.reduce(into: [:]) { $0[$1.table, default: []].append($1.column) }

@@ -273,7 +273,7 @@ package struct InvitedStream: Equatable, Sendable {
   }
 }
 
-/// The answer to an invitation: the card of whoever accepts it, a proof that they have its secret, and the first acknowledgement of the
+/// The answer to an invitation: the card of the person who accepts it, a proof that they have its secret, and the first acknowledgement of the
 /// stream.
 ///
 /// The proof is made with the secret and does not reveal it. It covers the card, and the card's key signs the whole

@@ -236,7 +236,7 @@ extension ConflictRecord {
   ///   - senders: The known senders, whose names records have.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   package static func all(
-    _ selection: ConflictSelection = ConflictSelection(), limit: Int? = nil, naming senders: KnownSenders = .nobody,
+    _ selection: ConflictSelection = ConflictSelection(), limit: Int? = nil, naming senders: KnownSenders = .empty,
     on connection: borrowing SQLiteConnection
   ) throws -> [ConflictRecord] {
     var records: [ConflictRecord] = []
@@ -253,7 +253,7 @@ extension ConflictRecord {
   ///   - body: Receives a record. May throw to stop.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged; whatever `body` throws.
   package static func forEach(
-    _ selection: ConflictSelection, newest count: Int? = nil, naming senders: KnownSenders = .nobody,
+    _ selection: ConflictSelection, newest count: Int? = nil, naming senders: KnownSenders = .empty,
     on connection: borrowing SQLiteConnection, _ body: (ConflictRecord) throws -> Void
   ) throws {
     var selection = selection

@@ -23,7 +23,7 @@ public struct ResolutionRecord: Hashable, Codable, Identifiable, Sendable {
 
 /// One of the two versions of a row that a conflict is about.
 public enum ConflictVersion: String, Codable, Sendable, CaseIterable {
-  /// The row as it was here.
+  /// The local version.
   case local
   /// The row as the author of the change wants it.
   case incoming
@@ -81,7 +81,7 @@ public enum ConflictAnswer: Equatable, Sendable {
     case both
     /// The local row that has the UNIQUE value.
     case same
-    /// Nobody's: both sides had become equal.
+    /// No answer: both sides had become equal.
     case equal
   }
 }

@@ -33,7 +33,7 @@ package struct VouchEntry: Hashable, Sendable {
   /// The number of the table that has the keys.
   package let store: Int64
 
-  /// The table that has the keys, in the columns `k0`, `k1` …; `vouch`, the number of the stream's entry; `is_own`: whether the row was
+  /// The table that has the keys, in the columns `k0`, `k1` …; `vouch`, the number of the stream's entry; `is_own`: true if the row was
   /// here before the stream has brought it; and `hash`, of the row as the stream has it. If the key is an integer, it has them in
   /// blocks of neighbouring keys: `block`, the number of the block, `vouch`, and `vouched`.
   package var name: String { Self.name(ofStore: store) }

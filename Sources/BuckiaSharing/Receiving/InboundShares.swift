@@ -15,6 +15,8 @@ package final class InboundShares: SharingParticipant {
   private let copies: CopyPolicy
   /// The columns by which rows of tables are the same that both sides have added under different keys, besides those of the scopes.
   package var matches: [TableName: [String]] = [:]
+  /// True if rows of a share were looked up by ``matches``.
+  package private(set) var hasMatched = false
   /// True if some columns of rows that are here are left as they are.
   package var ignoresColumns = false
   /// The keys of the rows that the present changes insert and that were here before.
@@ -71,7 +73,7 @@ package final class InboundShares: SharingParticipant {
   ///   - policies: The policies for conflicts.
   ///   - copies: How the first diff of a copy is treated.
   package init(
-    on connection: borrowing SQLiteConnection, senders: KnownSenders = .nobody,
+    on connection: borrowing SQLiteConnection, senders: KnownSenders = .empty,
     _ policies: ConflictPolicies = .keepLocal, _ copies: CopyPolicy = .ask
   ) {
     self.copies = copies
@@ -135,6 +137,7 @@ package final class InboundShares: SharingParticipant {
     }
     isFromBackup = try comesFromBackup(changes)
     guard let place = place(of: changes) else { return changes }
+    hasMatched = true
     let tables = try KeyedTables(definitions, schema)
     if let keys = try KeyTranslation(
       changes, schema, names, vouchers, copies, senders, matching: matches(for: changes), on: connection)

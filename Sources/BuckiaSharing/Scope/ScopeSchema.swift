@@ -313,6 +313,10 @@ extension SharedTable {
   ///
   /// - Throws: `ReplicationError` with `invalidScope`.
   fileprivate func resolved(for table: TableDefinition) throws -> SharedTable {
+    if let column = match.first(where: { table.column(named: $0) == nil }) {
+      throw ReplicationError.invalidScope(
+        "the scope matches rows by column \"\(name).\(column)\", which does not exist", table: name, column: column)
+    }
     guard let columns else { return self }
     guard omittedColumns.isEmpty else {
       throw ReplicationError.invalidScope(

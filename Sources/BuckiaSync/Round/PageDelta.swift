@@ -29,7 +29,7 @@ struct PageDelta {
   /// Writes the difference of two copies.
   ///
   /// - Parameters:
-  ///   - base: The earlier copy. Nobody changes it meanwhile.
+  ///   - base: The earlier copy. It must not change meanwhile.
   ///   - newer: The newer one.
   ///   - digests: The SHA-256 of both.
   ///   - path: The file to make. One of that name is replaced.

@@ -270,8 +270,7 @@ struct BackupCopies: Sendable {
 
   /// The damage that SQLite finds in a copy that is not in use; nil for none.
   private static func fault(in copy: String) throws -> String? {
-    let found = try SQLiteConnection(opening: copy, as: .immutable).text("PRAGMA quick_check(1)")
-    return found == "ok" ? nil : found ?? "it cannot be checked"
+    try SQLiteConnection(opening: copy, as: .immutable).damage()
   }
 
   /// Requires that the restored file is a usable database.

@@ -128,7 +128,7 @@ extension SecretText: CustomStringConvertible, CustomDebugStringConvertible, Cus
 extension StorageError.Code {
   // MARK: Having a token
 
-  /// Nobody has signed in, or no token was stored.
+  /// No person has signed in, or no token was stored.
   public static let noToken = Self(rawValue: "no-token")
   /// The token has expired, and nothing renews it.
   public static let expired = Self(rawValue: "token-expired")

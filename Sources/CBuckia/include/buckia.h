@@ -648,8 +648,9 @@ typedef struct buckia_file_options {
    doctor
    snapshot          path
    clocks            tables (a list; all where it is missing)
-   merge             theirs, base, output, onConflict, replace, unrelated, dryRun, ignore, match (objects of tables and lists of their
-                     columns; all but theirs optional)
+   merge             theirs, base, output, onConflict, onConflictIn (an object of tables and their policies), onConflictInColumns (an
+                     object of tables, each an object of columns and their policies), replace, unrelated, dryRun, ignore, match
+                     (objects of tables and lists of their columns; all but theirs optional)
    encrypt           path, output, to (a list) or passphrase, armor, replace
    decrypt           path, output, replace; the options have identities and passphrase
 
@@ -659,7 +660,7 @@ BUCKIA_API buckia_status buckia_call(
     char **json, buckia_error **error);
 
 /** Opens and checks files and folders completely, and changes nothing. A file that is not in order is no error: the report says what
-   is wrong with it. `all_good`: whether all are in order. JSON: that of `verify`. */
+   is wrong with it. `all_good`: true if all are in order. JSON: that of `verify`. */
 BUCKIA_API buckia_status buckia_verify(
     const char *const *paths, size_t path_count, const buckia_file_options *options, bool *all_good, char **json,
     buckia_error **error);

@@ -256,13 +256,13 @@ int buckia_add_library(
 /// Returns 0, or why that is not possible: `BUCKIA_OTHER_HOST` where another copy has loaded the extension before.
 int buckia_add_host(const sqlite3_api_routines *table, const char *_Nullable *_Nonnull detail);
 
-/// Whether a copy has this number. Number 0 is the linked library; in a build that links none, the first one added.
+/// True if a copy has this number. Number 0 is the linked library; in a build that links none, the first one added.
 bool buckia_has_library(int number);
 
 /// The functions of a copy that is known.
 SQLiteRoutines buckia_routines(int number);
 
-/// The session extension of a copy that is known; `buckia_missing_session_routine` says whether it is complete.
+/// The session extension of a copy that is known; `buckia_missing_session_routine` says if it is complete.
 SQLiteSessionRoutines buckia_session_routines_of(int number);
 
 /// The first function of the session extension that a copy lacks; null when it has all of them.

@@ -3,7 +3,7 @@ import BuckiaBytes
 extension Changesets {
   /// Makes INSERTs of the UPDATEs of rows that an earlier changeset has deleted.
   ///
-  /// Both changesets lead on from the same state. Whoever has applied the earlier one does not have the row any more
+  /// Both changesets lead on from the same state. A database with the earlier one no longer has the row
   /// that the other one updates: it was inserted again meanwhile, which the other one cannot tell from an edit. The
   /// INSERT has the values of the row as the DELETE names them, and those that the UPDATE sets.
   ///

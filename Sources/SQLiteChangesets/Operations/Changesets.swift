@@ -102,7 +102,7 @@ public enum Changesets {
   /// - Parameters:
   ///   - changeset: The changes.
   ///   - output: Where they go.
-  ///   - isWanted: Says of each change whether it is copied.
+  ///   - isWanted: True for each change that is copied.
   /// - Throws: `ChangesetError` when the changeset is damaged; `ByteStreamError`; whatever `isWanted` throws.
   package static func copy(
     _ changeset: TemporaryBuffer, into output: TemporaryBuffer,

@@ -22,7 +22,7 @@ public struct RebaseConflict: Equatable, Sendable {
     case deletedByIncoming = "deleted-by-incoming"
     /// Both have given the same UNIQUE values to different rows.
     case unique
-    /// Both have set columns of a UNIQUE constraint, of which other columns are not in the changes: only a database can tell whether
+    /// Both have set columns of a UNIQUE constraint, of which other columns are not in the changes: only a database can tell if
     /// the values are unique.
     case undecidedUnique = "undecided-unique"
     /// The old values differ: the changes were not made from the same state.

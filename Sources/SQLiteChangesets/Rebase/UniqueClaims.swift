@@ -23,7 +23,7 @@ struct UniqueClaims {
   private var records: SpooledChanges
   /// For each constraint, which sides have set columns of it.
   private var active: [Sides]
-  /// The rows that share values, and nobody can say which of them is to give way: by key, the constraints.
+  /// The rows that share values, if it is undecided which of them gives way: by key, the constraints.
   private var undecided: [[UInt8]: Set<Int>] = [:]
 
   init(_ rules: RebaseTable, like source: TemporaryBuffer, limits: ChangeSorter.Limits) {
@@ -97,7 +97,7 @@ struct UniqueClaims {
     for claim in giving { losers[claim.key, default: []].formUnion(rules.unique[constraint]) }
   }
 
-  /// The constraints, as lists of columns, of which nobody can say whether the values of a row are unique.
+  /// The constraints, as lists of columns, for which it is unknown if the values of a row are unique.
   func undecidedColumns(of row: RebasedRow, in bytes: RawSpan) -> [[Int]] {
     guard let merged = row.merge.merged else { return [] }
     return rules.unique.indices.compactMap { constraint in

@@ -1,6 +1,6 @@
 import BuckiaBytes
 
-/// Goes through the changes of a changeset one at a time, as whoever uses it asks for them: beside another walk, for instance, whose changes
+/// Goes through the changes of a changeset one at a time, on request: beside another walk, for instance, whose changes
 /// these belong to.
 package final class ChangesetCursor {
   private let summary: ChangesetSummary

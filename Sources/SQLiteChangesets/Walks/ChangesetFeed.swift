@@ -3,7 +3,7 @@ import BuckiaBytes
 /// The changes of a changeset as they arrive: one thread reads and checks them, another goes through what has been
 /// checked so far. For changes that are all there it says so at once.
 ///
-/// What has arrived is well-formed, but may still turn out not to be what its author has sent: whoever goes through it
+/// What has arrived is well-formed, but may still turn out not to be what its author has sent: its reader
 /// must be ready to take everything back until ``summary()`` has returned.
 package final class ChangesetFeed: @unchecked Sendable {
   /// What has arrived.
@@ -17,13 +17,13 @@ package final class ChangesetFeed: @unchecked Sendable {
     package var end: Int { summary.sections.last?.changes.upperBound ?? 0 }
   }
 
-  /// All of the changes must be there first: whoever goes through them should let go of its locks, wait for the rest and begin
+  /// All of the changes must be there first: their reader should let go of its locks, wait for the rest and begin
   /// again. The rest takes too long, or how the first of them are applied depends on it.
   package struct Incomplete: Error {
     package init() {}
   }
 
-  /// How long whoever goes through it waits in all, in nanoseconds; nil for as long as it takes.
+  /// How long its reader waits in all, in nanoseconds; nil for as long as it takes.
   private let patience: Int64?
   // The mutex guards the five variables below; both live at a fixed address until deinit.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -36,7 +36,7 @@ package final class ChangesetFeed: @unchecked Sendable {
 
   /// Nothing has arrived yet.
   ///
-  /// - Parameter patience: How many milliseconds whoever goes through it waits in all before it has stalled; nil for as
+  /// - Parameter patience: How many milliseconds its reader waits in all before it has stalled; nil for as
   ///   long as it takes.
   package init(patience milliseconds: Int64? = nil) {
     patience = milliseconds.map { $0 * 1_000_000 }

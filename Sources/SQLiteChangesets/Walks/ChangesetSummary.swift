@@ -139,7 +139,7 @@ package struct ChangesetSummary: Equatable, Sendable {
     byteCount = offset + other.byteCount
   }
 
-  /// Gathers a summary from a walk that someone else makes, for whoever wants to look at the changes too.
+  /// Gathers a summary from a walk of its owner, which looks at the changes, too.
   package struct Builder {
     private var summary = ChangesetSummary()
     /// Where the tables stand in the summary, by the bytes of their names with ASCII letters in lower case: so SQLite tells them apart.

@@ -41,6 +41,14 @@ package struct SchemaEntry: Sendable {
     kind == other.kind && !sql.isEmpty && sql.utf8.elementsEqual(other.sql.utf8)
       && name.text.utf8.elementsEqual(other.name.text.utf8)
   }
+
+  /// True if it is a virtual table with content of its own that adopting the schema does not create.
+  package var isUnmade: Bool {
+    switch kind {
+    case .table, .view, .shadow, .virtual(_, .keptByTriggers), .virtual(_, .external): false
+    case .virtual: SchemaStatement(.table, name: name.text, table: name.text, sql: sql).refusal != nil
+    }
+  }
 }
 
 /// What kind of object a table name stands for. See <https://sqlite.org/pragma.html#pragma_table_list>.

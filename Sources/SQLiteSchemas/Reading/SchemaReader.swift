@@ -30,7 +30,7 @@ package final class SchemaReader {
   /// Lists the schema of `main`, through a connection that must outlive the reader.
   ///
   /// - Parameters:
-  ///   - keepsDefinitions: True if definitions are kept once they have been read, for whoever asks for the same ones again and
+  ///   - keepsDefinitions: True if definitions are kept once they have been read, for callers that ask for the same ones again and
   ///     again.
   ///   - standIns: For the name of a table, that of the table which has its rows: then only these tables are there.
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
@@ -285,8 +285,8 @@ struct KeptDefinitions {
   }
 }
 
-/// A schema that changes while it is known: a folder can hold thousands of files that each add something to it, and whoever read
-/// all of it again for each would take a time that grows with their square.
+/// A schema that changes while it is known: a folder can hold thousands of files that each add something to it, and reading
+/// all of it again for each takes a time that grows with their square.
 extension SchemaReader {
   /// Carries out a step of a plan, and reads what it has changed.
   ///

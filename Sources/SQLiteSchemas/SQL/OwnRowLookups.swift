@@ -134,7 +134,7 @@ private struct Comparison {
 
   private typealias Operand = (qualifier: String?, column: String, isOwn: Bool)
 
-  /// Takes a column, and says whether it is that of the trigger's row.
+  /// Takes a column, and returns true if it is that of the trigger's row.
   private static func operand(_ tokens: SQLTokens, _ index: inout Int) -> Operand? {
     guard let first = tokens.name(at: index).map(ASCIIName.folded), tokens.tokens[index].kind != .text else {
       return nil

@@ -45,7 +45,7 @@ struct ServeBrowserTests {
     #expect(complaints == [])
   }
 
-  @Test("A page that nobody has touched shows what has changed; on any other it is offered, and what is typed stays")
+  @Test("An untouched page shows what has changed; on any other it is offered, and what is typed stays")
   func changes() throws {
     try browser.wait(for: "document.readyState === 'complete'")
     #expect(try bench.buckia(["resolve", "ben.db", "1", "--take", "local", "--by", "Eve"]).status == 0)

@@ -12,12 +12,12 @@ struct ServeConflictsTests {
     #expect(list.root.all(class: "entry").count == 5)
     let entry = try list.entry("#2")
     #expect(entry.all("td").prefix(3).map(\.text) == ["'b'", "'Ben'", "'</script>Anna'"])
-    let taken = try site.press("Take what came", in: entry)
+    let taken = try site.press("Take the incoming version", in: entry)
     #expect(taken.isGood)
     #expect(taken.message.first == "#2 (notes, id = 2 (Ben)) is decided. The row was changed.")
     #expect(taken.root.all(class: "jump").map(\.text) == ["#1", "#3", "#4", "#5"])
     #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 2") == ["</script>Anna"])
-    let kept = try site.press("Keep what was here", in: taken.entry("#1"))
+    let kept = try site.press("Keep the local version", in: taken.entry("#1"))
     #expect(kept.message.first == "#1 (notes, id = 1 (Ben)) is decided. The row has these values already.")
     let records = try #require(
       try site.bench.buckia(["conflicts", "ben.db", "--json"]).json["conflicts"] as? [[String: Any]])
@@ -28,9 +28,9 @@ struct ServeConflictsTests {
     #expect(try site.page(at: taken.address).message.first == taken.message.first)
     let own = try site.page(at: kept.link("See #1"))
     #expect(own.root.text.contains("How it was decided"))
-    #expect(own.root.text.contains("the row as it was here."))
+    #expect(own.root.text.contains("the local version."))
     // Minds can be changed.
-    #expect(try site.press("Take what came", in: own.entry("#1")).isGood)
+    #expect(try site.press("Take the incoming version", in: own.entry("#1")).isGood)
     #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 1") == ["</script>Anna"])
     #expect(try site.page("conflicts?state=all").root.all(class: "entry").count == 5)
   }
@@ -75,7 +75,7 @@ struct ServeConflictsTests {
       try list.entry(number).all("input").filter { $0.attributes["name"] == "remember" }.count
     }
     #expect(boxes == [1, 0])
-    let page = try site.press("Take what came", in: list.entry("#1"), ["remember": "1"])
+    let page = try site.press("Take the incoming version", in: list.entry("#1"), ["remember": "1"])
     #expect(page.isGood && page.message.contains { $0.hasPrefix("Remembered as rule 1: ") }, "\(page.message)")
     let rules = try site.bench.buckia(["conflicts", "ben.db", "--rules", "--json"]).json["rules"] as? [Any]
     #expect(rules?.count == 1)
@@ -87,7 +87,9 @@ struct ServeConflictsTests {
     let list = try site.page("conflicts")
     let whole = try site.page("conflicts/2")
     #expect(try site.bench.buckia(["resolve", "ben.db", "2", "--take", "local", "--by", "Eve"]).status == 0)
-    for (button, page) in [("Take what came", list), ("Take what came", whole), ("Take these values", whole)] {
+    for (button, page) in [
+      ("Take the incoming version", list), ("Take the incoming version", whole), ("Take these values", whole),
+    ] {
       let told = try site.press(button, in: page.entry("#2"), ["as-1": "incoming"])
       #expect(!told.isGood)
       #expect(told.message.first == "conflict 2 was decided by Eve meanwhile; look at it again")
@@ -95,7 +97,7 @@ struct ServeConflictsTests {
       #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 2") == ["Ben"])
     }
     let again = try site.page("conflicts/2")
-    #expect(try site.press("Take what came", in: again.entry("#2")).isGood)
+    #expect(try site.press("Take the incoming version", in: again.entry("#2")).isGood)
     #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 2") == ["</script>Anna"])
   }
 
@@ -104,12 +106,12 @@ struct ServeConflictsTests {
     let site = try ServedSite(ServedDatabases.inConflict())
     let list = try site.page("conflicts")
     try site.bench.sql("ben.db", "UPDATE notes SET title = 'later' WHERE id = 1")
-    let told = try site.press("Take what came", in: list.entry("#1"))
+    let told = try site.press("Take the incoming version", in: list.entry("#1"))
     #expect(!told.isGood)
-    #expect(told.message.first?.contains("stays as it is: the row was changed since the conflict was met") == true)
+    #expect(told.message.first?.contains("is not decided: the row was changed since the conflict was met") == true)
     #expect(told.message.contains("title: 'Ben' was known, 'later' is there now."))
     #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 1") == ["later"])
-    #expect(try site.press("Take what came", in: told.entry("#1"), ["force": "1"]).isGood)
+    #expect(try site.press("Take the incoming version", in: told.entry("#1"), ["force": "1"]).isGood)
     #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 1") == ["</script>Anna"])
   }
 
@@ -143,9 +145,9 @@ struct ServeConflictsTests {
     #expect(!page.root.all("a").contains { $0.text.hasPrefix("Earlier conflicts") })
     let table = try site.page(at: page.link("b"))
     #expect(table.root.text.contains("all 70 open conflicts that are listed, on all pages"))
-    let unsure = try site.press("Take what came, in all", in: table.root)
+    let unsure = try site.press("Take the incoming version, in all", in: table.root)
     #expect(!unsure.isGood && unsure.message.first == "To decide all of them, tick the box that says so.")
-    let all = try site.press("Take what came, in all", in: table.root, ["sure": "1"])
+    let all = try site.press("Take the incoming version, in all", in: table.root, ["sure": "1"])
     #expect(all.isGood && all.message == ["Resolved 70 conflicts, 70 rows changed."], "\(all.message)")
     #expect(try bench.sql("ben.db", "SELECT sum(v) FROM b") == ["70"])
     #expect(try bench.sql("ben.db", "SELECT sum(v) FROM a") == ["140"])
@@ -155,8 +157,24 @@ struct ServeConflictsTests {
     try bench.sql("late.db", "CREATE TABLE a(id INTEGER PRIMARY KEY, v); INSERT INTO a VALUES (1, 8)")
     #expect(try bench.buckia(["diff", "mid.db", "late.db", "-o", "inbound"]).status == 0)
     #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
-    #expect(try site.press("Keep what was here, in all", in: rest.root, ["sure": "1"]).isGood)
+    #expect(try site.press("Keep the local version, in all", in: rest.root, ["sure": "1"]).isGood)
     #expect(try site.page("conflicts").root.all(class: "jump").map(\.text) == ["#141"])
+  }
+
+  @Test("Of a merge all conflicts are decided for OURS or THEIRS, and only rows with integer keys can both be kept")
+  func merged() throws {
+    let bench = try Workbench()
+    try bench.sql("base.db", "CREATE TABLE t(code TEXT PRIMARY KEY, v)")
+    for (name, value) in [("ben.db", 1), ("new.db", 2)] {
+      try FileManager.default.copyItem(atPath: bench.path("base.db"), toPath: bench.path(name))
+      try bench.sql(name, "INSERT INTO t VALUES ('a', \(value)), ('b', \(value))")
+    }
+    #expect(try bench.buckia(["merge", "base.db", "ben.db", "new.db", "-o", "ben.db"]).status == 2)
+    let site = try ServedSite(bench)
+    let page = try site.page("conflicts")
+    #expect(!page.root.text.contains("Keep both") && !page.root.text.contains("version, in all"), "\(page.root.text)")
+    #expect(try site.press("Take THEIRS, in all", in: page.root, ["sure": "1"]).isGood)
+    #expect(try bench.sql("ben.db", "SELECT sum(v) FROM t") == ["4"])
   }
 
   @Test("Whatever names and values are, they stay text, and come back as they were")

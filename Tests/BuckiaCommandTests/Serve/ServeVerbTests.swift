@@ -119,11 +119,11 @@ struct ServeVerbTests {
     let page = try site.page("conflicts")
     let writer = try SQLiteConnection(opening: site.bench.path("ben.db"), as: .readWrite)
     try writer.execute("BEGIN IMMEDIATE")
-    let told = try site.press("Take what came", in: page.entry("#2"))
+    let told = try site.press("Take the incoming version", in: page.entry("#2"))
     #expect(!told.isGood)
     #expect(told.message.last == "Nothing was changed.")
     #expect(told.message.first?.contains("locked") == true || told.message.first?.contains("in use") == true)
     try writer.execute("ROLLBACK")
-    #expect(try site.press("Take what came", in: told.entry("#2")).isGood)
+    #expect(try site.press("Take the incoming version", in: told.entry("#2")).isGood)
   }
 }

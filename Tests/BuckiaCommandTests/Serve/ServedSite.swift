@@ -15,7 +15,7 @@ final class ServedSite {
     /// What the page says has happened, a sentence each.
     var message: [String] { root.all(class: "message").flatMap { $0.all("p") }.map(\.text) }
 
-    /// Whether what has happened is what was wanted.
+    /// True if what has happened is what was wanted.
     var isGood: Bool { root.all(class: "message").first?.attributes["class"] == "message good" }
 
     /// The conflicts or files on it, by the beginnings of their headings.

@@ -36,8 +36,8 @@ from ._progress import Progress
 from ._receiving import ApplyReport, InitReport, LogEntry, UndoReport
 from ._resolving import Resolver, callback
 from ._sending import DiffReport, ShareReport
-from ._standing import Acceptance, Examination, Invitation, MergeReport, Status
-from ._values import ConflictKind, Method, PathLike, Policy, SchemaMode, TrustMode, Value
+from ._standing import Acceptance, Examination, Invitation, MergeReport, SnapshotReport, Status
+from ._values import ConflictKind, MergePolicy, Method, PathLike, Policy, SchemaMode, TrustMode, Value
 
 Tell = Callable[[Progress], object]
 """Is told now and then how far a call has come. What it raises stops the call and comes out of it unchanged."""
@@ -181,12 +181,12 @@ class Database:
         made: list[str] = self._command("clocks", tables=None if tables is None else list(tables))["clocks"]
         return made
 
-    def snapshot(self, path: PathLike) -> int:
-        """Copies the database as it is now into a file from which the next diff is made, and returns its size in bytes.
+    def snapshot(self, path: PathLike) -> SnapshotReport:
+        """Copies the database into a file from which the next diff is made.
 
         All that is in it counts as known to others.
         """
-        return int(self._command("snapshot", path=os.fspath(path))["bytes"])
+        return read(SnapshotReport, self._command("snapshot", path=os.fspath(path)))
 
     def invite(
         self,
@@ -232,7 +232,8 @@ class Database:
         base: Optional[PathLike] = None,
         output: Optional[PathLike] = None,
         *,
-        on_conflict: Literal["keep-local", "take-incoming", "abort"] = "keep-local",
+        on_conflict: MergePolicy = "keep-local",
+        policies: Optional[Mapping[Union[str, tuple[str, str]], MergePolicy]] = None,
         ignore: Optional[Mapping[str, Iterable[str]]] = None,
         match: Optional[Mapping[str, Iterable[str]]] = None,
         replace: bool = False,
@@ -247,6 +248,7 @@ class Database:
             base: The database that both began with; None where there is none.
             output: The merged database; None to change this one.
             on_conflict: What to do where both have changed a row.
+            policies: Policies of tables that have another one, by the table's name, or by a pair of table and column.
             ignore: Columns by table that are never a conflict, and stay as they are here but in new rows.
             match: Columns by table by which rows are the same that both sides have added under different numbers.
             replace: Replaces a file that is there already.
@@ -254,12 +256,21 @@ class Database:
             dry_run: Changes nothing: the report says what would happen.
             progress: Is told how far the work has come.
         """
+        tables: dict[str, str] = {}
+        columns: dict[str, dict[str, str]] = {}
+        for subject, policy in (policies or {}).items():
+            if isinstance(subject, str):
+                tables[subject] = policy
+            else:
+                columns.setdefault(subject[0], {})[subject[1]] = policy
         report = self._command(
             "merge",
             theirs=os.fspath(theirs),
             base=None if base is None else os.fspath(base),
             output=None if output is None else os.fspath(output),
             onConflict=on_conflict,
+            onConflictIn=tables,
+            onConflictInColumns=columns,
             ignore={table: list(columns) for table, columns in (ignore or {}).items()},
             match={table: list(columns) for table, columns in (match or {}).items()},
             progress=progress,

@@ -188,7 +188,7 @@ class ChangesetReport:
 
 @dataclass(frozen=True)
 class VerifiedFile:
-    """One file and whether it is in order."""
+    """One file and its state."""
 
     path: Path
     """The file."""

@@ -122,6 +122,18 @@ class Examination:
 
 
 @dataclass(frozen=True)
+class SnapshotReport:
+    """What :meth:`Database.snapshot` made."""
+
+    path: Path
+    """The file."""
+    bytes: int
+    """Its size."""
+    replaced: bool
+    """True if it replaced an earlier one: changes since then that were not sent are in none of the next diffs."""
+
+
+@dataclass(frozen=True)
 class MergeReport:
     """What :meth:`Database.merge` did."""
 

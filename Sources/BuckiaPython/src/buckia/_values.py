@@ -16,6 +16,7 @@ Row = dict[str, Value]
 """A row, or what is known of it: its values by column."""
 
 Policy = Literal["keep-local", "take-incoming", "abort", "latest"]
+MergePolicy = Literal["keep-local", "take-incoming", "abort"]
 """What is done about a conflict."""
 
 SchemaMode = Literal["additive", "exact", "hold", "adopt"]

@@ -112,7 +112,7 @@ extension OAuthClient {
     do {
       try token.require(signatureBy: try await verificationKeys(try await webKeys(), for: token))
     } catch let error as StorageError where error.code == .invalidToken {
-      // The server may have new keys. Nobody can make us ask more than once for a token.
+      // The server may have new keys. They are asked for once for each token.
       try token.require(signatureBy: try await verificationKeys(try await webKeys(again: true), for: token))
     }
   }
