@@ -30,7 +30,7 @@ import Testing
     let edits: String
     /// What the receiver's table has besides.
     var here = ""
-    /// Whether deletes and updates are applied in one pass.
+    /// True if deletes and updates are applied in one pass.
     let isOnePass: Bool
   }
 

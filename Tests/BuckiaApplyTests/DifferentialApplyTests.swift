@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test("Whether indexes are dropped while changes are applied makes no difference", arguments: Seeds.shards)
+  @Test("It makes no difference if indexes are dropped while changes are applied", arguments: Seeds.shards)
   func indexes(_ shard: Int) throws {
     try Seeds.tryEach(400, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
@@ -132,26 +132,26 @@ extension ApplyScenario.Outcome {
 }
 
 extension ApplyScenario {
-  /// Whether two ways to apply came to the same.
+  /// True if two ways to apply came to the same.
   func isEqual(_ one: Outcome, _ other: Outcome) -> Bool {
     guard one.content == other.content, one.isRefused == other.isRefused else { return false }
     if one.isRefused { return true }
     return showsOrder ? one.questions == other.questions : one.sortedQuestions == other.sortedQuestions
   }
 
-  /// Whether two ways to apply differ only in how often they ask about a change that waits for others: it is asked about each
+  /// True if two ways to apply differ only in how often they ask about a change that waits for others: it is asked about each
   /// time it is tried, and how often that is says nothing.
   func differsInRepeats(_ one: Outcome, _ other: Outcome) -> Bool {
     isEqual(one.withoutRepeats, other.withoutRepeats)
   }
 
-  /// Whether two ways to apply ask the same, apart from the table that triggers write to.
+  /// True if two ways to apply ask the same, apart from the table that triggers write to.
   func asksTheSame(_ one: Outcome, _ other: Outcome) -> Bool {
     let questions = [one, other].map { $0.sortedQuestions.filter { !$0.hasPrefix("conflict log ") } }
     return questions[0] == questions[1]
   }
 
-  /// Whether one way to apply asks nothing that the other does not, and less about changes that were held up.
+  /// True if one way to apply asks nothing that the other does not, and less about changes that were held up.
   func asksLess(_ one: Outcome, _ other: Outcome) -> Bool {
     var rest = other.questions
     for question in one.questions {

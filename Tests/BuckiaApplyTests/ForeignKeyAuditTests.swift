@@ -10,7 +10,7 @@ import TestSupport
 /// foreign keys and others.
 @Suite struct ForeignKeyAuditTests {
   @Test(
-    "Every reference that the changes break is mended, whether foreign keys are enforced or not",
+    "Every reference that the changes break is mended, with and without enforced foreign keys",
     arguments: Seeds.shards)
   func againstSQLite(_ shard: Int) throws {
     var broken = 0

@@ -5,7 +5,7 @@ import SQLiteConnections
 import SQLiteSchemas
 import Testing
 
-/// Whether an index is dropped and created again, or kept.
+/// The choice to drop an index and create it again, or to keep it.
 @Suite struct IndexCostTests {
   struct Case: CustomTestStringConvertible {
     let name: String

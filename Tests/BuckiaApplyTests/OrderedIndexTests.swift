@@ -62,7 +62,7 @@ import Testing
       answers: ["child: 1", "parent: 2"]),
   ]
 
-  @Test("An index is made anew or named when its triggers read other rows of their table", arguments: examples)
+  @Test("An index is rebuilt or named when its triggers read other rows of their table", arguments: examples)
   func order(_ example: Example) throws {
     let author = try IndexScenario(base: Self.folders, tables: ["folder"]).author(Self.edits)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)

@@ -122,7 +122,7 @@ import TestSupport
     #expect(reasons == ["UNIQUE constraint failed: t.u"])
   }
 
-  @Test("Taking a row that a constraint then refuses is asked about anew, and may refuse the diff")
+  @Test("Taking a row that a constraint then refuses is asked about again, and may refuse the diff")
   func constraintAfterTaking() throws {
     var asked: [ConflictKind] = []
     func outcome(_ decision: ConflictDecision) throws -> String? {

@@ -42,7 +42,7 @@ import Testing
       check: try connection.text("PRAGMA integrity_check") ?? "")
   }
 
-  /// Applies changes, and says whether any index was dropped meanwhile.
+  /// Applies changes, and returns true if any index was dropped meanwhile.
   private static func apply(
     _ changes: [UInt8], to connection: borrowing SQLiteConnection, policy: IndexPolicy = .rebuild,
     memoryLimit: Int = ApplySession.defaultMemoryLimit
@@ -157,7 +157,7 @@ import Testing
     #expect(try receiver.text("PRAGMA integrity_check") == "ok")
   }
 
-  @Test("A reference to rows that nobody changes does not keep its index")
+  @Test("A reference to unchanged rows does not keep its index")
   func unchangedParents() throws {
     let base = """
       CREATE TABLE p(id INTEGER PRIMARY KEY);

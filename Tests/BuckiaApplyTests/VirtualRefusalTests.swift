@@ -154,7 +154,7 @@ import TestSupport
   struct Value: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let write: @Sendable (inout ChangesetWriter) -> Void
-    /// Whether an R-tree of reals, and one of integers, has it as a coordinate; whether it can be a key.
+    /// True if an R-tree of reals, and one of integers, has it as a coordinate; whether it can be a key.
     let isReal: Bool
     let isInteger: Bool
     let isKey: Bool

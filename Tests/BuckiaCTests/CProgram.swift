@@ -33,7 +33,7 @@ struct CProgram {
   /// The library as the build has it for debugging.
   static var library: String { get throws { try "\(products)/\(libraryName)" } }
 
-  /// Whether `make library` has built the library, with the header that there is now.
+  /// True if `make library` has built the library, with the header that there is now.
   static let hasLibrary = FileManager.default.contentsEqual(
     atPath: file(".build/library/buckia.h"), andPath: file("Sources/CBuckia/include/buckia.h"))
 

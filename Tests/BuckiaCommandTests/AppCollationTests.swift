@@ -49,7 +49,7 @@ import Testing
     #expect(try TestDatabases.texts("SELECT * FROM tag", on: connection) == ["x|1", "y|2"])
   }
 
-  @Test("doctor tells whether it sorts alike", arguments: [("binary", true), ("nocase", false)])
+  @Test("doctor tells if it sorts alike", arguments: [("binary", true), ("nocase", false)])
   func doctor(name: String, sortsAlike: Bool) throws {
     let bench = try Self.bench()
     let found = try bench.buckia(["doctor", "old.db", "--collation", "unicase=\(name)", "--json"])

@@ -80,7 +80,7 @@ struct BlameVerbTests {
     #expect(try text(of: "z") == "There is no such row, and no diff has ever deleted one.")
   }
 
-  @Test func `without a clock nobody knows`() throws {
+  @Test func `without a clock the sender is unknown`() throws {
     let outcome = try run("Anna", "blame", "anna.db", "note", "--key", "id=a", "--json")
     #expect(outcome.status == 1 && outcome.diagnostics.contains("has no clock"), "\(outcome.diagnostics)")
     #expect((try outcome.json["error"] as? [String: Any])?["code"] as? String == "no-clock")

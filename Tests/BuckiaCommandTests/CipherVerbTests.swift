@@ -82,7 +82,7 @@ struct CipherVerbTests {
     #expect(!names.contains("short") && !names.contains { $0.hasSuffix(".tmp") })
   }
 
-  @Test("a link to a file is the file, a file for nobody is refused, and so is one that is not encrypted")
+  @Test("a link to a file is the file, a file without recipients is refused, and so is one that is not encrypted")
   func refusals() throws {
     try FileManager.default.createSymbolicLink(
       atPath: bench.path("link"), withDestinationPath: bench.path("photo.jpg"))

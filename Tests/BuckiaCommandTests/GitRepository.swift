@@ -8,7 +8,7 @@ struct GitRepository {
   /// The folder of the repository, inside that of the bench.
   let folder: String
 
-  /// Whether there is git to test with.
+  /// True if there is git to test with.
   static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/bin/git") || path != nil
   static let requirement: Comment = "git is not installed; on Debian: apt-get install git"
 

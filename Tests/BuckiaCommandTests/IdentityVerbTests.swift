@@ -154,7 +154,7 @@ struct IdentityVerbTests {
       try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path(name))
     }
     try bench.sql("new.db", "INSERT INTO t VALUES (2, 'two')")
-    #expect(try run("nobody", ["diff", "old.db", "new.db", "-o", "in", "--sign"]).status == 1)
+    #expect(try run("stranger", ["diff", "old.db", "new.db", "-o", "in", "--sign"]).status == 1)
     #expect(try run("Anna", ["diff", "old.db", "new.db", "-o", "in", "--sign", "--raw"]).status == 64)
     let sent = try run("Anna", ["diff", "old.db", "new.db", "-o", "in", "--sign"])
     #expect(sent.status == 0, "\(sent.diagnostics)")
@@ -177,13 +177,13 @@ struct IdentityVerbTests {
   }
 
   @Test
-  func `what comes from nobody who is known is kept and named, whatever kind of file it is`() throws {
+  func `files of unknown senders are kept and named, whatever kind of file they are`() throws {
     let anna = try makeCard("Anna")
     try bench.sql("old.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'one')")
     try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path("ben.db"))
     let kinds: [(value: String, person: String, options: [String], folder: String)] = [
-      ("signed", "Anna", ["--sign"], "in"), ("unsigned", "nobody", [], "in"), ("raw", "nobody", ["--raw"], "in"),
-      ("by passphrase", "nobody", [], "plain"),
+      ("signed", "Anna", ["--sign"], "in"), ("unsigned", "stranger", [], "in"), ("raw", "stranger", ["--raw"], "in"),
+      ("by passphrase", "stranger", [], "plain"),
     ]
     for (number, kind) in kinds.enumerated() {
       let new = "new \(number).db"
@@ -192,7 +192,7 @@ struct IdentityVerbTests {
       let sent = try run(kind.person, ["diff", "old.db", new, "-o", kind.folder] + kind.options)
       #expect(sent.status == 0, "\(sent.diagnostics)")
     }
-    // Whoever knows the passphrase could have made it: that is nobody who is known.
+    // Any person with the passphrase could have made it: its sender is unknown.
     let plain = try #require(try bench.names(in: "plain").first)
     try FileEncryption(passphrase: Array("sword fish".utf8), workFactor: 10).encrypt(
       bench.path("plain/\(plain)"), to: bench.path("in/\(plain).age"))
@@ -223,7 +223,7 @@ struct IdentityVerbTests {
     #expect(try run("ben", apply).status == 2)
     #expect(try bench.names(in: "in") == files)
     try trustAnna()
-    #expect(try run("ben", apply).status == 2, "the three that nobody has signed are still there")
+    #expect(try run("ben", apply).status == 2, "the three unsigned ones are still there")
     #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one", "signed"])
     #expect(try bench.names(in: "in").count == 3)
     // They are what they were: who trusts anybody takes them.

@@ -119,7 +119,7 @@ struct InviteVerbTests {
     #expect(outcome.diagnostics.contains(message), "\(outcome.diagnostics)")
   }
 
-  @Test func `without an identity nobody is invited`() throws {
+  @Test func `without an identity no invitation is made`() throws {
     let outcome = try run("carla", ["invite", "anna.db", "--scope", "scope.json"])
     #expect(outcome.status == 1 && outcome.diagnostics.contains("buckia identity new"), "\(outcome.diagnostics)")
   }

@@ -150,7 +150,7 @@ struct ShareVerbTests {
     #expect(try !bench.buckia(["status", "ben.db"]).output.contains("in words"))
   }
 
-  @Test func `with --resync everything goes anew to somebody who has lost a file`() throws {
+  @Test func `with --resync everything goes again to somebody who has lost a file`() throws {
     let bench = try bench()
     let share = ["share", "anna.db", "--to", "ben", "--table", "note", "--unencrypted", "-o", "inbound"]
     func texts(_ database: String) throws -> [String] {

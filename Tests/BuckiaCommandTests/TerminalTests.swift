@@ -97,7 +97,7 @@ struct TerminalTests {
     #expect(text.shellQuoted == quoted)
   }
 
-  @Test("Colour stays away from files, dumb terminals and whoever says NO_COLOR")
+  @Test("There is no colour in files, on dumb terminals, and with NO_COLOR")
   func noColor() {
     #expect(!Style(descriptor: -1, environment: ["TERM": "xterm"]).isColored)
     #expect(Style(isColored: false)("x", .bad) == "x")

@@ -101,7 +101,7 @@ struct Transcript {
     matches(Array(line)[...], Array(pattern)[...], isWildcard: { $0 == "…" }, equal: ==)
   }
 
-  /// Whether a sequence fits a pattern in which a wildcard stands for any number of elements.
+  /// True if a sequence fits a pattern in which a wildcard stands for any number of elements.
   private func matches<Element>(
     _ elements: ArraySlice<Element>, _ pattern: ArraySlice<Element>, isWildcard: (Element) -> Bool,
     equal: (Element, Element) -> Bool

@@ -10,7 +10,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
   let name: String
   let older: String
   let newer: String
-  /// Whether `sqlite3session_diff` takes some of the values for equal: `a` and `A` under NOCASE, 1 and 1.0.
+  /// True if `sqlite3session_diff` takes some of the values for equal: `a` and `A` under NOCASE, 1 and 1.0.
   var isMissedBySession = false
   var testDescription: String { name }
 

@@ -61,7 +61,7 @@ import TestSupport
     private static let busy: Int32 = 5
 
     @Test(
-      "A read lock that this process holds keeps others out, whoever has compared the file meanwhile",
+      "A read lock that this process holds keeps others out, also after the file was compared",
       arguments: [false, true])
     func sharedLock(isLarge: Bool) async throws {
       if isLarge { try enlarge() }
@@ -110,7 +110,7 @@ import TestSupport
 
   // MARK: Others that write
 
-  @Test("Each comparison sees one moment, however fast others write and begin the log anew")
+  @Test("Each comparison sees one moment, however fast others write and begin the log again")
   func besideWriters() throws {
     let tables = ["a", "b", "c"]
     try FileManager.default.removeItem(atPath: live)
@@ -184,7 +184,7 @@ import TestSupport
     #expect(byPages > 50)
   }
 
-  @Test("A log that is begun anew under the comparison does not count: it is made again")
+  @Test("A log that is begun again under the comparison does not count: it is made again")
   func newBeginning() throws {
     try TestDatabases.run("PRAGMA journal_mode = WAL", on: live)
     let writer = try Holder(
@@ -193,7 +193,7 @@ import TestSupport
       UPDATE t SET v = printf('%.400c', 'x') || id WHERE id % 2 = 0; UPDATE t SET v = 'first' WHERE id % 3 = 0;
       PRAGMA wal_checkpoint(PASSIVE)
       """)
-    // All of the log is in the file, so the comparison holds nothing that keeps others from beginning it anew: and what
+    // All of the log is in the file, so the comparison holds nothing that keeps others from beginning it again: and what
     // they write lies where the comparison expects other pages.
     var attempts = 0
     let difference = try DatabaseComparison.run(older: older, newer: live, options: Self.byPages) { _ in
@@ -232,7 +232,7 @@ import TestSupport
       }
       #expect(error?.needsRecovery == true)
     }
-    // Whoever may write rolls it back with the first look.
+    // A connection that may write rolls it back with the first look.
     #expect(try TestDatabases.run("BEGIN IMMEDIATE; COMMIT", on: copy) == copy)
     let difference = try DatabaseComparison.run(older: original, newer: copy, options: Self.byPages)
     #expect(difference.isEmpty)

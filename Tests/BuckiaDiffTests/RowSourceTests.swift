@@ -160,7 +160,7 @@ import TestSupport
     }
   }
 
-  @Test("A log that is begun anew under an open transaction: rows are compared, as the transaction sees them")
+  @Test("A log that is begun again under an open transaction: rows are compared, as the transaction sees them")
   func newBeginning() throws {
     try TestDatabases.run("PRAGMA journal_mode = WAL", on: newer)
     let writer = try connection(to: newer, "UPDATE t SET v = 'first' WHERE id % 3 = 0; PRAGMA wal_checkpoint(PASSIVE)")

@@ -43,7 +43,7 @@ import TestSupport
     #expect(found == ["t tableDropped "])
   }
 
-  @Test("A virtual table that was dropped is named, whether its rows travel or not, and its insides are not")
+  @Test("A virtual table that was dropped is named, also if its rows do not travel, and its insides are not")
   func virtualTables() throws {
     let found = try skipped(
       """

@@ -160,7 +160,7 @@ struct ApplyFunctionTests {
     #expect(found == ["applied", "1,2", "1:7,2:2", "applied", "1,3", "1:7,3:9"])
   }
 
-  @Test("Tables are made and indexes built anew, while the statement that calls it is running")
+  @Test("Tables are made and indexes rebuilt, while the statement that calls it is running")
   func largeFile() throws {
     let bench = try ExtensionBench()
     try bench.exchange(

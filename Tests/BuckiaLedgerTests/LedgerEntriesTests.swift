@@ -17,7 +17,7 @@ struct LedgerEntriesTests {
     LedgerKey(sender: sender, id: id, digest: [UInt8](repeating: digest, count: 32), isRaw: raw)
   }
 
-  @Test("A manifest is known by its digest whoever sends it; another one with its id is not its sender's second")
+  @Test("A manifest is known by its digest from any sender; another one with its id is not its sender's second")
   func digestDecides() throws {
     let connection = try database()
     try LedgerEntries.record(key(by: "aa", 1), state: .applied, file: "f", at: 0, on: connection)

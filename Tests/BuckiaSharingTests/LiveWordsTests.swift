@@ -55,7 +55,7 @@ import Testing
     var plain: [String]
     var details: [(photo: Int, text: String)]
 
-    /// - Parameter isUnique: Whether the content of a row tells it apart.
+    /// - Parameter isUnique: True if the content of a row tells it apart.
     init(isUnique: Bool, using random: inout some RandomNumberGenerator) {
       var count = 0
       func text() -> String {

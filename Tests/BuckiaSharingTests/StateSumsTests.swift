@@ -2,7 +2,7 @@ import Testing
 
 @testable import BuckiaSharing
 
-/// The sums by which two sides know whether they have the same rows.
+/// The sums by which two sides know if they have the same rows.
 @Suite struct StateSumsTests {
   /// From the reference implementation: the key is 00 to 0f, the message 00, 01 … of so many bytes.
   @Test(arguments: [
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: [[1, 2], Array(repeating: 0, count: 16), Array(repeating: 3, count: 34)] as [[UInt8]])
-  func `sums that nobody has written are refused`(_ bytes: [UInt8]) {
+  func `malformed sums are refused`(_ bytes: [UInt8]) {
     #expect(StateSums(rowCount: 1, encoded: bytes) == nil)
   }
 }

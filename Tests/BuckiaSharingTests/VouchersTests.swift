@@ -7,7 +7,7 @@ import Testing
 
 @testable import BuckiaSharing
 
-/// Which rows streams have brought: the same whether keys are kept in blocks or one by one.
+/// Which rows streams have brought: the same with keys in blocks and one by one.
 @Suite struct VouchersTests {
   private static let stream = [UInt8](repeating: 7, count: 16)
   private static let other = [UInt8](repeating: 8, count: 16)

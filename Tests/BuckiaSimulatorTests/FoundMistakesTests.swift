@@ -48,7 +48,7 @@ struct FoundMistakesTests {
     #expect(failure.history.stepCount <= 10)
   }
 
-  @Test("A value that nobody has any more, and no record, is missed")
+  @Test("A value that is in no replica and no record any more is missed")
   func lostValue() throws {
     let failure = try failure(
       of: simulation {

@@ -113,7 +113,9 @@ struct SimulationTests {
       let simulation = Simulation(
         schema: SchemaZoo.all[0].sql,
         checks: [
-          Check("Nobody edits") { try $0.rows("SELECT 1 FROM notes WHERE edited > 2").isEmpty ? nil : "somebody does" }
+          Check("No replica edits") {
+            try $0.rows("SELECT 1 FROM notes WHERE edited > 2").isEmpty ? nil : "somebody does"
+          }
         ])
       do { try simulation.run(seed: seed) } catch let failure as SimulationFailure { return failure }
       return nil

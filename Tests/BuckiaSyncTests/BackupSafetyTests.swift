@@ -193,7 +193,7 @@ struct BackupSafetyTests {
 
   // MARK: Permissions
 
-  /// Whether others may read a file.
+  /// True if others may read a file.
   private func isOpen(_ path: String) throws -> Bool {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     return try #require(attributes[.posixPermissions] as? Int) & 0o077 != 0

@@ -53,7 +53,7 @@ struct BackupTests {
   }
 
   @Test("Where much changes, the whole goes up again, and the history goes")
-  func anew() async throws {
+  func again() async throws {
     try fill()
     try await anna.sync()
     try anna.run("UPDATE note SET text = 'x' WHERE id = 1")

@@ -16,7 +16,7 @@ private struct RoundHistory {
     /// Diffs that it cannot have: the storage lost them, or the backup has them.
     var excused: Set<Int> = []
     var media: [String] = []
-    /// Whether it has not synced since the storage was emptied or put back: the others need not know of it.
+    /// True if it has not synced since the storage was emptied or put back: the others need not know of it.
     var isUnseen = false
     /// True if an older copy took the place of its database since its last round: the others may still believe its marks.
     var isRestored = false
@@ -295,7 +295,7 @@ private struct RoundHistory {
 
   // MARK: Checking
 
-  /// Whether a diff is in an outbox, or whole in the storage.
+  /// True if a diff is in an outbox, or whole in the storage.
   private func isOnItsWay(_ diff: Made) -> Bool {
     if FileManager.default.fileExists(atPath: diff.outbox) { return true }
     guard let path = try? RemotePath("\(diff.recipient)/inbound/\(diff.file)") else { return false }

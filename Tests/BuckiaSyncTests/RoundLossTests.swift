@@ -275,7 +275,7 @@ struct RoundLossTests {
     try await fallback.put(
       StorageContents(try fileBytes(bench.folder.file("storage/\(file)"))), to: RemotePath(file), .none)
     try await bench.local.delete(RemotePath(file))
-    bench.watched.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    bench.watched.fail { _, _ in StorageError(.unreachable, "nothing listens") }
     #expect(try await phone.sync().applied?.applied.count == 1)
     #expect(try await fallback.exists(RemotePath(file)))
     try await laptop.sync()
@@ -338,7 +338,7 @@ struct RoundLossTests {
     try anna.addMedia([1], "originals/a.mp4")
     try anna.run("INSERT INTO note VALUES (1,'x')")
     try anna.write()
-    mirror.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    mirror.fail { _, _ in StorageError(.unreachable, "nothing listens") }
     let result = try await anna.sync(to: ["ben"])
     #expect(result.delivered.count == 1)
     #expect(Set(result.failures.map(\.step)) == [.backingUp, .uploading])
@@ -357,7 +357,7 @@ struct RoundLossTests {
       #expect(state.progress?.step == .done)
       #expect(!state.isRunning)
     }
-    bench.watched.fail { _, call in call.hasPrefix("list") ? StorageError(.unreachable, "nobody listens") : nil }
+    bench.watched.fail { _, call in call.hasPrefix("list") ? StorageError(.unreachable, "nothing listens") : nil }
     await #expect(throws: StorageError.self) { try await client.sync(observing: state) }
     #expect(state.progress?.step == .done)
     #expect(state.failure != nil && !state.isRunning)

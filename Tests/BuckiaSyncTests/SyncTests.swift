@@ -249,10 +249,10 @@ struct SyncTests {
     var anna = try bench.person("anna")
     let other = LocalFolder(bench.folder.file("fallback"))
     anna.change = { $0.fallback = StorageAccount(.custom(other)) }
-    bench.watched.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    bench.watched.fail { _, _ in StorageError(.unreachable, "nothing listens") }
     let result = try await anna.sync()
     #expect(result.storage == other.name)
-    #expect(result.fallbackReason?.contains("nobody listens") == true)
+    #expect(result.fallbackReason?.contains("nothing listens") == true)
     #expect(try await other.exists(RemotePath("anna/backup.sqlite")))
   }
 
@@ -262,7 +262,7 @@ struct SyncTests {
     try anna.addMedia([1], "reworked/a.jpg")
     let good = LocalFolder(bench.folder.file("mirror"))
     let bad = WatchedStorage(LocalFolder(bench.folder.file("bad mirror")))
-    bad.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    bad.fail { _, _ in StorageError(.unreachable, "nothing listens") }
     anna.change = { $0.mirrors = [StorageAccount(.custom(bad)), StorageAccount(.custom(good))] }
     let result = try await anna.sync()
     #expect(try await good.listAll(nil).objects.map(\.path.text) == ["anna/backup.sqlite", "anna/reworked/a.jpg"])
@@ -282,7 +282,7 @@ struct SyncTests {
     anna.options.deletesOrphanedFiles = true
     try await anna.sync()
     try FileManager.default.removeItem(atPath: "\(anna.place)/reworked/a.jpg")
-    mirror.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    mirror.fail { _, _ in StorageError(.unreachable, "nothing listens") }
     #expect(try await anna.sync().deleted.map(\.text) == ["anna/reworked/a.jpg"])
     #expect(try await bench.objects("anna/reworked") == ["anna/reworked/b.jpg"])
     mirror.fail(nil)
@@ -368,7 +368,7 @@ struct SyncTests {
     #expect(result.notes.count == 1)
   }
 
-  @Test("What somebody has removed from the storage is uploaded anew where it is looked through")
+  @Test("What somebody has removed from the storage is uploaded again where it is looked through")
   func lookedThrough() async throws {
     var anna = try bench.person("anna")
     try anna.addMedia([1], "originals/a.mp4")
@@ -432,9 +432,9 @@ struct SyncTests {
     try await client.moveFolders(to: .other)
     #expect(FileManager.default.fileExists(atPath: "\(other)/anna/originals/a.mp4"))
     #expect(!FileManager.default.fileExists(atPath: anna.place))
-    // Another client, as after the app was installed anew.
+    // Another client, as after the app was installed again.
     #expect(try await BuckiaClient(anna.configuration()).folders().place == .other)
-    // A stick that is not plugged in is no reason to begin anew.
+    // A stick that is not plugged in is no reason to begin again.
     try FileManager.default.moveItem(atPath: other, toPath: "\(other) unplugged")
     let error = try await #require(throws: StorageError.self) { try await anna.sync() }
     #expect(error.code == .notFound)

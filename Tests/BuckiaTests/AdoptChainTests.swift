@@ -6,7 +6,7 @@ import TestSupport
 
 /// A database goes through ten versions of any schema; its oldest copy adopts the nine diffs.
 @Suite struct AdoptChainTests {
-  /// An author who makes tables anew at will.
+  /// An author who makes tables again at will.
   private struct Author {
     struct Column {
       let name: String

@@ -14,7 +14,7 @@ import TestSupport
     return try SchemaReader(connection).statements()
   }
 
-  /// Whether two databases are made by the same statements, white space aside.
+  /// True if two databases are made by the same statements, white space aside.
   static func differences(_ first: String, _ second: String) throws -> [String] {
     let (one, two) = (try statements(of: first), try statements(of: second))
     return one.filter { statement in !two.contains { $0.equalsIgnoringWhiteSpace(statement) } }.map { "- \($0.sql)" }
@@ -40,7 +40,7 @@ import TestSupport
     INSERT INTO notes VALUES (1, 'one', 'a'), (2, 'two', 'b'), (3, 'three', NULL)
     """
 
-  /// Makes a table anew, as applications do it.
+  /// Makes a table again, as applications do it.
   private static func rebuilding(_ table: String, _ definition: String, _ columns: String = "*", options: String = "")
     -> String
   {
@@ -152,7 +152,7 @@ import TestSupport
       "DELETE FROM t WHERE id = 2;" + rebuilding("t", "id INTEGER PRIMARY KEY, v TEXT UNIQUE ON CONFLICT REPLACE")
         + "CREATE INDEX plain ON t(v)"),
     Migration(
-      "views and triggers over a table that is made anew",
+      "views and triggers over a table that is made again",
       notes + """
         ; CREATE VIEW titles AS SELECT title FROM notes; CREATE TABLE log(line);
         CREATE TRIGGER logged AFTER INSERT ON notes BEGIN INSERT INTO log VALUES (new.title); END
@@ -209,7 +209,7 @@ import TestSupport
       notes + "; CREATE TABLE one(a); CREATE VIEW two AS SELECT 1 AS a",
       "DROP TABLE one; DROP VIEW two; CREATE VIEW one AS SELECT title AS a FROM notes; CREATE TABLE two(a PRIMARY KEY)"),
     Migration(
-      "an external full-text index over a table that is made anew", notes,
+      "an external full-text index over a table that is made again", notes,
       """
       CREATE VIRTUAL TABLE words USING fts5(title, content='notes', content_rowid='id');
       INSERT INTO words(words) VALUES ('rebuild');
@@ -304,7 +304,7 @@ import TestSupport
 
   // MARK: What is only here
 
-  @Test("Tables, indexes, views and triggers that are only here stay, also those of a table that is made anew")
+  @Test("Tables, indexes, views and triggers that are only here stay, also those of a table that is made again")
   func localObjects() throws {
     let exchange = try Exchange(Self.notes)
     let local = """
@@ -453,7 +453,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT a FROM shown") == ["1"])
   }
 
-  @Test("Where foreign keys are enforced, making a parent anew takes no child with it")
+  @Test("Where foreign keys are enforced, making a parent again takes no child with it")
   func enforcedForeignKeys() throws {
     let exchange = try Exchange(
       """

@@ -124,7 +124,7 @@ import Testing
     #expect(try isApplying(connection) == 0)
   }
 
-  @Test("It may be called where the schema is not trusted, and is asked anew each time")
+  @Test("It may be called where the schema is not trusted, and is asked again each time")
   func untrustedSchema() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)

@@ -211,7 +211,7 @@ struct AsynchronousCallTests {
     #expect(steps.value.map(\.bytes) == steps.value.map(\.bytes).sorted())
   }
 
-  @Test("Progress says whether a file is being verified or applied")
+  @Test("Progress tells a file that is verified from one that is applied")
   func activities() throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
     try exchange.send(

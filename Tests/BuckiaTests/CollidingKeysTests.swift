@@ -33,7 +33,7 @@ struct CollidingKeysTests {
       _ = try folder.copy(name, to: "\(name)-before")
     }
 
-    /// Sends what has changed, and begins anew.
+    /// Sends what has changed, and begins again.
     func send(from sender: String, to receiver: String, _ edits: String = "", raw: Bool = false) throws {
       if !edits.isEmpty { try TestDatabases.run(edits, on: path(sender)) }
       _ = try database(sender).createDatabaseDiff(

@@ -117,7 +117,7 @@ import Testing
       try step()
       try check()
     }
-    // Until nobody has anything left to say.
+    // Until there is nothing left to say.
     var rounds = 0
     var isQuiet = false
     while !isQuiet, rounds < 12 {

@@ -138,7 +138,7 @@ import Testing
     try anna.share(Self.scope, with: ben)
     try ben.receive()
     #expect(try ben.album() == Self.both)
-    // Nobody's rows have moved.
+    // No rows have moved.
     #expect(try ben.rows("SELECT title FROM photo WHERE id < 3 ORDER BY id") == ["beach of ben", "sea of ben"])
     try ben.share(Self.scope, with: anna)
     try anna.receive()
@@ -173,7 +173,7 @@ import Testing
     #expect(try ben.share(Self.scope, with: anna).id == nil)
   }
 
-  @Test func `rows that have come back to their author by a third keep their keys when all is shared anew`() throws {
+  @Test func `rows that have come back to their author by a third keep their keys when all is shared again`() throws {
     let people = try people(Self.schema, rows(of: "anna"), rows(of: "ben"), "")
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try ben.share(Self.scope, with: anna)
@@ -355,7 +355,7 @@ import Testing
     #expect(try people[1].album() == Self.both)
   }
 
-  @Test func `a snapshot sent anew finds the rows that it brought before`() throws {
+  @Test func `a snapshot sent again finds the rows that it brought before`() throws {
     let people = try people(Self.schema, rows(of: "anna"), rows(of: "ben"))
     let (anna, ben) = (people[0], people[1])
     try anna.share(Self.scope, with: ben)

@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(
-    "Whoever edits what, and however files are delayed, doubled and mixed up, all have the same rows in the end",
+    "With any edits of any person, and files delayed, doubled and mixed up, all have the same rows in the end",
     arguments: Seeds.shards, [false, true])
   func randomHistories(_ shard: Int, hasUnique: Bool) throws {
     for seed in Seeds.range(12) where Int(seed) % Seeds.shards.count == shard || Seeds.range(12).count == 1 {

@@ -51,7 +51,7 @@ import Testing
     try group.apply(1, [])
     try group.apply(2)
     #expect(try group.rows(2, "SELECT name FROM person WHERE id > 2 ORDER BY id") == ["Carl", "Dan"])
-    // Nobody but the authors of these has the rows.
+    // Only the authors of these have the rows.
     try group.edit(0, "UPDATE person SET name = 'Cleopatra' WHERE id = 7; DELETE FROM person WHERE id = 9")
     try group.send(0)
     try group.apply(2)

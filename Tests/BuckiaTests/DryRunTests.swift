@@ -4,7 +4,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// A dry run does everything in one transaction that is rolled back, and keeps nobody waiting for files meanwhile.
+/// A dry run does everything in one transaction that is rolled back, and holds no lock while it waits for files.
 @Suite struct DryRunTests {
   private static let schema = """
     CREATE TABLE notes(id INTEGER PRIMARY KEY, text); CREATE TABLE others(x);

@@ -58,7 +58,7 @@ import Testing
     try TestDatabases.texts("SELECT text FROM note ORDER BY id", on: folder.file("\(name).sqlite"))
   }
 
-  @Test func `whoever it is for applies it, and whoever it is not for cannot open it`() throws {
+  @Test func `a recipient applies it, and any other person cannot open it`() throws {
     let report = try share()
     let file = try #require(report.path)
     let id = try #require(report.id)
@@ -68,10 +68,10 @@ import Testing
     #expect(try texts("Ben") == ["canary"])
     let other = try received(by: "Cara")
     #expect(other.state == .rejected && other.code == .noMatchingIdentity, "\(other)")
-    let nobody = try DatabaseManager(folder.file("Cara.sqlite"), home: BuckiaHome(path: folder.file("nobody's")))
+    let stranger = try DatabaseManager(folder.file("Cara.sqlite"), home: BuckiaHome(path: folder.file("stranger's")))
       .processInboundChanges([outbox], options: ApplyOptions())
-    #expect(nobody.diffs.map(\.code) == [.encrypted])
-    #expect(nobody.diffs.first?.reason?.contains("neither an identity nor a passphrase") == true)
+    #expect(stranger.diffs.map(\.code) == [.encrypted])
+    #expect(stranger.diffs.first?.reason?.contains("neither an identity nor a passphrase") == true)
 
     try TestDatabases.run("UPDATE note SET text = 'next'", on: path)
     try FileManager.default.removeItem(atPath: file)
@@ -124,7 +124,7 @@ import Testing
     #expect(try received(plain, by: "Ben").state == .applied)
   }
 
-  @Test func `a signed file that says for nobody is refused when it comes encrypted, unless by a passphrase`() throws {
+  @Test func `a signed file without recipients is refused when it comes encrypted, unless by a passphrase`() throws {
     let before = try TestDatabases.run(
       "CREATE TABLE note(id INTEGER PRIMARY KEY, text)", on: folder.file("before.sqlite"))
     let made = try DatabaseManager(path, home: home("Anna")).createDatabaseDiff(
@@ -154,7 +154,7 @@ import Testing
     #expect(try share().isSnapshot)
   }
 
-  @Test func `a card that nobody has compared is remarked`() throws {
+  @Test func `a card that was not compared is remarked`() throws {
     try home("Anna").addContact(home("Cara").identity().card.text)
     let cara = try ShareRecipient(home("Anna").contact(named: "Cara"))
     #expect(try share(to: [cara]).warnings.map(\.code) == [.recipientUnconfirmed])
@@ -226,7 +226,7 @@ import Testing
   }
 
   #if os(Linux)
-    /// Whether a file without a name that this process has open holds some bytes.
+    /// True if a file without a name that this process has open holds some bytes.
     private func openFilesHold(_ text: String) -> Bool {
       let folder = "/proc/self/fd"
       let wanted = Data(text.utf8)

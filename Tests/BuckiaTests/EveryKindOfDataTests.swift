@@ -26,7 +26,7 @@ import TestSupport
       try session.attach()
       try connection.execute(kind.edits)
       recorded = try Self.changes(of: session)
-      // Nothing may hang on the connection any more when the file is written anew.
+      // Nothing may hang on the connection any more when the file is written again.
       if !kind.unwatched.isEmpty { try TestDatabases.run(kind.unwatched, on: newer) }
     }
 
@@ -102,7 +102,7 @@ import TestSupport
   @Test(
     "All of it as new tables, applied to an empty database of each encoding, makes the same rows",
     arguments: KindOfData.all)
-  func anew(_ kind: KindOfData) throws {
+  func again(_ kind: KindOfData) throws {
     let files = try Files(kind)
     let empty = try TestDatabases.run("PRAGMA user_version = 1", on: files.folder.file("empty"))
     let report = try files.ship(from: empty, named: "all.bdiff")

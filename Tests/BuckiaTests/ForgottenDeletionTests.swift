@@ -22,7 +22,7 @@ import Testing
     try anna.share(with: [ben])
     #expect(try anna.deletions() == ["a"])
     try ben.receive()
-    // Ben has been told by Anna herself, and exchanges notes with nobody else.
+    // Ben has been told by Anna herself, and exchanges notes with no other person.
     #expect(try ben.deletions() == [])
     #expect(try anna.deletions() == ["a"])
     try ben.run("UPDATE note SET title = 'a buoy' WHERE id = 'd'")
@@ -221,7 +221,7 @@ import Testing
     let outcome = try #require(try anna.receive(expecting: [.waiting]).first)
     #expect(outcome.code == .forgottenDeletions)
     #expect(outcome.reason?.contains("--resync") == true)
-    // Ben has lost what Anna sent. He gets everything anew, and so does she.
+    // Ben has lost what Anna sent. He gets everything again, and so does she.
     try anna.share(with: [ben]) { $0.resyncs = true }
     try ben.receive()
     try ben.share(with: [anna]) { $0.resyncs = true }
@@ -313,7 +313,7 @@ import Testing
     #expect(try emil.notes() == dora.notes())
   }
 
-  @Test func `nobody acknowledges a deletion in the place of a recipient who signs`() throws {
+  @Test func `no one acknowledges a deletion in the place of a recipient who signs`() throws {
     let (dora, emil) = try signers()
     try dora.run("DELETE FROM note WHERE id = 'a'")
     let told = try #require(try dora.share(with: [emil], delivering: false))

@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(
-    "A large file rebuilds the indexes, whether it is read bit by bit or before",
+    "A large file rebuilds the indexes, read bit by bit or before",
     arguments: ["journal_mode = WAL", "journal_mode = DELETE", "auto_vacuum = FULL"], [7_000, 60_000])
   func large(setting: String, rows: Int) throws {
     let exchange = try Exchange(Self.schema)

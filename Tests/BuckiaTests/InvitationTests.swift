@@ -88,7 +88,8 @@ import Testing
   // MARK: From the invitation to the first rows
 
   @Test(arguments: [TrustMode.any, .known])
-  func `whoever accepts is trusted on both sides, and gets the rows with the next share`(_ trust: TrustMode) throws {
+  func `a person who accepts is trusted on both sides, and gets the rows with the next share`(_ trust: TrustMode) throws
+  {
     try database("anna").initialize(trust: trust)
     let invitation = try Invitation(invite().text)
     #expect(
@@ -353,7 +354,7 @@ import Testing
       try rows("SELECT file, times, diff IS NULL FROM buckia_refused", of: "anna")
         == ["\(FileManager.default.displayName(atPath: path))|2|1"])
     try FileManager.default.removeItem(atPath: path)
-    // What is signed by nobody has no sender.
+    // An unsigned file has no sender.
     let nonsense = try plant("nonsense")
     #expect(try apply().answers.map(\.state) == [.refused])
     #expect(try database("anna").log().map(\.sender).sorted().last == "unsigned")
@@ -400,7 +401,7 @@ import Testing
     #expect(try folder.names(in: "shared").count == 1)
   }
 
-  @Test func `a transaction of the app, which may roll back, admits nobody`() throws {
+  @Test func `a transaction of the app, which may roll back, admits no one`() throws {
     let invitation = try invite()
     try accept(invitation)
     let connection = try SQLiteConnection(opening: folder.file("anna.sqlite"), as: .readWrite)
@@ -429,7 +430,7 @@ import Testing
   }
 
   @Test func `a name that turns text around is no name here`() throws {
-    // Nobody makes such an identity with Buckia: the card is made by hand.
+    // Buckia makes no such identity: the card is made by hand.
     var generator = SeededGenerator(seed: 4)
     let signing = PrivateKey(using: &generator)
     let encryption = PrivateKey(using: &generator)

@@ -52,7 +52,7 @@ import Testing
     #expect(found.count == 12)
     for person in people {
       #expect(try keys(person) == found)
-      // Nobody had to give a row another key.
+      // No row had to get another key.
       #expect(try person.rows("SELECT count(*) FROM buckia_row_name") == ["0"])
     }
   }

@@ -39,12 +39,12 @@ import Testing
       scope, to: recipients, output: output ?? .folder(outbox), signedBy: home.identity())
   }
 
-  /// Whether an identity opens a file, and the file says that it is for it.
+  /// True if an identity opens a file, and the file says that it is for it.
   private func outcome(of file: String, with reader: Reader) throws -> DiffOutcome {
     let database = try TestDatabases.run("VACUUM", on: folder.file("\(UUID().uuidString).sqlite"))
     var options = ApplyOptions()
     options.decryption = try FileDecryption(identities: [reader.identity])
-    let report = try DatabaseManager(database, home: BuckiaHome(path: folder.file("nobody's home")))
+    let report = try DatabaseManager(database, home: BuckiaHome(path: folder.file("stranger's home")))
       .processInboundChanges([file], options: options)
     return try #require(report.diffs.first)
   }
@@ -98,7 +98,8 @@ import Testing
     }
   }
 
-  @Test func `contacts, cards and age recipients are divided together, and whoever has two names gets one file`() throws
+  @Test func `contacts, cards and age recipients are divided together, and a person with two names gets one file`()
+    throws
   {
     let ben = BuckiaHome(path: folder.file("home of ben"))
     let card = try ben.makeIdentity(named: "Ben").card

@@ -8,7 +8,7 @@ import Testing
   /// The tables of a case, and statements that change them.
   private struct Case {
     var random: SeededGenerator
-    /// Whether rows have keys, in each of the tables.
+    /// True if rows have keys, in each of the tables.
     static let tables = [
       "k": "CREATE TABLE k(id INTEGER PRIMARY KEY, a, b TEXT COLLATE NOCASE)",
       "w": "CREATE TABLE w(x TEXT, y INT, a, b, PRIMARY KEY (y, x)) WITHOUT ROWID",

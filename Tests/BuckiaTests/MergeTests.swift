@@ -214,7 +214,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT title, rank FROM notes WHERE id = 1") == ["one|5"])
   }
 
-  @Test("Where both have made a table anew, and theirs has another key, its rows are left out and the others merged")
+  @Test("Where both have made a table again, and theirs has another key, its rows are left out and the others merged")
   func anotherKey() throws {
     let three = try ThreeWay(
       base: "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT NOT NULL); INSERT INTO t VALUES (1, 'x'); " + Self.notes,

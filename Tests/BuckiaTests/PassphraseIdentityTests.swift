@@ -132,7 +132,7 @@ import Testing
     #expect(code { _ = try home().publicIdentity() } != nil)
   }
 
-  @Test func `whoever has not asked for it is not asked for the passphrase, and nobody twice`() throws {
+  @Test func `a person without a passphrase is not asked for it, and one who has it only once`() throws {
     let schema = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1)"
     let exchange = try Exchange(schema)
     let protected = BuckiaHome(path: exchange.home.path, passphrase: passphrase("horse"))

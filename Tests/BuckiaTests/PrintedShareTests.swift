@@ -51,7 +51,7 @@ import Testing
   @Test func `rows on pages that are as they were are not looked at`() throws {
     let path = try database()
     #expect(try counts(share(path)) == [[400, 0, 0, 0]])
-    // Nobody else writes to a shadow. Whoever looked at these rows would find that they differ.
+    // Only shares write to a shadow. A look at these rows would find that they differ.
     try run("UPDATE buckia_shadow_1 SET v = 'other' WHERE id < 900", on: path)
     try run("UPDATE t SET v = 'new' WHERE id = 1197", on: path)
     #expect(try counts(share(path)) == [[0, 1, 0, 0]])
@@ -64,7 +64,7 @@ import Testing
   func `rows with other keys on pages that are as they were are not looked at`(table: String) throws {
     let path = try database(of: table)
     #expect(try counts(share(path)) == [[400, 0, 0, 0]])
-    // Nobody else writes to a shadow. Whoever looked at these rows would find that they differ.
+    // Only shares write to a shadow. A look at these rows would find that they differ.
     try run("UPDATE buckia_shadow_1 SET v = 'other' WHERE CAST(id AS INTEGER) NOT IN (600, 603)", on: path)
     #expect(try share(path).id == nil)
     try run("UPDATE t SET v = 'new' WHERE CAST(id AS INTEGER) = 600", on: path)
@@ -119,7 +119,7 @@ import Testing
     #expect(try counts(share(path, scope(2) { $0.rewriting("v", to: "hidden") })) == [[0, 133, 0, 0]])
   }
 
-  @Test func `a condition that asks another table is answered anew`() throws {
+  @Test func `a condition that asks another table is answered again`() throws {
     let path = try database()
     let scope = ShareScope(name: "chosen") { SharedTable("t").where("owner IN (SELECT id FROM chosen)") }
     try share(path, scope)

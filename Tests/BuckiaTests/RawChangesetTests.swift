@@ -27,7 +27,7 @@ import Testing
     return try asPatchset ? session.patchset() : session.changeset()
   }
 
-  @Test("A patchset overwrites what it meets, and the result says that nobody could see it")
+  @Test("A patchset overwrites what it meets, and the result says that it could not be seen")
   func patchset() throws {
     try TestDatabases.run("UPDATE notes SET n = 100", on: exchange.mine)
     let edits = "UPDATE notes SET n = 7 WHERE id = 1; DELETE FROM notes WHERE id = 2;"

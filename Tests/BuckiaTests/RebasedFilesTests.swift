@@ -65,7 +65,7 @@ struct RebasedFilesTests {
     #expect(try exchange.rows("SELECT count(*) FROM log") == ["2"])
   }
 
-  @Test("UNIQUE values are compared as their columns compare them, and whoever refers to a row that gives way is named")
+  @Test("UNIQUE values are compared as their columns compare them, and rows that refer to one that gives way are named")
   func uniqueValues() throws {
     let theirs = try send("INSERT INTO notes VALUES(7, 'Same', NULL)", as: "theirs.bdiff")
     let mine = try send(

@@ -63,7 +63,7 @@ struct ReferenceTests {
     #expect(try exchange.texts("SELECT count(*) FROM album") == ["2"])
   }
 
-  @Test func `a chain of parents stays, however long it is, and what nobody refers to goes`() throws {
+  @Test func `a chain of parents stays, however long it is, and an unreferenced one goes`() throws {
     let exchange = try apply(
       "DELETE FROM node",
       after: """

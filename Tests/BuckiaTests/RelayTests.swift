@@ -13,7 +13,7 @@ import Testing
     /// One for all, so that a later diff has a greater id; else those of one second are in any order.
     private let ordersIDs: Bool
 
-    /// - Parameter keepsClocks: Whether the later diff wins.
+    /// - Parameter keepsClocks: True if the later diff wins.
     init(_ names: [String], _ rows: String, keepsClocks: Bool = true, ordersIDs: Bool = true) throws {
       self.names = names
       self.ordersIDs = ordersIDs
@@ -208,7 +208,7 @@ import Testing
     #expect(report.tables.map(\.withdrawn) == [1])
     try circle.receive("ben")
     #expect(try circle.notes("ben") == ["b|two|y", "c|three|z"])
-    // Nobody has deleted it: neither who has withdrawn it knows of a deletion, nor who has had it.
+    // It was not deleted: neither who has withdrawn it knows of a deletion, nor who has had it.
     for name in ["anna", "ben"] {
       let connection = try SQLiteConnection(opening: circle.folder.file("\(name).sqlite"), as: .readOnly)
       #expect(
@@ -235,7 +235,7 @@ import Testing
       var random = SeededGenerator(seed: seed)
       let names = ["anna", "ben", "cara", "dora"].prefix(Int.random(in: 3...4, using: &random)).map { $0 }
       let circle = try Circle(names, Self.rows, ordersIDs: random.oneIn(2))
-      /// To whom each one sends: nobody to all others.
+      /// To whom each one sends: none to all others.
       let recipients = names.indices.map { place in
         let next = names[(place + 1) % names.count]
         let other = names[(place + 2) % names.count]

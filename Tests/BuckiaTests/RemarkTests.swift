@@ -339,10 +339,10 @@ struct RemarkTests {
 
     let table = #expect(throws: BuckiaError.self) {
       try exchange.database.createDatabaseDiff(
-        since: nil, output: .folder(exchange.folder.path), options: DiffOptions(tables: ["nobody"]))
+        since: nil, output: .folder(exchange.folder.path), options: DiffOptions(tables: ["none"]))
     }
     #expect(table?.code == .noSuchTable)
-    #expect(table?.context.table == "nobody")
+    #expect(table?.context.table == "none")
   }
 
   @Test("A table that the mode forbids to create is refused with the mode's name, not an option's")

@@ -7,7 +7,7 @@ import SQLiteSchemas
 import TestSupport
 import Testing
 
-/// Nobody can tell from two schemas that a column was renamed: its author declares it, and receivers remember it of that author.
+/// Two schemas do not show that a column was renamed: its author declares it, and receivers remember it of that author.
 @Suite struct RenameTests {
   private let folder: TemporaryFolder
   private let home: BuckiaHome
@@ -59,7 +59,7 @@ import Testing
     #expect(try TestDatabases.rows("SELECT * FROM buckia_rename", on: mine) == [])
   }
 
-  @Test("A sender's later diffs need not declare it again, and nobody else's columns are found by it")
+  @Test("A sender's later diffs need not declare it again, and no other sender's columns are found by it")
   func remembered() throws {
     let mine = try folder.copy("older", to: "mine")
     try apply(sign(diff(from: older, to: newer, [Self.rename]), by: 1), to: mine)

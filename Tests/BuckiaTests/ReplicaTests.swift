@@ -9,7 +9,7 @@ import Testing
 
 @testable import Buckia
 
-/// Which replica a database is, and that it begins anew where it was restored or copied.
+/// Which replica a database is, and that it begins again where it was restored or copied.
 @Suite struct ReplicaTests {
   @Test(
     "A database gets a replica id and an incarnation with its ledger, which stay, and only its owner reads what home knows"
@@ -143,7 +143,7 @@ import Testing
     try FileManager.default.removeItem(atPath: bench.path)
     #expect(try bench.apply(to: bench.move(copy, to: "notes.sqlite")) == [])
     #expect(try bench.replica() == replica)
-    // The path belongs to another replica now, so nobody else claims to be the first one.
+    // The path belongs to another replica now, so no other database claims to be the first one.
     #expect(try bench.apply(to: unused) == [])
   }
 
@@ -198,7 +198,7 @@ import Testing
     #expect(try bench.apply() == [Remark(.replicaMissing)])
     #expect(try bench.replica()?.id != replica.id)
     #expect(try bench.apply() == [])
-    // Whoever makes a new database knows that it is one.
+    // The maker of a new database knows that it is one.
     try FileManager.default.removeItem(atPath: bench.path)
     #expect(try bench.initialize() == [])
   }
@@ -314,7 +314,7 @@ import Testing
     }
   }
 
-  @Test("An undo begins anew, too, unless it is only tried")
+  @Test("An undo begins again, too, unless it is only tried")
   func undo() throws {
     let bench = try ReplicaBench()
     try bench.apply()

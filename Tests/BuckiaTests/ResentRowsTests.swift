@@ -4,7 +4,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// A difference between sender and receiver is mended by their next files: the receiver asks for the rows in question, and gets them anew.
+/// A difference between sender and receiver is mended by their next files: the receiver asks for the rows in question, and gets them again.
 @Suite struct ResentRowsTests {
   private static let schema = """
     CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
@@ -92,7 +92,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `rows that are sent anew keep what was edited here, and those that are gone go`() throws {
+  @Test func `rows that are sent again keep what was edited here, and those that are gone go`() throws {
     try ben.run("UPDATE photo SET title = 'of ben' WHERE id = 9")
     try ben.run("DELETE FROM buckia_vouch_2 WHERE k0 = 7")
     try anna.run("UPDATE photo SET title = 'of anna' WHERE id = 7")
@@ -109,7 +109,7 @@ import Testing
     #expect(try anna.rows("SELECT title FROM photo WHERE id = 9") == ["of ben"])
   }
 
-  @Test func `where it is not known which parts differ, the whole table comes anew`() throws {
+  @Test func `where it is not known which parts differ, the whole table comes again`() throws {
     try ben.run("DELETE FROM buckia_vouch_2 WHERE k0 < 500")
     try anna.run("UPDATE photo SET title = title || '!'")
     #expect(try fromAnna().1 == [["photo", "an unknown number"]])
@@ -120,7 +120,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `what nobody shares can be asked for, and nothing comes`() throws {
+  @Test func `unshared rows can be asked for, and nothing comes`() throws {
     try ben.run(
       "UPDATE buckia_state SET difference = x'00', table_name = 'secret' WHERE table_name = 'photo' AND sender = ''")
     try anna.run("CREATE TABLE secret(id INTEGER PRIMARY KEY)")

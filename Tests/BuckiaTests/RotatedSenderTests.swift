@@ -61,7 +61,7 @@ import Testing
     try home(other).trustContact(name, fingerprint: identity.fingerprint)
   }
 
-  @Test func `new keys begin anew by a snapshot, which is taken without conflicts once they are confirmed`() throws {
+  @Test func `new keys begin again by a snapshot, which is taken without conflicts once they are confirmed`() throws {
     #expect(try share().isSnapshot)
     #expect(try receive(trust: .known).map(\.state) == [.applied])
     try run("UPDATE note SET text = 'ONE' WHERE id = 'a'")
@@ -115,7 +115,7 @@ import Testing
     #expect(try rows("ben", "SELECT count(*) FROM buckia_refused") == ["0"])
   }
 
-  @Test func `whoever has stolen the old key cannot go on with its stream, nor end the new one`() throws {
+  @Test func `a thief of the old key cannot go on with its stream, nor end the new one`() throws {
     let stolen = try home("anna").identity()
     try share()
     try receive(trust: .known)
@@ -151,7 +151,7 @@ import Testing
     #expect(try rows() == ["b|two", "c|three", "d|four"])
   }
 
-  @Test func `nobody takes over a stream by naming it, unless their key was confirmed as the next one`() throws {
+  @Test func `no sender takes over a stream by naming it, unless their key was confirmed as the next one`() throws {
     try share()
     try receive(trust: .any)
     // Carla has got the database, and shares it as her own.
@@ -168,7 +168,7 @@ import Testing
     #expect(try rows().count == 4)
   }
 
-  @Test func `a share of a version that did not note who signs begins anew once, when there were other keys`() throws {
+  @Test func `a share of a version that did not note who signs begins again once, when there were other keys`() throws {
     try share()
     try run("UPDATE buckia_share SET signer = NULL; UPDATE note SET text = 'ONE' WHERE id = 'a'")
     #expect(try !share().isSnapshot)

@@ -89,7 +89,7 @@ import TestSupport
         tables[place].columns[column].names.append(new)
         return "ALTER TABLE \(table) RENAME COLUMN \(Self.quoted(old)) TO \(Self.quoted(new))"
       case 4:
-        // Made anew with its columns in another order.
+        // Made again with its columns in another order.
         tables[place].columns.shuffle(using: &random)
         let names = (tables[place].columns.map { Self.quoted($0.name) } + ["id"]).joined(separator: ", ")
         return """

@@ -32,7 +32,7 @@ import Testing
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(report.diffs.map(\.sender) == ["Anna"])
     #expect(try exchange.database.log().map(\.sender) == ["Anna"])
-    // Whoever does not know her sees the key.
+    // A person who does not know her sees the key.
     let stranger = BuckiaHome(path: exchange.folder.file("other"))
     #expect(try DatabaseManager(exchange.mine, home: stranger).log().map(\.sender) == ["key \(anna.card.key)"])
   }
@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test(arguments: [TrustMode.any, .known])
-  func `nothing from a removed contact's key is applied, whoever else is trusted`(_ mode: TrustMode) throws {
+  func `nothing from a removed contact's key is applied, with any others trusted`(_ mode: TrustMode) throws {
     let exchange = try Exchange(Self.schema)
     let anna = try person("Anna", in: exchange.folder)
     try trust(anna, in: exchange.home)

@@ -202,7 +202,7 @@ import Testing
     #expect(try withdrawn() == [])
   }
 
-  @Test func `a row that an undo removes and a redo brings back is deleted by whoever deletes it`() throws {
+  @Test func `a row that an undo removes and a redo brings back is deleted by each person who deletes it`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     let diff = try #require(try anna.share(Self.album(1), with: ben).id).description
     try ben.receive()
@@ -239,7 +239,7 @@ import Testing
     #expect(try cara.photos() == ["a|1|beach", "c|2|snow"])
   }
 
-  @Test func `who has lost a file gets everything anew, keeps their own edits and has no conflicts`() throws {
+  @Test func `who has lost a file gets everything again, keeps their own edits and has no conflicts`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.run("UPDATE photo SET title = 'of ben' WHERE id = 'a'")
@@ -278,7 +278,7 @@ import Testing
     #expect(try ben.rows("SELECT * FROM album") == [])
   }
 
-  @Test func `who begins anew with an empty database gets their own rows back, too`() throws {
+  @Test func `who begins again with an empty database gets their own rows back, too`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.run("INSERT INTO photo VALUES ('d',1,'of ben'); UPDATE photo SET title = 'the beach' WHERE id = 'a'")

@@ -4,7 +4,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// The view `buckia_shared` tells with whom a row is shared, and whether they have it.
+/// The view `buckia_shared` tells with whom a row is shared, and if they have it.
 @Suite struct SharedViewTests {
   private static let schema = """
     CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
@@ -189,7 +189,7 @@ import Testing
     #expect(try Self.hidden("CREATE TABLE photos(id INTEGER PRIMARY KEY); \(sql)") == [])
   }
 
-  @Test func `nor do columns that refer to keys which nobody has to change, or that are the key`() throws {
+  @Test func `nor do columns that refer to keys which stay the same, or that are the key`() throws {
     #expect(
       try Self.hidden("CREATE TABLE photo(id TEXT PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INT)")
         == [])

@@ -15,7 +15,8 @@ struct SnapshotTests {
       try TestDatabases.run("CREATE TABLE t(id INTEGER PRIMARY KEY)", on: folder.file("db")),
       home: BuckiaHome(path: folder.file("home")))
     try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: folder.file("target"))
-    #expect(try !database.snapshot(to: folder.file("link"), replacing: false).isReplacement)
+    let made = try database.snapshot(to: folder.file("link"), replacing: false)
+    #expect(!made.isReplacement && made.bytes == FileSystem.byteCount(of: folder.file("target")))
     #expect(try SnapshotMark(at: folder.file("target")) != nil)
     let error = #expect(throws: BuckiaError.self) { try database.snapshot(to: folder.file("link"), replacing: false) }
     #expect(error?.code == .alreadyExists)

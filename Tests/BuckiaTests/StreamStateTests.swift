@@ -6,7 +6,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Sender and receiver know whether they have the same: a difference is found when the next diff is applied, and nothing else is taken
+/// Sender and receiver know if they have the same: a difference is found when the next diff is applied, and nothing else is taken
 /// for one.
 @Suite struct StreamStateTests {
   private static let schema = """
@@ -56,7 +56,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `a lost row is found when it is changed at its sender, and mended by sharing everything anew`() throws {
+  @Test func `a lost row is found when it is changed at its sender, and mended by sharing everything again`() throws {
     #expect(try sharePhotos() == [])
     try ben.run("DELETE FROM buckia_vouch_2 WHERE k0 = 'a'")
     #expect(try ben.alteredStates().count == 1)
@@ -135,7 +135,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `a column that is gone makes the sums unknown until everything is shared anew`() throws {
+  @Test func `a column that is gone makes the sums unknown until everything is shared again`() throws {
     #expect(try sharePhotos() == [])
     try anna.run("ALTER TABLE photo ADD COLUMN note TEXT DEFAULT 'n'; UPDATE photo SET note = 'x' WHERE id = 'a'")
     #expect(try sharePhotos() == [])
@@ -148,7 +148,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `a lost diff is no difference once everything was shared anew`() throws {
+  @Test func `a lost diff is no difference once everything was shared again`() throws {
     #expect(try sharePhotos() == [])
     try anna.run("UPDATE photo SET title = 'lost' WHERE id = 'a'; DELETE FROM photo WHERE id = 'b'")
     try FileManager.default.removeItem(atPath: folder.file("for ben"))

@@ -5,7 +5,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Whether sender and receiver have the same is known also where rows have got other keys here: the sums are of rows as they were sent.
+/// A difference between sender and receiver is noticed also where rows have got other keys here: the sums are of rows as they were sent.
 @Suite struct TranslatedStateTests {
   private static let schema = """
     CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT);
@@ -109,7 +109,7 @@ import Testing
     #expect(try fromAnna().differences == [["photo", "1"]])
     let status = try DatabaseManager(ben.path, home: ben.home).status()
     #expect(status.warnings.differences == [["photo", "1"]])
-    // At most twice: what has been taken for a row under another key is in a part of which nobody knows.
+    // At most twice: what has been taken for a row under another key is in an unknown part.
     var rounds = 0
     while try ben.rows("SELECT 1 FROM buckia_state WHERE difference IS NOT NULL") != [], rounds < 2 {
       rounds += 1
@@ -131,7 +131,7 @@ import Testing
     ("comment", "UPDATE buckia_shadow_2 SET text = 'z' WHERE id = 7", "UPDATE comment SET text = 'q' WHERE id = 7"),
     ("tag", "DELETE FROM buckia_shadow_3 WHERE photo = 7", "UPDATE tag SET note = 'q' WHERE photo = 7"),
   ])
-  func `a sender whose shadow was altered is found out, and says anew what was asked for`(
+  func `a sender whose shadow was altered is found out, and says again what was asked for`(
     table: String, damage: String, edit: String
   ) throws {
     #expect(

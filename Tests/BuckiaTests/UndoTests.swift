@@ -188,7 +188,7 @@ private let edits = """
     }
   }
 
-  @Test("A row is known whether or not a changeset tells the order of its key")
+  @Test("A row is known also if a changeset does not tell the order of its key")
   func orderOfKey() throws {
     let exchange = try Exchange("CREATE TABLE pair(a, b, v, PRIMARY KEY (b, a)); INSERT INTO pair VALUES (1, 2, 0)")
     var first = ChangesetWriter()
@@ -332,7 +332,7 @@ private let edits = """
     #expect(try exchange.database.log().count == 1)
   }
 
-  @Test("Columns that were added since get in nobody's way; those that were dropped are named")
+  @Test("Columns that were added since are not in the way; those that were dropped are named")
   func changedSchema() throws {
     let exchange = try Exchange(schema)
     let before = try exchange.rows("SELECT * FROM note")

@@ -87,7 +87,8 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(outcomes[2].code == .behindUnread)
     #expect(outcomes[2].reason?.contains("\"lost\"") == true)
     #expect(try exchange.database.log().map(\.state) == [.applied, .applied])
-    #expect(try ReadyFiles.receive([second], into: exchange.mine).map(\.state) == [.applied], "the next run tries anew")
+    #expect(
+      try ReadyFiles.receive([second], into: exchange.mine).map(\.state) == [.applied], "the next run tries again")
   }
 
   @Test("A file whose sender is not known either is waited for by all, one that was applied before excepted")
@@ -99,7 +100,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(outcomes.map(\.state) == [.rejected, .alreadyApplied, .waiting])
   }
 
-  @Test("A file that is at fault itself is waited for by nobody")
+  @Test("A file that is at fault itself is not waited for")
   func ownFault() throws {
     let exchange = try Exchange(notes)
     let outcomes = try ReadyFiles.receive(

@@ -142,7 +142,7 @@ struct ViolatedConstraintTests {
     #expect(early.refused.first?.refusal?.code == .brokenReference)
   }
 
-  @Test("A message of a trigger, and names with anything in them, mislead nobody")
+  @Test("A message of a trigger, and names with anything in them, do not mislead")
   func oddMessages() throws {
     #expect(ViolatedConstraint(message: "no more notes today", table: "t") == nil)
     let odd = ViolatedConstraint(message: "UNIQUE constraint failed: a, b.c, a, b.d.e", table: "a, b")

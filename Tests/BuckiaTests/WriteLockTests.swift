@@ -9,7 +9,7 @@ import SQLiteSchemas
 import TestSupport
 import Testing
 
-/// Whoever else writes to the database waits while rows are written, and never for a file to be read or verified.
+/// Other writers of the database wait while rows are written, and never for a file to be read or verified.
 @Suite struct WriteLockTests {
   /// Files of which each is there only once it has been waited for. Somebody else writes meanwhile.
   private final class Source: IncomingFileSource {

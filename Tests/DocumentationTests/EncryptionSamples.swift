@@ -20,7 +20,7 @@ private func exchange(_ file: String, for theirs: String, as sealed: String, and
 
 @Suite("Samples about encryption")
 struct EncryptionSamples {
-  @Test("A file is opened by both of those it is for, and by nobody else")
+  @Test("A file is opened by both of those it is for, and by no one else")
   func twoRecipients() throws {
     let folder = try TemporaryFolder()
     let (file, sealed) = (try folder.write([1, 2, 3], to: "photo"), folder.file("sealed"))

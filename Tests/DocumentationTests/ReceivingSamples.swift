@@ -22,7 +22,7 @@ private func preview(database: DatabaseManager, inbound: String) throws {
   for conflict in report.dryRunConflicts { print(conflict.table, conflict.kind) }
 }
 
-/// Asks for the rows that a view has to show anew.
+/// Asks for the rows that a view has to show again.
 private func refresh(database: DatabaseManager, inbound: String) throws {
   var options = ApplyOptions()
   options.changedRowLimit = 1_000

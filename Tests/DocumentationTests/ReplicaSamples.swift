@@ -10,7 +10,7 @@ private func applyAndTell(notes: String, inbound: String, home: BuckiaHome) thro
   for remark in report.warnings { print(remark) }
 }
 
-/// Looks whether it was restored.
+/// Looks if it was restored.
 private func look(database: DatabaseManager) throws {
   if let replica = try database.status().replica, replica.standing != .present {
     print("The database was restored or copied; it begins again with the next call.")

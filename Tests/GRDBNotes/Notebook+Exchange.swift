@@ -4,7 +4,7 @@
   import Foundation
   import GRDB
 
-  /// A folder that everybody can read and write: a share of a server, a synchronised folder, a USB stick. Nobody has
+  /// A folder that everybody can read and write: a share of a server, a synchronised folder, a USB stick. No one has
   /// to trust it.
   struct SharedFolder {
     let url: URL
@@ -51,7 +51,7 @@
       }
     }
 
-    /// Calls a closure with the notes when a transaction has changed them, whoever wrote it.
+    /// Calls a closure with the notes when a transaction of any writer has changed them.
     func onChange(_ show: @escaping @Sendable (Result<[Note], any Error>) -> Void) -> AnyDatabaseCancellable {
       DatabaseRegionObservation(tracking: Note.all()).start(in: queue) { error in
         show(.failure(error))

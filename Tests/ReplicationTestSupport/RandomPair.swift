@@ -8,7 +8,7 @@ package struct RandomPair {
   package let folder: TemporaryFolder
   package let older: String
   package let newer: String
-  /// Whether values occur that SQLite takes for equal and that are different.
+  /// True if values occur that SQLite takes for equal and that are different.
   package let isLoose: Bool
   /// The tables of the newer database whose definition is the older's.
   package let unaltered: [String]

@@ -124,14 +124,14 @@ package struct RandomTable {
   }
 
   package var hasUnique: Bool { columns.contains(where: \.isUnique) }
-  /// Whether the key takes both cases of a letter for equal.
+  /// True if the key takes both cases of a letter for equal.
   package var isNoCase: Bool { key.contains { columns[$0].collation == "NOCASE" } }
 
   package func quoted(_ name: String) -> String { "\"\(name)\"" }
 
   /// The statement that makes it, with its columns in a given order.
   ///
-  /// - Parameter isTwin: Whether a table without a key is made with one: its rowid, as column `rid`.
+  /// - Parameter isTwin: True if a table without a key is made with one: its rowid, as column `rid`.
   package func creation(order: [Int]? = nil, isTwin: Bool = false) -> String {
     var parts = (order ?? Array(columns.indices)).map { index -> String in
       let column = columns[index]

@@ -8,7 +8,7 @@ import TestSupport
 final class RandomDatabase {
   let connection: SQLiteConnection
   private var random: SeededGenerator
-  /// Whether 1 and 1.0 appear as keys. SQLite's sessions write an UPDATE of the key and an INSERT for one row then, which
+  /// True if 1 and 1.0 appear as keys. SQLite's sessions write an UPDATE of the key and an INSERT for one row then, which
   /// no one can apply.
   private let hasLooseKeys: Bool
 

@@ -100,7 +100,7 @@ struct RebasePropertyTests {
       let output = TemporaryBuffer()
       let conflicts = try Changesets.rebase(
         TemporaryBuffer(local), onto: TemporaryBuffer(incoming), policy, definitions: [definition], into: output)
-      // Nothing but the result is looked at: in which order rows make room for each other is for whoever applies them.
+      // Nothing but the result is looked at: in which order rows make room for each other is for the receiver.
       let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
       try receiver.execute("CREATE TABLE u(id INTEGER PRIMARY KEY, a, b, c, d)")
       let original = try database(start)

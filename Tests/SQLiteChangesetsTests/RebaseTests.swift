@@ -104,7 +104,7 @@ struct RebaseTests {
       try rebased(words, onto: other, .keepLocal, notes(.noCase))
         == (["notes DELETE | 'APPLE' 2 -", "notes INSERT - | 'Apple' 2"], [.updatedByBoth]))
     #expect(try rebased(words, onto: other, .takeIncoming, notes(.noCase)) == ([], [.updatedByBoth]))
-    // Whether the column's collating sequence tells them apart, only its definition says.
+    // Only its definition says if the column's collating sequence tells them apart.
     #expect(try rebased(words, onto: other, .keepLocal).lines == ["notes INSERT - | 'Apple' 1"])
     let padded = changeset(.insert(["a ", 1]))
     #expect(try rebased(padded, onto: changeset(.insert(["a", 1])), .takeIncoming, notes(.rightTrim)).lines == [])
@@ -195,7 +195,7 @@ struct RebaseTests {
     #expect(try rebased(local, onto: incoming, .keepLocal).lines.count == 2)
   }
 
-  @Test("An updated row that gives way has its old value again, and whoever needs that gives way in turn")
+  @Test("An updated row that gives way has its old value again, and a row that needs that gives way in turn")
   func uniqueUpdates() throws {
     let local = changeset(.update(old: [1, "a"], new: [.undefined, "x"]))
     let incoming = changeset(.update(old: [2, "b"], new: [.undefined, "x"]), .insert([6, "b"]))

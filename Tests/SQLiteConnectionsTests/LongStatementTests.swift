@@ -6,7 +6,7 @@ import Testing
   private struct Stop: Error {}
   private static let numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)"
 
-  @Test("A long statement asks whether to go on, and is stopped by an error")
+  @Test("A long statement asks if it goes on, and is stopped by an error")
   func polling() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a)")

@@ -127,7 +127,7 @@ struct SQLiteLibraryTests {
         #expect(error?.message.contains("another copy of SQLite") == true)
       }
     }
-    // Whoever names no copy means the linked one.
+    // Without a name, the linked copy is meant.
     let error = try second.withHandle(to: ":memory:") { handle in
       #expect(throws: SQLiteError.self) {
         try SQLiteConnection.borrowing(handle) { _ in Issue.record("it was borrowed") }

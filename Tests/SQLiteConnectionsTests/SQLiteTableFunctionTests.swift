@@ -34,7 +34,7 @@ import Testing
       ) { arguments in Numbers(upTo: arguments.integer(at: 0) + arguments.integer(at: 1), fails: fails) })
   }
 
-  @Test("Rows are read with their values, from the first to the last, and by each call anew")
+  @Test("Rows are read with their values, from the first to the last, and by each call again")
   func rows() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try addNumbers(to: connection)

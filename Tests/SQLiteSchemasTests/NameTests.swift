@@ -51,7 +51,7 @@ import Testing
 }
 
 extension SQLiteConnection {
-  /// Whether a statement runs without an error.
+  /// True if a statement runs without an error.
   borrowing func accepts(_ sql: String) -> Bool {
     do {
       try execute(sql)

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 
 /// A port of the loopback interface at which somebody listens who takes no connection, and where there is no room left
-/// to wait: whoever connects gets no answer at all.
+/// to wait: a client that connects gets no answer at all.
 public final class DeafServer: Sendable {
   private let channels: [any Channel]
   /// The address.

@@ -47,7 +47,7 @@ public final class FaultServer: Sendable {
 
   /// The port.
   public var port: Int { channel.localAddress?.port ?? 0 }
-  /// Whether connections are encrypted.
+  /// True if connections are encrypted.
   private let isSecure: Bool
   /// The address.
   public var address: String { "\(isSecure ? "https://localhost" : "http://127.0.0.1"):\(port)" }

@@ -13,7 +13,7 @@ public final class TestServer: Sendable {
 
   /// The port.
   public let port: Int
-  /// Whoever holds the other end of this pipe keeps the server alive.
+  /// The holder of the other end of this pipe keeps the server alive.
   private let lifeline: FileHandle
 
   /// Lives as long as the server does, which may still read it.

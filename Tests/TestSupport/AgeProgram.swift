@@ -7,7 +7,7 @@ public enum AgeProgram {
     folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  /// Whether there is one.
+  /// True if there is one.
   public static let isInstalled = path("age") != nil && path("age-keygen") != nil
   /// Why tests that need it do not run.
   public static let requirement = "age is not installed (make test installs it)"

@@ -11,7 +11,7 @@ package enum AxeCore {
       .first { FileManager.default.isReadableFile(atPath: $0) }
   }()
 
-  /// Whether it is there, and a browser that it runs in.
+  /// True if it is there, and a browser that it runs in.
   package static var isInstalled: Bool { path != nil && HeadlessBrowser.isInstalled }
   /// Why tests that need it do not run.
   package static var requirement: String {

@@ -12,7 +12,7 @@ package final class HeadlessBrowser {
       .first { FileManager.default.isExecutableFile(atPath: $0) }
   }()
 
-  /// Whether there is one.
+  /// True if there is one.
   package static var isInstalled: Bool { program != nil }
   /// Why tests that need it do not run.
   package static let requirement = "Chromium is not installed"

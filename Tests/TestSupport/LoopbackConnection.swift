@@ -24,7 +24,7 @@ package final class LoopbackConnection {
   /// - Parameters:
   ///   - port: The port.
   ///   - host: The last byte of the address: 1 for 127.0.0.1.
-  /// - Throws: `Failure` when nobody listens.
+  /// - Throws: `Failure` when nothing listens.
   package init(port: Int, host: UInt32 = 1) throws {
     #if canImport(Darwin)
       descriptor = socket(AF_INET, SOCK_STREAM, 0)
@@ -52,7 +52,7 @@ package final class LoopbackConnection {
     guard result == 0 else {
       let number = errno
       close(descriptor)
-      throw Failure(description: "nobody listens: \(number)")
+      throw Failure(description: "nothing listens: \(number)")
     }
   }
 
@@ -60,7 +60,7 @@ package final class LoopbackConnection {
 
   /// Sends bytes.
   ///
-  /// - Returns: Whether they could be sent: the other side may have closed the connection.
+  /// - Returns: True if they could be sent: the other side may have closed the connection.
   @discardableResult
   package func send(_ text: String) -> Bool {
     var rest = Array(text.utf8)[...]
@@ -81,7 +81,7 @@ package final class LoopbackConnection {
 
   /// Reads more.
   ///
-  /// - Returns: Whether there was any: false at the end.
+  /// - Returns: True if there was any: false at the end.
   private func readMore() throws -> Bool {
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
@@ -104,7 +104,7 @@ package final class LoopbackConnection {
 
   /// The next answer.
   ///
-  /// - Parameter isHead: Whether it has no body, whatever its header says.
+  /// - Parameter isHead: True if it has no body, whatever its header says.
   /// - Throws: `Failure` when the connection ends before it.
   package func answer(isHead: Bool = false) throws -> Answer {
     let end = Array("\r\n\r\n".utf8)

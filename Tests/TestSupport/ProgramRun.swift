@@ -4,14 +4,14 @@ import Foundation
 public struct ProgramRun: Sendable {
   /// The exit code, or the number of the signal that ended it.
   public let status: Int32
-  /// Whether it ended by itself. A crash must not pass for an exit code.
+  /// True if it ended by itself. A crash must not pass for an exit code.
   public let hasExited: Bool
   /// What it wrote to standard output.
   public let output: String
   /// What it wrote to standard error.
   public let errors: String
 
-  /// Whether it ended by itself with 0.
+  /// True if it ended by itself with 0.
   public var hasSucceeded: Bool { hasExited && status == 0 }
 
   /// All that it wrote, standard output first.

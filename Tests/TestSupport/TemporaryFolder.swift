@@ -25,7 +25,7 @@ public final class TemporaryFolder: Sendable {
   /// The path of a file in it.
   public func file(_ name: String) -> String { "\(path)/\(name)" }
 
-  /// Whether a file is in it.
+  /// True if a file is in it.
   public func has(_ name: String) -> Bool { FileManager.default.fileExists(atPath: file(name)) }
 
   /// Copies a file within it, or into it.

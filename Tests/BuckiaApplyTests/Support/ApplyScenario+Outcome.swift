@@ -16,7 +16,7 @@ extension ApplyScenario {
     var content: [String: [String]] = [:]
     /// The questions that were asked, with all values, in their order.
     var questions: [String] = []
-    /// Whether the whole file was refused.
+    /// True if the whole file was refused.
     var isRefused = false
     /// True if references that would lead nowhere were mended, which SQLite does not do.
     var hasMendedReferences = false
@@ -206,7 +206,7 @@ extension ApplyScenario {
   /// Applies with the engine.
   ///
   /// - Parameters:
-  ///   - asks: Whether a resolver is there that hears every question. Without one, what both sides made alike is no
+  ///   - asks: True if a resolver is there that hears every question. Without one, what both sides made alike is no
   ///     conflict.
   ///   - windowBytes: How many bytes of the changes are in memory at once; nil for all of them.
   ///   - indexes: What becomes of indexes meanwhile.

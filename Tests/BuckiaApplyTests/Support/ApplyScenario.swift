@@ -25,7 +25,7 @@ struct ApplyScenario {
   /// The author's definitions; nil where the changes go as a raw changeset.
   let definitions: [TableDefinition]?
   let answers: Answers
-  /// Whether the receiver's connection enforces foreign keys, and whether its triggers fire.
+  /// True if the receiver's connection enforces foreign keys, and whether its triggers fire.
   let enforcesForeignKeys: Bool
   let firesTriggers: Bool
   private let script: [String]
@@ -35,7 +35,7 @@ struct ApplyScenario {
   /// The receiver's tables.
   var tables: [RandomTable] { schema.receivers.filter { $0.name != schema.missing } }
 
-  /// Whether the order in which rows are written can be seen, by triggers.
+  /// True if the order in which rows are written can be seen, by triggers.
   var showsOrder: Bool { !schema.receiverTriggers.isEmpty && (firesTriggers || schema.hasTemporaryTriggers) }
 
   init(seed: UInt64, answers: Answers? = nil) throws {
@@ -126,7 +126,7 @@ struct ApplyScenario {
     return connection
   }
 
-  /// Whether an UPDATE changes nothing but the spelling of a key: `a` to `A` under NOCASE. Sessions record such a change;
+  /// True if an UPDATE changes nothing but the spelling of a key: `a` to `A` under NOCASE. Sessions record such a change;
   /// applying it, SQLite 3.40 fails with an error in its own SQL. The engine leaves the row as it is.
   func hasUpdateOfNothing() throws -> Bool {
     try changes.withRawSpan { bytes in

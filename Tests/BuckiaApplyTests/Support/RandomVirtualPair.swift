@@ -13,7 +13,7 @@ struct RandomVirtualPair {
     let areIntegers: Bool
     /// How many columns there are besides key and coordinates.
     let others: Int
-    /// Whether queries can be for a phrase, and for words that are cut into several.
+    /// True if queries can be for a phrase, and for words that are cut into several.
     let hasPhrases: Bool
     let hasWords: Bool
 

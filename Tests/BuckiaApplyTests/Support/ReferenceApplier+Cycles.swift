@@ -90,7 +90,7 @@ extension ReferenceApplier {
     }
   }
 
-  /// Whether a row is in the way of a change, while neither is in the table.
+  /// True if a row is in the way of a change, while neither is in the table.
   private func blocks(
     _ row: [RawValue], _ change: Change, of own: [RawValue]?, _ table: Table, on connection: borrowing SQLiteConnection
   ) throws -> Bool {

@@ -32,7 +32,7 @@ extension ReferenceApplier {
       })
   }
 
-  /// Whether the table takes two keys for one.
+  /// True if the table takes two keys for one.
   private func areOne(
     _ one: [RawValue], _ other: [RawValue], _ table: Table, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
@@ -55,7 +55,7 @@ extension ReferenceApplier {
     return table.isKey.indices.filter { table.isKey[$0] }.map { row[$0] ?? .null }
   }
 
-  /// Whether two values are the same to the last bit.
+  /// True if two values are the same to the last bit.
   private static func isSame(_ one: RawValue, _ other: RawValue) -> Bool {
     if case .real(let mine) = one, case .real(let theirs) = other { return mine.bitPattern == theirs.bitPattern }
     return one == other

@@ -38,7 +38,7 @@ extension ReferenceApplier {
 
   /// Finds all rows that refer to a refused one, directly or through others.
   ///
-  /// - Returns: Whether there are new ones.
+  /// - Returns: True if there are new ones.
   func findOrphans(
     in sections: [(Table, [Change])], on connection: borrowing SQLiteConnection
   ) throws -> Bool {
@@ -70,7 +70,7 @@ extension ReferenceApplier {
     return (parents, lost) != before
   }
 
-  /// Whether a row is to be asked about, because it refers to one that is left out.
+  /// True if a row is to be asked about, because it refers to one that is left out.
   func hasLostParent(_ row: Row) -> Bool {
     !taken.contains(row) && parents[row, default: []].contains { lost.contains($0) || !taken.contains($0) }
   }

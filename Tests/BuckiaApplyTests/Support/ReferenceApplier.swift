@@ -58,7 +58,7 @@ final class ReferenceApplier {
     let operation: ChangeOperation
     let old: [RawValue?]
     let new: [RawValue?]
-    /// Whether the answer to a CONFLICT was to replace the row, which is still there.
+    /// True if the answer to a CONFLICT was to replace the row, which is still there.
     var isDecided = false
     var isCrowdedOut = false
   }
@@ -83,7 +83,7 @@ final class ReferenceApplier {
   }
 
   private let deviations: Deviations
-  /// Whether a row of a table may be left out when it refers to one that is.
+  /// True if a row of a table may be left out when it refers to one that is.
   let staysOut: (String) -> Bool
   private let ask: (Question) throws -> Answer
   var deferred: [Change] = []
@@ -91,7 +91,7 @@ final class ReferenceApplier {
   private var isFirstPass = true
   /// The keys of the present table whose INSERTs wait.
   private var waiting: Set<[RawValue]> = []
-  /// Whether swapped values were resolved.
+  /// True if swapped values were resolved.
   private(set) var hasSettledCircles = false
   /// The rows whose INSERT is left out, and those known to be.
   var refused: Set<Row> = []

@@ -11,9 +11,9 @@ struct ScenarioSchema {
   /// Statements that make the triggers, by whose they are. The receiver's may be TEMP triggers.
   private(set) var authorTriggers: [String] = []
   private(set) var receiverTriggers: [String] = []
-  /// Whether the receiver's are TEMP triggers, which fire always.
+  /// True if the receiver's are TEMP triggers, which fire always.
   let hasTemporaryTriggers: Bool
-  /// Whether tables refer to each other.
+  /// True if tables refer to each other.
   let hasForeignKeys: Bool
   /// A table that the receiver does not have.
   let missing: String?

@@ -20,11 +20,11 @@ struct SchemaExpectation {
   private let incoming: SchemaVariant
   private let local: SchemaVariant
   private let mode: SchemaMode
-  /// Whether row 5 has a value that the receiver would alter or refuse.
+  /// True if row 5 has a value that the receiver would alter or refuse.
   private var isInsertRefused = false
   /// True if row 5 waits for the row that it refers to.
   private var isInsertParked = false
-  /// Whether rows 2 and 3 are found by keys of another type, so that there are none.
+  /// True if rows 2 and 3 are found by keys of another type, so that there are none.
   private var isKeyOfAnotherType = false
   /// Columns of the diff that find no place.
   private var homeless: Set<String> = []
@@ -85,7 +85,7 @@ struct SchemaExpectation {
     }
   }
 
-  /// Whether nothing that travels is different.
+  /// True if nothing that travels is different.
   private var isSame: Bool {
     func facts(_ variant: SchemaVariant) -> [String] {
       variant.columns.map { column in
@@ -138,7 +138,7 @@ struct SchemaExpectation {
     incoming.key.contains { $0.lowercased() == column.name.lowercased() }
   }
 
-  /// Whether only integers can be stored in a column of the receiver.
+  /// True if only integers can be stored in a column of the receiver.
   private func isRowID(_ column: SchemaVariant.Column) -> Bool {
     local.isStrict
       || local.key.map { $0.lowercased() } == [column.name.lowercased()] && column.type.uppercased() == "INTEGER"

@@ -11,7 +11,7 @@
 #define EXPECT(condition) \
   ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), exit(1)))
 
-/* Whether a call has a status, and an error that says so. `error` is a variable of whoever uses it. */
+/* True if a call has a status, and an error that says so. `error` is a variable of the caller. */
 #define EXPECT_STATUS(expected, call)                          \
   do {                                                         \
     error = NULL;                                              \
@@ -86,7 +86,7 @@ static void expect_nulls_are_refused(void) {
   EXPECT_STATUS(BUCKIA_MISUSE, buckia_ksuid_parse(NULL, &id, &error));
   EXPECT_STATUS(BUCKIA_ERROR, buckia_ksuid_parse("short", &id, &error));
   EXPECT(buckia_row_set(NULL, NULL, NULL) == BUCKIA_MISUSE);
-  /* Nobody has to want the error. */
+  /* The error need not be asked for. */
   EXPECT(buckia_open(NULL, &database, NULL) == BUCKIA_MISUSE);
   /* NULL can be freed and asked. */
   buckia_free(NULL);

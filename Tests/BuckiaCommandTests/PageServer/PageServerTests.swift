@@ -176,7 +176,7 @@ struct PageServerTests {
     #expect(rest.hasPrefix("HTTP/1.1 4"), "\(rest)")
   }
 
-  @Test("Who takes their time is not waited for, whether they send nothing, half of a request, or a byte now and then")
+  @Test("A slow client does not hold up others: it sends nothing, half of a request, or a byte now and then")
   func slowClients() throws {
     var limits = ServerLimits()
     limits.milliseconds = 3_000
@@ -264,7 +264,7 @@ struct PageServerTests {
     #expect(try last.rest().isEmpty)
   }
 
-  @Test("What is being changed keeps nobody from looking, and one change waits for the other")
+  @Test("Pages can be read during a change, and one change waits for the other")
   func slowAnswers() throws {
     let isLetGo = DispatchSemaphore(value: 0)
     let pages = try ServedPages { request in

@@ -68,7 +68,7 @@ struct Chain {
     try copy("sent", to: inbound)
   }
 
-  /// Whether a database is whole, is the last state, and has each diff in its ledger exactly once.
+  /// True if a database is whole, is the last state, and has each diff in its ledger exactly once.
   func expectEnd(of database: String, _ comment: Comment) throws {
     #expect(try bench.sql(database, "PRAGMA integrity_check") == ["ok"], comment)
     #expect(try bench.sql(database, "SELECT n FROM state") == ["\(count)"], comment)

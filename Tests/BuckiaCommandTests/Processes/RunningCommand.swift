@@ -30,7 +30,7 @@ final class RunningCommand {
     for part in ["out", "err"] { unlink("\(stem).\(part)") }
   }
 
-  /// Whether it has not ended yet.
+  /// True if it has not ended yet.
   var isRunning: Bool { process.isRunning }
 
   /// What it has printed so far, on standard output and on standard error.
@@ -78,7 +78,7 @@ final class RunningCommand {
 
   /// Kills it without a chance to clean up, as a power cut does.
   ///
-  /// - Returns: Whether it was still at work.
+  /// - Returns: True if it was still at work.
   func killNow() -> Bool {
     kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()

@@ -13,7 +13,7 @@ final class SmallVolume {
   /// Why there can be no such volume here.
   static let requirement: Comment = "it takes Linux, the superuser, and the right to mount a tmpfs"
 
-  /// Whether this process may mount volumes.
+  /// True if this process may mount volumes.
   static let isAvailable: Bool = {
     #if os(Linux)
       guard geteuid() == 0 else { return false }

@@ -24,7 +24,7 @@ struct AgeRoundTripTests {
     #expect(try Ciphers.decrypt(sealed, with: Decryption(identities: [identity])) == plain)
   }
 
-  @Test("each of several recipients can open it, and nobody else", arguments: [false, true])
+  @Test("each of several recipients can open it, and no one else", arguments: [false, true])
   func recipients(isQuantumSafe: Bool) throws {
     let identities = (0..<3).map { _ in AgeIdentity(quantumSafe: isQuantumSafe) }
     let sealed = try Ciphers.encrypt([1, 2, 3], for: Encryption(to: identities.map { try $0.makeRecipient() }))

@@ -17,7 +17,7 @@ import TestSupport
     manifest: Sample.fullManifest, tables: [.notes(withdrawn: 1), .log()], annotations: Sample.annotations,
     files: [("a.txt", ""), ("b/photo.txt", "not really")], isSigned: true)
 
-  /// Whether a damaged file is refused, or read as the sound one.
+  /// True if a damaged file is refused, or read as the sound one.
   private func isHarmless(_ damaged: [UInt8], _ sound: ReadFile) -> Bool {
     do { return try ReadFile(damaged) == sound } catch { return error is DiffFileError }
   }

@@ -59,7 +59,7 @@ import Testing
   }
 }
 
-/// What a manifest says of rows that are asked for, and of those that are sent anew.
+/// What a manifest says of rows that are asked for, and of those that are sent again.
 @Suite struct ManifestRowsTests {
   private static func manifest() -> Manifest {
     var manifest = Manifest(

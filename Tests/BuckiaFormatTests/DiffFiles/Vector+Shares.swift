@@ -30,7 +30,7 @@ extension Sample {
       Manifest.State(table: log.name, rows: 1, digest: .repeating(0xcd)),
     ])
 
-  /// The same for whoever follows it, as all that there is.
+  /// The same for readers who follow it, as all that there is.
   static let broadcast = Manifest(
     id: id, kind: .snapshot, sender: share.sender, audience: .broadcast(.repeating(0x55)),
     chain: Manifest.Chain(stream: .repeating(0x56), sequence: 1, replaces: .repeating(0x55)), ownKeys: ["notes"],

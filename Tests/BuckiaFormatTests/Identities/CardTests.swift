@@ -81,7 +81,7 @@ struct CardTests {
   }
 
   @Test
-  func `the fingerprint has twenty letters that nobody confuses, and both keys change it`() throws {
+  func `the fingerprint has twenty letters that are not confused, and both keys change it`() throws {
     let anna = try person("Anna").card
     let other = try person("Anna", 2).card
     let text = anna.fingerprint.description
@@ -113,7 +113,7 @@ struct CardTests {
     "key 12",
     String(repeating: "a", count: 65), "a" + String(repeating: "\u{301}", count: 200),
   ])
-  func `nobody is given a name that misleads`(_ name: String) {
+  func `no one is given a name that misleads`(_ name: String) {
     #expect(code { _ = try person(name) } == .invalidName)
   }
 

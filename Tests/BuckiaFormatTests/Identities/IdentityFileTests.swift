@@ -19,7 +19,7 @@ struct IdentityFileTests {
   }
 
   @Test
-  func `an identity is read as it was written, and nobody else may read it`() throws {
+  func `an identity is read as it was written, and only its owner may read it`() throws {
     let anna = try person("Anna")
     try file.create(anna)
     #expect(try file.read() == anna)

@@ -113,7 +113,7 @@ import Testing
       HexText.lowercase(proof) == "903d517a3ebeb06dae2a4ee002e52d36b19ee0ce1302f05b65f5d668c9162a62")
   }
 
-  @Test func `nobody puts their card in the place of another's`() throws {
+  @Test func `no card can be put in the place of another`() throws {
     let made = try invitation(from: person("Anna"))
     let ben = try person("Ben", 2)
     let mallory = try person("Mallory", 3)
@@ -206,7 +206,7 @@ import Testing
 
   // MARK: Contacts
 
-  @Test func `whoever is admitted has a name that nobody else has`() throws {
+  @Test func `a person who is admitted has a name of their own`() throws {
     var contacts = Contacts()
     let bens = try (2..<5).map { try person("Ben", UInt64($0)) }
     for ben in bens {

@@ -27,7 +27,7 @@ struct RotationTests {
   }
 
   @Test
-  func `nobody takes another's key for their next`() throws {
+  func `no one takes another's key for their next`() throws {
     // Mallory's contact would then be believed what Anna signs.
     let anna = try person("Anna")
     let mallory = try person("Mallory", 2)
@@ -37,7 +37,7 @@ struct RotationTests {
   }
 
   @Test
-  func `nobody ends another's key`() throws {
+  func `no one ends another's key`() throws {
     let anna = try person("Anna")
     let mallory = try person("Mallory", 2)
     let document: JSONValue = ["ends": .string(anna.card.key), "card": .string(mallory.card.text)]

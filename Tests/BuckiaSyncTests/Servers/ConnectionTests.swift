@@ -113,7 +113,7 @@ struct ConnectionTests {
     #expect(proxy.requests.last?.header("Proxy-Authorization") == "Basic YW5uYTp3b3Jk")
   }
 
-  @Test("A server whose name nobody knows cannot be reached")
+  @Test("A server with an unknown name cannot be reached")
   func noName() async throws {
     let error = try await #require(throws: StorageError.self) { try await send(to: "http://storage.invalid/") { _ in } }
     #expect(error.code == .unreachable)

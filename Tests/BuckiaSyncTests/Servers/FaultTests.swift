@@ -79,7 +79,7 @@ struct FaultTests {
     // On a busy machine an attempt may not get as far as the server.
     try await bucket(server, attempts: 8).put(StorageContents(Array("text".utf8)), to: path, .none)
     #expect(server.requests.count == 3)
-    // The bytes are sent again each time, and signed anew.
+    // The bytes are sent again each time, and signed again.
     #expect(server.requests.allSatisfy { $0.body == Array("text".utf8) })
   }
 
@@ -141,7 +141,7 @@ struct FaultTests {
 
   // MARK: Connections
 
-  @Test("Nobody listens")
+  @Test("Nothing listens")
   func refused() async throws {
     let port: Int
     do {
@@ -434,7 +434,7 @@ struct FaultTests {
 
   @Test("Who reads slowly is not taken for a server that has stopped")
   func slowReader() async throws {
-    // More than what is kept ready of an answer that nobody reads.
+    // More than what is kept ready of an answer that is not read.
     let size = 32 << 20
     let server = try await server(.answer(200, body: Array(repeating: 1, count: size)))
     let storage = try bucket(server, idleSeconds: 1)

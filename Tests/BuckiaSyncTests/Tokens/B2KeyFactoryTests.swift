@@ -124,7 +124,7 @@ struct B2KeyFactoryTests {
   }
 
   @Test(
-    "A key that allows another thing than was asked for is deleted and given to nobody",
+    "A key that allows another thing than was asked for is deleted and not handed out",
     arguments: [
       ("capabilities", JSONValue.array(["listFiles", "writeFiles", "deleteFiles"])), ("namePrefix", ""),
       ("namePrefix", "7f3a/"),
@@ -194,7 +194,7 @@ struct B2KeyFactoryTests {
     #expect(error.map { !"\($0)".contains("guess") } == true)
   }
 
-  @Test("A call whose answer is lost is not made again: nobody would know of the first key")
+  @Test("A call whose answer is lost is not made again: the first key would be unknown")
   func lostAnswer() async throws {
     let service = Service()
     let transport = StubTransport { request in

@@ -46,9 +46,9 @@ struct DeviceSignInTests {
   }
 
   @Test(
-    "With Authlib's server: nobody comes, and the app asks no longer than the code is good, and slower when it is told to"
+    "With Authlib's server: no one comes, and the app asks no longer than the code is good, and slower when it is told to"
   )
-  func nobody() async throws {
+  func noOne() async throws {
     let time = TestClock()
     let (client, issuer) = try await real(time)
     var begun = try await client.beginDeviceSignIn()
@@ -151,7 +151,7 @@ struct DeviceSignInTests {
     #expect(await code { _ = try await client.finish(begun) } == .invalidAnswer)
   }
 
-  @Test("Whoever gives up ends the waiting")
+  @Test("Giving up ends the waiting")
   func cancellation() async throws {
     let answer = deviceAnswer()
     server.device.withLockedValue { $0 = { _ in answer } }

@@ -85,7 +85,7 @@ struct LoopbackListenerTests {
     await listener.close()
   }
 
-  @Test("Whoever gives up ends the waiting, and the port is free")
+  @Test("Giving up ends the waiting, and the port is free")
   func cancellation() async throws {
     let server = StubProvider()
     let client = try server.client()

@@ -125,7 +125,7 @@ struct RestrictedStorageTests {
         == "a/secret: this is not allowed here: delete; nothing was done. Ask for a token that allows it")
   }
 
-  @Test("What is forbidden is forbidden whether it is there or not")
+  @Test("What is forbidden is forbidden also if it is missing")
   func existence() async throws {
     let storage = restricted(.none.adding(.read, in: try RemotePath("a/inbound")))
     #expect(await forbidden { _ = try await storage.stat(RemotePath("a/secret")) })

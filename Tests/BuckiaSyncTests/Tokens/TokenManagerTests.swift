@@ -98,7 +98,7 @@ struct TokenManagerTests {
     #expect(source.count.withLockedValue { $0 } == 1)
   }
 
-  @Test("Whoever gives up does not end the renewal that others wait for")
+  @Test("Giving up does not end the renewal that others wait for")
   func cancellation() async throws {
     let (gate, opening) = AsyncStream.makeStream(of: Void.self)
     let source = Source(time, gate: gate)
@@ -112,7 +112,7 @@ struct TokenManagerTests {
     #expect(await store.token(for: .storage)?.value.value == "new 1")
   }
 
-  @Test("Whoever gives up waits no longer, even when the server never answers")
+  @Test("A caller that gives up waits no longer, even when the server never answers")
   func promptCancellation() async throws {
     let (gate, opening) = AsyncStream.makeStream(of: Void.self)
     let source = Source(time, gate: gate)

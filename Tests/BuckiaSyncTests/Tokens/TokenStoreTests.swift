@@ -36,7 +36,7 @@ struct TokenStoreTests {
     #expect(try await store.token(for: .inbound(of: "anna")) != nil)
   }
 
-  @Test("Nobody else can read the file, nor what is beside it")
+  @Test("Only its owner can read the file, and what is beside it")
   func isPrivate() async throws {
     try await FileTokenStore(path: path).save(token, for: .storage)
     for name in try folder.names(in: ".") { #expect(try permissions(folder.file(name)) == 0o600, "\(name)") }

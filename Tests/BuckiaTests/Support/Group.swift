@@ -23,7 +23,7 @@ struct Group {
   /// - Parameters:
   ///   - count: How many members there are.
   ///   - schema: The statements that make the database with which all begin.
-  ///   - ordersIDs: Whether each new diff is later than all before it, whoever makes it; else those of one second are in any order.
+  ///   - ordersIDs: True if each new diff is later than all before it, from any person; else those of one second are in any order.
   init(_ count: Int, _ schema: String, ordersIDs: Bool = true) throws {
     folder = try TemporaryFolder()
     try TestDatabases.run(schema, on: folder.file("base.sqlite"))

@@ -275,7 +275,7 @@ struct KindOfData: Sendable, CustomTestStringConvertible {
       "UPDATE t SET v = NULL WHERE k = 'a'; UPDATE t SET v = '' WHERE k = 'b'; UPDATE t SET v = x'' WHERE k = 'c'; UPDATE t SET v = x'' WHERE k = ''"
     ),
     KindOfData(
-      "a table that was written anew",
+      "a table that was written again",
       """
       CREATE TABLE t(id INTEGER PRIMARY KEY, a, b);
       WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO t SELECT i, i % 9, 'row ' || i FROM n

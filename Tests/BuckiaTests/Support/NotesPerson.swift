@@ -15,8 +15,8 @@ final class NotesPerson {
   private let isSigning: Bool
 
   /// - Parameters:
-  ///   - ordersIDs: Whether a later diff has a greater id, whoever makes it; else those of one second are in any order.
-  ///   - isSigning: Whether they sign and encrypt what they share, for people they have met. Each has a home of their own then.
+  ///   - ordersIDs: True if a later diff has a greater id, from any person; else those of one second are in any order.
+  ///   - isSigning: True if they sign and encrypt what they share, for people they have met. Each has a home of their own then.
   init(_ name: String, in folder: TemporaryFolder, ordersIDs: Bool = true, isSigning: Bool = false) throws {
     self.name = name
     self.folder = folder
@@ -75,7 +75,7 @@ final class NotesPerson {
 
   /// Shares all notes with somebody, or with several at once.
   ///
-  /// - Parameter isDelivered: Whether the file goes where they read.
+  /// - Parameter isDelivered: True if the file goes where they read.
   /// - Returns: The file; nil where there was nothing to say.
   @discardableResult
   func share(

@@ -23,7 +23,7 @@ struct StreamAuthor {
     primaryKey: [0])
 
   let stream: StreamID
-  /// Who signs; nil for nobody.
+  /// Who signs; nil for no signature.
   var person: UInt8?
   /// Who signs instead, with keys of their own.
   var identity: Identity?

@@ -7,7 +7,7 @@ struct WholeContent: Equatable {
   /// For each table its rows, in no order.
   let rows: [[UInt8]: [String]]
 
-  /// - Parameter onlyOrdinaryColumns: Whether generated columns are left out, which are computed where they are.
+  /// - Parameter onlyOrdinaryColumns: True if generated columns are left out, which are computed where they are.
   init(of path: String, leavingOut lost: Set<String> = [], onlyOrdinaryColumns: Bool = false) throws {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     var tables: [String] = []

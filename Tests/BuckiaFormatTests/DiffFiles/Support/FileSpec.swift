@@ -20,7 +20,7 @@ struct FileSpec: Sendable {
   var annotations: Annotations?
   /// Attachments: names and texts.
   var files: [(name: String, text: String)] = []
-  /// Whether the samples' key signs it.
+  /// True if the samples' key signs it.
   var isSigned = false
   /// What is done to it that the writer would not do, in this order.
   var corruptions: [Corruption] = []
