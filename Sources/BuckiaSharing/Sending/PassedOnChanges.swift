@@ -54,6 +54,16 @@ package struct PassedOnChanges {
     var withdrawn = WithdrawalRuns(withdrawals)
     var naming = NameRuns(naming)
     var respelled = RespelledRows()
+    // The INSERT of a row with another spelling of its key may come before the DELETE.
+    if sources.values.contains(where: { $0.hasClock && !$0.table.comparesKeysByBytes }) {
+      let connection = SQLiteConnection(sharing: connection)
+      try Changesets.forEachChange(of: changeset) { change, reader, bytes in
+        guard change.operation == .delete, let table = reader.table.flatMap({ tables.table(of: $0) }),
+          sources[table.name]?.hasClock == true
+        else { return }
+        _ = try respelled.look(at: change, of: reader.old, bytes, table, on: connection)
+      }
+    }
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       var run = OriginRun(count: 1, diff: id, isWithdrawal: withdrawn.next())
       let called = naming.next()
@@ -61,7 +71,8 @@ package struct PassedOnChanges {
         let row = change.operation == .insert ? reader.new : reader.old
         let isRespelled = try respelled.look(at: change, of: row, bytes, table, on: connection)
         let found = try known.flatMap { taken, sent in
-          try sources[table.name]?.origin(of: change, reader, bytes, isRespelled: isRespelled, taken, sent, id)
+          try sources[table.name]?.originOfSpelling(insteadOf: change, row, bytes, taken, sent, on: connection)
+            ?? sources[table.name]?.origin(of: change, reader, bytes, isRespelled: isRespelled, taken, sent, id)
         }
         if let found = found ?? (isRespelled ? nil : Self.unknownOrigin(of: change, reader, table, called, id)),
           try !isKept(change, reader, bytes, table, on: connection)
@@ -104,6 +115,7 @@ package struct PassedOnChanges {
     let table: KeyedTable
     private let stamps: StampedRows?
     private let columns: [String]
+    var hasClock: Bool { stamps != nil }
 
     init(_ table: KeyedTable, _ stamps: StampedRows?) {
       self.table = table
@@ -151,6 +163,26 @@ package struct PassedOnChanges {
       guard let first = columns.values.first else { return nil }
       return columns.count == places.count && columns.values.allSatisfy { $0 == first }
         ? OriginRun(count: 1, diff: first) : OriginRun(count: 1, diff: id, columns: columns)
+    }
+
+    /// The origin of the DELETE of a row that is here under another spelling of its key: that of the INSERT with that
+    /// spelling, as far as it is known. The two must be equally late.
+    func originOfSpelling(
+      insteadOf change: Change, _ row: [ValueSlice], _ bytes: RawSpan, _ taken: TakenChanges, _ sent: SentValues,
+      on connection: borrowing SQLiteConnection
+    ) throws -> OriginRun? {
+      guard change.operation == .delete, !table.comparesKeysByBytes, table.hasKey(row), let stamps,
+        let here = try LocalRow(row, bytes, of: table, on: connection)
+      else { return nil }
+      let key = here.key(of: table)
+      guard let insertion = try stamps.row(key, isHere: true).insertion,
+        try here.values.withRawSpan({ values in
+          try table.keyPlaces.allSatisfy {
+            try isPresent($0, setBy: insertion, in: here.slices, values, key, taken, sent)
+          }
+        })
+      else { return nil }
+      return OriginRun(count: 1, diff: insertion.diff)
     }
 
     /// The diff that has set a column to its present value; nil if that is unknown, or was done here.

@@ -99,7 +99,9 @@ final class ReceivedState {
     }
     var shifted: [(key: [UInt8], hash: UInt64)] = []
     try vouchers.forEach(of: table, stream: place.stream, from: sender) { key, row in
-      if !hidden.contains(table.folded(key)), !resent.cover(key, of: table.name) { state.restore(key, row.hash &+ shift) }
+      if !hidden.contains(table.folded(key)), !resent.cover(key, of: table.name) {
+        state.restore(key, row.hash &+ shift)
+      }
       if shift != 0 { shifted.append((key, row.hash &+ shift)) }
     }
     for (key, hash) in shifted {
