@@ -198,18 +198,23 @@ struct PageServerTests {
 
   /// Asks for the first page until there is room for the connection: the server notices the end of an earlier one some
   /// time later.
-  private func statusOnceAdmitted(_ pages: ServedPages) throws -> Int {
-    while true {
+  ///
+  /// - Returns: The status; nil if there was never room.
+  private func statusOnceAdmitted(_ pages: ServedPages) throws -> Int? {
+    let pause = DispatchSemaphore(value: 0)
+    for _ in 0..<2_000 {
       do {
         return try pages.ask("GET \(pages.path())", pages.host).status
-      } catch is LoopbackConnection.Failure {}
+      } catch is LoopbackConnection.Failure { _ = pause.wait(timeout: .now() + .milliseconds(10)) }
     }
+    return nil
   }
 
   @Test("There are only so many connections; when one ends there is room for another")
   func connections() throws {
     var limits = ServerLimits()
     limits.connections = 4
+    limits.milliseconds = 3_600_000
     let pages = try ServedPages(limits: limits)
     var open = try (0..<4).map { _ in try pages.connect() }
     for connection in open {
@@ -228,6 +233,8 @@ struct PageServerTests {
   @Test func `idle connections and those without the token give way to a browser, whose connections stay`() throws {
     var limits = ServerLimits()
     limits.connections = 4
+    // No connection ends by itself. The three idle ones are admitted in any order.
+    limits.milliseconds = 3_600_000
     let pages = try ServedPages(limits: limits)
     let browser = try pages.connect()
     func isServed() throws -> Bool {
@@ -238,7 +245,6 @@ struct PageServerTests {
     let idle = try (0..<3).map { _ in try pages.connect() }
     let stranger = try pages.connect()
     stranger.send("GET /\(PageToken().text)/ HTTP/1.1\r\n\(pages.host)")
-    #expect(try idle[0].rest().isEmpty)
     for _ in 0..<20 {
       #expect(try statusOnceAdmitted(pages) == 200)
       #expect(try isServed())
