@@ -149,10 +149,7 @@ package struct PassedOnChanges {
         guard let insertion = known ?? stamped?.insertion?.diff else { return nil }
         if isRespelled, let setter = stamped?.insertion {
           // The recipients lack the spelling unless the diff that has inserted the row has set it.
-          let isAsSet = try table.keyPlaces.allSatisfy {
-            try isPresent($0, setBy: setter, in: row, bytes, key, taken, sent)
-          }
-          guard isAsSet else { return nil }
+          guard try isKeyPresent(setBy: setter, in: row, bytes, key, taken, sent) else { return nil }
         }
         for place in places {
           let setter = columns[place] ?? id
@@ -176,11 +173,7 @@ package struct PassedOnChanges {
       else { return nil }
       let key = here.key(of: table)
       guard let insertion = try stamps.row(key, isHere: true).insertion,
-        try here.values.withRawSpan({ values in
-          try table.keyPlaces.allSatisfy {
-            try isPresent($0, setBy: insertion, in: here.slices, values, key, taken, sent)
-          }
-        })
+        try here.values.withRawSpan({ try isKeyPresent(setBy: insertion, in: here.slices, $0, key, taken, sent) })
       else { return nil }
       return OriginRun(count: 1, diff: insertion.diff)
     }
@@ -195,6 +188,14 @@ package struct PassedOnChanges {
         try isPresent(place, setBy: setter, in: row, bytes, key, taken, sent)
       else { return nil }
       return setter.diff
+    }
+
+    /// True if the key is still spelled as a diff has set it.
+    private func isKeyPresent(
+      setBy setter: StampedRows.Setter, in row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ taken: TakenChanges,
+      _ sent: SentValues
+    ) throws -> Bool {
+      try table.keyPlaces.allSatisfy { try isPresent($0, setBy: setter, in: row, bytes, key, taken, sent) }
     }
 
     /// True if a column still has the value that a diff has set.
