@@ -281,6 +281,25 @@ import Testing
     for person in people { #expect(try person.notes == ["one|x", "three|x"], "\(person.name)") }
   }
 
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `a first share from a copy does not bring back a row whose deletion crosses it`(
+    key: String, policy: ConflictPolicy
+  ) throws {
+    let people = try people(key: key, policy)
+    let (anna, ben) = (people[0], people[1])
+    try anna.run(Self.notes)
+    try FileManager.default.removeItem(atPath: ben.path)
+    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try ben.share(with: anna)
+    try ben.run("DELETE FROM note WHERE title = 'two'")
+    for _ in 0..<3 {
+      try anna.share(with: ben)
+      try ben.share(with: anna)
+      for person in people { try person.receive(copies: .same) }
+    }
+    for person in people { #expect(try person.notes == ["one|x", "three|x"], "\(person.name)") }
+  }
+
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest])
   func `a key that its author spells otherwise is followed by those who share the row back`(_ policy: ConflictPolicy)
     throws

@@ -125,4 +125,17 @@ import Testing
       #expect(try titles(person) == ["of anna|z", "second|y"], "\(person.name)")
     }
   }
+
+  @Test(arguments: policies)
+  func `a received row does not get the number of a row whose deletion was shared`(_ policies: ConflictPolicies) throws
+  {
+    try anna.run("INSERT INTO photo VALUES (1, 'of anna', 'x'), (2, 'second', 'y')")
+    try anna.share(Self.scope, with: ben)
+    try anna.run("DELETE FROM photo WHERE id = 2")
+    try ben.run("INSERT INTO photo VALUES (1, 'of ben', 'z')")
+    try ben.share(Self.scope, with: anna)
+    try anna.share(Self.scope, with: ben)
+    try exchange([anna, ben], policies)
+    for person in [anna, ben] { #expect(try titles(person) == ["of anna|x", "of ben|z"], "\(person.name)") }
+  }
 }

@@ -404,6 +404,19 @@ package enum Tombstones {
     ) { (UInt64(bitPattern: $0.integer(at: 0)), KSUID($0.text(at: 1) ?? "") ?? .minimum) }
   }
 
+  /// The last key of a deleted row that sorts before another one; nil for none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func last(
+    before key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> [UInt8]? {
+    try connection.first(
+      ofCached: """
+        SELECT key FROM main.buckia_tombstone WHERE table_name = ?1 AND key < ?2 ORDER BY key DESC LIMIT 1
+        """, table.text, key
+    ) { $0.blob(at: 0) }
+  }
+
   /// Deletes the record of a row that exists again.
   ///
   /// - Throws: `SQLiteError`.

@@ -174,7 +174,10 @@ package final class InboundShares: SharingParticipant {
       own: ReplicaIdentity.read(on: connection)?.replica, tables: tables, vouchers: vouchers, names: names,
       sent: sent(to: changes), identified: resent.isEmpty ? [] : identified,
       sentKeys: translation?.keys.sentKeys ?? [:], staying: staying, returned: returned, origins: runs, naming: naming,
-      contents: contents, outdated: outdated, crossing: crossing, rowsHere: own, repeatsRows: repeatsRows,
+      contents: contents, outdated: outdated, crossing: crossing, rowsHere: own,
+      lastApplied: place.isSnapshot ? changes.lastApplied(on: connection) : nil,
+      knowsDeletions: place.isSnapshot
+        && tables.contains { try Tombstones.exist(of: $0.name, on: connection) }, repeatsRows: repeatsRows,
       withdrawals: WithdrawalRuns(withdrawals), keySets: keySets, connection: SQLiteConnection(sharing: connection))
     var result = try matched.changes(of: changes, schema) ?? changes
     contested = try outOfScope(matched.contested, tables, changes)

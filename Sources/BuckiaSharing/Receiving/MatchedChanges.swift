@@ -56,6 +56,10 @@ struct MatchedChanges: ~Copyable {
   let crossing: CrossingShares?
   /// The keys of inserted rows that exist here.
   let rowsHere: [TableName: KeySet]
+  /// The last diff of this database that the author had applied when sending a snapshot; nil for none.
+  let lastApplied: KSUID?
+  /// True for a snapshot of tables of which deleted rows are known here.
+  let knowsDeletions: Bool
   /// True if the diff inserts a row that its sender has sent before.
   let repeatsRows: Bool
   /// The changes that withdraw rows.
@@ -81,7 +85,7 @@ struct MatchedChanges: ~Copyable {
     brought = brought.filter { resent.concern($0) }
     let isAsItIs =
       try brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil
-      && outdated == nil && crossing == nil && rowsHere.isEmpty && !repeatsRows
+      && outdated == nil && crossing == nil && rowsHere.isEmpty && !repeatsRows && !knowsDeletions
       && (author.map { try RowNameEntry.tables(of: $0, on: connection).isEmpty } ?? true)
     if isAsItIs { return nil }
     let result = incoming.changeset.makeEmpty()
@@ -163,7 +167,7 @@ struct MatchedChanges: ~Copyable {
     /// The local row with its key, the name that proves that both are the same row, and the hash of the sender's last
     /// version; nil for none.
     case local(LocalRow?, NameRuns.Name?, said: UInt64?)
-    /// The incoming row is a version that the local row was made from.
+    /// The incoming row is a version that the local row was made from, or one that was deleted here.
     case outdated
     /// The row is unknown here.
     case unknown
@@ -193,6 +197,7 @@ struct MatchedChanges: ~Copyable {
       let hash = table.contentHash(row, bytes)
       if taken.contains(where: { $0.version == hash }) { return .outdated }
     }
+    if try isDeleted(row, bytes, of: table) { return .outdated }
     guard !called.isEmpty || isInTheWay || said != nil || identified.contains(table.name) else { return .unknown }
     let here = try LocalRow(row, bytes, of: table, on: connection)
     if here == nil, try table.finds(table.lookup, row, bytes, on: connection) {
@@ -206,6 +211,17 @@ struct MatchedChanges: ~Copyable {
     // A row whose key has another spelling is deleted and inserted.
     if let here, !here.hasSameKey(as: row, bytes, of: table) { return .unknown }
     return .local(here, name, said: said)
+  }
+
+  /// True if a snapshot has a row that was deleted here, and its author does not know of the deletion.
+  ///
+  /// A first share from a copy of this database has all rows that it was copied with.
+  private func isDeleted(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
+    guard knowsDeletions,
+      let deleted = try Tombstones.row(table.key(row, bytes), of: table.name, on: connection),
+      deleted.hash == table.contentHash(row, bytes), lastApplied.map({ $0 < deleted.diff }) ?? true
+    else { return false }
+    return try !table.finds(table.lookup, row, bytes, on: connection)
   }
 
   /// True if the author of an INSERT knows the content of the local row, or of an earlier version that a stream has

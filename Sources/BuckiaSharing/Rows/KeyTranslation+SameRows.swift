@@ -112,7 +112,7 @@ extension KeyTranslation {
     }
     guard here.isHere else {
       guard key <= AutoIncrement.greatestIncomingID else { return false }
-      return try isMeant || !wasUsed(key, in: table)
+      return try isMeant || !wasUsed(key, in: table) || wasDeletedUnnoticed(key, row, bytes, table)
     }
     guard let local = here.row else { return false }
     let equalPlaces = try equalPlaces(row, bytes, table, local).count
@@ -127,6 +127,16 @@ extension KeyTranslation {
     met.equal += 1
     equal.insert(table.name)
     return true
+  }
+
+  /// True if a snapshot has the row that had a key here before it was deleted, and its author does not know of the
+  /// deletion. The row stays deleted then.
+  private func wasDeletedUnnoticed(
+    _ key: Int64, _ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable
+  ) throws -> Bool {
+    guard place.isSnapshot, let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection)
+    else { return false }
+    return try deleted.hash == table.contentHash(row, bytes) && lastApplied.get().map { $0 < deleted.diff } ?? true
   }
 
   /// True if a share has sent a row for the first time after its first diff. The row was added after the database was copied then, since the

@@ -327,12 +327,7 @@ final class KeyTranslation {
   }
 
   /// The last diff of this database that the author claims to have applied.
-  lazy var lastApplied = Result<KSUID?, any Error> {
-    try ShareEntry.all(on: connection).compactMap { share in
-      let through = changes.claims.acknowledged(share)
-      return through > 0 ? try OutboxEntry.last(of: share.number, through: through, on: connection) : nil
-    }.max()
-  }
+  lazy var lastApplied = Result<KSUID?, any Error> { try changes.lastApplied(on: connection) }
 
   /// A key that is unused here and in the diff.
   private func newKey(in table: KeyedTable) throws -> Int64 {

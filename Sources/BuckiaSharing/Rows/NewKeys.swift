@@ -59,7 +59,7 @@ final class NewKeys {
     }
   }
 
-  /// The greatest key below ``limit`` that is in use here.
+  /// The greatest key below ``limit`` that is in use here, or belonged to a row whose deletion is known.
   private func greatest(of table: KeyedTable) throws -> Int64 {
     let column = table.local.keySQL[0]
     let sequence = "SELECT seq FROM main.sqlite_sequence WHERE name = ?1 COLLATE NOCASE"
@@ -67,6 +67,12 @@ final class NewKeys {
       table.local.isAutoIncrement ? try connection.cachedInteger(sequence, table.local.name) : 0,
       try connection.cachedInteger("SELECT max(\(column)) FROM \(table.sql) WHERE \(column) < \(Self.limit)"),
       try RowNameEntry.greatest(below: Self.limit, in: table.name, on: connection),
+      // Keys that are not negative sort like their numbers.
+      try Tombstones.last(before: IntegerKey.encoded(Self.limit), of: table.name, on: connection)
+        .flatMap { IntegerKey.decoded($0) },
+      try RowClocks.number(of: table.local, on: connection).flatMap {
+        try connection.cachedInteger("SELECT max(k0) FROM main.buckia_clock_\($0) WHERE k0 < \(Self.limit)")
+      },
       try told.greatest(below: Self.limit, of: table),
     ]
     return greatest.reduce(0) { max($0, $1 ?? 0) }

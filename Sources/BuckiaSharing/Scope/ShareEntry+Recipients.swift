@@ -86,6 +86,16 @@ extension IncomingChanges {
         }
     }
   }
+
+  /// The last diff of this database that the author claims to have applied; nil for none.
+  ///
+  /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
+  func lastApplied(on connection: borrowing SQLiteConnection) throws -> KSUID? {
+    try ShareEntry.all(on: connection).compactMap { share in
+      let through = claims.acknowledged(share)
+      return through > 0 ? try OutboxEntry.last(of: share.number, through: through, on: connection) : nil
+    }.max()
+  }
 }
 
 extension InboundShares {
