@@ -300,6 +300,44 @@ import Testing
     for person in people { #expect(try person.notes == ["one|x", "three|x"], "\(person.name)") }
   }
 
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `an edit that crosses a deletion is in a row or a conflict`(key: String, policy: ConflictPolicy) throws {
+    let people = try people(["anna", "ben", "cara"], key: key, policy)
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    try anna.run(Self.notes)
+    for other in [ben, cara] {
+      try anna.share(with: other)
+      try other.receive()
+    }
+    try ben.run("DELETE FROM note WHERE title = 'two'")
+    try cara.run("UPDATE note SET body = 'of cara' WHERE title = 'two'")
+    try ben.share(with: anna)
+    try cara.share(with: anna)
+    try anna.receive()
+    let values = try anna.database.conflicts().flatMap { $0.incoming ?? [] }.map(\.value)
+    #expect(try anna.notes.contains("two|of cara") || values.contains(.text("of cara")))
+  }
+
+  @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `a row that somebody has passed on before is its author's row`(_ policy: ConflictPolicy) throws {
+    let people = try people(["anna", "ben", "cara"], policy)
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    try ben.run("INSERT INTO note VALUES (1, 'one', 'x')")
+    try ben.share(with: cara)
+    try cara.receive()
+    try ben.run("UPDATE note SET title = 'uno', body = 'y'")
+    try cara.share(with: anna, ben)
+    try anna.receive()
+    try ben.share(with: anna, cara)
+    for _ in 0..<3 {
+      for person in people { try person.receive() }
+      try anna.share(with: ben, cara)
+      try ben.share(with: anna, cara)
+      try cara.share(with: anna, ben)
+    }
+    for person in people { #expect(try person.notes.count == 1, "\(person.name)") }
+  }
+
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest])
   func `a key that its author spells otherwise is followed by those who share the row back`(_ policy: ConflictPolicy)
     throws

@@ -138,4 +138,20 @@ import Testing
     try exchange([anna, ben], policies)
     for person in [anna, ben] { #expect(try titles(person) == ["of anna|x", "of ben|z"], "\(person.name)") }
   }
+
+  @Test(arguments: policies)
+  func `nor the number of one that a share with more people has left out`(_ policies: ConflictPolicies) throws {
+    let cara = people[2]
+    try anna.run("INSERT INTO photo VALUES (1, 'of anna', 'x')")
+    try anna.share(Self.scope, with: ben)
+    try ben.run("INSERT INTO photo VALUES (1, 'of ben', 'y')")
+    try anna.run("DELETE FROM photo")
+    for _ in 0..<4 {
+      try anna.share(Self.scope, withAll: [ben, cara])
+      try ben.share(Self.scope, withAll: [anna, cara])
+      try cara.share(Self.scope, withAll: [anna, ben])
+      for person in [anna, ben, cara] { try person.receive(policies) }
+    }
+    for person in [anna, ben, cara] { #expect(try titles(person) == ["of ben|y"], "\(person.name)") }
+  }
 }

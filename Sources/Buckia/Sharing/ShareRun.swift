@@ -177,6 +177,7 @@ struct ShareRun {
       try send(
         sent, departed.withdrawals(keeping: keeps), claims, names, of: &share, replacing: replaced,
         as: acknowledges ? .ack : isSnapshot ? .snapshot : .delta, from: newer, by: replica, schema, &report)
+      if isSnapshot { try DeletionNotices.noteLeftOut(by: share, schema, on: connection) }
       for var state in asked {
         state.isRequested = true
         try state.write(on: connection)
@@ -329,7 +330,7 @@ struct ShareRun {
       acknowledgements: try Self.acknowledgements(on: source.connection) + (replaced.map { [$0] } ?? []),
       ownKeys: names.ownKeys)
     if !names.ownKeys.isEmpty {
-      let others = try RecipientKey.others(than: share.number, on: source.connection)
+      let others = try RecipientKey.all(besidesOnlyRecipientOf: share.number, on: source.connection)
       manifest.sharedWith = Audience(of: others.compactMap { SigningKey(hex: $0)?.bytes })
     }
     claims.write(into: &manifest, of: difference)

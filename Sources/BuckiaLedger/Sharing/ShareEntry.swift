@@ -120,17 +120,24 @@ package enum RecipientKey {
       })
   }
 
-  /// The known keys of the recipients of other shares, in hexadecimal digits, at most ``otherLimit``.
+  /// The known keys of the recipients of all shares besides the only recipient of one, in hexadecimal digits, at most
+  /// ``limit``. The recipients of the share come first.
   ///
   /// - Throws: `SQLiteError`.
-  package static func others(than share: Int64, on connection: borrowing SQLiteConnection) throws -> [String] {
+  package static func all(
+    besidesOnlyRecipientOf share: Int64, on connection: borrowing SQLiteConnection
+  ) throws -> [String] {
     try connection.rows(
-      of: "SELECT DISTINCT key FROM main.buckia_recipient WHERE share <> ?1 AND key <> '' LIMIT \(otherLimit)", share
+      of: """
+        SELECT key FROM main.buckia_recipient
+        WHERE key <> '' AND (share <> ?1 OR (SELECT count(*) > 1 FROM main.buckia_recipient WHERE share = ?1))
+        GROUP BY key ORDER BY max(share = ?1) DESC LIMIT \(limit)
+        """, share
     ) { $0.text(at: 0) ?? "" }
   }
 
-  /// The most recipients of other shares that are named.
-  package static let otherLimit = 256
+  /// The most recipients that are named.
+  package static let limit = 256
 
   /// Replaces the keys of a share's recipients.
   ///

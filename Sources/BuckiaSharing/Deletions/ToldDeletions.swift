@@ -63,6 +63,40 @@ extension DeletionNotices {
     }
   }
 
+  /// Records the deletions that a snapshot tells by leaving out rows that the share had sent before.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func noteLeftOut(
+    by share: ShareEntry, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws {
+    guard let diff = share.last?.id else { return }
+    for former in try ShadowEntry.former(of: share.number, on: connection) {
+      guard let local = try schema.table(named: former.table), let table = KeyedTable(local, local) else { continue }
+      let sent = try connection.rows(of: "SELECT name FROM pragma_table_info(?1, 'main')", former.name.text) {
+        ASCIIName.folded($0.text(at: 0) ?? "")
+      }
+      let isSent = table.columns.map { sent.contains(ASCIIName.folded($0)) }
+      guard table.keyPlaces.allSatisfy({ isSent[$0] }) else { continue }
+      let columns = zip(table.columns, isSent).map { $1 ? "s.\(SQLText.identifier($0))" : "NULL" }
+      let isHere = table.local.keySQL.map { "m.\($0) = s.\($0)" }.joined(separator: " AND ")
+      let taken = RowNotes(.takenBack, of: former.table, for: share.number)
+      try connection.forEachRow(
+        of: """
+          SELECT \(columns.joined(separator: ", ")) FROM main.\(former.name.quoted) AS s
+          WHERE NOT EXISTS (SELECT 1 FROM \(table.sql) AS m WHERE \(isHere))
+          """
+      ) { row in
+        try row.record(of: 0..<columns.count).withRawSpan { bytes in
+          var position = 0
+          let values = columns.map { _ in ValueSlice(verified: bytes, at: &position) }
+          let key = table.key(values, bytes)
+          guard try table.hasKey(values) && !taken.contain(key, on: connection) else { return }
+          try Tombstones.note(key, of: table.name, table.contentHash(values, bytes), by: diff, on: connection)
+        }
+      }
+    }
+  }
+
   /// Deletes the record of the deletions that a share has sent, before a snapshot begins it again.
   ///
   /// - Parameter isOtherStream: True if the snapshot begins another stream.

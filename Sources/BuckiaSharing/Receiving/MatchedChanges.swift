@@ -121,7 +121,9 @@ struct MatchedChanges: ~Copyable {
           // Otherwise an INSERT that names other replicas has the origin of the row that they have sent.
           let isNew = called.isEmpty || origin.map { $0.diff == id } ?? true
           isDecided =
-            try outdated?.write(change, reader, bytes, of: table, header, origin, into: &writer) == true
+            try outdated?.write(
+              change, reader, bytes, of: table, header, origin, isEdited: called.contains { $0.version != nil },
+              into: &writer) == true
             || write(row, bytes, of: table, header, met, isNew: isNew, into: &writer)
         case .delete where called.contains { $0.version != nil }:
           try writeDeletion(row, bytes, of: table, called, into: &writer)

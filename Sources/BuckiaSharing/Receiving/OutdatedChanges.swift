@@ -68,12 +68,15 @@ final class OutdatedChanges {
 
   /// Writes the rest of a change.
   ///
-  /// - Parameter origin: The origin of the change; nil for the diff itself.
+  /// - Parameters:
+  ///   - origin: The origin of the change; nil for the diff itself.
+  ///   - isEdited: True for an INSERT of a row that its sender has changed since accepting it. If the row was deleted
+  ///     later, the values are a conflict.
   /// - Returns: True if some of it is left out; otherwise nothing is written.
   /// - Throws: `SQLiteError`.
   func write(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable,
-    _ origin: OriginRun?, into writer: inout ChangesetWriter
+    _ origin: OriginRun?, isEdited: Bool = false, into writer: inout ChangesetWriter
   ) throws -> Bool {
     if try crosses(change, reader, bytes, of: table, header) { return true }
     let policy = policies.policy(for: table.name)
@@ -93,6 +96,9 @@ final class OutdatedChanges {
       guard change.operation == .insert, let deletion = stamped.deletion?.diff, deletion > origin.diff,
         try !table.finds(table.lookup, row, bytes, on: connection)
       else { return false }
+      if try isEdited && Tombstones.hash(of: key, in: table.name, on: connection) != table.contentHash(row, bytes) {
+        writer.appendUpdate(ofMissing: row, bytes, header)
+      }
       return note(.insertion)
     }
     guard policy == .takeIncoming, !table.comparesKeysByBytes || here.hasSameKey(as: row, bytes, of: table) else {
