@@ -318,6 +318,31 @@ import Testing
     #expect(try anna.notes.contains("two|of cara") || values.contains(.text("of cara")))
   }
 
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming])
+  func `an edit counts more than a later share of the row as it was before`(key: String, policy: ConflictPolicy) throws
+  {
+    let people = try people(["anna", "ben", "cara"], key: key, policy)
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    try anna.run("INSERT INTO note VALUES (1, 'one', 'x')")
+    // The row of Anna has another number there.
+    if key == "INTEGER" { try cara.run("INSERT INTO note VALUES (1, 'two', 'y')") }
+    try anna.share(with: ben)
+    try ben.receive()
+    try ben.run("UPDATE note SET body = 'of ben'")
+    try ben.share(with: anna)
+    try anna.share(with: cara)
+    try ben.share(with: cara)
+    for _ in 0..<3 {
+      for person in people { try person.receive() }
+      for person in people {
+        for other in people where other.name != person.name { try person.share(with: other) }
+      }
+    }
+    for person in people {
+      #expect(try person.notes == (key == "INTEGER" ? ["one|of ben", "two|y"] : ["one|of ben"]), "\(person.name)")
+    }
+  }
+
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest])
   func `a row that somebody has passed on before is its author's row`(_ policy: ConflictPolicy) throws {
     let people = try people(["anna", "ben", "cara"], policy)

@@ -174,6 +174,7 @@ package final class InboundShares: SharingParticipant {
       own: ReplicaIdentity.read(on: connection)?.replica, tables: tables, vouchers: vouchers, names: names,
       sent: sent(to: changes), identified: resent.isEmpty ? [] : identified,
       sentKeys: translation?.keys.sentKeys ?? [:], staying: staying, returned: returned, origins: runs, naming: naming,
+      calledAsSent: translation?.keys.calledAsSent ?? [:],
       contents: contents, outdated: outdated, crossing: crossing, rowsHere: own,
       lastApplied: place.isSnapshot ? changes.lastApplied(on: connection) : nil,
       knowsDeletions: place.isSnapshot

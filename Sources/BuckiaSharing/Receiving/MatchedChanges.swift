@@ -48,6 +48,9 @@ struct MatchedChanges: ~Copyable {
   let origins: [OriginRun]
   /// The keys of the rows at other replicas.
   let naming: [RowNaming.Run]
+  /// The sender's keys of rows that are called the same elsewhere, by the numbers of changes
+  /// (``KeyTranslation/calledAsSent``).
+  let calledAsSent: [Int64: Int64]
   /// The changes of rows that only their content identifies.
   let contents: ReceivedContents?
   /// Finds changes that are older than the local values.
@@ -98,9 +101,9 @@ struct MatchedChanges: ~Copyable {
     var withdrawals = withdrawals
     try Changesets.forEachChange(of: incoming.changeset, knowing: incoming.feed.summary()) { change, reader, bytes in
       let origin = origins.next()
-      let called = naming.next()
-      let isWithdrawal = withdrawals.next()
       ordinal += 1
+      var called = naming.next()
+      let isWithdrawal = withdrawals.next()
       guard !staying.contains(ordinal), let header = reader.table else { return }
       var writer = ChangesetWriter()
       var isDecided =
@@ -108,6 +111,9 @@ struct MatchedChanges: ~Copyable {
         || origin.map { returned?.write(change, reader, bytes, header, $0, into: &writer) == true } == true
       let row = change.operation == .insert ? reader.new : reader.old
       if !isDecided, let table = tables.table(of: header), table.hasKey(row) {
+        if let key = table.integerKey(of: row, bytes) {
+          called = called.map { $0.withVersion(of: table, named: calledAsSent[ordinal], underKey: key) }
+        }
         switch change.operation {
         case .insert:
           let local = table.key(row, bytes)
@@ -121,7 +127,8 @@ struct MatchedChanges: ~Copyable {
           // Otherwise an INSERT that names other replicas has the origin of the row that they have sent.
           let isNew = called.isEmpty || origin.map { $0.diff == id } ?? true
           isDecided =
-            try outdated?.write(
+            try !met.followsLocal
+            && outdated?.write(
               change, reader, bytes, of: table, header, origin, isEdited: called.contains { $0.version != nil },
               into: &writer) == true
             || write(row, bytes, of: table, header, met, isNew: isNew, into: &writer)
@@ -173,6 +180,11 @@ struct MatchedChanges: ~Copyable {
     case outdated
     /// The row is unknown here.
     case unknown
+
+    /// True if the incoming row was made from the local one, so that it is later whatever their times are.
+    var followsLocal: Bool {
+      if case .local(let here?, let name?, _) = self { name.version == here.hash } else { false }
+    }
   }
 
   /// Finds the row of an INSERT. If the local row with its key is not known to be the sender's, the key is recorded as

@@ -81,7 +81,7 @@ extension KeyTranslation {
       let refers = layouts[table.name]?.enumerated().contains { $1 != nil && !table.keyPlaces.contains($0) } ?? false
       guard name.replica == sender, !refers else { return true }
       let deleted = try Tombstones.hash(of: IntegerKey.encoded(local), in: table.name, on: connection)
-      return deleted.map { $0 == table.contentHash(values, bytes) } ?? true
+      return deleted.map { $0 == table.contentHash(values, bytes, underKey: local) } ?? true
     }
     let equal = try equalPlaces(values, bytes, table, here)
     if equal.count == values.count - table.keyPlaces.count { return true }
@@ -136,7 +136,8 @@ extension KeyTranslation {
   ) throws -> Bool {
     guard place.isSnapshot, let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection)
     else { return false }
-    return try deleted.hash == table.contentHash(row, bytes) && lastApplied.get().map { $0 < deleted.diff } ?? true
+    return try deleted.hash == table.contentHash(row, bytes, underKey: key)
+      && lastApplied.get().map { $0 < deleted.diff } ?? true
   }
 
   /// True if a share has sent a row for the first time after its first diff. The row was added after the database was copied then, since the

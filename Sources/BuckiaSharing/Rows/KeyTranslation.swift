@@ -148,6 +148,10 @@ final class KeyTranslation {
   /// True if any value of the changes is mapped to another one.
   private(set) var hasChanges = false
 
+  /// The sender's keys of rows with another local key that other replicas call the same and of which the diff names a
+  /// version, by the numbers of the changes, from 1.
+  private(set) var calledAsSent: [Int64: Int64] = [:]
+
   /// The sender's keys of inserted rows by their local keys, if the two differ; only for tables of which the diff sends
   /// rows again.
   private(set) var sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:]
@@ -272,17 +276,22 @@ final class KeyTranslation {
     let others = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
     var hash: UInt64?
     if let (values, bytes, _) = row { hash = table.contentHash(values, bytes) }
-    let versions = called.map { $0.version ?? hash } + [hash]
+    // Each hash with the key that the row has in it.
+    let versions =
+      zip(called, others).map { name, other in name.version.map { ($0, other.key) } ?? hash.map { ($0, key) } }
+      + [hash.map { ($0, key) }]
     let senders = RowNames.Name(replica: sender, key: key)
     // What is known of the sender's own key counts more than the names that the row has elsewhere.
     let isKnown = try names.entry(of: senders, in: table.name).map { $0.claimant == nil } ?? false
-    for (name, version) in (isKnown ? [(senders, hash)] : []) + zip(others + [senders], versions) {
+    for (name, sent) in (isKnown ? [(senders, versions.last ?? nil)] : []) + zip(others + [senders], versions) {
       guard let local = try local(name, table) else { continue }
+      let version = sent.map { table.hash($0.0, ofRowWith: $0.1, underKey: local) }
       if let deleted = try hasGivenAway(local, of: version, table) {
         // The row stays gone, under a key that no row gets.
         let gone = try newKeys.scattered { try taken[table.name]?.contains($0) == true || !isUnused($0, in: table) }
         try Tombstones.note(
-          IntegerKey.encoded(gone), of: table.name, version ?? deleted.hash, by: deleted.diff, on: connection)
+          IntegerKey.encoded(gone), of: table.name,
+          table.hash(version ?? deleted.hash, ofRowWith: local, underKey: gone), by: deleted.diff, on: connection)
         // Others who have the row by this name get the same key for it.
         if name.replica != own {
           entries.insert(RowNameEntry(table: table.name, replica: name.replica, key: name.key, local: gone))
@@ -322,7 +331,7 @@ final class KeyTranslation {
       entries.insert(
         RowNameEntry(
           table: table.name, replica: name.replica, key: name.key, local: local, claimant: changes.key.sender,
-          version: version))
+          version: version.map { table.hash($0.0, ofRowWith: $0.1, underKey: local) }))
     }
   }
 
@@ -401,7 +410,11 @@ final class KeyTranslation {
     var isChanged = false
     var writer = ChangesetWriter()
     let resent = Set(changes.claims.resent.map { TableName($0.table) })
+    var names = NameRuns(naming.runs)
+    var ordinal: Int64 = 0
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      let called = names.next()
+      ordinal += 1
       guard let header = reader.table else { return }
       writer.removeAll()
       if last != header {
@@ -416,8 +429,16 @@ final class KeyTranslation {
         writer.beginChange(change.operation, isIndirect: change.isIndirect)
         if change.operation != .insert { isChanged = try write(reader.old, bytes, targets, to: &writer) || isChanged }
         if change.operation != .delete { isChanged = try write(reader.new, bytes, targets, to: &writer) || isChanged }
-        if change.operation == .insert, let table = tables.table(of: header), resent.contains(table.name) {
-          try noteSentKey(of: reader.new, bytes, targets, table)
+        if let table = tables.table(of: header) {
+          if change.operation == .insert, resent.contains(table.name) {
+            try noteSentKey(of: reader.new, bytes, targets, table)
+          }
+          let row = change.operation == .insert ? reader.new : reader.old
+          if called.contains(where: { $0.version != nil && $0.key == nil }), let key = table.integerKey(of: row, bytes),
+            try translated(key, table.name) != key
+          {
+            calledAsSent[ordinal] = key
+          }
         }
       }
       try output.write(writer.bytes)

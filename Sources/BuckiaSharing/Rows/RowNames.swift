@@ -203,10 +203,22 @@ struct NameRuns {
     let replica: [UInt8]
     /// The integer key there, if it differs from the one in the change.
     let key: Int64?
-    /// The hash of the version that was last accepted from there; nil if the row has not changed since.
+    /// The hash of the version that was last accepted from there, with the key that the row has there; nil if the row has
+    /// not changed since.
     let version: UInt64?
     /// The counts for the row's content; nil for a row with a key.
     let copies: CopyCounts.Count?
+
+    /// The name with the hash that the version has under the local key.
+    ///
+    /// - Parameters:
+    ///   - sent: The sender's key, if it is not the local one.
+    ///   - local: The local key.
+    func withVersion(of table: KeyedTable, named sent: Int64?, underKey local: Int64) -> Name {
+      Name(
+        replica: replica, key: key,
+        version: version.map { table.hash($0, ofRowWith: key ?? sent ?? local, underKey: local) }, copies: copies)
+    }
   }
 
   private let runs: [RowNaming.Run]

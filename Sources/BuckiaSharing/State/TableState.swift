@@ -147,6 +147,20 @@ extension KeyedTable {
   /// The hash of a row of a changeset.
   func contentHash(_ row: [ValueSlice], _ bytes: RawSpan) -> UInt64 { StreamRowHash(row, bytes, seeds).value }
 
+  /// The hash that a row would have under another integer key.
+  func contentHash(_ row: [ValueSlice], _ bytes: RawSpan, underKey key: Int64) -> UInt64 {
+    let hash = contentHash(row, bytes)
+    return integerKey(of: row, bytes).map { self.hash(hash, ofRowWith: $0, underKey: key) } ?? hash
+  }
+
+  /// The hash of a row with an integer key as it would be under another one; 0 for 0, which stands for no version.
+  func hash(_ hash: UInt64, ofRowWith key: Int64, underKey other: Int64) -> UInt64 {
+    guard key != other, hash != 0, let place = keyPlaces.first else { return hash }
+    let (before, after) = (IntegerKey.encoded(key), IntegerKey.encoded(other))
+    return hash &- StreamRowHash(ofEncoded: before, seeds[place]).value
+      &+ StreamRowHash(ofEncoded: after, seeds[place]).value
+  }
+
   /// The difference between the hashes of a row after and before an UPDATE.
   func contentChange(_ reader: ChangesetReader, _ bytes: RawSpan) -> UInt64 {
     var difference = StreamRowHash()
