@@ -96,6 +96,8 @@ extension DatabaseManager {
     if !options.allowsUnrelated {
       for source in [older, newer] where source.isFile { try source.connection.requireContent() }
       try older.requireRelation(to: newer)
+    } else if newer.isFile {
+      try newer.connection.requireContent()
     }
     let found = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
     if options.refusesIncomplete, let item = found.skipped.first(where: \.reason.needsDefinition) {
