@@ -38,7 +38,15 @@ extension DatabaseManager {
     defer { traces.remove() }
     var (report, seconds) = try WallClock.timing {
       try withRows { newer in
-        if let older { try DatabaseManager(older).requireFile() }
+        if let older {
+          guard FileSystem.exists(older) else {
+            throw BuckiaError(
+              .noSuchFile,
+              "there is no such older database; check the path; the first one is a snapshot that is made while others have the same rows",
+              path: older)
+          }
+          try DatabaseManager(older).requireFile()
+        }
         let repair = try older.flatMap {
           try SnapshotMark.repair($0, marked: SnapshotMark(at: $0), of: newer.connection)
         }

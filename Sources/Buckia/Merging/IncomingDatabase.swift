@@ -39,6 +39,9 @@ struct IncomingDatabase {
     into ours: borrowing SQLiteConnection, polling poll: () throws -> Void,
     progress: @escaping (DiffProgress) throws -> Void
   ) throws {
+    guard FileSystem.exists(path) else {
+      throw BuckiaError(.noSuchFile, "there is no such database to merge; check the path", path: path)
+    }
     try DatabaseManager(path).requireFile()
     if let base {
       guard FileSystem.exists(base) else {
