@@ -136,7 +136,7 @@ struct ChangesetRebaseVerb: ChangesetRewriting {
       key, and the local rows that refer to it follow.
 
       Example:
-        buckia changeset rebase mine.bdiff --onto theirs.bdiff --remap -o rebased.bdiff
+        buckia changeset rebase mine.bdiff --onto theirs.bdiff -o rebased.bdiff
       """)
 
   @Argument(help: "The file with the changes to rebase.")
