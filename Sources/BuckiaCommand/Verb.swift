@@ -12,8 +12,8 @@ protocol Verb: ParsableCommand {
 
   /// Does the work, prints the result, and returns the exit status.
   ///
-  /// - Throws: `ValidationError` for arguments that do not fit each other; anything else is reported and exits as its
-  ///   kind demands.
+  /// - Throws: `ValidationError` for arguments that do not fit each other, or an answer that is missing; anything else is
+  ///   reported and exits as its kind demands.
   func perform(on console: Console) throws -> ExitStatus
 }
 
@@ -31,8 +31,11 @@ extension Verb {
     do {
       status = try perform(on: console)
       try console.flush()
-    } catch let error where error is ValidationError || error is ExitCode || error is CleanExit {
+    } catch let error where error is ExitCode || error is CleanExit {
       throw error
+    } catch let error as ValidationError {
+      // Thrown from here, it would be shown with the usage of the whole program and not of this command.
+      status = console.report(ErrorReport(usage: error.message))
     } catch {
       status = console.report(ErrorReport(error))
     }

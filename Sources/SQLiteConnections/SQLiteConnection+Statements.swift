@@ -1,3 +1,4 @@
+import BuckiaBytes
 import CBuckiaSQLite
 
 extension SQLiteConnection {
@@ -147,8 +148,52 @@ extension SQLiteConnection {
   package func damage(comparingIndexes comparesIndexes: Bool = false) throws(SQLiteError) -> String? {
     let found =
       try text("PRAGMA main.\(comparesIndexes ? "integrity_check" : "quick_check")(1)") ?? "it cannot be checked"
-    let line = found.split(separator: "\n").first { !$0.hasPrefix("***") }.map(String.init) ?? found
+    let line = Self.line(ofCheck: found)
     return line == "ok" ? nil : line
+  }
+
+  /// The sentence in a finding of `PRAGMA quick_check`, without the line that names the database.
+  private static func line(ofCheck found: String) -> String {
+    found.split(separator: "\n").first { !$0.hasPrefix("***") }.map(String.init) ?? found
+  }
+
+  /// Requires that all b-trees can be read, also those that the work at hand does not read: a copy of a damaged page is damaged, too,
+  /// and a comparison of the two does not notice it.
+  ///
+  /// Rows that break a constraint, and an index of a virtual table that does not match its rows, are no damage.
+  ///
+  /// - Parameter poll: May throw to stop. It must not use the connection.
+  /// - Throws: `SQLiteError` that is corrupt and says where; what `poll` throws.
+  package func requireUndamagedPages(polling poll: () throws -> Void = {}) throws {
+    let found: String?
+    do {
+      found = try polling(poll) { try text("PRAGMA main.quick_check(1)") }
+    } catch let error as SQLiteError where error.primaryCode == SQLITE_ERROR {
+      // An index needs a function or collating sequence of the app.
+      return
+    }
+    // Findings about pages come before those about rows, and begin with "*** in database main ***".
+    let malformed = handle.routines.errstr(SQLITE_CORRUPT).map { String(cString: $0) }
+    guard let found, found.hasPrefix("***") || found == malformed else { return }
+    throw SQLiteError(code: SQLITE_CORRUPT, message: Self.line(ofCheck: found), path: path)
+  }
+
+  /// Requires that the pages of all tables can be read. It finds less than ``requireUndamagedPages(polling:)``, neither damage in an
+  /// index nor a row that cannot be decoded, and takes a tenth of the time.
+  ///
+  /// - Parameter poll: May throw to stop. It must not use the connection.
+  /// - Throws: `SQLiteError` that is corrupt and names the table; what `poll` throws.
+  package func requireReadableTables(polling poll: () throws -> Void = {}) throws {
+    // A setting of an app's connection is the app's.
+    if !handle.isBorrowed { try execute("PRAGMA cell_size_check = ON") }
+    let query = "SELECT printf('\"%w\"', name) FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0"
+    for table in try rows(of: query, row: { $0.text(at: 0) ?? "" }) {
+      do {
+        _ = try polling(poll) { try integer("SELECT count(*) FROM main.\(table) NOT INDEXED") }
+      } catch let error as SQLiteError where error.isCorrupt {
+        throw SQLiteError(code: error.code, message: "\(error.message), in table \(EscapedText(table))", path: path)
+      }
+    }
   }
 
   /// The number of SQLite's virtual-machine instructions between two polls: some milliseconds.
@@ -172,17 +217,21 @@ extension SQLiteConnection {
   ///   - poll: May throw to stop. It must not use the connection.
   /// - Throws: What `poll` throws, else `SQLiteError`. A statement that is stopped rolls back the whole transaction.
   package func execute(_ sql: String, polling poll: () throws -> Void) throws {
-    guard !handle.isBorrowed else { return try execute(sql) }
-    try withoutActuallyEscaping(poll) { body in
+    try polling(poll) { try execute(sql) }
+  }
+
+  private func polling<Value>(_ poll: () throws -> Void, _ statements: () throws -> Value) throws -> Value {
+    guard !handle.isBorrowed else { return try statements() }
+    return try withoutActuallyEscaping(poll) { body in
       let poll = Poll(body)
       let routines = handle.routines
       // Sound: the object outlives the handler, which is removed before this returns.
       let context = Unmanaged.passUnretained(poll).toOpaque()
       routines.progress_handler(handle.pointer, Self.instructionsPerPoll, Self.call, context)
-      let result = Result { try execute(sql) }
+      let result = Result { try statements() }
       routines.progress_handler(handle.pointer, 0, nil, nil)
       if let error = poll.error { throw error }
-      try result.get()
+      return try result.get()
     }
   }
 

@@ -87,8 +87,27 @@ struct AdviceTests {
       $ buckia log folder
       ? 1
       2> buckia: folder: this is a folder, where a database was expected
+      $ sql a.db CREATE TABLE a(x)
+      $ buckia merge a.db a.db none.db -o out.db
+      ? 1
+      2> buckia: none.db: there is no such database to merge; check the path
+      $ buckia diff none.db a.db
+      ? 1
+      2> buckia: none.db: there is no such older database; check the path; the first one is a snapshot that is made while others have the same rows
       """
     ).play(on: Workbench())
+  }
+
+  @Test("Without a terminal, a question names the option that answers it, and no usage of the whole program")
+  func question() throws {
+    let bench = try Workbench()
+    try bench.buckia(["init", "a.db"])
+    let refused = try bench.buckia(["init", "a.db", "--remove"])
+    #expect(refused.status == 64)
+    #expect(refused.diagnostics.hasPrefix("buckia: There is no terminal to ask on; --yes does it without a question."))
+    #expect(!refused.diagnostics.contains("Usage:"))
+    let document = try bench.buckia(["init", "a.db", "--remove", "--json"])
+    #expect((try document.json["error"] as? [String: Any])?["code"] as? String == "usage")
   }
 
   @Test("Documents have the codes of remarks beside their sentences")

@@ -26,6 +26,10 @@ struct UsageTests {
     let outcome = try Workbench().buckia(verb + ["--help"])
     #expect(outcome.status == 0)
     #expect(outcome.output.contains("Example:\n  buckia \(verb.joined(separator: " "))"))
+    // A line that is too wide for the help is broken, and cannot be copied.
+    let examples =
+      outcome.output.components(separatedBy: "Example:\n").last?.components(separatedBy: "\n\n").first ?? ""
+    for line in examples.split(separator: "\n") { #expect(line.hasPrefix("  "), "\(examples)") }
     #expect(outcome.output.contains("--json"))
     #expect(outcome.output.contains("--quiet"))
     #expect(outcome.output.contains("--home"))

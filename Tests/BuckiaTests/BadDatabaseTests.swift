@@ -103,11 +103,7 @@ private let notes = """
     try exchange.send("INSERT INTO sound VALUES (2, 2)")
     try exchange.send("UPDATE notes SET text = 'x'; UPDATE sound SET v = 3 WHERE id = 1")
     try exchange.send("INSERT INTO sound VALUES (3, 3)")
-    let roots = try exchange.rows("SELECT rootpage FROM sqlite_schema WHERE name = 'notes'")
-    let root = try #require(roots.first.flatMap { Int($0) })
-    var bytes = try fileBytes(exchange.mine)
-    for offset in 0..<200 { bytes[(root - 1) * 4_096 + offset] = 0x5a }
-    try exchange.folder.write(bytes, to: "mine.sqlite")
+    try exchange.damage("notes")
     for round in 0..<2 {
       let report = try exchange.apply()
       #expect(report.diffs.map(\.state) == (round == 0 ? [.applied, .rejected, .applied] : [.rejected]))
@@ -117,6 +113,57 @@ private let notes = """
     }
     #expect(try exchange.rows("SELECT id, v FROM sound ORDER BY id") == ["1|1", "2|2", "3|3"])
     #expect(try exchange.database.log().map(\.state) == [.applied, .applied])
+    #expect(try exchange.folder.names(in: "inbound").count == 1)
+  }
+
+  @Test("A damaged page of another table stops a snapshot, a merge and a new schema, and nothing is written")
+  func damageElsewhere() throws {
+    let exchange = try Exchange(notes + "; CREATE TABLE sound(id INTEGER PRIMARY KEY, v)")
+    let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
+    try TestDatabases.run("UPDATE notes SET text = 'x' WHERE id = 7", on: theirs)
+    try exchange.send("CREATE TABLE added(id INTEGER PRIMARY KEY)")
+    try exchange.damage("sound")
+    let (out, before) = (exchange.folder.file("out.sqlite"), try fileBytes(exchange.mine))
+    var options = ApplyOptions()
+    options.snapshot = out
+    let tries: [() throws -> Void] = [
+      { _ = try exchange.database.snapshot(to: out) },
+      { _ = try exchange.apply(options) },
+      { _ = try exchange.database.merge(theirs, since: exchange.base, into: out) },
+      { _ = try exchange.database.merge(theirs, since: exchange.base) },
+    ]
+    for (place, attempt) in tries.enumerated() {
+      let error = #expect(throws: BuckiaError.self, "\(place)") { try attempt() }
+      #expect((error?.cause as? SQLiteError)?.isCorrupt == true, "\(place): \(String(describing: error))")
+      #expect(error?.description.contains(exchange.mine) == true, "\(place)")
+    }
+    #expect(try fileBytes(exchange.mine) == before)
+    #expect(!FileManager.default.fileExists(atPath: out))
+    let refused = try #require(exchange.apply(ApplyOptions(schema: .adopt)).rejected.first)
+    #expect(refused.code == .damagedDatabase)
+    #expect(refused.reason?.contains("the local database is damaged") == true)
+    #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name = 'added'") == ["0"])
+  }
+
+  @Test("Rows that break a constraint are no damage: a snapshot and a merge take them")
+  func brokenConstraint() throws {
+    let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, v CHECK (v > 0)); INSERT INTO t VALUES (1, 1)")
+    let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
+    try TestDatabases.run("INSERT INTO t VALUES (3, 3)", on: theirs)
+    try TestDatabases.run("PRAGMA ignore_check_constraints = ON; INSERT INTO t VALUES (2, -2)", on: exchange.mine)
+    try exchange.database.snapshot(to: exchange.folder.file("snapshot.sqlite"))
+    #expect(try exchange.database.merge(theirs, since: exchange.base).isClean)
+    #expect(try exchange.rows("SELECT id, v FROM t ORDER BY id") == ["1|1", "2|-2", "3|3"])
+  }
+
+  @Test("An empty file does not become the author's database")
+  func adoptIntoNothing() throws {
+    let exchange = try Exchange(notes)
+    try exchange.send("CREATE TABLE added(id INTEGER PRIMARY KEY)")
+    try exchange.folder.write([], to: "mine.sqlite")
+    let error = #expect(throws: BuckiaError.self) { try exchange.apply(ApplyOptions(schema: .adopt)) }
+    #expect(error?.code == .notADatabase)
+    #expect(try fileBytes(exchange.mine).isEmpty)
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 

@@ -215,11 +215,20 @@ import Testing
   func emptyFile(name: String) throws {
     let three = try ThreeWay(base: "CREATE TABLE t(id INTEGER PRIMARY KEY)", ours: "", theirs: "")
     try Data().write(to: URL(fileURLWithPath: three.folder.file(name)))
-    let error = #expect(throws: BuckiaError.self) { try three.merge() }
-    #expect(error?.code == .notADatabase)
+    var unrelated = MergeOptions()
+    unrelated.allowsUnrelated = true
+    for options in [MergeOptions(), unrelated] {
+      let error = #expect(throws: BuckiaError.self) { try three.merge(options) }
+      #expect(error?.code == .notADatabase)
+    }
     let empty = DatabaseManager(three.folder.file(name), home: BuckiaHome(path: three.folder.file("home")))
     #expect(throws: BuckiaError.self) {
       try empty.createDatabaseDiff(since: three.base, output: .folder(three.folder.path))
+    }
+    #expect(throws: BuckiaError.self) {
+      var options = DiffOptions()
+      options.allowsUnrelated = true
+      try empty.createDatabaseDiff(since: three.base, output: .folder(three.folder.path), options: options)
     }
     #expect(throws: BuckiaError.self) { try empty.backupDatabase(to: three.folder.file("backup.db")) }
   }

@@ -144,7 +144,7 @@ def test_an_interrupt_from_the_keyboard_stops_a_call(people: People) -> None:
 
 @pytest.mark.parametrize("delay", [0.02, 0.05, 0.1])
 def test_an_interrupt_that_comes_meanwhile_stops_a_call(people: People, delay: float) -> None:
-    insert = "WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)"
+    insert = "WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)"
     people.send(f"INSERT INTO notes (id, title) {insert} SELECT i, 'Note ' || i FROM n")
     handler = signal.getsignal(signal.SIGINT)
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))

@@ -57,11 +57,11 @@ def test_files_are_encrypted_for_contacts(homes: tuple[buckia.Home, buckia.Home]
 
 def test_an_invitation_is_accepted(people: People, tmp_path: Path) -> None:
     buckia.Home(tmp_path / "a").make_identity("Anna")
-    buckia.Home(tmp_path / "b").make_identity("Ben")
-    anna = buckia.Database(people.anna, home=tmp_path / "a")
+    buckia.Home(tmp_path / "b", passphrase="secret").make_identity("Ben")
+    anna = buckia.Database(people.anna, home=buckia.Home(tmp_path / "a"))
     invited = anna.invite(SCOPE, to="Ben")
     fresh = tmp_path / "fresh.sqlite"
-    ben = buckia.Database(fresh, home=tmp_path / "b")
+    ben = buckia.Database(fresh, home=buckia.Home(tmp_path / "b", passphrase="secret"))
     ben.init()
     accepted = ben.accept(invited.text, tmp_path / "answers")
     assert accepted.contact is not None and accepted.contact.name == "Anna"

@@ -38,7 +38,15 @@ extension DatabaseManager {
     defer { traces.remove() }
     var (report, seconds) = try WallClock.timing {
       try withRows { newer in
-        if let older { try DatabaseManager(older).requireFile() }
+        if let older {
+          guard FileSystem.exists(older) else {
+            throw BuckiaError(
+              .noSuchFile,
+              "there is no such older database; check the path; the first one is a snapshot that is made while others have the same rows",
+              path: older)
+          }
+          try DatabaseManager(older).requireFile()
+        }
         let repair = try older.flatMap {
           try SnapshotMark.repair($0, marked: SnapshotMark(at: $0), of: newer.connection)
         }
@@ -96,6 +104,8 @@ extension DatabaseManager {
     if !options.allowsUnrelated {
       for source in [older, newer] where source.isFile { try source.connection.requireContent() }
       try older.requireRelation(to: newer)
+    } else if newer.isFile {
+      try newer.connection.requireContent()
     }
     let found = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
     if options.refusesIncomplete, let item = found.skipped.first(where: \.reason.needsDefinition) {

@@ -69,6 +69,8 @@ extension DatabaseManager {
     _ progress: ApplyProgressHandler?,
     on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
+    // A file that was cut to nothing would become the author's database, without the rows that were here.
+    if options.schema == .adopt, !isBorrowed { try connection.requireContent() }
     // Files that may still be rolled back are neither streamed nor removed.
     let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
     let answers = try AnswerRun(

@@ -31,13 +31,17 @@ struct IncomingDatabase {
   ///   - busyTimeout: How long to wait for another program's lock, in milliseconds.
   ///   - options: How to merge.
   ///   - ours: The database that receives the changes.
+  ///   - poll: Called from time to time; may throw to stop.
   ///   - progress: Called with the progress of the comparison. May throw to stop it.
-  /// - Throws: `BuckiaError` when a file is missing, or with `nothingInCommon`; what `DatabaseComparison` throws.
+  /// - Throws: `BuckiaError` when a file is missing, or with `nothingInCommon`; `SQLiteError` when the receiving database is damaged; what `DatabaseComparison` throws.
   init(
     _ path: String, since base: String?, busyTimeout: Int32, _ options: MergeOptions,
-    into ours: borrowing SQLiteConnection,
+    into ours: borrowing SQLiteConnection, polling poll: () throws -> Void,
     progress: @escaping (DiffProgress) throws -> Void
   ) throws {
+    guard FileSystem.exists(path) else {
+      throw BuckiaError(.noSuchFile, "there is no such database to merge; check the path", path: path)
+    }
     try DatabaseManager(path).requireFile()
     if let base {
       guard FileSystem.exists(base) else {
@@ -55,13 +59,13 @@ struct IncomingDatabase {
     hasBase = base != nil
     let older = try base.map { try RowSource(opening: $0, busyTimeout: busyTimeout) } ?? RowSource.empty()
     self.base = older
-    if !options.allowsUnrelated {
-      if hasBase {
-        try source.connection.requireContent()
-        try ours.requireContent()
-      }
-      try older.requireRelation(to: source)
+    if hasBase {
+      try source.connection.requireContent()
+      try ours.requireContent()
     }
+    if !options.allowsUnrelated { try older.requireRelation(to: source) }
+    // All pages of this database go into the result. Of the others, what goes there is read.
+    try ours.requireReadableTables(polling: poll)
     let (known, theirs) = (try SchemaReader(older.connection), try SchemaReader(source.connection))
     baseStatements = try known.statements()
     renames = try known.renames(to: theirs, besides: options.renames)

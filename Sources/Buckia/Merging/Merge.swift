@@ -25,7 +25,7 @@ extension DatabaseManager {
   ///   - resolver: Called for each conflict of rows, before the policies.
   ///   - progress: Called with the progress of the work. May throw to stop it.
   /// - Returns: The result.
-  /// - Throws: `BuckiaError` when a database cannot be read or written; with code `alreadyExists` when there is another file at the
+  /// - Throws: `BuckiaError` when a database cannot be read or written, or this one is damaged; with code `alreadyExists` when there is another file at the
   ///   output, or `notReplaceable` when it is no database; with `nothingInCommon` when base and other share no table; with `untrusted` when this database trusts known
   ///   senders only, since database files have none; with `conflict` under the policy `abort`; whatever `resolver` and
   ///   `progress` throw. Nothing has been changed then.
@@ -41,7 +41,7 @@ extension DatabaseManager {
         try requireFile()
         let incoming = try withReader { ours in
           try IncomingDatabase(
-            other, since: base, busyTimeout: busyTimeout, options, into: ours,
+            other, since: base, busyTimeout: busyTimeout, options, into: ours, polling: poll,
             progress: { try progress(.comparing($0)) })
         }
         var settings = ApplySettings(

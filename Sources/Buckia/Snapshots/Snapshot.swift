@@ -17,7 +17,7 @@ extension DatabaseManager {
   ///   - replacing: True if an earlier snapshot is replaced: changes since then that were not sent are in none of the next differences.
   /// - Returns: The snapshot.
   /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than an earlier snapshot; `alreadyExists`;
-  ///   `busy` when the copy that is there is in use, or the database is locked; `misuse` for a borrowed database inside a
+  ///   `busy` when the copy that is there is in use, or the database is locked; `damaged-database` when it is damaged; `misuse` for a borrowed database inside a
   ///   transaction of the app; what SQLite says when the copy cannot be written. An earlier copy then stays as it is.
   @discardableResult
   public func snapshot(to path: String, replacing: Bool = true) throws -> SnapshotReport {
@@ -30,6 +30,7 @@ extension DatabaseManager {
       }
       try requireOwnTransaction(or: "a snapshot cannot be made", on: connection)
       if !isBorrowed { try connection.requireContent() }
+      try connection.requireUndamagedPages(polling: poll)
       return try Self.snapshot(of: connection, to: path, polling: poll)
     }
   }
@@ -103,11 +104,13 @@ extension DatabaseManager {
 extension DatabaseManager {
   /// Requires that a snapshot can be made after files have been applied.
   ///
+  /// - Throws: As ``snapshot(to:replacing:)``.
   /// - Returns: A version that changes when another connection writes to the database.
   func snapshotVersion(on connection: borrowing SQLiteConnection, for path: String) throws -> Int64? {
     _ = try DatabaseFileTarget(path, for: "snapshot").requireReplaceable(by: connection.path)
     _ = try SnapshotMark(replacedAt: path)
     try requireOwnTransaction(or: "a snapshot cannot be made", on: connection)
+    try connection.requireUndamagedPages(polling: poll)
     return try connection.integer("PRAGMA data_version")
   }
 }

@@ -125,7 +125,7 @@ struct RowVersions {
       if let own = key[place], !own.holds(value, affinities[place]) {
         throw ReplicationError(
           .columnsDiffer,
-          "the key of a row stays as it is; insert a row of your own where it is to have another", table: table.name,
+          "the key of a row cannot be changed here; for another key, insert a row of your own", table: table.name,
           column: column)
       }
       if key[place] == nil { row[place] = value }

@@ -49,6 +49,10 @@ package struct ApplyPlan {
           renames: session.renames(of: admitted.changes.key.sender, and: admitted.changes.renames),
           local: session.schema())
       } else { nil }
+    // Some statements change a schema without reading the rows. A merge has looked at the database itself.
+    if adoption != nil, admitted.changes.key.sender != LedgerKey.mergeSender {
+      try session.connection.requireUndamagedPages()
+    }
     // Once the schema is the author's, it is seen how the changes fit it.
     schema = try adoption == nil ? Self.match(admitted.changes, settings, session) : SchemaPlan()
   }

@@ -67,7 +67,7 @@ final class LocalRows {
   private func refusal(_ result: RowWriter.Result) -> String? {
     switch result {
     case .written: nil
-    case .noRow: "a trigger keeps the row as it is"
+    case .noRow: "a trigger keeps the row from being written"
     case .refused: String(decoding: writer.lastMessage, as: UTF8.self)
     }
   }

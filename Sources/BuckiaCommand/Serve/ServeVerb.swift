@@ -27,11 +27,7 @@ struct ServeVerb: Verb {
   @Flag(help: "Read-only: the pages change nothing.")
   var readOnly = false
 
-  @Option(
-    help: ArgumentHelp(
-      "What to do about a conflict: a change of a row that differs here from what its sender had.", valueName: "policy")
-  )
-  var onConflict = ConflictPolicy.keepLocal
+  @OptionGroup var conflicts: ConflictOptions
 
   @Flag(help: "Leave applied files in their folders.")
   var keep = false
@@ -75,7 +71,8 @@ struct ServeVerb: Verb {
   }
 
   private func servedDatabase() throws -> ServedDatabase {
-    var options = ApplyOptions(conflicts: ConflictPolicies(onConflict), keepsFiles: keep)
+    var options = ApplyOptions(keepsFiles: keep)
+    conflicts.choose(for: &options)
     options.decryption = try decryption.decryption(in: home)
     options.snapshot = snapshot
     let folder = home.folder

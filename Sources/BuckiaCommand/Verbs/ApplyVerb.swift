@@ -25,11 +25,7 @@ struct ApplyVerb: DatabaseVerb {
   @Argument(help: "Diff files, raw changesets and inbound folders, or - for standard input.")
   var paths: [String]
 
-  @Option(
-    help: ArgumentHelp(
-      "What to do about a conflict: a change of a row that differs here from what its sender had; for one table or column with its name in front. Can be given several times.",
-      valueName: "[table[.column]=]policy"))
-  var onConflict: [PolicyChoice] = []
+  @OptionGroup var conflicts: ConflictOptions
 
   @Option(
     help: ArgumentHelp(
@@ -82,8 +78,6 @@ struct ApplyVerb: DatabaseVerb {
   @Flag(help: "Exit with 2 when there were conflicts.")
   var failOnConflict = false
 
-  @OptionGroup var rows: RowOptions
-
   @OptionGroup var decryption: DecryptionOptions
 
   @OptionGroup var output: OutputOptions
@@ -96,14 +90,12 @@ struct ApplyVerb: DatabaseVerb {
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
     var options = ApplyOptions(
-      conflicts: ConflictPolicies(onConflict), schema: schema, triggers: triggers == .on, trust: trust,
-      keepsFiles: keep,
-      removesNamedFiles: remove, isDryRun: dryRun)
+      schema: schema, triggers: triggers == .on, trust: trust, keepsFiles: keep, removesNamedFiles: remove,
+      isDryRun: dryRun)
+    conflicts.choose(for: &options)
     options.decryption = try decryption.decryption(in: home)
     options.snapshot = snapshot
     options.copies = copies
-    options.ignoredColumns = rows.ignoredColumns
-    options.matches = rows.matches
     options.memoryLimit = memory.bytes
     options.limits.senderBytes = Int64(senderLimit.bytes)
     var failure: ErrorReport?
@@ -127,6 +119,24 @@ struct ApplyVerb: DatabaseVerb {
     try console.say(report.lines(database: target.database, style: console.style))
     if let failure { try console.explain(failure) }
     return report.status(failure: failure, failsOnConflict: failOnConflict)
+  }
+}
+
+/// What `apply` and `serve` do about rows that differ here from what their sender had.
+struct ConflictOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "What to do about a conflict: a change of a row that differs here from what its sender had; for one table or column with its name in front. May be given several times.",
+      valueName: "[table[.column]=]policy"))
+  var onConflict: [PolicyChoice] = []
+
+  @OptionGroup var rows: RowOptions
+
+  /// Sets what was chosen.
+  func choose(for options: inout ApplyOptions) {
+    options.conflicts = ConflictPolicies(onConflict)
+    options.ignoredColumns = rows.ignoredColumns
+    options.matches = rows.matches
   }
 }
 

@@ -24,11 +24,11 @@ struct ChangesetInvertVerb: ChangesetRewriting {
     commandName: "invert",
     abstract: "Writes the changes that undo those of a file.",
     discussion: """
-      They undo what the author of the file did. Where applying it met a conflict, something else was done here, which \
-      they do not undo: a local row that was replaced does not come back.
+      The result takes back the changes that are in the file. It cannot take back how a conflict was decided: a local row \
+      that the file has replaced does not come back. `buckia undo` restores that, too.
 
-      Deletes come first, then updates and inserts, each by key. Changes that are in an order of their author's come \
-      from the last to the first: those of joined files, and where one row is changed more than once.
+      Deletes come first, then updates and inserts, each by key. Where a table has more than one change of a row, as in \
+      joined files, its changes come in reverse order.
 
       A patchset cannot be inverted: it does not hold what was there before.
 
@@ -78,8 +78,7 @@ struct ChangesetSortVerb: ChangesetRewriting {
     commandName: "sort",
     abstract: "Orders changes by table, then deletes, updates and inserts, each by key.",
     discussion: """
-      That is the order in which they are applied fastest. A table in which one row is changed more than once stays \
-      as it is.
+      Changes in this order are applied fastest. A table with more than one change of a row keeps its order.
 
       Example:
         buckia changeset sort today.changeset -o sorted.changeset
@@ -137,7 +136,7 @@ struct ChangesetRebaseVerb: ChangesetRewriting {
       key, and the local rows that refer to it follow.
 
       Example:
-        buckia changeset rebase mine.bdiff --onto theirs.bdiff --remap -o rebased.bdiff
+        buckia changeset rebase mine.bdiff --onto theirs.bdiff -o rebased.bdiff
       """)
 
   @Argument(help: "The file with the changes to rebase.")

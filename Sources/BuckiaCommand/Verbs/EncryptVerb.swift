@@ -12,7 +12,7 @@ struct EncryptVerb: Verb {
       asked for.
 
       Example:
-        buckia encrypt notes.sqlite --to age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj
+        buckia encrypt notes.sqlite --to anna
       """)
 
   @OptionGroup var files: CipherFiles

@@ -24,15 +24,15 @@ struct GitInstallVerb: Verb {
     commandName: "install",
     abstract: "Sets git up for databases.",
     discussion: """
-      What a repository tracks stays as it is: the patterns are written into .git/info/attributes, or with --global into your own \
-      file of attributes. To give them to everybody, add the lines to .gitattributes; without this command git \
-      then treats the files as binary.
+      No tracked file is changed: the patterns are written into .git/info/attributes, or with --global into your own \
+      file of attributes. For all who clone the repository, add the lines to .gitattributes; where this command has not been \
+      run, git treats the files as binary.
 
       Example:
         buckia git install '*.sqlite' '*.gpkg'
       """)
 
-  @Argument(help: "The files that are databases, as git's patterns. *.sqlite and *.sqlite3 by default.")
+  @Argument(help: "The files that are databases, as git's patterns.")
   var patterns: [String] = ["*.sqlite", "*.sqlite3"]
 
   @Flag var scope = GitScope.local

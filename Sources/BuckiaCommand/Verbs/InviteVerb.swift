@@ -13,7 +13,7 @@ struct InviteVerb: DatabaseVerb {
 
       Example:
         buckia invite photos.db --scope album.json --to ben -o ben.invitation
-        buckia invite photos.db --scope album.json --folder /mnt/shared | qrencode -o ben.png
+        buckia invite photos.db --scope album.json | qrencode -o ben.png
       """)
 
   @OptionGroup var target: DatabaseOptions

@@ -141,7 +141,7 @@ struct MergingOptions: ParsableArguments {
   }
 }
 
-/// What `apply`, `merge` and `git` do about columns and rows that differ on both sides without being in conflict.
+/// What `apply`, `serve`, `merge` and `git` do about columns and rows that differ on both sides without being in conflict.
 struct RowOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

@@ -23,7 +23,7 @@ struct ResolveVerb: DatabaseVerb {
         buckia resolve notes.sqlite 9 --set photo=12
         buckia resolve notes.sqlite 10 --take both
         buckia resolve notes.sqlite --all --open --kind foreign-key --delete
-        buckia resolve notes.sqlite --all --open --table tags --take incoming --remember
+        buckia resolve notes.sqlite --all --open --table tags --take local --remember
         buckia resolve notes.sqlite --forget 1
       """)
 

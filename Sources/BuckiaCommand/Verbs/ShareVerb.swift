@@ -24,7 +24,7 @@ struct ShareVerb: Verb {
       --where false shares all columns of the photos that others refer to.
 
       Example:
-        buckia share notes.db --to anna --table note --where 'topic = 7' --exclude note.draft -o outbox
+        buckia share notes.db --to anna --table note --where 'topic = 7' -o outbox
         buckia share photos.db --to anna --to ben --scope album.json --dry-run
       """)
 

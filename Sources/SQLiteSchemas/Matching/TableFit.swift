@@ -220,11 +220,13 @@ struct TableFit {
 
   /// What is part of the incoming definition and is not made here.
   private mutating func noteWhatIsOnlyThere(_ existing: TableDefinition) {
-    if incoming.isStrict, !existing.isStrict { note(.leaveOut, nil, "STRICT: a table that is there stays as it is") }
+    if incoming.isStrict, !existing.isStrict {
+      note(.leaveOut, nil, "STRICT: an existing table does not become STRICT")
+    }
     if incoming.isWithoutRowID != existing.isWithoutRowID {
       note(
         .leaveOut, nil,
-        "WITHOUT ROWID is \(incoming.isWithoutRowID ? "in the diff" : "here") only: a table that is there stays as it is"
+        "WITHOUT ROWID is \(incoming.isWithoutRowID ? "in the diff" : "here") only: an existing table keeps its kind"
       )
     }
     for column in incoming.generated

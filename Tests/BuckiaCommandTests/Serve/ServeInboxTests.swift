@@ -37,6 +37,20 @@ struct ServeInboxTests {
     #expect(try site.page().entry("applied").all("a").contains { $0.text == "5 conflicts" })
   }
 
+  @Test("A table has a policy of its own, and a column can be left out of conflicts, as for buckia apply")
+  func policies() throws {
+    let site = try ServedSite(
+      ServedDatabases.apart(),
+      ["--inbound", "inbound", "--on-conflict", "notes=take-incoming", "--ignore", "tags.n"])
+    let name = try #require(site.bench.names(in: "inbound").first)
+    #expect(try site.press("Apply it", in: site.page("inbox").entry(name)).isGood)
+    #expect(
+      try site.bench.sql("ben.db", "SELECT DISTINCT title FROM notes") == ["</script>Anna"])
+    #expect(try site.bench.sql("ben.db", "SELECT n FROM tags") == ["20", "20"])
+    #expect(try !site.bench.buckia(["conflicts", "ben.db"]).output.contains("tags"))
+    #expect(try site.bench.buckia(["serve", "ben.db", "--on-conflict", "notes=newest"]).status == 64)
+  }
+
   @Test("A file that is refused stays with its reason, until it is set aside")
   func refused() throws {
     let bench = try ServedDatabases.apart()

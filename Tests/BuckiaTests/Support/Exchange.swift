@@ -42,6 +42,15 @@ struct Exchange {
       since: base, output: output ?? .folder(inbound), options: DiffOptions(isRaw: raw), signedBy: identity)
   }
 
+  /// Overwrites the beginning of a table's root page in the receiver's copy.
+  func damage(_ table: String) throws {
+    let roots = try rows("SELECT rootpage FROM sqlite_schema WHERE name = '\(table)'")
+    let root = try #require(roots.first.flatMap { Int($0) })
+    var bytes = try fileBytes(mine)
+    for offset in 0..<200 { bytes[(root - 1) * 4_096 + offset] = 0x5a }
+    try folder.write(bytes, to: "mine.sqlite")
+  }
+
   /// Applies the inbound folder.
   @discardableResult
   func apply(_ options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil) throws -> ApplyReport {

@@ -32,6 +32,7 @@ from ._calls import Call, log
 from ._conflicts import ConflictRecord, ConflictRule, ResolveReport
 from ._documents import read
 from ._files import file_options
+from ._home import Home
 from ._progress import Progress
 from ._receiving import ApplyReport, InitReport, LogEntry, UndoReport
 from ._resolving import Resolver, callback
@@ -60,7 +61,7 @@ class Database:
         self,
         path: PathLike,
         *,
-        home: Optional[PathLike] = None,
+        home: Optional[Union[PathLike, Home]] = None,
         passphrase: Optional[str] = None,
         timeout: float = 10.0,
     ) -> None:
@@ -68,21 +69,28 @@ class Database:
 
         Args:
             path: The file.
-            home: The folder with the person's identity, contacts and the clock of their ids; None for `$BUCKIA_HOME`,
-                else the usual one of the system.
-            passphrase: What opens the identity where it is protected.
+            home: The folder with the person's identity, contacts and the clock of their ids, or a :class:`Home`; None
+                for `$BUCKIA_HOME`, else the usual one of the system.
+            passphrase: What opens the identity where it is protected; that of the :class:`Home` where it is None.
             timeout: How many seconds to wait for another program's lock.
         """
         self.path: Optional[Path] = Path(path)
         """The file; None for a borrowed connection."""
         self._connection: Optional[sqlite3.Connection] = None
+        if isinstance(home, Home):
+            passphrase = home._passphrase if passphrase is None else passphrase
+            home = home._path
         self._home = home
         self._passphrase = passphrase
         self._timeout = timeout
 
     @classmethod
     def borrowing(
-        cls, connection: sqlite3.Connection, *, home: Optional[PathLike] = None, passphrase: Optional[str] = None
+        cls,
+        connection: sqlite3.Connection,
+        *,
+        home: Optional[Union[PathLike, Home]] = None,
+        passphrase: Optional[str] = None,
     ) -> Database:
         """Works on a connection that the app has open.
 
