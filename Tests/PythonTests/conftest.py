@@ -1,6 +1,7 @@
 """What the tests share: two people with copies of one database, and a home folder of their own."""
 
 import shutil
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any, Optional
 import pytest
 
 import buckia
+
+# A background job ignores SIGINT, and so would its tests of interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SCHEMA = """
 CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT NOT NULL, body TEXT, edited INTEGER);

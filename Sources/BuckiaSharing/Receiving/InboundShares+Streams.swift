@@ -57,6 +57,12 @@ extension InboundShares {
     let key = table.foldedKey(row, bytes)
     guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
     let here = try LocalRow(row, bytes, of: table, on: connection)
+    if change.operation == .insert, here == nil, let diff = origins?.diff(of: change, reader, bytes),
+      try OutboxEntry.share(of: diff, on: connection) != nil
+    {
+      // The row was made here, so it is missing because it was deleted, and not because of a conflict.
+      return try untaken.note(nil, of: key, on: connection)
+    }
     let before = try untaken.state(of: key, on: connection) ?? RowState(known)
     let places = row.indices.filter { reader.new[$0].isDefined && !table.keyPlaces.contains($0) }
     let taken = places.filter { here?.encoded($0) == bytes.array(reader.new[$0].encoded) }

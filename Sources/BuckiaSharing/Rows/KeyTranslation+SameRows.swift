@@ -100,9 +100,11 @@ extension KeyTranslation {
   /// True if no other row has a local key: there is no row, or an equal one. A deleted row keeps its key until the
   /// recipients know of the deletion; otherwise their changes of it would meet the next row.
   ///
-  /// - Parameter isMeant: True if the diff names the row by this key of this database.
+  /// - Parameters:
+  ///   - isMeant: True if the diff names the row by this key of this database.
+  ///   - isRelayed: True if another diff has inserted the row first.
   func isFree(
-    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool
+    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool, isRelayed: Bool
   ) throws -> Bool {
     let here = try table.withRow(forKey: key) { own, keyBytes in
       guard try table.finds(table.lookup, own, keyBytes, on: connection) else {
@@ -112,7 +114,8 @@ extension KeyTranslation {
     }
     guard here.isHere else {
       guard key <= AutoIncrement.greatestIncomingID else { return false }
-      return try isMeant || !wasUsed(key, in: table) || wasDeletedUnnoticed(key, row, bytes, table)
+      if try isMeant || !wasUsed(key, in: table) { return true }
+      return try (place.isSnapshot || isRelayed) && wasDeletedUnnoticed(key, row, bytes, table)
     }
     guard let local = here.row else { return false }
     let equalPlaces = try equalPlaces(row, bytes, table, local).count
@@ -129,12 +132,12 @@ extension KeyTranslation {
     return true
   }
 
-  /// True if a snapshot has the row that had a key here before it was deleted, and its author does not know of the
-  /// deletion. The row stays deleted then.
+  /// True if a row equals the one that had a key here before it was deleted, and the author does not know of the
+  /// deletion. If it is no new row, it stays deleted then.
   private func wasDeletedUnnoticed(
     _ key: Int64, _ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable
   ) throws -> Bool {
-    guard place.isSnapshot, let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection)
+    guard let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection)
     else { return false }
     return try deleted.hash == table.contentHash(row, bytes, underKey: key)
       && lastApplied.get().map { $0 < deleted.diff } ?? true

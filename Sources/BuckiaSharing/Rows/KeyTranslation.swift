@@ -303,7 +303,7 @@ final class KeyTranslation {
       try note(key, is: local, in: table.name)
       return
     }
-    guard let (values, bytes, _) = row else {
+    guard let (values, bytes, origin) = row else {
       if try isOfAnother(key, others, table) { try note(key, is: newKey(in: table), in: table.name) }
       return
     }
@@ -318,7 +318,7 @@ final class KeyTranslation {
     for candidate in candidates where taken[table.name]?.contains(candidate) != true {
       let isMeant = others.contains { $0.replica == own && $0.key == candidate }
       guard isMeant || recalled[table.name]?.contains(candidate) != true,
-        try isFree(candidate, for: values, bytes, table, isMeant: isMeant)
+        try isFree(candidate, for: values, bytes, table, isMeant: isMeant, isRelayed: origin != nil)
       else { continue }
       chosen = candidate
       break
@@ -359,6 +359,7 @@ final class KeyTranslation {
   func wasUsed(_ key: Int64, in table: KeyedTable) throws -> Bool {
     try told.contain(key, of: table) || names.wasDeleted(key, of: table)
       || !vouchers.entries(withKey: key, of: table).isEmpty
+      || !names.names(of: key, in: table.name, isGone: true).isEmpty
   }
 
   /// The greatest key of each table in the diff, and the greatest below ``NewKeys/limit``.
