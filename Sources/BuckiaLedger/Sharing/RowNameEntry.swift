@@ -100,7 +100,7 @@ package struct RowNameEntry: Hashable, Sendable {
   ) throws -> [RowNameEntry] {
     try connection.rows(
       ofCached: """
-        SELECT replica, key, claimant, version FROM main.buckia_row_name
+        SELECT replica, key, claimant, version FROM main.buckia_row_name INDEXED BY buckia_row_name_local
         WHERE table_name = ?1 AND local = ?2 AND (?3 OR claimant IS NOT '\(deleted)')
         ORDER BY claimant IS '\(deleted)', replica, key
         """, table.text, local, Int64(isGone ? 1 : 0)

@@ -67,7 +67,9 @@ package struct TranslatedRows {
     withLocal local: [UInt8], otherThan key: [UInt8], on connection: borrowing SQLiteConnection
   ) throws -> Bool {
     try connection.hasRow(
-      cached: "SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 AND local = ?2 AND key <> ?3 LIMIT 1", vouch,
+      cached:
+        "SELECT 1 FROM main.buckia_translated INDEXED BY buckia_translated_local WHERE vouch = ?1 AND local = ?2 AND key <> ?3 LIMIT 1",
+      vouch,
       local, key)
   }
 
@@ -77,7 +79,8 @@ package struct TranslatedRows {
   /// - Throws: `SQLiteError`.
   package func hash(ofLocal local: [UInt8], on connection: borrowing SQLiteConnection) throws -> UInt64? {
     try connection.first(
-      ofCached: "SELECT hash FROM main.buckia_translated WHERE vouch = ?1 AND local = ?2 AND hash IS NOT NULL LIMIT 1",
+      ofCached:
+        "SELECT hash FROM main.buckia_translated INDEXED BY buckia_translated_local WHERE vouch = ?1 AND local = ?2 AND hash IS NOT NULL LIMIT 1",
       vouch, local
     ) { UInt64(bitPattern: $0.integer(at: 0)) }
   }
