@@ -239,6 +239,38 @@ struct ResolveTests {
     }
   }
 
+  @Test("Rows that follow one with a new key get new keys, too, where others have theirs here")
+  func followersWithTakenKeys() throws {
+    let schema =
+      Self.family + "; CREATE TABLE leaf(id INTEGER PRIMARY KEY, child INTEGER REFERENCES child(id), name TEXT)"
+    func rows(of name: String) -> String {
+      "INSERT INTO parent VALUES (1, '\(name)'); INSERT INTO child VALUES (1, 1, '\(name)');"
+        + "INSERT INTO leaf VALUES (1, 1, '\(name)')"
+    }
+    let exchange = try Self.conflict(rows(of: "mine"), rows(of: "theirs"), schema: schema)
+    let parent = try #require(try exchange.database.conflicts().first { $0.table == "parent" }?.id)
+    #expect(try exchange.database.resolve([parent], taking: .both).refused.isEmpty)
+    #expect(
+      try exchange.texts(
+        """
+        SELECT parent.name, child.name, leaf.name FROM leaf JOIN child ON child.id = child JOIN parent ON parent.id = parent
+        ORDER BY leaf.id
+        """) == ["mine|mine|mine", "theirs|theirs|theirs"])
+    #expect(try exchange.database.conflicts().allSatisfy { !$0.isOpen })
+  }
+
+  @Test("A row that refers to the same row as another one gets a new key where that has its own", arguments: [1, 2])
+  func followerOfSameRow(_ place: Int) throws {
+    let exchange = try Self.conflict(
+      "INSERT INTO parent VALUES (2, 'n'); INSERT INTO child VALUES (1, \(place), 'mine')",
+      "INSERT INTO parent VALUES (3, 'n'); INSERT INTO child VALUES (1, 3, 'theirs')",
+      schema: Self.family + "; CREATE UNIQUE INDEX names ON parent(name); INSERT INTO parent VALUES (1, 'old')")
+    let parent = try #require(try exchange.database.conflicts().first { $0.table == "parent" }?.id)
+    #expect(try exchange.database.resolve([parent], taking: .same).refused.isEmpty)
+    #expect(try exchange.texts("SELECT parent, name FROM child ORDER BY id") == ["\(place)|mine", "2|theirs"])
+    #expect(try exchange.database.conflicts().allSatisfy { !$0.isOpen })
+  }
+
   @Test("References that a resolution breaks are told")
   func violations() throws {
     let exchange = try Self.conflict(

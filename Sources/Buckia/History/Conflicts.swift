@@ -170,7 +170,7 @@ final class MissingParents {
     let values = reference.childColumns.compactMap { Self.value(of: $0, in: row) }
     let key = zip(reference.parentColumns, values).map { ConflictRecord.Cell($0, $1) }
     let cause = try conflicts(of: record.entry, leavingOut: reference)[values.hashValue]
-    return MissingParent(table: reference.parent, key: key, conflict: cause)
+    return MissingParent(table: reference.parent, key: key, conflict: cause == record.id ? nil : cause)
   }
 
   /// The referring row: the local one, or the one that its author wants.
@@ -196,7 +196,9 @@ final class MissingParents {
       selection.entry = entry
       selection.numbers = bounds
       try ConflictRecord.forEach(selection, on: connection) { record in
-        guard record.kind != .foreignKey, record.outcome == .omitted || record.outcome == .keptLocal else { return }
+        guard record.kind != .foreignKey || record.base == nil,
+          record.outcome == .omitted || record.outcome == .keptLocal
+        else { return }
         for row in [record.incoming, record.base].compactMap({ $0 }) {
           let values = reference.parentColumns.compactMap { Self.value(of: $0, in: row) }
           guard values.count == reference.parentColumns.count else { continue }

@@ -91,11 +91,19 @@ extension DatabaseManager {
     let open = try OpenConflicts(on: connection)
     var result = try ConflictSettlement.run(conflicts, request, in: session)
     if answer == .both || answer == .same {
-      for (child, values) in try children(of: result.conflicts, answer, on: connection) {
-        let request = ConflictSettlement.Request(
-          .values(values), decidedBy: options.decidedBy, time: request.time, isForced: false, isRemembered: false,
-          causes: [:], observer: changedRows, polling: poll)
-        result.add(try ConflictSettlement.run([child], request, in: session))
+      var (parents, choice) = (result.conflicts, answer)
+      while !parents.isEmpty {
+        let children = try children(of: parents, choice, on: connection)
+        // Those of the next generation refer to the rows just written.
+        (parents, choice) = ([], .both)
+        for (child, values) in children {
+          let request = ConflictSettlement.Request(
+            .values(values), references: values, decidedBy: options.decidedBy, time: request.time, isForced: false,
+            isRemembered: false, causes: [:], observer: changedRows, polling: poll)
+          let settled = try ConflictSettlement.run([child], request, in: session)
+          parents += settled.conflicts
+          result.add(settled)
+        }
       }
     }
     try open.close(in: session, at: request.time)

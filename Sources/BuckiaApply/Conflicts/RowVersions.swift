@@ -99,6 +99,14 @@ struct RowVersions {
     return isLike(current, local) ? incoming : local
   }
 
+  /// The row of an incoming INSERT with other values in some columns; nil for other changes.
+  ///
+  /// - Throws: `ReplicationError` if there is no such column.
+  func insertedRow(with values: [String: ChangesetValue]) throws -> Row? {
+    guard record.operation == .insert, let incoming = incomingRow(over: nil) else { return nil }
+    return try row(incoming, with: values)
+  }
+
   /// The author's row; nil for a DELETE.
   private func incomingRow(over other: Row?) -> Row? {
     guard let incoming else { return nil }

@@ -13,6 +13,9 @@ package struct ConflictSettlement {
   package struct Request {
     /// The answer to all of them.
     package let answer: ConflictAnswer
+    /// The values in columns of incoming rows that refer to a row with another key here. An incoming row whose own key
+    /// another row has here gets a new one.
+    package let references: [String: ChangesetValue]
     /// The name of the person who has decided.
     package let decidedBy: String
     /// The time, in milliseconds since 1970.
@@ -32,11 +35,12 @@ package struct ConflictSettlement {
 
     /// Creates a request.
     package init(
-      _ answer: ConflictAnswer, decidedBy: String, time: Int64, isForced: Bool, isRemembered: Bool,
-      causes: [Int64: Int64], observer: (any RowEffectObserver)?, limit: Int? = nil,
+      _ answer: ConflictAnswer, references: [String: ChangesetValue] = [:], decidedBy: String, time: Int64,
+      isForced: Bool, isRemembered: Bool, causes: [Int64: Int64], observer: (any RowEffectObserver)?, limit: Int? = nil,
       polling poll: @escaping () throws -> Void
     ) {
       self.answer = answer
+      self.references = references
       self.decidedBy = decidedBy
       self.time = time
       self.isForced = isForced
@@ -194,10 +198,16 @@ package struct ConflictSettlement {
         .unresolvable, "only an incoming row whose UNIQUE value a local row has can be the same as that one",
         table: record.table)
     }
-    if request.answer == .both { return try keepBoth(record, versions, current, rows, &resolved) }
+    if request.answer == .both {
+      return try insert(versions.missing(besides: current), beside: current, record, rows, &resolved)
+    }
+    let leftOut = try request.references.isEmpty ? nil : versions.insertedRow(with: request.references)
+    if let leftOut, current != nil, !versions.isLike(current, leftOut) {
+      return try insert(leftOut, beside: current, record, rows, &resolved)
+    }
     resolved.before = Self.cells(current, columns)
     let isChanged = !versions.isKnown(current)
-    let wanted = try versions.wanted(by: request.answer, current: current, isChanged: isChanged)
+    let wanted = try leftOut ?? versions.wanted(by: request.answer, current: current, isChanged: isChanged)
     if isChanged, !request.isForced, !versions.isLike(current, wanted) {
       resolved.refusal = Self.refusal(of: current, versions)
       return
@@ -241,13 +251,13 @@ package struct ConflictSettlement {
     }
   }
 
-  /// Inserts the missing one of two rows with the same key, with a free key.
-  private mutating func keepBoth(
-    _ record: RecordedConflict, _ versions: RowVersions, _ current: RowVersions.Row?, _ rows: LocalRows,
+  /// Inserts one of two rows with the same key, with a free key.
+  private mutating func insert(
+    _ row: RowVersions.Row, beside current: RowVersions.Row?, _ record: RecordedConflict, _ rows: LocalRows,
     _ resolved: inout ResolvedConflict
   ) throws {
     let table = rows.table
-    var added = try versions.missing(besides: current)
+    var added = row
     guard let place = table.keyIndexes.first, table.keyIndexes.count == 1, ClockKey(of: table).isRowID else {
       throw ReplicationError(
         .unresolvable, "only rows with an integer key can both be kept: SQLite gives out no other keys",
