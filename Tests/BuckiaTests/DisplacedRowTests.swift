@@ -67,6 +67,40 @@ import Testing
     }
   }
 
+  @Test("References follow from a row that gives way to the next, also where that gives way by following")
+  func referencesFollow() throws {
+    var group = try Group(
+      2,
+      """
+      CREATE TABLE customer(id INTEGER PRIMARY KEY, email TEXT UNIQUE);
+      CREATE TABLE purchase(id INTEGER PRIMARY KEY, customer INTEGER NOT NULL REFERENCES customer(id), number,
+        UNIQUE(customer, number));
+      CREATE TABLE line(purchase INTEGER REFERENCES purchase(id), number INTEGER, product TEXT,
+        PRIMARY KEY(purchase, number)) WITHOUT ROWID;
+      CREATE TABLE remark(id INTEGER PRIMARY KEY, purchase INTEGER, number INTEGER,
+        FOREIGN KEY(purchase, number) REFERENCES line(purchase, number))
+      """)
+    try group.edit(
+      0,
+      """
+      INSERT INTO customer VALUES (1, 'a@x'); INSERT INTO purchase VALUES (1, 1, 7);
+      INSERT INTO line VALUES (1, 1, 'tea'), (1, 2, 'milk'); INSERT INTO remark VALUES (1, 1, 2)
+      """)
+    try group.send(0)
+    try group.edit(
+      1,
+      "INSERT INTO customer VALUES (2, 'a@x'); INSERT INTO purchase VALUES (2, 2, 7); INSERT INTO line VALUES (2, 1, 'jam')"
+    )
+    try group.send(1)
+    for member in 0..<2 {
+      try group.apply(member)
+      #expect(try group.rows(member, "SELECT * FROM pragma_foreign_key_check").isEmpty)
+    }
+    #expect(try group.rows(0, "SELECT * FROM purchase") == ["2|2|7"])
+    #expect(try group.rows(0, "SELECT * FROM line ORDER BY number") == ["2|1|jam", "2|2|milk"])
+    #expect(try group.rows(0, "SELECT * FROM remark") == ["1|2|2"])
+  }
+
   @Test("A value that was set here and not sent is later than all that arrive")
   func unsentRow() throws {
     var group = try Group(2, Self.schema)

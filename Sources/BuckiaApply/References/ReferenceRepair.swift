@@ -177,7 +177,8 @@ struct ReferenceRepair {
     }
   }
 
-  /// Moves a row whose key contains the reference to the key with other values, unless a row with that key exists.
+  /// Moves a row whose key contains the reference to the key with other values. If a row with that key or one of its
+  /// UNIQUE values exists, that one stays alone. What refers to the row follows.
   private mutating func move(
     _ row: BrokenRows.Row, _ check: ForeignKeyCheck, to values: [UInt8], because reason: String
   ) throws {
@@ -202,15 +203,28 @@ struct ReferenceRepair {
     guard try rows.write(nil, to: key) == nil else { return }
     counts.deleted += 1
     try didWrite(.delete, row.key, of: check.child, before: before, after: nil)
-    if try rows.row(ClockKeyRecord(bytes: target)) == nil,
-      try rows.write(after, to: ClockKeyRecord(bytes: target)) == nil
-    {
-      counts.inserted += 1
-      try didWrite(.insert, target, of: check.child, before: nil, after: after)
+    var winner: ClockKeyRecord? = ClockKeyRecord(bytes: target)
+    if try rows.row(ClockKeyRecord(bytes: target)) == nil {
+      if try rows.write(after, to: ClockKeyRecord(bytes: target)) == nil {
+        counts.inserted += 1
+        try didWrite(.insert, target, of: check.child, before: nil, after: after)
+      } else {
+        winner = try blockingRow(rows.lastMessage, after, of: check.child)
+      }
     }
     try self.record(
       .reported, check, local: before,
       because: "\(check.name(ofParent: row.values)), which it refers to, \(reason)")
+    if let winner { try follow([TableName(check.child.name): [(before, winner)]]) }
+  }
+
+  /// The row that has a UNIQUE value of a refused one; nil for none.
+  private func blockingRow(
+    _ message: [UInt8], _ row: [UInt8], of table: TableDefinition
+  ) throws -> ClockKeyRecord? {
+    let header = ChangesetTable(name: table.name, keyFlags: table.keyFlags)
+    let statements = try session.statements(for: TableMatch(unchanged: table), header: header)
+    return try BlockingRows(statements).find(message, row: row).first
   }
 
   // MARK: Declared actions
