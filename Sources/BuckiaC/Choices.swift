@@ -37,6 +37,12 @@ extension SchemaMode {
   }
 }
 
+extension CopyPolicy {
+  init(_ policy: buckia_copies) throws {
+    self = try choice(policy.rawValue, of: [.ask, .same, .apart], "way to treat copies")
+  }
+}
+
 extension buckia_trust {
   /// The mode; nil for no change.
   var mode: TrustMode? { get throws { try choice(rawValue, of: [nil, .any, .known], "trust mode") } }

@@ -122,6 +122,7 @@ def test_the_constants_are_those_of_the_header() -> None:
         ("", _abi.OPERATIONS),
         ("", _abi.ACTIVITIES),
         ("TRUST_", _abi.TRUST_MODES),
+        ("COPIES_", _abi.COPY_POLICIES),
         ("METHOD_", _abi.METHODS),
         ("", _abi.POLICIES),
         ("SCHEMA_", _abi.SCHEMA_MODES),

@@ -105,6 +105,27 @@ def test_tables_and_columns_have_policies_of_their_own_in_a_merge(people: People
     assert (people.title(), people.note()["body"]) == ("Theirs", "Ours")
 
 
+def test_a_renamed_column_is_named_in_a_merge(people: People) -> None:
+    run(people.ben, "ALTER TABLE notes ADD COLUMN text", "UPDATE notes SET text = body", "ALTER TABLE notes DROP COLUMN body")
+    run(people.anna, "UPDATE notes SET body = 'Theirs' WHERE id = 1")
+    with pytest.raises(buckia.Error, match="nothing"):
+        people.database.merge(people.anna, people.base, rename={"notes": {"nothing": "text"}})
+    people.database.merge(people.anna, people.base, rename={"notes": {"body": "text"}})
+    assert rows(people.ben, "SELECT text FROM notes WHERE id = 1") == [("Theirs",)]
+
+
+def test_a_person_decides_about_the_first_diff_of_a_copy(people: People, tmp_path: Path) -> None:
+    for database in (people.anna, people.ben):
+        run(database, *[f"INSERT INTO notes(id, title) VALUES ({number}, 'Note {number}')" for number in range(3, 20)])
+    run(people.anna, "UPDATE notes SET body = 'New' WHERE id = 1")
+    sent = buckia.Database(people.anna, home=tmp_path / "anna").share(SCOPE, "ben", people.inbound, unencrypted=True)
+    assert sent.path is not None
+    refused = people.database.apply(sent.path).diffs[0]
+    assert refused.state == "rejected" and "copies" in (refused.reason or "")
+    assert len(people.database.apply(sent.path, copies="same", on_conflict="take-incoming").applied) == 1
+    assert people.note()["body"] == "New" and len(rows(people.ben)) == 19
+
+
 def test_the_logger_says_what_became_of_files(people: People, caplog: pytest.LogCaptureFixture) -> None:
     sent = people.send("UPDATE notes SET title = 'Ship' WHERE id = 1")
     assert sent.path is not None

@@ -44,6 +44,7 @@ extension ApplyOptions {
     snapshot = try Arguments.optionalText(given.snapshot, "snapshot")
     ignoredColumns = try Arguments.columns(given.ignored, given.ignored_count, "ignored")
     matches = try Arguments.columns(given.matches, given.match_count, "matches")
+    copies = try CopyPolicy(given.copies)
     if given.memory > 0 { memoryLimit = Int(given.memory) }
     decryption = try FileDecryption.given(given.identities, given.identity_count, given.passphrase, in: home)
   }

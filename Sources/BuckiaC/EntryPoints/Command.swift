@@ -116,6 +116,14 @@ final class Command {
           options.conflicts[.column(column, of: table)] = try Command.policy(word)
         }
       }
+      for (table, names) in try command.members(of: "rename") {
+        for (old, value) in try command.members(names, "rename") {
+          guard case .string(let new) = value else {
+            throw command.wrong("rename", "an object of tables and the new names of their columns")
+          }
+          options.renames.append(ColumnRename(table: TableName(table), from: old, to: new))
+        }
+      }
       options.replacesOutput = try command.flag("replace")
       options.allowsUnrelated = try command.flag("unrelated")
       options.isDryRun = try command.flag("dryRun")

@@ -441,6 +441,16 @@ typedef struct buckia_table_columns {
   size_t column_count;
 } buckia_table_columns;
 
+/** What to do about the first diff of a sender whose rows are mostly here already, as in a copy of the database. */
+typedef enum buckia_copies {
+  /** It is refused, with the reason. */
+  BUCKIA_COPIES_ASK = 0,
+  /** Rows with the same key are the same rows. */
+  BUCKIA_COPIES_SAME = 1,
+  /** Rows with the same key that differ stay beside each other. */
+  BUCKIA_COPIES_APART = 2
+} buckia_copies;
+
 typedef struct buckia_apply_options {
   size_t size;
   buckia_policy on_conflict;
@@ -475,6 +485,7 @@ typedef struct buckia_apply_options {
   /** By which columns rows of shares are the same that both sides have added under different numbers. */
   const buckia_table_columns *matches;
   size_t match_count;
+  buckia_copies copies;
   buckia_conflict_callback resolve;
   void *resolve_context;
   buckia_progress_callback progress;
@@ -650,7 +661,8 @@ typedef struct buckia_file_options {
    clocks            tables (a list; all where it is missing)
    merge             theirs, base, output, onConflict, onConflictIn (an object of tables and their policies), onConflictInColumns (an
                      object of tables, each an object of columns and their policies), replace, unrelated, dryRun, ignore, match
-                     (objects of tables and lists of their columns; all but theirs optional)
+                     (objects of tables and lists of their columns), rename (an object of tables, each an object of the former
+                     names of columns and their new ones; all but theirs optional)
    encrypt           path, output, to (a list) or passphrase, armor, replace
    decrypt           path, output, replace; the options have identities and passphrase
 

@@ -69,6 +69,7 @@ from ._standing import (
 from ._values import (
     ConflictKind,
     ConflictOutcome,
+    CopyPolicy,
     DiffState,
     MergePolicy,
     Method,
@@ -100,6 +101,7 @@ __all__ = [
     "ConflictRecord",
     "ConflictRule",
     "Contact",
+    "CopyPolicy",
     "Database",
     "DatabaseError",
     "Delivery",

@@ -33,6 +33,7 @@ ANSWER_DEFAULT, ANSWER_LOCAL, ANSWER_INCOMING, ANSWER_ABORT, ANSWER_ROW, ANSWER_
 OPERATIONS = {"insert": 1, "update": 2, "delete": 3}
 ACTIVITIES = {"comparing": 1, "verifying": 2, "applying": 3, "rewriting": 4, "working": 5}
 TRUST_MODES = {"any": 1, "known": 2}
+COPY_POLICIES = {"ask": 0, "same": 1, "apart": 2}
 METHODS = {"auto": 0, "pages": 1, "rows": 2, "session": 3}
 POLICIES = {"keep-local": 0, "take-incoming": 1, "abort": 2, "latest": 3}
 SCHEMA_MODES = {"additive": 0, "exact": 1, "hold": 2, "adopt": 3}
@@ -176,6 +177,7 @@ class ApplyOptions(Options):
         ("ignored_count", c_size_t),
         ("matches", POINTER(TableColumns)),
         ("match_count", c_size_t),
+        ("copies", c_int),
         ("resolve", ConflictCallback),
         ("resolve_context", c_void_p),
         *_PROGRESS,

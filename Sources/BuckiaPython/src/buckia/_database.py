@@ -38,7 +38,7 @@ from ._receiving import ApplyReport, InitReport, LogEntry, UndoReport
 from ._resolving import Resolver, callback
 from ._sending import DiffReport, ShareReport
 from ._standing import Acceptance, Examination, Invitation, MergeReport, SnapshotReport, Status
-from ._values import ConflictKind, MergePolicy, Method, PathLike, Policy, SchemaMode, TrustMode, Value
+from ._values import ConflictKind, CopyPolicy, MergePolicy, Method, PathLike, Policy, SchemaMode, TrustMode, Value
 
 Tell = Callable[[Progress], object]
 """Is told now and then how far a call has come. What it raises stops the call and comes out of it unchanged."""
@@ -244,6 +244,7 @@ class Database:
         policies: Optional[Mapping[Union[str, tuple[str, str]], MergePolicy]] = None,
         ignore: Optional[Mapping[str, Iterable[str]]] = None,
         match: Optional[Mapping[str, Iterable[str]]] = None,
+        rename: Optional[Mapping[str, Mapping[str, str]]] = None,
         replace: bool = False,
         unrelated: bool = False,
         dry_run: bool = False,
@@ -259,6 +260,7 @@ class Database:
             policies: Policies of tables that have another one, by the table's name, or by a pair of table and column.
             ignore: Columns by table that are never a conflict, and stay as they are here but in new rows.
             match: Columns by table by which rows are the same that both sides have added under different numbers.
+            rename: The new names of renamed columns by their old ones, by table.
             replace: Replaces a file that is there already.
             unrelated: Merges databases that share no table.
             dry_run: Changes nothing: the report says what would happen.
@@ -281,6 +283,7 @@ class Database:
             onConflictInColumns=columns,
             ignore={table: list(columns) for table, columns in (ignore or {}).items()},
             match={table: list(columns) for table, columns in (match or {}).items()},
+            rename={table: dict(columns) for table, columns in (rename or {}).items()},
             progress=progress,
             replace=replace,
             unrelated=unrelated,
@@ -415,6 +418,7 @@ class Database:
         policies: Optional[Mapping[Union[str, tuple[str, str]], Policy]] = None,
         ignore: Optional[Mapping[str, Iterable[str]]] = None,
         match: Optional[Mapping[str, Iterable[str]]] = None,
+        copies: CopyPolicy = "ask",
         schema: SchemaMode = "additive",
         trust: Optional[TrustMode] = None,
         triggers: bool = False,
@@ -442,6 +446,9 @@ class Database:
             ignore: Columns by table in which nothing is taken but with new rows, and nothing is a conflict.
             match: Columns by table by which rows of shares are the same that both sides have added under different
                 numbers.
+            copies: What to do about the first diff of a sender whose rows are mostly here already, as in a copy of the
+                database: `ask` refuses it, `same` takes rows with the same key for the same rows, `apart` keeps those
+                that differ beside each other.
             schema: What to do where the schemas differ: `additive`, `exact`, `hold` or `adopt`.
             trust: Whose files are applied from now on: `any` or `known`; None leaves it as it is.
             triggers: True if the database's triggers fire.
@@ -487,6 +494,7 @@ class Database:
             ignored_count=ignored_count,
             matches=matches,
             match_count=match_count,
+            copies=choice(copies, _abi.COPY_POLICIES, "copies"),
             progress=call.progress(progress),
         )
         if resolver is not None:

@@ -25,6 +25,9 @@ SchemaMode = Literal["additive", "exact", "hold", "adopt"]
 TrustMode = Literal["any", "known"]
 """Whose files are applied."""
 
+CopyPolicy = Literal["ask", "same", "apart"]
+"""What is done about the first diff of a copy."""
+
 DiffState = Literal["applied", "already-applied", "waiting", "held", "quarantined", "rejected"]
 """What became of a file."""
 
