@@ -44,12 +44,12 @@ public enum ConflictAnswer: Equatable, Sendable {
   /// The row is not to be there.
   case deletion
   /// Both of two different rows with the same key stay: the missing one is inserted with a new key from the database,
-  /// and incoming rows that were left out because they refer to it follow it. If a local row has the key of one of
-  /// these, that one gets a new key, too. For integer keys only.
+  /// and incoming rows that were left out because they refer to it follow it. An incoming one whose key a
+  /// local row has gets a new key, too. For integer keys only.
   case both
   /// The incoming row is the same as the local one that has its UNIQUE value: that one stays, and incoming rows that
-  /// were left out because they refer to the other one refer to it. If a local row has the key of one of these, it gets
-  /// a new key.
+  /// were left out because they refer to the other one refer to it. An incoming one whose key a local row has gets a
+  /// new key.
   case same
 
   /// The row gets the exact version before the conflict; without one it is deleted.
