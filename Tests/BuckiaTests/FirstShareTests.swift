@@ -300,6 +300,30 @@ import Testing
     for person in people { #expect(try person.notes == ["one|x", "three|x"], "\(person.name)") }
   }
 
+  @Test func `a row that two copies have deleted stays deleted although one had shared an edit of it`() throws {
+    let people = try people(key: "TEXT")
+    let (anna, ben) = (people[0], people[1])
+    try anna.run(Self.notes)
+    try FileManager.default.removeItem(atPath: ben.path)
+    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try anna.run("UPDATE note SET body = 'edited' WHERE title = 'two'")
+    try anna.share(with: ben)
+    try anna.run("DELETE FROM note WHERE title = 'two'")
+    try ben.share(with: anna)
+    try anna.receive(copies: .same)
+    #expect(try anna.notes == ["one|x", "three|x"])
+    try ben.run("DELETE FROM note WHERE title = 'two'")
+    for _ in 0..<3 {
+      try anna.share(with: ben)
+      try ben.share(with: anna)
+      for person in people { try person.receive(copies: .same) }
+    }
+    for person in people { #expect(try person.notes == ["one|x", "three|x"], "\(person.name)") }
+    // The edit crossed Ben's deletion.
+    let values = try ben.database.conflicts().flatMap { $0.incoming ?? [] }.map(\.value)
+    #expect(values.contains(.text("edited")))
+  }
+
   @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
   func `an edit that crosses a deletion is in a row or a conflict`(key: String, policy: ConflictPolicy) throws {
     let people = try people(["anna", "ben", "cara"], key: key, policy)

@@ -154,4 +154,40 @@ import Testing
     }
     for person in [anna, ben, cara] { #expect(try titles(person) == ["of ben|y"], "\(person.name)") }
   }
+
+  @Test(arguments: policies, [false, true])
+  func `a reference to a deleted row does not lead to the row that has its number now`(
+    _ policies: ConflictPolicies, hasClocks: Bool
+  ) throws {
+    let people = try HostileContact.people(
+      ["anna", "ben"], in: TemporaryFolder(),
+      """
+      CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE photo(id INTEGER PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT)
+      """)
+    let (anna, ben) = (people[0], people[1])
+    if hasClocks { for person in people { try DatabaseManager(person.path, home: person.home).keepClocks() } }
+    let scope = ShareScope(name: "albums") {
+      SharedTable("album")
+      SharedTable("photo")
+    }
+    try anna.run("INSERT INTO album VALUES (1, 'summer')")
+    try anna.share(scope, with: ben)
+    try ben.receive(policies)
+    try ben.run("DELETE FROM album")
+    try ben.share(scope, with: anna)
+    try ben.run("INSERT INTO album VALUES (1, 'winter')")
+    try anna.run("INSERT INTO photo VALUES (7, 1, 'beach')")
+    try anna.share(scope, with: ben)
+    try ben.receive(policies)
+    for _ in 0..<4 {
+      for (one, other) in [(anna, ben), (ben, anna)] { try one.share(scope, with: other) }
+      for person in people { try person.receive(policies) }
+    }
+    for person in people {
+      let photos = try person.rows("SELECT title, name FROM photo JOIN album ON album.id = photo.album")
+      #expect(photos == ["beach|summer"], "\(person.name)")
+      #expect(try person.rows("SELECT name FROM album ORDER BY name") == ["summer", "winter"], "\(person.name)")
+    }
+  }
 }

@@ -212,6 +212,54 @@ import Testing
     }
   }
 
+  @Test func `a row that one recipient of several has brought and another has passed on can be deleted`() throws {
+    let people = try HostileContact.people(["anna", "ben", "cara"], in: folder, "CREATE TABLE note(title, body)")
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    try anna.share(Self.all, withAll: [ben, cara])
+    try ben.run("INSERT INTO note VALUES ('a', 1), ('a', 1)")
+    try ben.share(Self.all, withAll: [anna, cara])
+    try cara.receive()
+    try cara.share(Self.all, withAll: [anna, ben])
+    try anna.receive()
+    try anna.run("DELETE FROM note WHERE rowid = 1")
+    for _ in 0..<2 {
+      for person in people {
+        try person.share(Self.all, withAll: people.filter { $0 !== person })
+      }
+      for person in people { try person.receive() }
+    }
+    for person in people { #expect(try person.rows("SELECT * FROM note") == ["a|1"], "\(person.name)") }
+  }
+
+  @Test func `a row that waits for the row it refers to is not told as deleted`() throws {
+    let people = try HostileContact.people(
+      ["anna", "ben"], in: folder,
+      "CREATE TABLE album(id TEXT PRIMARY KEY, name); CREATE TABLE photo(album REFERENCES album(id), title)")
+    let (anna, ben) = (people[0], people[1])
+    let scope = ShareScope(name: "albums") {
+      SharedTable("album")
+      SharedTable("photo")
+    }
+    try anna.run("INSERT INTO album VALUES ('s', 'summer')")
+    try anna.share(scope, with: ben)
+    try ben.receive()
+    try ben.share(scope, with: anna)
+    try anna.receive()
+    try anna.run("INSERT INTO photo VALUES ('s', 'beach')")
+    try ben.run("DELETE FROM album")
+    try anna.share(scope, with: ben)
+    try ben.receive()
+    let sent = try ben.share(scope, with: anna)
+    #expect(sent.tables.allSatisfy { $0.name != "photo" || $0.deleted == 0 })
+    for _ in 0..<3 {
+      for (one, other) in [(anna, ben), (ben, anna)] {
+        try one.receive()
+        try one.share(scope, with: other)
+      }
+    }
+    for person in people { #expect(try person.rows("SELECT * FROM photo") == ["s|beach"], "\(person.name)") }
+  }
+
   @Test func `two people have the same words where only one shares a table without a key`() throws {
     let tables = "CREATE TABLE note(title, body); CREATE TABLE thing(id TEXT PRIMARY KEY)"
     let (anna, ben) = (try HostileContact("anna", in: folder, tables), try HostileContact("ben", in: folder, tables))

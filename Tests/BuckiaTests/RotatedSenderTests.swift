@@ -151,6 +151,20 @@ import Testing
     #expect(try rows() == ["b|two", "c|three", "d|four"])
   }
 
+  @Test func `a stream that was replaced before its key was confirmed has no words of its own`() throws {
+    try share()
+    try receive(trust: .any)
+    _ = try home("anna").rotateIdentity()
+    try share()
+    try receive()
+    try confirm("anna", by: "ben")
+    func words(_ name: String) throws -> [[String]] {
+      try DatabaseManager(folder.file("\(name).sqlite"), home: home(name)).status(includesWords: true).words.map(\.words)
+    }
+    #expect(try words("ben").count == 1)
+    #expect(try words("ben") == words("anna"))
+  }
+
   @Test func `no sender takes over a stream by naming it, unless their key was confirmed as the next one`() throws {
     try share()
     try receive(trust: .any)

@@ -227,10 +227,7 @@ extension ComparedWords {
   static func all(naming senders: KnownSenders, on connection: borrowing SQLiteConnection) throws -> [ComparedWords] {
     let schema = try SchemaReader(connection)
     var found: [ComparedWords] = []
-    let exchanges = try LiveWords.exchanges(on: connection) { sender in
-      if case .trusted(let name) = senders.standing(of: sender) { name } else { nil }
-    }
-    for exchange in exchanges {
+    for exchange in try LiveWords.exchanges(on: connection, with: senders) {
       let people = try people(in: exchange, senders)
       let streams = exchange.streams.map { HexText.lowercase($0) }
       do {

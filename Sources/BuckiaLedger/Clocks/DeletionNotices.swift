@@ -54,6 +54,25 @@ package enum DeletionNotices {
     )
   }
 
+  /// A diff that has deleted a row, if only the later diffs of a share contain the deletion.
+  ///
+  /// - Parameters:
+  ///   - key: The row's key, as in `buckia_held_change`; nil for any row.
+  ///   - sequence: The number of the last diff that does not count.
+  /// - Returns: nil for none.
+  /// - Throws: `SQLiteError`.
+  package static func told(
+    _ key: [UInt8]? = nil, in clock: Int64, to share: Int64, beyond sequence: Int64,
+    on connection: borrowing SQLiteConnection
+  ) throws -> KSUID? {
+    try connection.first(
+      ofCached: """
+        SELECT diff FROM main.buckia_told
+        WHERE clock = ?1 AND share = ?2 AND sequence > ?3 AND (?4 IS NULL OR key = ?4) LIMIT 1
+        """, clock, share, sequence, key
+    ) { KSUID($0.text(at: 0) ?? "") } ?? nil
+  }
+
   /// Deletes the deletions of a share that not all recipients have applied: a snapshot replaces these diffs, and
   /// contains no deletions.
   ///

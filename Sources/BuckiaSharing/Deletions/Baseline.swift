@@ -52,7 +52,8 @@ package struct Baseline {
         let held =
           try isSnapshot
           ? table.deleted(heldBy: common.union([SentContents.holder(of: share.number)]))
-          : RowNotes.untold(by: share.number, on: connection)[name]?.counts ?? [:]
+          : table.held(
+            RowNotes.untold(by: share.number, on: connection)[name]?.counts ?? [:], areForOne: share.isForOne())
         if !held.isEmpty {
           counted.insert(name)
           try shadow.set(held, of: table, sent)

@@ -6,8 +6,8 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// Changes of a stream that are older than the local values: by the clock of their table under the policy
-/// `take-incoming`, and otherwise if both sides have resolved a conflict and their decisions cross. Under `keep-local`, INSERTs of rows that
-/// a later diff has deleted.
+/// `take-incoming`, and otherwise if both sides have resolved a conflict and their decisions cross. Under `keep-local`,
+/// INSERTs of rows that a later diff has deleted, or that were deleted here without the knowledge of their author.
 ///
 /// Without this check, two people who have both shared an edit of a value swap their edits, and among three people two
 /// values would circulate without end. Unsent edits are not in the clock, and an incoming change replaces them.
@@ -18,6 +18,10 @@ final class OutdatedChanges {
   private let crossing: CrossingShares?
   /// The shares with the sender and how far the sender had applied them; empty if no conflict was resolved here.
   private let shares: [(number: Int64, through: Int64)]
+  /// The shares of which the sender had not applied all diffs, with their shadows, and the last of this database's diffs
+  /// that the sender had applied. Empty if there is no table without a clock and with the policy `keep-local`.
+  private let unseen: [(number: Int64, through: Int64, shadow: PeerShadow)]
+  private let lastApplied: KSUID?
   private var stamps: [TableName: StampedRows?] = [:]
   /// The parts of the changes of a row that were left out.
   private var found: [TableName: [[UInt8]: LeftOut]] = [:]
@@ -46,13 +50,22 @@ final class OutdatedChanges {
   ) throws {
     guard let id = changes.key.id else { return nil }
     let isDecided = try DecidedRows.exist(on: connection)
-    let keepsDeleted = try (changes.definitions ?? []).contains {
-      try policies.policy(for: TableName($0.name)) == .keepLocal && RowClocks.number(of: $0, on: connection) != nil
+    let keeping = (changes.definitions ?? []).filter { policies.policy(for: TableName($0.name)) == .keepLocal }
+    let clocks = try keeping.map { try RowClocks.number(of: $0, on: connection) }
+    let shares =
+      try isDecided || clocks.contains(nil)
+      ? changes.sharesWithAuthor(senders, on: connection).map { (share: $0, through: changes.claims.acknowledged($0)) }
+      : []
+    unseen =
+      try clocks.contains(nil)
+      ? shares.filter { $0.through < $0.share.sequence }.map {
+        ($0.share.number, $0.through, try PeerShadow(of: $0.share, on: connection))
+      } : []
+    guard policies.usesTakeIncoming || isDecided || !unseen.isEmpty || clocks.contains(where: { $0 != nil }) else {
+      return nil
     }
-    guard policies.usesTakeIncoming || isDecided || keepsDeleted else { return nil }
-    shares =
-      try isDecided
-      ? changes.sharesWithAuthor(senders, on: connection).map { ($0.number, changes.claims.acknowledged($0)) } : []
+    self.shares = isDecided ? shares.map { ($0.share.number, $0.through) } : []
+    lastApplied = unseen.isEmpty ? nil : try changes.lastApplied(on: connection)
     self.crossing = crossing
     self.policies = policies
     self.id = id
@@ -82,7 +95,7 @@ final class OutdatedChanges {
     let policy = policies.policy(for: table.name)
     guard policy == .takeIncoming || policy == .keepLocal && change.operation == .insert else { return false }
     let stamps = try stamps(of: table)
-    guard stamps != nil || crossing != nil else { return false }
+    guard stamps != nil || crossing != nil || !unseen.isEmpty else { return false }
     let row = change.operation == .insert ? reader.new : reader.old
     let key = table.key(row, bytes)
     let here = try LocalRow(row, bytes, of: table, on: connection)
@@ -93,10 +106,13 @@ final class OutdatedChanges {
       return true
     }
     guard let here else {
-      guard change.operation == .insert, let deletion = stamped.deletion?.diff, deletion > origin.diff,
-        try !table.finds(table.lookup, row, bytes, on: connection)
-      else { return false }
-      if try isEdited && Tombstones.hash(of: key, in: table.name, on: connection) != table.contentHash(row, bytes) {
+      guard change.operation == .insert, try !table.finds(table.lookup, row, bytes, on: connection) else {
+        return false
+      }
+      let deleted = policy == .keepLocal ? try deletedVersion(ofRow: row, bytes, key, in: table) : nil
+      guard deleted != nil || stamped.deletion.map({ $0.diff > origin.diff }) ?? false else { return false }
+      let known = try deleted ?? Tombstones.hash(of: key, in: table.name, on: connection)
+      if isEdited || deleted != nil, known != table.contentHash(row, bytes) {
         writer.appendUpdate(ofMissing: row, bytes, header)
       }
       return note(.insertion)
@@ -144,6 +160,30 @@ final class OutdatedChanges {
       }
     }
     return note(.values(outdated))
+  }
+
+  /// The hash of a row that was deleted here and whose deletion the sender had not applied, in a table without a clock;
+  /// nil for other rows. Rows with an integer key are known by the names that their senders give them.
+  private func deletedVersion(
+    ofRow row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], in table: KeyedTable
+  ) throws -> UInt64? {
+    guard !unseen.isEmpty, table.integerKey(of: row, bytes) == nil, try stamps(of: table) == nil else { return nil }
+    if let told = try Tombstones.row(key, of: table.name, on: connection) {
+      let isUnseen = lastApplied.map { $0 < told.diff } ?? true
+      return try isUnseen && OutboxEntry.share(of: told.diff, on: connection) != nil ? told.hash : nil
+    }
+    for (share, through, shadow) in unseen {
+      guard let sent = try shadow.values(row, bytes, of: table), sent.allSatisfy({ $0 != nil }),
+        try SentColumns.sequences(ofRow: key, in: table.name, of: share, on: connection).values.contains(where: {
+          $0 > through
+        }), try !RowNotes(.takenBack, of: table.name, for: share).contain(key, on: connection),
+        try !ParkedRows.all(of: table.name, on: connection).contains(where: { $0.key == key })
+      else { continue }
+      return sent.flatMap { $0 ?? [] }.withRawSpan { values in
+        table.contentHash(ValueSlice.values(sent.count, of: values), values)
+      }
+    }
+    return nil
   }
 
   /// Leaves out an UPDATE whose sender did not know of a later decision made here about the row.

@@ -168,6 +168,24 @@ final class ContentTable {
     return found
   }
 
+  /// The rows that the recipients of a share have and that the next difference must consider.
+  ///
+  /// - Parameters:
+  ///   - brought: How many rows with each content a recipient has brought. The table's columns must not have changed
+  ///     since.
+  ///   - areForOne: True if the share has one recipient. Others may lack a row that one recipient has brought, so that it
+  ///     is considered only if it was deleted here.
+  /// - Returns: The number of rows with each content. A parked row is not deleted.
+  /// - Throws: `SQLiteError`.
+  func held(_ brought: [[UInt8]: Int64], areForOne: Bool) throws -> [[UInt8]: Int64] {
+    var found: [[UInt8]: Int64] = [:]
+    for (content, rows) in brought where try areForOne || counter.count(content) < rows {
+      let held = rows - (counter.parked[content.hashValue] ?? 0)
+      if held > 0 { found[content] = held }
+    }
+    return found
+  }
+
   /// The senders of a row; empty if rows with its content were inserted here.
   ///
   /// - Parameters:

@@ -196,7 +196,7 @@ final class ReceivedContents {
   ///   - called: The counts in the diff.
   ///   - isWithdrawal: True if the row is withdrawn.
   ///   - mayDiffer: True if rows may have been refused.
-  ///   - shares: The shares with the sender; true for each that has other recipients, too.
+  ///   - shares: The shares with the sender; true for each that has no other recipients.
   /// - Returns: True for a row that only its content identifies.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func note(
@@ -232,9 +232,12 @@ final class ReceivedContents {
     try ledger.note(merged, at: sender)
     // The next share sends the counts if the sender has others.
     guard !isWithdrawal else { return true }
-    for share in shares where share.isForOne || told.present != merged.counts.present {
+    for share in shares {
+      let notes = RowNotes(.untold, of: table.name, for: share.number)
       let rows = min(told.present, merged.counts.present + Self.insertLimit)
-      try RowNotes(.untold, of: table.name, for: share.number).note(content, rows, on: connection)
+      // One recipient may have brought more of them than another.
+      let others = try share.isForOne ? nil : notes.state(of: content, on: connection)?.hash.map { Int64(bitPattern: $0) }
+      try notes.note(content, max(rows, others ?? 0), on: connection)
     }
     return true
   }

@@ -38,15 +38,45 @@ extension KeyTranslation {
 
   /// The deleted row that a change means, if another row has its key now: the change is of the deleted version, or its
   /// author has not applied a diff that tells of the deletion.
+  ///
+  /// - Parameter isReference: True if the change refers to the row, which the sender must have had.
+  /// - Returns: The hash of the deleted version, and the diff that has deleted it; a table with a clock has no hash.
   func hasGivenAway(
-    _ key: Int64, of version: UInt64?, _ table: KeyedTable
-  ) throws -> (hash: UInt64, diff: KSUID)? {
-    guard let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection),
+    _ key: Int64, of version: UInt64?, _ table: KeyedTable, isReference: Bool = false
+  ) throws -> (hash: UInt64?, diff: KSUID)? {
+    let bytes = IntegerKey.encoded(key)
+    if let clock = try RowClocks.number(of: table.local, on: connection) {
+      let told = try unseenShares.compactMap {
+        try DeletionNotices.told(bytes, in: clock, to: $0.number, beyond: $0.through, on: connection)
+      }
+      guard let diff = told.first, try table.withRow(forKey: key, { try table.finds(table.lookup, $0, $1, on: connection) })
+      else { return nil }
+      // A row that came back is the deleted one.
+      let inserted = try insertion(of: key, table)
+      return inserted.map { $0.isOwn && $0.diff > diff } ?? true ? (nil, diff) : nil
+    }
+    guard let deleted = try Tombstones.row(bytes, of: table.name, on: connection),
       let here = try table.withRow(forKey: key, { try LocalRow($0, $1, of: table, on: connection) }),
       here.hash != deleted.hash
     else { return nil }
-    let isUnaware = try lastApplied.get().map { $0 < deleted.diff } ?? false
+    let isUnaware = try lastApplied.get().map { $0 < deleted.diff } ?? isReference
     return version == deleted.hash || isUnaware ? deleted : nil
+  }
+
+  /// Maps the row that had a key before another one to a key that no row gets, so that it stays deleted.
+  ///
+  /// - Parameter version: The version that the change means; nil if it is unknown.
+  /// - Returns: The key.
+  func setAside(
+    _ deleted: (hash: UInt64?, diff: KSUID), _ key: Int64, of version: UInt64?, _ table: KeyedTable
+  ) throws -> Int64 {
+    let gone = try newKeys.scattered { try taken[table.name]?.contains($0) == true || !isUnused($0, in: table) }
+    if let hash = version ?? deleted.hash, try RowClocks.number(of: table.local, on: connection) == nil {
+      try Tombstones.note(
+        IntegerKey.encoded(gone), of: table.name, table.hash(hash, ofRowWith: key, underKey: gone), by: deleted.diff,
+        on: connection)
+    }
+    return gone
   }
 
   /// True if the local row can be the one that a name means.

@@ -40,11 +40,15 @@ final class KeyTranslation {
   private let told: ToldKeys
   /// The clocks of tables, read when first needed.
   var stamps: [TableName: StampedRows?] = [:]
-  private let newKeys: NewKeys
+  let newKeys: NewKeys
   private var greatest: [TableName: (regular: Int64, any: Int64)]?
   /// How to treat the first diff of a copy; nil for other diffs.
   let copies: CopyPolicy?
   var met = (equal: 0, different: 0)
+  /// The shares of which the author had not applied all diffs, and how far the author had applied them.
+  let unseenShares: [(number: Int64, through: Int64)]
+  /// The tables to which the diff may refer and of which the author may not know all deletions.
+  private let unseenDeletions: Set<TableName>
   /// The columns by which rows are the same that both sides have added under different keys.
   let matches: [TableName: [String]]
   /// The rows that were found so, by their keys at the sender.
@@ -64,7 +68,26 @@ final class KeyTranslation {
       .mapValues { TranslatedRows(of: $0) }.filter { try $0.value.exist(on: connection) }
     let known = try RowNameEntry.tables(of: sender, on: connection).union(brought.keys)
     naming = try changes.naming()
-    guard !changes.claims.ownKeys.isEmpty || !known.isEmpty || !naming.references.isEmpty else { return nil }
+    let authors = changes.definitions ?? []
+    let parents =
+      authors.flatMap { $0.foreignKeys.map { TableName($0.parent) } } + naming.links.map { TableName($0.key.parent) }
+    let unseen = try changes.sharesWithAuthor(senders, on: connection)
+      .filter { changes.claims.acknowledged($0) < $0.sequence }
+      .map { (number: $0.number, through: changes.claims.acknowledged($0)) }
+    unseenDeletions = Set(
+      try parents.filter { name in
+        guard let local = try schema.table(named: name) else { return false }
+        guard let clock = try RowClocks.number(of: local, on: connection) else {
+          return try Tombstones.exist(of: name, on: connection)
+        }
+        return try unseen.contains {
+          try DeletionNotices.told(in: clock, to: $0.number, beyond: $0.through, on: connection) != nil
+        }
+      })
+    unseenShares = unseen
+    guard
+      !changes.claims.ownKeys.isEmpty || !known.isEmpty || !naming.references.isEmpty || !unseenDeletions.isEmpty
+    else { return nil }
     self.sender = sender
     self.place = place
     let isFirst = try place.isSnapshot && !RowNameEntry.hasStream(of: sender, on: connection)
@@ -79,12 +102,7 @@ final class KeyTranslation {
     told = ToldKeys(on: connection)
     newKeys = NewKeys(told, seed: changes.key.digest, on: connection)
     self.own = try ReplicaIdentity.read(on: connection)?.replica
-    let authors = changes.definitions ?? []
-    let here = try schema.definitions(
-      of: authors.map { TableName($0.name) }
-        + authors.flatMap { $0.foreignKeys.map { TableName($0.parent) } }
-        + naming.links.map { TableName($0.key.parent) },
-      with: naming.links)
+    let here = try schema.definitions(of: authors.map { TableName($0.name) } + parents, with: naming.links)
     // References that either side declares count.
     var merged = Dictionary(authors.map { (TableName($0.name), $0) }) { first, _ in first }
     for table in here {
@@ -93,7 +111,8 @@ final class KeyTranslation {
     }
     tables = try KeyedTables(authors, and: here.map { TableName($0.name) }, schema)
     columns = KeyColumns(
-      Array(merged.values), keyed: changes.claims.ownKeys.union(known).union(naming.references.map(\.table)),
+      Array(merged.values),
+      keyed: changes.claims.ownKeys.union(known).union(naming.references.map(\.table)).union(unseenDeletions),
       links: naming.links)
     var layouts: [TableName: [TableName?]] = [:]
     for table in authors {
@@ -113,16 +132,25 @@ final class KeyTranslation {
     let mayMeet = try changes.claims.ownKeys.contains { name in
       try tables[name].map { try mayMeetOthers(in: $0) } ?? false
     }
-    guard try mayMeet || !known.isEmpty || !naming.runs.isEmpty || !naming.references.isEmpty || reachEnd() else {
-      return changes
-    }
+    guard
+      try mayMeet || !known.isEmpty || !naming.runs.isEmpty || !naming.references.isEmpty || !unseenDeletions.isEmpty
+        || reachEnd()
+    else { return changes }
     try recall()
-    let referred = try referredKeys()
+    let referred = try referredKeys(in: Set(naming.references.map(\.table)))
     for (name, rows) in Dictionary(grouping: naming.references, by: \.table) {
       guard let table = tables[name] else { continue }
       for (key, called) in Dictionary(grouping: rows, by: \.key).sorted(by: { $0.key < $1.key })
       where referred[name]?.contains(key) == true {
         try take(key, called.map { RowNames.Name(replica: $0.replica, key: $0.name) }, table)
+      }
+    }
+    for (name, keys) in try referredKeys(in: unseenDeletions, isOutside: true) {
+      guard let table = tables[name] else { continue }
+      for key in keys.sorted() where found[name]?[key] == nil {
+        let local = try implied(key, in: name)
+        guard let deleted = try hasGivenAway(local, of: nil, table, isReference: true) else { continue }
+        try note(key, is: setAside(deleted, local, of: nil, table), in: name)
       }
     }
     // Rows that were identified as equal differ after all if the row that they refer to got another key.
@@ -186,20 +214,28 @@ final class KeyTranslation {
     }
   }
 
-  /// The keys to which the changes refer, in tables of which the diff names rows.
-  private func referredKeys() throws -> [TableName: Set<Int64>] {
-    let named = Set(naming.references.map(\.table))
+  /// The keys of rows that the changes have, and to which they refer.
+  ///
+  /// - Parameters:
+  ///   - named: The tables of the rows.
+  ///   - isOutside: True for rows that the changes only refer to.
+  private func referredKeys(in named: Set<TableName>, isOutside: Bool = false) throws -> [TableName: Set<Int64>] {
     var keys: [TableName: Set<Int64>] = [:]
+    var changed: [TableName: Set<Int64>] = [:]
     guard !named.isEmpty else { return keys }
-    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       guard let header = reader.table, let targets = layouts[TableName(header.name)] else { return }
-      for row in [reader.old, reader.new] {
+      for row in isOutside ? [reader.new] : [reader.old, reader.new] {
         for (value, target) in zip(row, targets) where value.kind == .integer {
           if let target, named.contains(target) { keys[target, default: []].insert(value.integer(in: bytes)) }
         }
       }
+      let row = change.operation == .insert ? reader.new : reader.old
+      if isOutside, let table = tables.table(of: header), let key = table.integerKey(of: row, bytes) {
+        changed[table.name, default: []].insert(key)
+      }
     }
-    return keys
+    return keys.reduce(into: [:]) { $0[$1.key] = $1.value.subtracting(changed[$1.key] ?? []) }
   }
 
   /// Records the sender's key of a row to which others refer.
@@ -287,11 +323,7 @@ final class KeyTranslation {
       guard let local = try local(name, table) else { continue }
       let version = sent.map { table.hash($0.0, ofRowWith: $0.1, underKey: local) }
       if let deleted = try hasGivenAway(local, of: version, table) {
-        // The row stays gone, under a key that no row gets.
-        let gone = try newKeys.scattered { try taken[table.name]?.contains($0) == true || !isUnused($0, in: table) }
-        try Tombstones.note(
-          IntegerKey.encoded(gone), of: table.name,
-          table.hash(version ?? deleted.hash, ofRowWith: local, underKey: gone), by: deleted.diff, on: connection)
+        let gone = try setAside(deleted, local, of: version, table)
         // Others who have the row by this name get the same key for it.
         if name.replica != own {
           entries.insert(RowNameEntry(table: table.name, replica: name.replica, key: name.key, local: gone))
@@ -350,7 +382,7 @@ final class KeyTranslation {
   }
 
   /// True if no row is known to have, or have had, a key.
-  private func isUnused(_ key: Int64, in table: KeyedTable) throws -> Bool {
+  func isUnused(_ key: Int64, in table: KeyedTable) throws -> Bool {
     let isHere = try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
     return try !isHere && !wasUsed(key, in: table)
   }

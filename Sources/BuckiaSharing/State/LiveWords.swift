@@ -47,13 +47,22 @@ package struct LiveWords {
   /// Sent and received streams of the same replica form one exchange. A replica that has not acknowledged anything is
   /// identified by its sender's name; if that is unknown, too, the list has each pair that may belong together.
   ///
-  /// - Parameter name: The name of the contact with a key; nil for an unknown key.
+  /// A stream that a new key's stream has replaced does not count, even if it is still recorded because the key was
+  /// confirmed later.
+  ///
   /// - Throws: `SQLiteError`; `LedgerError`.
   package static func exchanges(
-    on connection: borrowing SQLiteConnection, naming name: (String) -> String?
+    on connection: borrowing SQLiteConnection, with senders: KnownSenders
   ) throws -> [Exchange] {
     var found: [Exchange] = []
     var unanswered: [ShareEntry] = []
+    func name(_ sender: String) -> String? {
+      if case .trusted(let name) = senders.standing(of: sender) { name } else { nil }
+    }
+    func isReplaced(_ stream: [UInt8], of sender: String) throws -> Bool {
+      guard let present = senders.otherKeys(of: sender).first else { return false }
+      return try StreamEntries.replaced(by: present, on: connection).contains(stream)
+    }
     func add(_ sender: String, _ replica: [UInt8]?, _ change: (inout Exchange) -> Void) {
       let place = found.firstIndex { $0.sender == sender && $0.replica == replica } ?? found.endIndex
       if place == found.endIndex { found.append(Exchange(sender: sender, replica: replica)) }
@@ -65,11 +74,11 @@ package struct LiveWords {
       for receiver in receivers { add(receiver.sender, receiver.replica) { $0.shares.append(share) } }
     }
     for state in try StateEntry.all(on: connection) {
-      guard case .sender(let sender) = state.owner else { continue }
+      guard case .sender(let sender) = state.owner, try !isReplaced(state.stream, of: sender) else { continue }
       add(sender, state.replica) { $0.states.append(state) }
     }
     // A stream without rows that have a key has no sums.
-    for known in try RowNameEntry.streams(on: connection) {
+    for known in try RowNameEntry.streams(on: connection) where try !isReplaced(known.stream, of: known.sender) {
       add(known.sender, known.replica) { $0.brought.append(known.stream) }
     }
     var pairs: [Exchange] = []
