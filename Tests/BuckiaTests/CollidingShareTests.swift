@@ -245,6 +245,17 @@ import Testing
     #expect(try anna.rows("SELECT title FROM photo ORDER BY 1") == ["anna", "ben", "by ben", "sea of both"])
   }
 
+  @Test func `rows that are equal under one number at two people are one row at a third who has another one`() throws {
+    let equal = "INSERT INTO photo VALUES (1,'of both'); INSERT INTO comment VALUES (1,1,'nice')"
+    let people = try people(
+      Self.schema, equal, equal, "INSERT INTO photo VALUES (1,'of cara'); INSERT INTO comment VALUES (1,1,'good')")
+    for _ in 0..<3 {
+      for one in people { for other in people where other !== one { try one.share(Self.scope, with: other) } }
+      for person in people { try person.receive() }
+    }
+    for person in people { #expect(try person.album() == ["of both|nice", "of cara|good"]) }
+  }
+
   @Test func `an equal child of a parent that got another key is another row`() throws {
     let people = try people(
       Self.schema, "INSERT INTO photo VALUES (1,'of anna'); INSERT INTO comment VALUES (1,1,'nice')",

@@ -151,6 +151,27 @@ import Testing
     #expect(try rows() == ["b|two", "c|three", "d|four"])
   }
 
+  @Test func `rows with other numbers are not doubled by a snapshot whose key is not confirmed yet`() throws {
+    for name in ["anna", "ben"] {
+      try run("DROP TABLE note; CREATE TABLE note(id INTEGER PRIMARY KEY, text, hidden DEFAULT 0)", on: name)
+      try run("INSERT INTO note(text) VALUES ('of \(name)')", on: name)
+    }
+    try share()
+    try receive(trust: .any)
+    _ = try home("anna").rotateIdentity()
+    try share()
+    try receive()
+    let texts = "SELECT text FROM note ORDER BY text"
+    #expect(try rows("ben", texts) == ["of anna", "of ben"])
+    try confirm("anna", by: "ben")
+    try run("UPDATE note SET text = 'of anna, edited'")
+    try share()
+    try receive()
+    try share(from: "ben", to: "anna")
+    try receive(by: "anna")
+    for name in ["anna", "ben"] { #expect(try rows(name, texts) == ["of anna, edited", "of ben"], "\(name)") }
+  }
+
   @Test func `a stream that was replaced before its key was confirmed has no words of its own`() throws {
     try share()
     try receive(trust: .any)

@@ -111,6 +111,20 @@ package struct RowNameEntry: Hashable, Sendable {
     }
   }
 
+  /// The keys here of the rows that the authors of streams name by a key, as far as they differ from it.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func locals(
+    called key: Int64, in table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> [Int64] {
+    try connection.rows(
+      ofCached: """
+        SELECT DISTINCT local FROM main.buckia_row_name WHERE table_name = ?1 AND key = ?2 AND local <> ?2
+          AND replica IN (SELECT replica FROM main.buckia_stream_author) AND claimant IS NOT '\(deleted)' ORDER BY local
+        """, table.text, key
+    ) { $0.integer(at: 0) }
+  }
+
   /// The greatest key here below a limit that an entry of a table names; nil for none.
   ///
   /// - Throws: `SQLiteError`.

@@ -346,6 +346,9 @@ final class KeyTranslation {
     }
     var candidates = others.map(\.key)
     if !candidates.contains(key) { candidates.append(key) }
+    // Rows that are equal under one key at two replicas are one row wherever they meet.
+    candidates.insert(
+      contentsOf: try names.locals(called: key, in: table).filter { try !names.has($0, of: table, at: sender) }, at: 0)
     var chosen: Int64?
     for candidate in candidates where taken[table.name]?.contains(candidate) != true {
       let isMeant = others.contains { $0.replica == own && $0.key == candidate }

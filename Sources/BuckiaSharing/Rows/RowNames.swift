@@ -128,6 +128,14 @@ final class RowNames {
     hasEntries[table] = true
   }
 
+  /// The keys here of the rows that any replica names by a key, as far as there are entries and the rows exist.
+  func locals(called key: Int64, in table: KeyedTable) throws -> [Int64] {
+    guard try hasEntries(of: table.name) else { return [] }
+    return try RowNameEntry.locals(called: key, in: table.name, on: connection).filter { local in
+      try table.withRow(forKey: local) { try table.finds(table.lookup, $0, $1, on: connection) }
+    }
+  }
+
   // MARK: To others' names
 
   /// True if other replicas may name rows of a table.
