@@ -180,7 +180,8 @@ import Testing
     try receive()
     try confirm("anna", by: "ben")
     func words(_ name: String) throws -> [[String]] {
-      try DatabaseManager(folder.file("\(name).sqlite"), home: home(name)).status(includesWords: true).words.map(\.words)
+      try DatabaseManager(folder.file("\(name).sqlite"), home: home(name)).status(includesWords: true).words.map(
+        \.words)
     }
     #expect(try words("ben").count == 1)
     #expect(try words("ben") == words("anna"))

@@ -236,7 +236,8 @@ final class ReceivedContents {
       let notes = RowNotes(.untold, of: table.name, for: share.number)
       let rows = min(told.present, merged.counts.present + Self.insertLimit)
       // One recipient may have brought more of them than another.
-      let others = try share.isForOne ? nil : notes.state(of: content, on: connection)?.hash.map { Int64(bitPattern: $0) }
+      let others =
+        try share.isForOne ? nil : notes.state(of: content, on: connection)?.hash.map { Int64(bitPattern: $0) }
       try notes.note(content, max(rows, others ?? 0), on: connection)
     }
     return true

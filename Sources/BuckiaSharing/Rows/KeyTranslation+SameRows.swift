@@ -49,7 +49,8 @@ extension KeyTranslation {
       let told = try unseenShares.compactMap {
         try DeletionNotices.told(bytes, in: clock, to: $0.number, beyond: $0.through, on: connection)
       }
-      guard let diff = told.first, try table.withRow(forKey: key, { try table.finds(table.lookup, $0, $1, on: connection) })
+      guard let diff = told.first,
+        try table.withRow(forKey: key, { try table.finds(table.lookup, $0, $1, on: connection) })
       else { return nil }
       // A row that came back is the deleted one.
       let inserted = try insertion(of: key, table)
