@@ -139,9 +139,12 @@ import Testing
     for person in [anna, ben] { #expect(try titles(person) == ["of anna|x", "of ben|z"], "\(person.name)") }
   }
 
-  @Test(arguments: policies)
-  func `nor the number of one that a share with more people has left out`(_ policies: ConflictPolicies) throws {
+  @Test(arguments: policies, [false, true])
+  func `nor the number of one that a share with more people has left out`(
+    _ policies: ConflictPolicies, hasClocks: Bool
+  ) throws {
     let cara = people[2]
+    if hasClocks { for person in people { try DatabaseManager(person.path, home: person.home).keepClocks() } }
     try anna.run("INSERT INTO photo VALUES (1, 'of anna', 'x')")
     try anna.share(Self.scope, with: ben)
     try ben.run("INSERT INTO photo VALUES (1, 'of ben', 'y')")

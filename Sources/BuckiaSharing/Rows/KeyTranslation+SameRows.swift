@@ -49,12 +49,13 @@ extension KeyTranslation {
       let told = try unseenShares.compactMap {
         try DeletionNotices.told(bytes, in: clock, to: $0.number, beyond: $0.through, on: connection)
       }
-      guard let diff = told.first,
+      if let diff = told.first,
         try table.withRow(forKey: key, { try table.finds(table.lookup, $0, $1, on: connection) })
-      else { return nil }
-      // A row that came back is the deleted one.
-      let inserted = try insertion(of: key, table)
-      return inserted.map { $0.isOwn && $0.diff > diff } ?? true ? (nil, diff) : nil
+      {
+        // A row that came back is the deleted one.
+        let inserted = try insertion(of: key, table)
+        return inserted.map { $0.isOwn && $0.diff > diff } ?? true ? (nil, diff) : nil
+      }
     }
     guard let deleted = try Tombstones.row(bytes, of: table.name, on: connection),
       let here = try table.withRow(forKey: key, { try LocalRow($0, $1, of: table, on: connection) }),

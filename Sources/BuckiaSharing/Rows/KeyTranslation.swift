@@ -76,10 +76,9 @@ final class KeyTranslation {
       .map { (number: $0.number, through: changes.claims.acknowledged($0)) }
     unseenDeletions = Set(
       try parents.filter { name in
-        guard let local = try schema.table(named: name) else { return false }
-        guard let clock = try RowClocks.number(of: local, on: connection) else {
-          return try Tombstones.exist(of: name, on: connection)
-        }
+        if try Tombstones.exist(of: name, on: connection) { return true }
+        guard let local = try schema.table(named: name), let clock = try RowClocks.number(of: local, on: connection)
+        else { return false }
         return try unseen.contains {
           try DeletionNotices.told(in: clock, to: $0.number, beyond: $0.through, on: connection) != nil
         }

@@ -112,9 +112,9 @@ final class RowNames {
   /// True if the deletion of the row with a key is recorded. Changes of that row must not meet another one.
   func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
     let bytes = IntegerKey.encoded(key)
-    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
-      return try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil
-    }
+    // A snapshot that leaves out the row says so without a stamp in the clock.
+    if try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil { return true }
+    guard let clock = try RowClocks.number(of: table.local, on: connection) else { return false }
     return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
   }
 
