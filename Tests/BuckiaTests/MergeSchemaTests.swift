@@ -108,6 +108,15 @@ import Testing
     #expect(try three.text("SELECT id, a, b FROM t ORDER BY id") == ["1|a1|EDIT", "2|a2|theirs"])
   }
 
+  @Test("Columns that were added are named, or counted")
+  func addedColumns() throws {
+    for (columns, change) in [(["c"], "add column t.c"), (["c", "d"], "add 2 columns to t")] {
+      let theirs = columns.map { "ALTER TABLE t ADD COLUMN \($0) DEFAULT 1" }.joined(separator: ";")
+      let report = try ThreeWay(base: Self.base, ours: Self.edit, theirs: theirs).merge()
+      #expect(report.schemaChanges == [change])
+    }
+  }
+
   @Test("A file whose author has dropped a column, or given it another type, is refused where it has other values here")
   func adopted() throws {
     for (migration, value) in [

@@ -119,7 +119,11 @@ struct DatabaseMerge: ~Copyable {
       try AutoIncrement.raise(sequence.table, to: sequence.number, on: connection)
     }
     let returnedColumns = try droppedColumns.filter { try !drop($0.column, of: $0.table) }
-    try noteConflicts(of: schema, dropped, returnedColumns.map { "\($0.table).\($0.column)" }, after: newest)
+      .map { "\($0.table).\($0.column)" }
+    for (table, column) in droppedColumns where !returnedColumns.contains("\(table).\(column)") {
+      report.schemaChanges.removeAll { ASCIIName.matches($0, "add column \(table).\(column)") }
+    }
+    try noteConflicts(of: schema, dropped, returnedColumns, after: newest)
     if settings.keepsLedger { try removeTraces(of: key) }
     if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
     return true

@@ -144,7 +144,7 @@ package struct SchemaPlan: Sendable {
         table, "it is a virtual table of the module \(module.name), which SQLite lacks here")
     }
     steps.append(.createTable(table, siblings: siblings))
-    notes.append(SchemaNote(.create, table.name, nil, "\(table.columns.count) columns"))
+    notes.append(SchemaNote(.create, table.name, nil, table.columnCount))
     notes += table.generated.map { SchemaNote(leavingOut: $0, of: table) }
     for key in table.foreignKeys where !siblings.contains(TableName(key.parent)) {
       notes.append(

@@ -29,9 +29,14 @@ package enum SchemaStep: Equatable, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .createTable(let table, _):
-      guard let module = table.module else { return "create table \(table.name) (\(table.columns.count) columns)" }
-      return "create virtual table \(table.name) (\(module.name), \(table.columns.count) columns)"
+      guard let module = table.module else { return "create table \(table.name) (\(table.columnCount))" }
+      return "create virtual table \(table.name) (\(module.name), \(table.columnCount))"
     case .addColumn(let column, let table): return "add column \(table).\(column.name)"
     }
   }
+}
+
+extension TableDefinition {
+  /// The number of its columns, for people.
+  var columnCount: String { columns.count == 1 ? "1 column" : "\(columns.count) columns" }
 }
