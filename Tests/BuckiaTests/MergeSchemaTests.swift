@@ -108,6 +108,39 @@ import Testing
     #expect(try three.text("SELECT id, a, b FROM t ORDER BY id") == ["1|a1|EDIT", "2|a2|theirs"])
   }
 
+  @Test(
+    "A generated column here keeps what is computed: their other values are conflicts, and the row is merged",
+    arguments: ["VIRTUAL", "STORED"])
+  func generatedHere(storage: String) throws {
+    let ours = """
+      CREATE TABLE n(id INTEGER PRIMARY KEY, a TEXT, b TEXT AS (a || '!') \(storage)); INSERT INTO n(id, a) SELECT id, a FROM t;
+      DROP TABLE t; ALTER TABLE n RENAME TO t
+      """
+    let three = try ThreeWay(
+      base: Self.base + "INSERT INTO t VALUES (5, 'a5', 'b5'), (6, 'a6', 'b6')",
+      ours: ours + "; DELETE FROM t WHERE id = 6",
+      theirs: """
+        UPDATE t SET a = 'EDIT', b = 'OTHER' WHERE id = 1; DELETE FROM t WHERE id = 2; UPDATE t SET b = NULL WHERE id = 5;
+        UPDATE t SET b = 'LOST' WHERE id = 6; INSERT INTO t VALUES (3, 'NEW', 'NEW!'), (4, 'MORE', 'b4')
+        """)
+    let report = try three.merge()
+    #expect(report.conflicts == 3 && !report.isClean && report.schemaConflicts.isEmpty)
+    #expect(try three.text("SELECT * FROM t") == ["1|EDIT|EDIT!", "3|NEW|NEW!", "4|MORE|MORE!", "5|a5|a5!"])
+    let records = try DatabaseManager(three.out).conflicts()
+    #expect(records.map(\.kind) == [.data, .notFound, .data])
+    #expect(records.map { $0.incoming?.last?.value } == [.text("OTHER"), .text("LOST"), .text("b4")])
+    #expect(records.map { $0.local?.last?.value } == [.text("EDIT!"), nil, .text("MORE!")])
+    #expect(records.map { $0.base?.last?.value } == [.text("b1"), .text("b6"), nil])
+    #expect(records.first?.reason?.contains("\"t.b\" is a generated one here") == true)
+    let error = #expect(throws: BuckiaError.self) {
+      try three.merge(MergeOptions(conflicts: .abort, replacesOutput: true))
+    }
+    #expect(error?.code == .conflict)
+    let clean = try ThreeWay(base: Self.base, ours: ours, theirs: "UPDATE t SET a = 'EDIT' WHERE id = 1")
+    #expect(try clean.merge().isClean)
+    #expect(try clean.text("SELECT b FROM t") == ["EDIT!", "a2!"])
+  }
+
   @Test("Columns that were added are named, or counted")
   func addedColumns() throws {
     for (columns, change) in [(["c"], "add column t.c"), (["c", "d"], "add 2 columns to t")] {
