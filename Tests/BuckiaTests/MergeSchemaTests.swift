@@ -141,6 +141,73 @@ import Testing
     #expect(try clean.text("SELECT b FROM t") == ["EDIT!", "a2!"])
   }
 
+  /// What one side has made of the table, with the base.
+  private static var migrations: [(base: String, migration: String)] {
+    var found: [(String, String)] = []
+    for base in [Self.base, Self.keyless] {
+      for columns in [
+        "id INTEGER, a TEXT PRIMARY KEY, b TEXT", "id INTEGER, a TEXT, b TEXT, PRIMARY KEY (id, a)",
+        "id INTEGER, a TEXT, b TEXT, PRIMARY KEY (b, id)) WITHOUT ROWID; CREATE TABLE other(x",
+        "id INTEGER, a TEXT, b TEXT", "id INTEGER PRIMARY KEY, a TEXT, b TEXT",
+      ] { found.append((base, rebuild(columns))) }
+      for key in ["uuid TEXT PRIMARY KEY", "k INTEGER PRIMARY KEY"] {
+        found.append((base, rebuild("\(key), id INTEGER, a TEXT, b TEXT", "10 * id, id, a, b")))
+      }
+      found.append((base, rebuild("uuid TEXT PRIMARY KEY, a TEXT, b TEXT", "10 * id, a, b")))
+      found.append(
+        (
+          base,
+          """
+          CREATE TABLE n(id INTEGER PRIMARY KEY, a TEXT AS (b || '!'), b TEXT); INSERT INTO n(id, b) SELECT id, b FROM t;
+          DROP TABLE t; ALTER TABLE n RENAME TO t
+          """
+        ))
+    }
+    return found
+  }
+
+  private static let keyless = base.replacingOccurrences(of: " PRIMARY KEY", with: "")
+
+  @Test(
+    "What a person wrote is in a row or a conflict, whichever side has another key, or computes the column",
+    arguments: [true, false])
+  func nothingIsLost(isOurs: Bool) throws {
+    for (base, migration) in Self.migrations {
+      for edit in [
+        "UPDATE t SET a = 'EDIT' WHERE id = 1", "UPDATE t SET b = 'EDIT' WHERE id = 2",
+        "UPDATE t SET b = 'other'; UPDATE t SET a = 'EDIT', b = 'more' WHERE id = 2",
+        "INSERT INTO t VALUES (3, 'EDIT', 'b3')",
+        "INSERT INTO t VALUES (10, 'a10', 'EDIT'); DELETE FROM t WHERE id = 2",
+      ] {
+        let three = try ThreeWay(base: base, ours: isOurs ? migration : edit, theirs: isOurs ? edit : migration)
+        let report = try three.merge()
+        let rows = try three.text("SELECT * FROM t")
+        let records = try DatabaseManager(three.out).conflicts()
+        let isThere = rows.contains { $0.contains("EDIT") }
+        #expect(isThere || "\(records)".contains("EDIT"), "\(migration): \(edit): \(rows)")
+        #expect(isThere || !report.isClean, "\(migration): \(edit)")
+      }
+    }
+  }
+
+  @Test("All changes of a table that has a new column as its key here are conflicts, with what they were made of")
+  func newKeyHere() throws {
+    let three = try ThreeWay(
+      base: Self.base, ours: Self.rebuild("k INTEGER PRIMARY KEY, id INTEGER, a TEXT, b TEXT", "NULL, id, a, b"),
+      theirs: Self.edit + "; DELETE FROM t WHERE id = 2; CREATE TABLE more(x); INSERT INTO more VALUES (1)")
+    let report = try three.merge()
+    #expect(report.conflicts == 3 && !report.isClean)
+    #expect(report.warnings.map(\.code) == [.keyChanged])
+    let database = DatabaseManager(three.out)
+    let records = try database.conflicts()
+    #expect(records.map { $0.key.first?.value } == [.integer(2), .integer(1), .integer(3)])
+    #expect(records.map { $0.incoming?[1].value } == [nil, .text("EDIT"), .text("NEW")])
+    #expect(try database.resolve(records.map(\.id), taking: .incoming).counts.refused == 3)
+    #expect(try database.resolve(records.map(\.id), taking: .local).counts.resolved == 3)
+    #expect(try three.text("SELECT k, id, a FROM t") == ["1|1|a1", "2|2|a2"])
+    #expect(try three.text("SELECT x FROM more") == ["1"])
+  }
+
   @Test("Columns that were added are named, or counted")
   func addedColumns() throws {
     for (columns, change) in [(["c"], "add column t.c"), (["c", "d"], "add 2 columns to t")] {

@@ -38,9 +38,10 @@ extension SchemaReader {
   /// - Throws: `SQLiteError` when the table cannot be read.
   package func mayHaveMovedRows(of table: TableDefinition, in other: SchemaReader) throws -> Bool {
     guard let rowID = table.rowIDName, let entry = other.entry(named: TableName(table.name)), entry.kind == .table,
-      let otherRowID = try other.definition(of: entry).rowIDName
+      case let definition = try other.definition(of: entry), !definition.isWithoutRowID,
+      let otherRowID = definition.rowIDName
     else { return false }
-    let names = ColumnLookup(try other.definition(of: entry).columns)
+    let names = ColumnLookup(definition.columns)
     let columns = table.columns.map(\.name).filter { names[$0] != nil }.map(SQLText.identifier)
     func rows(_ rowID: String) -> String {
       "SELECT \(([rowID] + columns).joined(separator: ", ")) FROM main.\(TableName(table.name).quoted) ORDER BY \(rowID)"
