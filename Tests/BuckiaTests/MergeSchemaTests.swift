@@ -208,6 +208,31 @@ import Testing
     #expect(try three.text("SELECT x FROM more") == ["1"])
   }
 
+  @Test(
+    "A table that was dropped here comes back as it is there, with all that belongs to it", arguments: [false, true])
+  func returnedTable(changesSchema: Bool) throws {
+    let base = """
+      CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES (1);
+      CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT NOT NULL DEFAULT (upper('x')) CHECK (a <> ''),
+        b TEXT UNIQUE COLLATE NOCASE, c TEXT AS (a || b), p INTEGER REFERENCES p(id), UNIQUE (a, b)) STRICT;
+      CREATE TABLE w(x TEXT PRIMARY KEY, y CHECK (y > 0)) WITHOUT ROWID; CREATE INDEX i ON t(b, a);
+      CREATE TRIGGER tr AFTER INSERT ON t BEGIN UPDATE w SET y = y + 1; END; CREATE VIEW v AS SELECT x FROM w;
+      INSERT INTO t(id, a, b, p) VALUES (1, 'a1', 'b1', 1); INSERT INTO w VALUES ('k', 1)
+      """
+    let three = try ThreeWay(
+      base: base, ours: "DROP VIEW v; DROP TABLE t; DROP TABLE w",
+      theirs: "INSERT INTO t(id, a, b) VALUES (2, 'NEW', 'b2'); DELETE FROM t WHERE id = 1"
+        + (changesSchema ? "; CREATE TABLE more(x); CREATE INDEX j ON t(p)" : ""))
+    let report = try three.merge()
+    #expect(report.schemaConflicts.map(\.name) == ["t", "w"])
+    #expect(report.warnings.isEmpty && report.skipped.isEmpty && report.conflicts == 0)
+    let statements =
+      "SELECT sql FROM sqlite_schema WHERE name NOT IN ('v', 'more') AND name NOT LIKE 'sqlite%' ORDER BY name"
+    #expect(try three.text(statements) == three.text(statements, three.theirs))
+    #expect(try three.text("SELECT id, a, b, c FROM t") == ["2|NEW|b2|NEWb2"])
+    #expect(try three.text("SELECT x, y FROM w") == ["k|2"])
+  }
+
   @Test("Columns that were added are named, or counted")
   func addedColumns() throws {
     for (columns, change) in [(["c"], "add column t.c"), (["c", "d"], "add 2 columns to t")] {

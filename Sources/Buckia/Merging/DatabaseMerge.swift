@@ -74,17 +74,26 @@ struct DatabaseMerge: ~Copyable {
         guard computed.insert(column, of: table) else { throw error }
         return
       }
-      if mergesSchema, keptTables[table] == nil {
+      if settings.schema == .adopt, keptTables[table] == nil {
         keptTables[table] = column
         return
       }
     }
-    guard mergesSchema else { throw error }
+    guard settings.schema == .adopt else { throw error }
     schemaRefusal = error
   }
 
-  /// True if more of the other side's schema is taken than new tables and columns.
-  private var mergesSchema: Bool { incoming.difference.author != nil && schemaRefusal == nil }
+  /// The other side's schema; nil where nothing of it is needed.
+  ///
+  /// - Parameter dropped: Tables that were dropped here, and come back as they are there.
+  private func theirSchema(with dropped: Set<TableName>) throws -> AuthorSchema? {
+    guard let author = incoming.difference.author else {
+      if dropped.isEmpty { return nil }
+      let statements = try SchemaReader(incoming.source.connection).statements()
+      return AuthorSchema(statements: statements.filter { $0.refusal == nil }, replaced: [])
+    }
+    return author
+  }
 
   // MARK: One transaction
 
@@ -100,10 +109,11 @@ struct DatabaseMerge: ~Copyable {
     let renames =
       try incoming.renames + SchemaReader(incoming.base.connection).renames(to: ours, besides: options.renames)
     try requireKnown(renames)
-    let schema = try SchemaMerge(
-      base: incoming.baseStatements, ours: ours.statements(), theirs: incoming.difference.author, keeping: keptTables)
     let dropped = droppedTables(in: ours)
-    settings.schema = mergesSchema ? .adopt : .additive
+    let schema = try SchemaMerge(
+      base: incoming.baseStatements, ours: ours.statements(), theirs: theirSchema(with: dropped), keeping: keptTables,
+      returning: dropped)
+    settings.schema = schema.author != nil && schemaRefusal == nil ? .adopt : .additive
     let droppedColumns = try droppedColumns(in: ours, ColumnRenames(renames))
     let fitted = try FittedChanges(incoming, without: dropped, options, ColumnRenames(renames), on: connection)
     // The other side's changes of a table that was dropped here make no sense without its other rows.
