@@ -233,6 +233,29 @@ import Testing
     #expect(try three.text("SELECT x, y FROM w") == ["k|2"])
   }
 
+  @Test(
+    "A value that was cleared, and a row that was deleted, do not keep a column that the other side has dropped",
+    arguments: [true, false])
+  func clearedBesideDropped(isOurs: Bool) throws {
+    for (edit, rows) in [
+      ("UPDATE t SET b = NULL WHERE id = 1", ["1|a1", "2|a2"]), ("DELETE FROM t WHERE id = 2", ["1|a1"]),
+      ("DELETE FROM t WHERE id = 2; UPDATE t SET b = NULL, a = 'x' WHERE id = 1", ["1|x"]),
+    ] {
+      let drop = "ALTER TABLE t DROP COLUMN b"
+      let three = try ThreeWay(base: Self.base, ours: isOurs ? drop : edit, theirs: isOurs ? edit : drop)
+      let report = try three.merge()
+      #expect(report.isClean, "\(edit)")
+      #expect(try three.text("SELECT * FROM t") == rows)
+      #expect(report.schemaChanges.filter { $0.contains("add") }.isEmpty)
+    }
+    // A row that has moved within the case of its values has not the values of the base.
+    let other = try ThreeWay(
+      base: "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b COLLATE NOCASE); INSERT INTO t VALUES (1, 'a', 'b')",
+      ours: isOurs ? "ALTER TABLE t DROP COLUMN b" : "UPDATE t SET b = 'B'",
+      theirs: isOurs ? "UPDATE t SET b = 'B'" : "ALTER TABLE t DROP COLUMN b")
+    #expect(try !other.merge().isClean)
+  }
+
   @Test("Columns that were added are named, or counted")
   func addedColumns() throws {
     for (columns, change) in [(["c"], "add column t.c"), (["c", "d"], "add 2 columns to t")] {

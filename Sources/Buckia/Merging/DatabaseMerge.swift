@@ -14,6 +14,8 @@ struct DatabaseMerge: ~Copyable {
   private var schemaRefusal: ReplicationError?
   /// The tables whose definition stays, since the other side's would lose values of them, and the column that has these.
   private var keptTables: [TableName: String] = [:]
+  /// What of a table the other side's definition loses, where all of it is in the base, too.
+  private var harmlessLosses: [TableName: AuthorSchema.TableContent] = [:]
   private var computed = ComputedColumns()
 
   /// - Parameters:
@@ -75,12 +77,30 @@ struct DatabaseMerge: ~Copyable {
         return
       }
       if settings.schema == .adopt, keptTables[table] == nil {
-        keptTables[table] = column
+        if harmlessLosses[table] == nil, let losses = try harmlessLosses(of: table) {
+          harmlessLosses[table] = losses
+        } else {
+          keptTables[table] = column
+        }
         return
       }
     }
     guard settings.schema == .adopt else { throw error }
     schemaRefusal = error
+  }
+
+  /// What of a table the other side's definition loses; nil if any of it is not in the base.
+  private func harmlessLosses(of table: TableName) throws -> AuthorSchema.TableContent? {
+    let (base, ours) = (try SchemaReader(incoming.base.connection), try SchemaReader(connection))
+    guard let before = try base.table(named: table),
+      let theirs = try SchemaReader(incoming.source.connection).table(named: table),
+      let lost = try ours.valuesLost(in: theirs, since: before, ColumnRenames(renames(to: ours)), knownTo: base)
+    else { return nil }
+    return lost.areKnown ? lost.content : nil
+  }
+
+  private func renames(to ours: SchemaReader) throws -> [ColumnRename] {
+    try incoming.renames + SchemaReader(incoming.base.connection).renames(to: ours, besides: options.renames)
   }
 
   /// The other side's schema; nil where nothing of it is needed.
@@ -92,7 +112,10 @@ struct DatabaseMerge: ~Copyable {
       let statements = try SchemaReader(incoming.source.connection).statements()
       return AuthorSchema(statements: statements.filter { $0.refusal == nil }, replaced: [])
     }
-    return author
+    let replaced = author.replaced.map { entry in
+      AuthorSchema.Replaced(entry.statement, content: harmlessLosses[entry.statement.name] ?? entry.content)
+    }
+    return AuthorSchema(statements: author.statements, replaced: replaced)
   }
 
   // MARK: One transaction
@@ -106,8 +129,7 @@ struct DatabaseMerge: ~Copyable {
     let transaction = try SQLiteTransaction(on: connection)
     let newest = try ConflictRecord.newest(on: connection)
     let ours = try SchemaReader(connection)
-    let renames =
-      try incoming.renames + SchemaReader(incoming.base.connection).renames(to: ours, besides: options.renames)
+    let renames = try renames(to: ours)
     try requireKnown(renames)
     let dropped = droppedTables(in: ours)
     let schema = try SchemaMerge(
