@@ -33,6 +33,11 @@ package enum FileSystem {
     return stat(path, &status) != 0 || status.st_mode & 0o004 != 0
   }
 
+  /// True if a file and its folder, where SQLite keeps the journal, may be written.
+  static func isWritableDatabase(_ path: String) -> Bool {
+    access(path, W_OK) == 0 && access(folder(of: PosixFile.target(ofLink: path)), W_OK) == 0
+  }
+
   /// When a file was last written, in seconds since 1970; 0 when there is none.
   static func modificationTime(of path: String) -> Int {
     var status = stat()

@@ -209,8 +209,8 @@ public struct Remark: Hashable, Codable, Sendable, CustomStringConvertible {
         "what the other side has changed in the schema could not be taken over, but for new tables and columns: $1"
 
       case .keyChanged:
-        "the changes of table \"$1\" were not written: its author has given it another primary key, which only those get "
-          + "who adopt the schema"
+        "the changes of table \"$1\" were not written: it has another primary key here than at their author, whose schema "
+          + "was not adopted"
       case .lastKeys:
         "table \"$1\": a row that came has the key $2, one of the last that there are: as long as it is there, SQLite gives new rows random keys"
       case .rowsKeptByTriggers:

@@ -41,7 +41,7 @@ import Testing
     let known = try session.schema()
     for number in 0..<20 {
       let made = try Self.apply(Self.table("t\(number)", columns: []), number: number, session)
-      #expect(made.schemaChanges == ["create table t\(number) (1 columns)"])
+      #expect(made.schemaChanges == ["create table t\(number) (1 column)"])
       let added = try Self.apply(Self.table("base", columns: ["c\(number)"]), number: 100 + number, session)
       #expect(added.schemaChanges == ["add column base.c\(number)"])
       #expect(try session.schema() === known)

@@ -164,7 +164,7 @@ private let notes = """
     let report = try exchange.apply(ApplyOptions(isDryRun: true))
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(report.diffs.first?.inserted == 1)
-    #expect(report.diffs.first?.schemaChanges == ["create table tags (1 columns)"])
+    #expect(report.diffs.first?.schemaChanges == ["create table tags (1 column)"])
     #expect(try fileBytes(exchange.mine) == before)
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }

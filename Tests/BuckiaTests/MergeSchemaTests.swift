@@ -108,6 +108,163 @@ import Testing
     #expect(try three.text("SELECT id, a, b FROM t ORDER BY id") == ["1|a1|EDIT", "2|a2|theirs"])
   }
 
+  @Test(
+    "A generated column here keeps what is computed: their other values are conflicts, and the row is merged",
+    arguments: ["VIRTUAL", "STORED"])
+  func generatedHere(storage: String) throws {
+    let ours = """
+      CREATE TABLE n(id INTEGER PRIMARY KEY, a TEXT, b TEXT AS (a || '!') \(storage)); INSERT INTO n(id, a) SELECT id, a FROM t;
+      DROP TABLE t; ALTER TABLE n RENAME TO t
+      """
+    let three = try ThreeWay(
+      base: Self.base + "INSERT INTO t VALUES (5, 'a5', 'b5'), (6, 'a6', 'b6')",
+      ours: ours + "; DELETE FROM t WHERE id = 6",
+      theirs: """
+        UPDATE t SET a = 'EDIT', b = 'OTHER' WHERE id = 1; DELETE FROM t WHERE id = 2; UPDATE t SET b = NULL WHERE id = 5;
+        UPDATE t SET b = 'LOST' WHERE id = 6; INSERT INTO t VALUES (3, 'NEW', 'NEW!'), (4, 'MORE', 'b4')
+        """)
+    let report = try three.merge()
+    #expect(report.conflicts == 3 && !report.isClean && report.schemaConflicts.isEmpty)
+    #expect(try three.text("SELECT * FROM t") == ["1|EDIT|EDIT!", "3|NEW|NEW!", "4|MORE|MORE!", "5|a5|a5!"])
+    let records = try DatabaseManager(three.out).conflicts()
+    #expect(records.map(\.kind) == [.data, .notFound, .data])
+    #expect(records.map { $0.incoming?.last?.value } == [.text("OTHER"), .text("LOST"), .text("b4")])
+    #expect(records.map { $0.local?.last?.value } == [.text("EDIT!"), nil, .text("MORE!")])
+    #expect(records.map { $0.base?.last?.value } == [.text("b1"), .text("b6"), nil])
+    #expect(records.first?.reason?.contains("\"t.b\" is a generated one here") == true)
+    let error = #expect(throws: BuckiaError.self) {
+      try three.merge(MergeOptions(conflicts: .abort, replacesOutput: true))
+    }
+    #expect(error?.code == .conflict)
+    let clean = try ThreeWay(base: Self.base, ours: ours, theirs: "UPDATE t SET a = 'EDIT' WHERE id = 1")
+    #expect(try clean.merge().isClean)
+    #expect(try clean.text("SELECT b FROM t") == ["EDIT!", "a2!"])
+  }
+
+  /// What one side has made of the table, with the base.
+  private static var migrations: [(base: String, migration: String)] {
+    var found: [(String, String)] = []
+    for base in [Self.base, Self.keyless] {
+      for columns in [
+        "id INTEGER, a TEXT PRIMARY KEY, b TEXT", "id INTEGER, a TEXT, b TEXT, PRIMARY KEY (id, a)",
+        "id INTEGER, a TEXT, b TEXT, PRIMARY KEY (b, id)) WITHOUT ROWID; CREATE TABLE other(x",
+        "id INTEGER, a TEXT, b TEXT", "id INTEGER PRIMARY KEY, a TEXT, b TEXT",
+      ] { found.append((base, rebuild(columns))) }
+      for key in ["uuid TEXT PRIMARY KEY", "k INTEGER PRIMARY KEY"] {
+        found.append((base, rebuild("\(key), id INTEGER, a TEXT, b TEXT", "10 * id, id, a, b")))
+      }
+      found.append((base, rebuild("uuid TEXT PRIMARY KEY, a TEXT, b TEXT", "10 * id, a, b")))
+      found.append(
+        (
+          base,
+          """
+          CREATE TABLE n(id INTEGER PRIMARY KEY, a TEXT AS (b || '!'), b TEXT); INSERT INTO n(id, b) SELECT id, b FROM t;
+          DROP TABLE t; ALTER TABLE n RENAME TO t
+          """
+        ))
+    }
+    return found
+  }
+
+  private static let keyless = base.replacingOccurrences(of: " PRIMARY KEY", with: "")
+
+  @Test(
+    "What a person wrote is in a row or a conflict, whichever side has another key, or computes the column",
+    arguments: [true, false])
+  func nothingIsLost(isOurs: Bool) throws {
+    for (base, migration) in Self.migrations {
+      for edit in [
+        "UPDATE t SET a = 'EDIT' WHERE id = 1", "UPDATE t SET b = 'EDIT' WHERE id = 2",
+        "UPDATE t SET b = 'other'; UPDATE t SET a = 'EDIT', b = 'more' WHERE id = 2",
+        "INSERT INTO t VALUES (3, 'EDIT', 'b3')",
+        "INSERT INTO t VALUES (10, 'a10', 'EDIT'); DELETE FROM t WHERE id = 2",
+      ] {
+        let three = try ThreeWay(base: base, ours: isOurs ? migration : edit, theirs: isOurs ? edit : migration)
+        let report = try three.merge()
+        let rows = try three.text("SELECT * FROM t")
+        let records = try DatabaseManager(three.out).conflicts()
+        let isThere = rows.contains { $0.contains("EDIT") }
+        #expect(isThere || "\(records)".contains("EDIT"), "\(migration): \(edit): \(rows)")
+        #expect(isThere || !report.isClean, "\(migration): \(edit)")
+      }
+    }
+  }
+
+  @Test("All changes of a table that has a new column as its key here are conflicts, with what they were made of")
+  func newKeyHere() throws {
+    let three = try ThreeWay(
+      base: Self.base, ours: Self.rebuild("k INTEGER PRIMARY KEY, id INTEGER, a TEXT, b TEXT", "NULL, id, a, b"),
+      theirs: Self.edit + "; DELETE FROM t WHERE id = 2; CREATE TABLE more(x); INSERT INTO more VALUES (1)")
+    let report = try three.merge()
+    #expect(report.conflicts == 3 && !report.isClean)
+    #expect(report.warnings.map(\.code) == [.keyChanged])
+    let database = DatabaseManager(three.out)
+    let records = try database.conflicts()
+    #expect(records.map { $0.key.first?.value } == [.integer(2), .integer(1), .integer(3)])
+    #expect(records.map { $0.incoming?[1].value } == [nil, .text("EDIT"), .text("NEW")])
+    #expect(try database.resolve(records.map(\.id), taking: .incoming).counts.refused == 3)
+    #expect(try database.resolve(records.map(\.id), taking: .local).counts.resolved == 3)
+    #expect(try three.text("SELECT k, id, a FROM t") == ["1|1|a1", "2|2|a2"])
+    #expect(try three.text("SELECT x FROM more") == ["1"])
+  }
+
+  @Test(
+    "A table that was dropped here comes back as it is there, with all that belongs to it", arguments: [false, true])
+  func returnedTable(changesSchema: Bool) throws {
+    let base = """
+      CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES (1);
+      CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT NOT NULL DEFAULT (upper('x')) CHECK (a <> ''),
+        b TEXT UNIQUE COLLATE NOCASE, c TEXT AS (a || b), p INTEGER REFERENCES p(id), UNIQUE (a, b)) STRICT;
+      CREATE TABLE w(x TEXT PRIMARY KEY, y CHECK (y > 0)) WITHOUT ROWID; CREATE INDEX i ON t(b, a);
+      CREATE TRIGGER tr AFTER INSERT ON t BEGIN UPDATE w SET y = y + 1; END; CREATE VIEW v AS SELECT x FROM w;
+      INSERT INTO t(id, a, b, p) VALUES (1, 'a1', 'b1', 1); INSERT INTO w VALUES ('k', 1)
+      """
+    let three = try ThreeWay(
+      base: base, ours: "DROP VIEW v; DROP TABLE t; DROP TABLE w",
+      theirs: "INSERT INTO t(id, a, b) VALUES (2, 'NEW', 'b2'); DELETE FROM t WHERE id = 1"
+        + (changesSchema ? "; CREATE TABLE more(x); CREATE INDEX j ON t(p)" : ""))
+    let report = try three.merge()
+    #expect(report.schemaConflicts.map(\.name) == ["t", "w"])
+    #expect(report.warnings.isEmpty && report.skipped.isEmpty && report.conflicts == 0)
+    let statements =
+      "SELECT sql FROM sqlite_schema WHERE name NOT IN ('v', 'more') AND name NOT LIKE 'sqlite%' ORDER BY name"
+    #expect(try three.text(statements) == three.text(statements, three.theirs))
+    #expect(try three.text("SELECT id, a, b, c FROM t") == ["2|NEW|b2|NEWb2"])
+    #expect(try three.text("SELECT x, y FROM w") == ["k|2"])
+  }
+
+  @Test(
+    "A value that was cleared, and a row that was deleted, do not keep a column that the other side has dropped",
+    arguments: [true, false])
+  func clearedBesideDropped(isOurs: Bool) throws {
+    for (edit, rows) in [
+      ("UPDATE t SET b = NULL WHERE id = 1", ["1|a1", "2|a2"]), ("DELETE FROM t WHERE id = 2", ["1|a1"]),
+      ("DELETE FROM t WHERE id = 2; UPDATE t SET b = NULL, a = 'x' WHERE id = 1", ["1|x"]),
+    ] {
+      let drop = "ALTER TABLE t DROP COLUMN b"
+      let three = try ThreeWay(base: Self.base, ours: isOurs ? drop : edit, theirs: isOurs ? edit : drop)
+      let report = try three.merge()
+      #expect(report.isClean, "\(edit)")
+      #expect(try three.text("SELECT * FROM t") == rows)
+      #expect(report.schemaChanges.filter { $0.contains("add") }.isEmpty)
+    }
+    // A row that has moved within the case of its values has not the values of the base.
+    let other = try ThreeWay(
+      base: "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b COLLATE NOCASE); INSERT INTO t VALUES (1, 'a', 'b')",
+      ours: isOurs ? "ALTER TABLE t DROP COLUMN b" : "UPDATE t SET b = 'B'",
+      theirs: isOurs ? "UPDATE t SET b = 'B'" : "ALTER TABLE t DROP COLUMN b")
+    #expect(try !other.merge().isClean)
+  }
+
+  @Test("Columns that were added are named, or counted")
+  func addedColumns() throws {
+    for (columns, change) in [(["c"], "add column t.c"), (["c", "d"], "add 2 columns to t")] {
+      let theirs = columns.map { "ALTER TABLE t ADD COLUMN \($0) DEFAULT 1" }.joined(separator: ";")
+      let report = try ThreeWay(base: Self.base, ours: Self.edit, theirs: theirs).merge()
+      #expect(report.schemaChanges == [change])
+    }
+  }
+
   @Test("A file whose author has dropped a column, or given it another type, is refused where it has other values here")
   func adopted() throws {
     for (migration, value) in [

@@ -195,7 +195,7 @@ struct RemarkTests {
     ),
     (
       .keyChanged,
-      "the changes of table \"1\" were not written: its author has given it another primary key, which only those get who adopt the schema"
+      "the changes of table \"1\" were not written: it has another primary key here than at their author, whose schema was not adopted"
     ),
     (
       .lastKeys,

@@ -38,7 +38,7 @@ import TestSupport
     let applied = try exchange.apply()
     #expect(applied.diffs.map(\.state) == [.applied])
     #expect(applied.diffs.first?.warnings == [])
-    #expect(applied.diffs.first?.schemaChanges == ["create virtual table more (fts5, 1 columns)"])
+    #expect(applied.diffs.first?.schemaChanges == ["create virtual table more (fts5, 1 column)"])
     #expect(try exchange.rows("SELECT rowid FROM words('bell')") == ["3"])
     #expect(try exchange.rows("SELECT typeof(body) FROM words ORDER BY rowid").count == 3)
     #expect(try exchange.rows("SELECT id FROM places WHERE x1 < 3 ORDER BY id") == ["1", "9"])

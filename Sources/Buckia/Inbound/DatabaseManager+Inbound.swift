@@ -49,7 +49,7 @@ extension DatabaseManager {
       limits: (.unattended(memory: options.memoryLimit), options.limits.allowed))
     let isSealed = listing.items.contains { $0.namedKind ?? .encrypted == .encrypted }
     var (report, seconds) = try WallClock.timing {
-      try withWriter { connection in
+      try withApplier(isRehearsal: options.isDryRun && !isSealed) { connection in
         try Opening.sealing(isSealed) {
           guard listing.items.contains(where: \.isEncrypted) else {
             return try apply(listing, options, resolver, progress, on: connection)
@@ -62,6 +62,21 @@ extension DatabaseManager {
     }
     report.seconds = seconds
     return report
+  }
+
+  /// Works on a connection that can write.
+  ///
+  /// - Parameter isRehearsal: True to write to a temporary copy of a database that may only be read. What was encrypted must not get
+  ///   there.
+  private func withApplier<Result>(
+    isRehearsal: Bool, _ body: (borrowing SQLiteConnection) throws -> Result
+  ) throws -> Result {
+    guard isRehearsal, !isBorrowed, !FileSystem.isWritableDatabase(path) else { return try withWriter(body) }
+    return try withReader { connection in
+      let copy = try TemporaryDatabase(in: TemporaryBuffer.standardFolder, permissions: 0o600)
+      try connection.copyState(to: copy.path, polling: poll)
+      return try body(try SQLiteConnection(opening: copy.path, as: .readWrite))
+    }
   }
 
   private func apply(

@@ -14,6 +14,9 @@ struct DatabaseMerge: ~Copyable {
   private var schemaRefusal: ReplicationError?
   /// The tables whose definition stays, since the other side's would lose values of them, and the column that has these.
   private var keptTables: [TableName: String] = [:]
+  /// What of a table the other side's definition loses, where all of it is in the base, too.
+  private var harmlessLosses: [TableName: AuthorSchema.TableContent] = [:]
+  private var computed = ComputedColumns()
 
   /// - Parameters:
   ///   - incoming: The other side.
@@ -57,18 +60,63 @@ struct DatabaseMerge: ~Copyable {
         return try applyOnce()
       } catch is IndexRebuildFailure {
         settings.indexPolicy = .keep
-      } catch let error as ReplicationError where error.isAboutTheSchema && mergesSchema {
-        if error.code == .columnsDiffer, let table = error.table.map({ TableName($0) }), keptTables[table] == nil {
-          keptTables[table] = error.column ?? ""
-        } else {
-          schemaRefusal = error
-        }
+      } catch let error as ReplicationError where error.isAboutTheSchema {
+        try giveWay(to: error)
       }
     }
   }
 
-  /// True if more of the other side's schema is taken than new tables and columns.
-  private var mergesSchema: Bool { incoming.difference.author != nil && schemaRefusal == nil }
+  /// Has the next attempt do without what this one could not do.
+  private mutating func giveWay(to error: ReplicationError) throws {
+    if error.code == .columnsDiffer, let table = error.table.map({ TableName($0) }) {
+      let column = error.column ?? ""
+      if try SchemaReader(connection).table(named: table)?.generated.contains(where: {
+        ASCIIName.matches($0.name, column)
+      }) == true {
+        guard computed.insert(column, of: table) else { throw error }
+        return
+      }
+      if settings.schema == .adopt, keptTables[table] == nil {
+        if harmlessLosses[table] == nil, let losses = try harmlessLosses(of: table) {
+          harmlessLosses[table] = losses
+        } else {
+          keptTables[table] = column
+        }
+        return
+      }
+    }
+    guard settings.schema == .adopt else { throw error }
+    schemaRefusal = error
+  }
+
+  /// What of a table the other side's definition loses; nil if any of it is not in the base.
+  private func harmlessLosses(of table: TableName) throws -> AuthorSchema.TableContent? {
+    let (base, ours) = (try SchemaReader(incoming.base.connection), try SchemaReader(connection))
+    guard let before = try base.table(named: table),
+      let theirs = try SchemaReader(incoming.source.connection).table(named: table),
+      let lost = try ours.valuesLost(in: theirs, since: before, ColumnRenames(renames(to: ours)), knownTo: base)
+    else { return nil }
+    return lost.areKnown ? lost.content : nil
+  }
+
+  private func renames(to ours: SchemaReader) throws -> [ColumnRename] {
+    try incoming.renames + SchemaReader(incoming.base.connection).renames(to: ours, besides: options.renames)
+  }
+
+  /// The other side's schema; nil where nothing of it is needed.
+  ///
+  /// - Parameter dropped: Tables that were dropped here, and come back as they are there.
+  private func theirSchema(with dropped: Set<TableName>) throws -> AuthorSchema? {
+    guard let author = incoming.difference.author else {
+      if dropped.isEmpty { return nil }
+      let statements = try SchemaReader(incoming.source.connection).statements()
+      return AuthorSchema(statements: statements.filter { $0.refusal == nil }, replaced: [])
+    }
+    let replaced = author.replaced.map { entry in
+      AuthorSchema.Replaced(entry.statement, content: harmlessLosses[entry.statement.name] ?? entry.content)
+    }
+    return AuthorSchema(statements: author.statements, replaced: replaced)
+  }
 
   // MARK: One transaction
 
@@ -81,12 +129,13 @@ struct DatabaseMerge: ~Copyable {
     let transaction = try SQLiteTransaction(on: connection)
     let newest = try ConflictRecord.newest(on: connection)
     let ours = try SchemaReader(connection)
-    let renames =
-      try incoming.renames + SchemaReader(incoming.base.connection).renames(to: ours, besides: options.renames)
+    let renames = try renames(to: ours)
     try requireKnown(renames)
-    let schema = try SchemaMerge(
-      base: incoming.baseStatements, ours: ours.statements(), theirs: incoming.difference.author, keeping: keptTables)
     let dropped = droppedTables(in: ours)
+    let schema = try SchemaMerge(
+      base: incoming.baseStatements, ours: ours.statements(), theirs: theirSchema(with: dropped), keeping: keptTables,
+      returning: dropped)
+    settings.schema = schema.author != nil && schemaRefusal == nil ? .adopt : .additive
     let droppedColumns = try droppedColumns(in: ours, ColumnRenames(renames))
     let fitted = try FittedChanges(incoming, without: dropped, options, ColumnRenames(renames), on: connection)
     // The other side's changes of a table that was dropped here make no sense without its other rows.
@@ -97,13 +146,14 @@ struct DatabaseMerge: ~Copyable {
         from: .empty(), to: incoming.source, options: DiffOptions(tables: dropped.sorted { $0.text < $1.text }))
     if let returned { try fitted.changeset.write(contentsOf: returned.changeset) }
     let key = LedgerKey(mergeWith: (0..<32).map { _ in UInt8.random(in: 0...255) })
+    let definitions =
+      incoming.difference.tables.map(\.definition).filter { !dropped.contains(TableName($0.name)) }
+      + (returned?.tables.map(\.definition) ?? [])
+    let changeset = try computed.removed(from: fitted.changeset, of: definitions)
     let changes = IncomingChanges(
-      key: key, file: options.incomingName ?? incoming.name,
-      definitions: incoming.difference.tables.map(\.definition).filter { !dropped.contains(TableName($0.name)) }
-        + (returned?.tables.map(\.definition) ?? []),
-      author: schema.author, renames: renames, changeset: fitted.changeset,
-      feed: ChangesetFeed(try ChangesetSummary.of(fitted.changeset)))
-    settings.schema = mergesSchema ? .adopt : .additive
+      key: key, file: options.incomingName ?? incoming.name, definitions: computed.removed(from: definitions),
+      author: schema.author, renames: renames, changeset: changeset,
+      feed: ChangesetFeed(try ChangesetSummary.of(changeset)))
     let plan: ApplyPlan
     do {
       plan = try Receiver.plan(changes, on: connection, settings: settings, session: session)
@@ -112,17 +162,32 @@ struct DatabaseMerge: ~Copyable {
     }
     let result = try plan.apply(in: transaction)
     let unpaired = try UnpairedRows(of: incoming, settings.policies)
-    guard try settings.keepsLedger || result.counts.conflicts == 0 && unpaired.isEmpty() else { return false }
-    if settings.keepsLedger { try unpaired.record(as: key, on: connection) }
+    let log = try log(of: key)
+    let isAnyUnwritten = try computed.recordConflicts(
+      of: fitted.changeset, definitions, by: settings.policies, in: log, on: connection)
+    guard try log != nil || result.counts.conflicts == 0 && !isAnyUnwritten && unpaired.isEmpty() else { return false }
+    if let log { try unpaired.record(in: log) }
     note(result, fitted)
     for sequence in try sequencesBehind() {
       try AutoIncrement.raise(sequence.table, to: sequence.number, on: connection)
     }
     let returnedColumns = try droppedColumns.filter { try !drop($0.column, of: $0.table) }
-    try noteConflicts(of: schema, dropped, returnedColumns.map { "\($0.table).\($0.column)" }, after: newest)
+      .map { "\($0.table).\($0.column)" }
+    for (table, column) in droppedColumns where !returnedColumns.contains("\(table).\(column)") {
+      report.schemaChanges.removeAll { ASCIIName.matches($0, "add column \(table).\(column)") }
+    }
+    try noteConflicts(of: schema, dropped, returnedColumns, after: newest)
     if settings.keepsLedger { try removeTraces(of: key) }
     if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
     return true
+  }
+
+  /// The log of the conflicts; nil without a ledger.
+  private func log(of key: LedgerKey) throws -> ConflictLog? {
+    guard settings.keepsLedger,
+      let entry = try connection.cachedInteger("SELECT entry FROM main.buckia_ledger WHERE digest = ?1", key.digest)
+    else { return nil }
+    return ConflictLog(entry: entry, on: connection)
   }
 
   /// The tables with changes that the base has, and this database no longer has.

@@ -99,6 +99,8 @@ private struct LocalRows {
         return names.lazy.compactMap { lookup[$0] }.first.map { SQLText.identifier(local.columns[$0].name) }
       }
       let columns = definition.columns.map(stored)
+      // Where a table has another number as its key on each side, their rows have nothing in common.
+      guard definition.isKeyedByRowID || definition.primaryKey.allSatisfy({ columns[$0] == key }) else { continue }
       var results = try zip(columns, definition.columns).map { stored, column in
         try stored ?? AddedColumnValue.literal(of: column, isStrict: definition.isStrict)
       }

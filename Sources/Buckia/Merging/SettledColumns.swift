@@ -1,10 +1,11 @@
 import SQLiteConnections
 
 /// The columns of a merge that no person edits or has to decide: counts that triggers maintain are added up, of times
-/// that triggers record the later one stays, and ignored columns keep their local values.
+/// that triggers record the later one stays, and ignored columns keep their local values. Of columns that were dropped here, only values
+/// count: neither their deletion nor that of their rows.
 struct SettledColumns {
   private enum Rule {
-    case ignored, count, time
+    case ignored, count, time, dropped
   }
 
   private struct Table {
@@ -29,6 +30,7 @@ struct SettledColumns {
     _ renames: ColumnRenames, on connection: borrowing SQLiteConnection
   ) throws {
     let kept = incoming.hasBase ? try schema.columnsKeptByTriggers() : []
+    let base = try SchemaReader(incoming.base.connection)
     for definition in definitions where definition.module == nil {
       let name = TableName(definition.name)
       let offset = definition.isKeyedByRowID ? 1 : 0
@@ -40,7 +42,7 @@ struct SettledColumns {
       for column in kept where TableName(column.table) == name { set(column.isTime ? .time : .count, column.column) }
       if name == TableName("gpkg_contents") { set(.time, "last_change") }
       for column in options.ignoredColumns[name] ?? [] { set(.ignored, column) }
-      guard !rules.isEmpty, let local = try schema.table(named: name), local.hasSameKey(as: definition),
+      guard let local = try schema.table(named: name), local.hasSameKey(as: definition),
         !local.isKeyedByRowID || local.rowIDName != nil
       else { continue }
       let lookup = ColumnLookup(local.columns)
@@ -50,8 +52,14 @@ struct SettledColumns {
         return names.lazy.compactMap { lookup[$0] }.first.map { SQLText.identifier(local.columns[$0].name) }
       }
       rules = rules.filter { stored($0.key) != nil }
+      for (place, column) in definition.columns.enumerated() where stored(place + offset) == nil {
+        if try base.table(named: name)?.column(named: column.name) != nil { set(.dropped, column.name) }
+      }
       if rules.isEmpty { continue }
-      let results = rules.keys.sorted().compactMap(stored)
+      let results = try rules.keys.sorted().map { place in
+        try stored(place)
+          ?? AddedColumnValue.literal(of: definition.columns[place - offset], isStrict: definition.isStrict)
+      }
       let condition = local.keySQL.indices.map { "\(local.keySQL[$0]) = ?\($0 + 1)" }.joined(separator: " AND ")
       let query = try connection.prepare(
         "SELECT \(results.joined(separator: ", ")) FROM main.\(name.quoted) WHERE \(condition)", isPersistent: true)
@@ -100,9 +108,13 @@ struct SettledColumns {
       switch operation {
       case .delete: old[place] = here
       case .insert:
-        if rule != .count { new[place] = here.isLater(than: new[place], bytes) || rule == .ignored ? here : new[place] }
+        if rule != .count, rule != .dropped {
+          new[place] = here.isLater(than: new[place], bytes) || rule == .ignored ? here : new[place]
+        }
       case .update where !new[place].isUndefined:
-        if rule == .count {
+        if rule == .dropped {
+          if new[place].isNull { (old[place], new[place]) = (.undefined, .undefined) }
+        } else if rule == .count {
           guard let mine = here.integer(bytes), let before = old[place].integer(bytes),
             let theirs = new[place].integer(bytes)
           else { continue }
@@ -137,6 +149,7 @@ struct SettledColumns {
       }
     }
 
+    var isNull: Bool { if case .slice(let value) = self { value.kind == .null } else { false } }
     var isUndefined: Bool { if case .slice(let value) = self { value.kind == .undefined } else { false } }
 
     func integer(_ bytes: RawSpan) -> Int64? {

@@ -28,11 +28,7 @@ struct UnpairedRows {
   }
 
   /// Records them as conflicts of a merge.
-  func record(as key: LedgerKey, on connection: borrowing SQLiteConnection) throws {
-    guard try !isEmpty(),
-      let entry = try connection.cachedInteger("SELECT entry FROM main.buckia_ledger WHERE digest = ?1", key.digest)
-    else { return }
-    let log = ConflictLog(entry: entry, on: connection)
+  func record(in log: ConflictLog) throws {
     try forEach { layout, row in
       try log.record(
         .constraint, .omitted, layout, base: nil, local: nil, incoming: log.row { $0.append(encoded: row) },

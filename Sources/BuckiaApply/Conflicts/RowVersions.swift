@@ -50,7 +50,10 @@ struct RowVersions {
     let recordedKey = Set(record.columns.filter(\.isKey).compactMap { place($0.name) })
     guard recordedKey == Set(table.keyIndexes), key.count == table.keyIndexes.count else {
       throw ReplicationError(
-        .keyDiffers, "table \"\(table.name)\" has another key than when the conflict was recorded", table: table.name)
+        .keyDiffers,
+        "table \"\(table.name)\" has another key than when the conflict was recorded: change its row yourself, then take the "
+          + "local version",
+        table: table.name)
     }
     guard !key.values.contains(where: \.isNull) else {
       throw ReplicationError(

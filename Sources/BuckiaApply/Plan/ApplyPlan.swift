@@ -75,9 +75,12 @@ package struct ApplyPlan {
   ) throws -> SchemaPlan {
     let mode = settings.schema == .adopt ? .additive : settings.schema
     let renames = try session.renames(of: incoming.key.sender, and: incoming.renames)
-    let replaced = incoming.author?.replacedTables ?? []
     let schema: SchemaPlan
     if let definitions = incoming.definitions {
+      // Of a merge, either side may have given a table another key.
+      let replaced =
+        incoming.key.sender == LedgerKey.mergeSender
+        ? Set(definitions.map { TableName($0.name) }) : incoming.author?.replacedTables ?? []
       schema = try session.plan(for: definitions, mode: mode, renames: renames, replaced: replaced)
     } else {
       schema = try SchemaPlan(positional: incoming.feed.summary().tables.map(\.table), local: session.schema())

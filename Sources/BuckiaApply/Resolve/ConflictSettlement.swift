@@ -188,8 +188,18 @@ package struct ConflictSettlement {
 
   private mutating func resolve(_ record: RecordedConflict, _ resolved: inout ResolvedConflict) throws {
     let rows = try rows(of: record)
-    let versions = try RowVersions(record, in: rows.table)
     let columns = rows.table.changesetColumns
+    let versions: RowVersions
+    do { versions = try RowVersions(record, in: rows.table) } catch let error as ReplicationError
+      where error.code == .keyDiffers && request.answer == .local && record.outcome == .omitted && record.local == nil
+      && record.resolution == nil
+    {
+      // Nothing was written, and nothing has to be.
+      return try log.recordResolution(
+        of: record.id, request.answer.kind, by: request.decidedBy, at: request.time,
+        RecordedRowLayout(table: TableName(record.table), columns: columns, key: rows.table.keyIndexes),
+        before: nil, after: nil)
+    }
     resolved.key = rows.table.keyIndexes.map { .init(columns[$0], versions.key[$0]?.value) }
     resolved.lostColumns = versions.lostColumns
     let current = try rows.row(with: versions.key)

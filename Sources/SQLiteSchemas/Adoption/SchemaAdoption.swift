@@ -255,7 +255,11 @@ package final class AdoptionRun {
       try create(statement)
       return "create \(statement.subject)"
     case .addColumns(let columns, let rebuild):
-      if try add(columns, to: rebuild.statement) { return "add \(columns.count) columns to \(rebuild.statement.name)" }
+      if try add(columns, to: rebuild.statement) {
+        let name = columns.count == 1 ? CreateTableParts.name(inColumn: columns[0]) : nil
+        return name.map { "add column \(rebuild.statement.name).\($0)" }
+          ?? "add \(columns.count) columns to \(rebuild.statement.name)"
+      }
       try run(rebuild)
       return rebuild.description
     case .rebuild(let rebuild):

@@ -16,6 +16,7 @@ package struct SchemaMerge: Sendable {
   private let base: Statements
   private let ours: Statements
   private let keptTables: [TableName: String]
+  private let returnedTables: Set<TableName>
   private var chosen: [SchemaStatement] = []
 
   /// Merges.
@@ -26,11 +27,13 @@ package struct SchemaMerge: Sendable {
   ///   - theirs: The other side's schema, and what of the base it has replaced; nil where it is that of the base, or cannot travel.
   ///   - keptTables: Tables that stay as they are here, since the other side's would lose values of them: by name, with the column that
   ///     has such values, or an empty name for the key.
+  ///   - returnedTables: Tables that were dropped here, and come back as they are there, with their indexes and triggers.
   package init(
     base: [SchemaStatement], ours: [SchemaStatement], theirs: AuthorSchema?,
-    keeping keptTables: [TableName: String] = [:]
+    keeping keptTables: [TableName: String] = [:], returning returnedTables: Set<TableName> = []
   ) {
     self.keptTables = keptTables
+    self.returnedTables = returnedTables
     self.base = Dictionary(base.map { ($0.identity, $0) }) { first, _ in first }
     self.ours = Dictionary(ours.map { ($0.identity, $0) }) { first, _ in first }
     guard let theirs else { return }
@@ -55,7 +58,7 @@ package struct SchemaMerge: Sendable {
   private mutating func choose(_ theirs: SchemaStatement) -> SchemaStatement? {
     let base = base[theirs.identity]
     guard let ours = ours[theirs.identity] else {
-      guard let base else { return theirs }
+      guard let base, !returnedTables.contains(theirs.table) else { return theirs }
       if !base.equalsIgnoringWhiteSpace(theirs) { conflicts.append(SchemaConflict(.droppedHere, theirs)) }
       return nil
     }

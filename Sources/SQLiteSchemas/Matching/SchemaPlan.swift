@@ -144,7 +144,7 @@ package struct SchemaPlan: Sendable {
         table, "it is a virtual table of the module \(module.name), which SQLite lacks here")
     }
     steps.append(.createTable(table, siblings: siblings))
-    notes.append(SchemaNote(.create, table.name, nil, "\(table.columns.count) columns"))
+    notes.append(SchemaNote(.create, table.name, nil, table.columnCount))
     notes += table.generated.map { SchemaNote(leavingOut: $0, of: table) }
     for key in table.foreignKeys where !siblings.contains(TableName(key.parent)) {
       notes.append(
@@ -315,9 +315,14 @@ package enum SchemaStep: Equatable, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .createTable(let table, _):
-      guard let module = table.module else { return "create table \(table.name) (\(table.columns.count) columns)" }
-      return "create virtual table \(table.name) (\(module.name), \(table.columns.count) columns)"
+      guard let module = table.module else { return "create table \(table.name) (\(table.columnCount))" }
+      return "create virtual table \(table.name) (\(module.name), \(table.columnCount))"
     case .addColumn(let column, let table): return "add column \(table).\(column.name)"
     }
   }
+}
+
+extension TableDefinition {
+  /// The number of its columns, for people.
+  var columnCount: String { columns.count == 1 ? "1 column" : "\(columns.count) columns" }
 }

@@ -38,9 +38,10 @@ extension SchemaReader {
   /// - Throws: `SQLiteError` when the table cannot be read.
   package func mayHaveMovedRows(of table: TableDefinition, in other: SchemaReader) throws -> Bool {
     guard let rowID = table.rowIDName, let entry = other.entry(named: TableName(table.name)), entry.kind == .table,
-      let otherRowID = try other.definition(of: entry).rowIDName
+      case let definition = try other.definition(of: entry), !definition.isWithoutRowID,
+      let otherRowID = definition.rowIDName
     else { return false }
-    let names = ColumnLookup(try other.definition(of: entry).columns)
+    let names = ColumnLookup(definition.columns)
     let columns = table.columns.map(\.name).filter { names[$0] != nil }.map(SQLText.identifier)
     func rows(_ rowID: String) -> String {
       "SELECT \(([rowID] + columns).joined(separator: ", ")) FROM main.\(TableName(table.name).quoted) ORDER BY \(rowID)"
@@ -127,11 +128,13 @@ extension SchemaReader {
   ///   - newer: The other definition.
   ///   - older: The definition that it replaces, of a database which need not be this one.
   ///   - renames: Columns that have another name in one of them.
-  /// - Returns: What they come to, with the keys of their rows, and the names of the columns; nil where there are none.
+  ///   - base: The database with the older definition, to look there for the values.
+  /// - Returns: What they come to, with the keys of their rows, and the names of the columns; nil where there are none. `areKnown` is true
+  ///   if each of them is in the row with the same key of `base`.
   /// - Throws: `SQLiteError` when the table cannot be read.
   package func valuesLost(
-    in newer: TableDefinition, since older: TableDefinition, _ renames: ColumnRenames
-  ) throws -> (content: AuthorSchema.TableContent, columns: [String])? {
+    in newer: TableDefinition, since older: TableDefinition, _ renames: ColumnRenames, knownTo base: SchemaReader? = nil
+  ) throws -> (content: AuthorSchema.TableContent, columns: [String], areKnown: Bool)? {
     guard newer.module == nil, older.module == nil, let entry = entry(named: TableName(older.name)),
       entry.kind == .table
     else { return nil }
@@ -144,15 +147,28 @@ extension SchemaReader {
     func stored(_ column: ColumnDefinition) -> String {
       place(of: column, in: names).map { SQLText.identifier(local.columns[$0].name) } ?? "NULL"
     }
-    var lost: [(name: String, sql: String)] = []
+    var lost: [(name: String, sql: String, baseSQL: String)] = []
     for (index, column) in older.columns.enumerated() {
       let affinity = place(of: column, in: newNames).map { newer.affinity(at: $0) }
       if affinity == older.affinity(at: index) { continue }
-      if let sql = affinity.map({ $0.altered(stored(column)) }) ?? stored(column) { lost.append((column.name, sql)) }
+      func sql(_ name: String) -> String? { affinity.map { $0.altered(name) } ?? name }
+      let name = SQLText.identifier(column.name)
+      if let here = sql(stored(column)), let before = sql(name) { lost.append((column.name, here, before)) }
     }
     guard !lost.isEmpty else { return nil }
     let results = older.primaryKey.map { stored(older.columns[$0]) } + lost.map(\.sql)
     let isAnyLost = lost.map { "(\($0.sql)) IS NOT NULL" }.joined(separator: " OR ")
+    // Without a key, rows are not looked for.
+    var lookup: PreparedStatement?
+    if let base, !older.primaryKey.isEmpty {
+      let terms =
+        older.primaryKey.map { SQLText.identifier(older.columns[$0].name) }
+        + lost.map { "(\($0.baseSQL)) COLLATE BINARY" }
+      let condition = terms.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
+      lookup = PreparedStatement(
+        try base.connection.prepare("SELECT 1 FROM main.\(entry.name.quoted) WHERE \(condition)", isPersistent: true))
+    }
+    var areKnown = lookup != nil
     var (rows, sum): (Int64, UInt64) = (0, 0)
     var found: Set<Int> = []
     let query = "SELECT \(results.joined(separator: ", ")) FROM main.\(entry.name.quoted) WHERE \(isAnyLost)"
@@ -162,9 +178,13 @@ extension SchemaReader {
       }
       rows += 1
       sum &+= rowHash(row)
+      guard areKnown, let lookup else { return }
+      for column in results.indices { try lookup.statement.bind(column: column, of: row, at: column) }
+      areKnown = try lookup.statement.step()
+      lookup.statement.reset()
     }
     guard rows > 0 else { return nil }
-    return (AuthorSchema.TableContent(rows: rows, hash: sum), found.sorted().map { lost[$0].name })
+    return (AuthorSchema.TableContent(rows: rows, hash: sum), found.sorted().map { lost[$0].name }, areKnown)
   }
 
   /// The columns that have another name in a later state of the database, where the definitions show it and the rows do not

@@ -31,7 +31,8 @@ struct ReadOnlyTests {
     let name = try #require(try bench.names(in: "disc/inbound").first)
     for arguments in [
       ["verify", "disc/inbound"], ["show", "disc/inbound/\(name)"], ["doctor", "disc/old.db"],
-      ["conflicts", "disc/old.db"], ["diff", "disc/old.db", "disc/new.db", "-o", "here.bdiff"],
+      ["conflicts", "disc/old.db"], ["apply", "disc/old.db", "disc/inbound", "--dry-run"],
+      ["diff", "disc/old.db", "disc/new.db", "-o", "here.bdiff"],
     ] {
       let outcome = try bench.buckia(arguments)
       #expect(outcome.status == 0, "\(arguments): \(outcome.output) \(outcome.diagnostics)")

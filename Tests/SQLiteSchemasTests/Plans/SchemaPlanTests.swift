@@ -103,10 +103,10 @@ import Testing
     Case("a pragma's name", "CREATE TABLE pragma_table_info(id INTEGER PRIMARY KEY)", on: "", .refused(.refusedTable)),
     Case(
       "letters that only look alike", "CREATE TABLE \"e\u{301}\"(id PRIMARY KEY)",
-      on: "CREATE TABLE \"é\"(id PRIMARY KEY)", .steps(["create table e\u{301} (1 columns)"])),
+      on: "CREATE TABLE \"é\"(id PRIMARY KEY)", .steps(["create table e\u{301} (1 column)"])),
     Case(
       "64 tables", (0..<64).map { "CREATE TABLE n\($0)(id INTEGER PRIMARY KEY)" }.joined(separator: ";"), on: "",
-      .steps((0..<64).map { "create table n\($0) (1 columns)" })),
+      .steps((0..<64).map { "create table n\($0) (1 column)" })),
     Case(
       "65 tables", (0..<65).map { "CREATE TABLE n\($0)(id INTEGER PRIMARY KEY)" }.joined(separator: ";"), on: "",
       .refused(.refusedDefinition)),
