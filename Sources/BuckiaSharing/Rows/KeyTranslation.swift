@@ -343,21 +343,18 @@ final class KeyTranslation {
       if same != key { matched[table.name, default: []].insert(key) }
       return try note(key, is: same, in: table.name)
     }
-    var candidates = others.map(\.key)
-    if !candidates.contains(key) { candidates.append(key) }
-    // Rows that are equal under one key at two replicas are one row wherever they meet.
-    candidates.insert(
-      contentsOf: try names.locals(called: key, in: table).filter { try !names.has($0, of: table, at: sender) }, at: 0)
-    var chosen: Int64?
-    for candidate in candidates where taken[table.name]?.contains(candidate) != true {
+    func canHave(_ candidate: Int64) throws -> Bool {
       let isMeant = others.contains { $0.replica == own && $0.key == candidate }
-      guard isMeant || recalled[table.name]?.contains(candidate) != true,
-        try isFree(candidate, for: values, bytes, table, isMeant: isMeant, isRelayed: origin != nil)
-      else { continue }
-      chosen = candidate
-      break
+      return try taken[table.name]?.contains(candidate) != true
+        && (isMeant || recalled[table.name]?.contains(candidate) != true)
+        && isFree(candidate, for: values, bytes, table, isMeant: isMeant, isRelayed: origin != nil)
     }
-    let local = try chosen ?? newKey(in: table)
+    let candidates = others.map(\.key) + (others.contains { $0.key == key } ? [] : [key])
+    // Rows that are equal under one key at two replicas are one row wherever they meet.
+    let local =
+      try candidates.first(where: canHave)
+      ?? names.locals(called: key, in: table).first { try !names.has($0, of: table, at: sender) && canHave($0) }
+      ?? newKey(in: table)
     if !naming.runs.isEmpty || local != key { taken[table.name, default: []].insert(local) }
     try note(key, is: local, in: table.name)
     for (name, version) in zip(others, versions).prefix(RowNames.limit)
