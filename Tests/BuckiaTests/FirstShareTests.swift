@@ -16,6 +16,12 @@ import Testing
 
     func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
 
+    /// Replaces the database by a copy of somebody else's.
+    func copy(_ other: Person) throws {
+      try FileManager.default.removeItem(atPath: path)
+      try FileManager.default.copyItem(atPath: other.path, toPath: path)
+    }
+
     @discardableResult
     func share(with others: Person..., change: (inout ShareOptions) -> Void = { _ in }) throws -> ShareReport {
       var options = ShareOptions()
@@ -244,8 +250,7 @@ import Testing
     let (anna, ben) = (people[0], people[1])
     try anna.run(Self.notes)
     try anna.database.beginDataset()
-    try FileManager.default.removeItem(atPath: ben.path)
-    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try ben.copy(anna)
     try anna.run("UPDATE note SET title = 'uno' WHERE title = 'one'; DELETE FROM note WHERE title = 'two'")
     try ben.run("UPDATE note SET body = 'of ben' WHERE title IN ('one', 'three')")
     for _ in 0..<2 {
@@ -268,8 +273,7 @@ import Testing
     try anna.run(Self.notes)
     try anna.database.beginDataset()
     for other in [ben, cara] {
-      try FileManager.default.removeItem(atPath: other.path)
-      try FileManager.default.copyItem(atPath: anna.path, toPath: other.path)
+      try other.copy(anna)
     }
     try anna.run("DELETE FROM note WHERE title = 'two'")
     for _ in 0..<3 {
@@ -288,8 +292,7 @@ import Testing
     let people = try people(key: key, policy)
     let (anna, ben) = (people[0], people[1])
     try anna.run(Self.notes)
-    try FileManager.default.removeItem(atPath: ben.path)
-    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try ben.copy(anna)
     try ben.share(with: anna)
     try ben.run("DELETE FROM note WHERE title = 'two'")
     for _ in 0..<3 {
@@ -304,8 +307,7 @@ import Testing
     let people = try people(key: "TEXT")
     let (anna, ben) = (people[0], people[1])
     try anna.run(Self.notes)
-    try FileManager.default.removeItem(atPath: ben.path)
-    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try ben.copy(anna)
     try anna.run("UPDATE note SET body = 'edited' WHERE title = 'two'")
     try anna.share(with: ben)
     try anna.run("DELETE FROM note WHERE title = 'two'")
@@ -375,8 +377,7 @@ import Testing
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try anna.run(Self.notes)
     for other in [ben, cara] {
-      try FileManager.default.removeItem(atPath: other.path)
-      try FileManager.default.copyItem(atPath: anna.path, toPath: other.path)
+      try other.copy(anna)
     }
     try ben.run("INSERT INTO note VALUES (4, 'four', 'x')")
     try cara.share(with: anna, ben)
@@ -465,8 +466,7 @@ import Testing
     let people = try people()
     let (anna, ben) = (people[0], people[1])
     try anna.run(Self.notes + ", (5,'five','x')")
-    try FileManager.default.removeItem(atPath: ben.path)
-    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try ben.copy(anna)
     try ben.run("UPDATE note SET title = 'TWO' WHERE title = 'two'; INSERT INTO note VALUES (4, 'four', 'ben')")
     try anna.run("INSERT INTO note VALUES (4, 'vier', 'anna')")
     try anna.share(with: ben)
@@ -494,8 +494,7 @@ import Testing
     let people = try people(key: "INTEGER", policy)
     let (anna, ben) = (people[0], people[1])
     try anna.run(Self.notes)
-    try FileManager.default.removeItem(atPath: ben.path)
-    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try ben.copy(anna)
     if hasClocks { for person in people { try person.database.keepClocks() } }
     try anna.share(with: ben)
     try anna.run("INSERT INTO note VALUES (4, 'four', 'same')")

@@ -52,19 +52,17 @@ final class OutdatedChanges {
     let isDecided = try DecidedRows.exist(on: connection)
     let keeping = (changes.definitions ?? []).filter { policies.policy(for: TableName($0.name)) == .keepLocal }
     let clocks = try keeping.map { try RowClocks.number(of: $0, on: connection) }
-    let shares =
-      try isDecided || clocks.contains(nil)
-      ? changes.sharesWithAuthor(senders, on: connection).map { (share: $0, through: changes.claims.acknowledged($0)) }
-      : []
     unseen =
       try clocks.contains(nil)
-      ? shares.filter { $0.through < $0.share.sequence }.map {
+      ? changes.unseenShares(senders, on: connection).map {
         ($0.share.number, $0.through, try PeerShadow(of: $0.share, on: connection))
       } : []
     guard policies.usesTakeIncoming || isDecided || !unseen.isEmpty || clocks.contains(where: { $0 != nil }) else {
       return nil
     }
-    self.shares = isDecided ? shares.map { ($0.share.number, $0.through) } : []
+    shares =
+      try isDecided
+      ? changes.sharesWithAuthor(senders, on: connection).map { ($0.number, changes.claims.acknowledged($0)) } : []
     lastApplied = unseen.isEmpty ? nil : try changes.lastApplied(on: connection)
     self.crossing = crossing
     self.policies = policies
@@ -234,11 +232,11 @@ final class CrossingShares {
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   init?(_ changes: IncomingChanges, _ senders: KnownSenders, on connection: borrowing SQLiteConnection) throws {
     guard let id = changes.key.id else { return nil }
-    let later = try changes.sharesWithAuthor(senders, on: connection).filter { share in
-      share.last.map { $0.id > id && changes.claims.acknowledged(share) < share.sequence } ?? false
+    let later = try changes.unseenShares(senders, on: connection).filter { share, _ in
+      share.last.map { $0.id > id } ?? false
     }
     guard !later.isEmpty else { return nil }
-    shares = try later.map { ($0.number, changes.claims.acknowledged($0), try PeerShadow(of: $0, on: connection)) }
+    shares = try later.map { ($0.share.number, $0.through, try PeerShadow(of: $0.share, on: connection)) }
     self.id = id
     self.connection = SQLiteConnection(sharing: connection)
   }

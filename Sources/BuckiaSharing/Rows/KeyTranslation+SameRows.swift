@@ -45,13 +45,11 @@ extension KeyTranslation {
     _ key: Int64, of version: UInt64?, _ table: KeyedTable, isReference: Bool = false
   ) throws -> (hash: UInt64?, diff: KSUID)? {
     let bytes = IntegerKey.encoded(key)
-    if let clock = try RowClocks.number(of: table.local, on: connection) {
+    if !unseenShares.isEmpty, let clock = try RowClocks.number(of: table.local, on: connection) {
       let told = try unseenShares.compactMap {
-        try DeletionNotices.told(bytes, in: clock, to: $0.number, beyond: $0.through, on: connection)
+        try DeletionNotices.told(bytes, in: clock, to: $0.share.number, beyond: $0.through, on: connection)
       }
-      if let diff = told.first,
-        try table.withRow(forKey: key, { try table.finds(table.lookup, $0, $1, on: connection) })
-      {
+      if let diff = told.first, try table.hasRow(withKey: key, on: connection) {
         // A row that came back is the deleted one.
         let inserted = try insertion(of: key, table)
         return inserted.map { $0.isOwn && $0.diff > diff } ?? true ? (nil, diff) : nil
@@ -79,6 +77,58 @@ extension KeyTranslation {
         on: connection)
     }
     return gone
+  }
+
+  /// Maps references to rows that were deleted here, and whose keys other rows have now, to keys that no row gets.
+  func setAsideReferences() throws {
+    for (name, keys) in try referredKeys(in: unseenDeletions, isOutside: true) {
+      guard let table = tables[name] else { continue }
+      for key in keys.sorted() where found[name]?[key] == nil {
+        let local = try implied(key, in: name)
+        guard let deleted = try hasGivenAway(local, of: nil, table, isReference: true) else { continue }
+        try note(key, is: setAside(deleted, local, of: nil, table), in: name)
+      }
+    }
+  }
+
+  /// True if rows of a table were deleted here, which the author of a diff may not know.
+  ///
+  /// - Parameter unseen: The shares of which the author had not applied all diffs.
+  static func hasDeleted(
+    rowsOf name: TableName, _ unseen: [(share: ShareEntry, through: Int64)], _ schema: SchemaReader,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    if try Tombstones.exist(of: name, on: connection) { return true }
+    guard !unseen.isEmpty, let local = try schema.table(named: name),
+      let clock = try RowClocks.number(of: local, on: connection)
+    else { return false }
+    for (share, through) in unseen
+    where try DeletionNotices.told(in: clock, to: share.number, beyond: through, on: connection) != nil { return true }
+    return false
+  }
+
+  /// The keys of rows that the changes have, and to which they refer.
+  ///
+  /// - Parameters:
+  ///   - named: The tables of the rows.
+  ///   - isOutside: True for rows that the changes only refer to.
+  func referredKeys(in named: Set<TableName>, isOutside: Bool = false) throws -> [TableName: Set<Int64>] {
+    var keys: [TableName: Set<Int64>] = [:]
+    var changed: [TableName: Set<Int64>] = [:]
+    guard !named.isEmpty else { return keys }
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      guard let header = reader.table, let targets = layouts[TableName(header.name)] else { return }
+      for row in isOutside ? [reader.new] : [reader.old, reader.new] {
+        for (value, target) in zip(row, targets) where value.kind == .integer {
+          if let target, named.contains(target) { keys[target, default: []].insert(value.integer(in: bytes)) }
+        }
+      }
+      let row = change.operation == .insert ? reader.new : reader.old
+      if isOutside, let table = tables.table(of: header), let key = table.integerKey(of: row, bytes) {
+        changed[table.name, default: []].insert(key)
+      }
+    }
+    return keys.reduce(into: [:]) { $0[$1.key] = $1.value.subtracting(changed[$1.key] ?? []) }
   }
 
   /// True if the local row can be the one that a name means.

@@ -20,7 +20,7 @@ final class KeyTranslation {
   let changes: IncomingChanges
   let senders: KnownSenders
   private let naming: RowNaming
-  private let tables: KeyedTables
+  let tables: KeyedTables
   private let columns: KeyColumns
   /// For each table of the diff and each of its columns, the table whose keys the column holds.
   let layouts: [TableName: [TableName?]]
@@ -30,7 +30,7 @@ final class KeyTranslation {
   private let brought: [TableName: TranslatedRows]
 
   /// The local keys of rows by the sender's keys, as far as this diff determines them.
-  private var found: [TableName: [Int64: Int64]] = [:]
+  private(set) var found: [TableName: [Int64: Int64]] = [:]
   private var entries: Set<RowNameEntry> = []
   /// The local keys of rows of this diff, for tables in which some are named by other replicas' keys.
   var taken: [TableName: Set<Int64>] = [:]
@@ -46,9 +46,9 @@ final class KeyTranslation {
   let copies: CopyPolicy?
   var met = (equal: 0, different: 0)
   /// The shares of which the author had not applied all diffs, and how far the author had applied them.
-  let unseenShares: [(number: Int64, through: Int64)]
+  let unseenShares: [(share: ShareEntry, through: Int64)]
   /// The tables to which the diff may refer and of which the author may not know all deletions.
-  private let unseenDeletions: Set<TableName>
+  let unseenDeletions: Set<TableName>
   /// The columns by which rows are the same that both sides have added under different keys.
   let matches: [TableName: [String]]
   /// The rows that were found so, by their keys at the sender.
@@ -71,18 +71,8 @@ final class KeyTranslation {
     let authors = changes.definitions ?? []
     let parents =
       authors.flatMap { $0.foreignKeys.map { TableName($0.parent) } } + naming.links.map { TableName($0.key.parent) }
-    let unseen = try changes.sharesWithAuthor(senders, on: connection)
-      .filter { changes.claims.acknowledged($0) < $0.sequence }
-      .map { (number: $0.number, through: changes.claims.acknowledged($0)) }
-    unseenDeletions = Set(
-      try parents.filter { name in
-        if try Tombstones.exist(of: name, on: connection) { return true }
-        guard let local = try schema.table(named: name), let clock = try RowClocks.number(of: local, on: connection)
-        else { return false }
-        return try unseen.contains {
-          try DeletionNotices.told(in: clock, to: $0.number, beyond: $0.through, on: connection) != nil
-        }
-      })
+    let unseen = try changes.unseenShares(senders, on: connection)
+    unseenDeletions = Set(try parents.filter { try Self.hasDeleted(rowsOf: $0, unseen, schema, on: connection) })
     unseenShares = unseen
     guard
       !changes.claims.ownKeys.isEmpty || !known.isEmpty || !naming.references.isEmpty || !unseenDeletions.isEmpty
@@ -144,14 +134,7 @@ final class KeyTranslation {
         try take(key, called.map { RowNames.Name(replica: $0.replica, key: $0.name) }, table)
       }
     }
-    for (name, keys) in try referredKeys(in: unseenDeletions, isOutside: true) {
-      guard let table = tables[name] else { continue }
-      for key in keys.sorted() where found[name]?[key] == nil {
-        let local = try implied(key, in: name)
-        guard let deleted = try hasGivenAway(local, of: nil, table, isReference: true) else { continue }
-        try note(key, is: setAside(deleted, local, of: nil, table), in: name)
-      }
-    }
+    try setAsideReferences()
     // Rows that were identified as equal differ after all if the row that they refer to got another key.
     while true {
       let before = found.mapValues(\.count)
@@ -213,30 +196,6 @@ final class KeyTranslation {
     }
   }
 
-  /// The keys of rows that the changes have, and to which they refer.
-  ///
-  /// - Parameters:
-  ///   - named: The tables of the rows.
-  ///   - isOutside: True for rows that the changes only refer to.
-  private func referredKeys(in named: Set<TableName>, isOutside: Bool = false) throws -> [TableName: Set<Int64>] {
-    var keys: [TableName: Set<Int64>] = [:]
-    var changed: [TableName: Set<Int64>] = [:]
-    guard !named.isEmpty else { return keys }
-    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
-      guard let header = reader.table, let targets = layouts[TableName(header.name)] else { return }
-      for row in isOutside ? [reader.new] : [reader.old, reader.new] {
-        for (value, target) in zip(row, targets) where value.kind == .integer {
-          if let target, named.contains(target) { keys[target, default: []].insert(value.integer(in: bytes)) }
-        }
-      }
-      let row = change.operation == .insert ? reader.new : reader.old
-      if isOutside, let table = tables.table(of: header), let key = table.integerKey(of: row, bytes) {
-        changed[table.name, default: []].insert(key)
-      }
-    }
-    return keys.reduce(into: [:]) { $0[$1.key] = $1.value.subtracting(changed[$1.key] ?? []) }
-  }
-
   /// Records the sender's key of a row to which others refer.
   private func take(_ key: Int64, _ called: [RowNames.Name], _ table: KeyedTable) throws {
     for name in called {
@@ -264,7 +223,7 @@ final class KeyTranslation {
   }
 
   /// Records the local key of a row of the sender.
-  private func note(_ key: Int64, is local: Int64, in table: TableName) throws {
+  func note(_ key: Int64, is local: Int64, in table: TableName) throws {
     // Implied and recorded mappings need no entry.
     let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table)
     guard try entry?.claimant != nil || implied(key, in: table) != local else { return }
@@ -382,8 +341,7 @@ final class KeyTranslation {
 
   /// True if no row is known to have, or have had, a key.
   func isUnused(_ key: Int64, in table: KeyedTable) throws -> Bool {
-    let isHere = try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
-    return try !isHere && !wasUsed(key, in: table)
+    try !table.hasRow(withKey: key, on: connection) && !wasUsed(key, in: table)
   }
 
   /// True if a row is known to have had a key: others have got it or sent it, or its deletion is recorded.
@@ -425,7 +383,7 @@ final class KeyTranslation {
 
   /// The local key of a row of the sender, unless this diff determines another one. A deleted row keeps its key, so
   /// that later changes of it do not meet another row.
-  private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
+  func implied(_ key: Int64, in table: TableName) throws -> Int64 {
     if let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return entry.local }
     guard let row = try brought[table]?.row(IntegerKey.encoded(key), on: connection), row.hash != nil else {
       return key

@@ -80,6 +80,12 @@ final class KeyedTable {
     return row[keyPlaces[0]].integer(in: bytes)
   }
 
+  /// True if the table has a row with an integer key.
+  func hasRow(withKey key: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let connection = SQLiteConnection(sharing: connection)
+    return try withRow(forKey: key) { try finds(lookup, $0, $1, on: connection) }
+  }
+
   /// Calls `body` with a row of which only the integer key is known.
   func withRow<Result>(forKey key: Int64, _ body: ([ValueSlice], RawSpan) throws -> Result) rethrows -> Result {
     try IntegerKey.encoded(key).withRawSpan { try body(row(withKey: $0), $0) }

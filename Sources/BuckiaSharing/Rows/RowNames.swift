@@ -59,8 +59,7 @@ final class RowNames {
   /// - Parameter own: The local replica.
   func local(_ name: Name, in table: KeyedTable, own: [UInt8]?) throws -> Int64? {
     if name.replica == own {
-      let isHere = try table.withRow(forKey: name.key) { try table.finds(table.lookup, $0, $1, on: connection) }
-      return isHere ? name.key : nil
+      return try table.hasRow(withKey: name.key, on: connection) ? name.key : nil
     }
     if let found = try entry(of: name, in: table.name) { return found.local }
     // A local row with another name of the same replica is another row.
@@ -131,8 +130,8 @@ final class RowNames {
   /// The keys here of the rows that any replica names by a key, as far as there are entries and the rows exist.
   func locals(called key: Int64, in table: KeyedTable) throws -> [Int64] {
     guard try hasEntries(of: table.name) else { return [] }
-    return try RowNameEntry.locals(called: key, in: table.name, on: connection).filter { local in
-      try table.withRow(forKey: local) { try table.finds(table.lookup, $0, $1, on: connection) }
+    return try RowNameEntry.locals(called: key, in: table.name, on: connection).filter {
+      try table.hasRow(withKey: $0, on: connection)
     }
   }
 

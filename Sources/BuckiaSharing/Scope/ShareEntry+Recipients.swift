@@ -87,6 +87,18 @@ extension IncomingChanges {
     }
   }
 
+  /// The shares with the author of a diff of which the author had not applied all diffs, and how far the author had
+  /// applied them.
+  ///
+  /// - Parameter senders: The keys that have replaced others.
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  func unseenShares(
+    _ senders: KnownSenders, on connection: borrowing SQLiteConnection
+  ) throws -> [(share: ShareEntry, through: Int64)] {
+    try sharesWithAuthor(senders, on: connection).map { ($0, claims.acknowledged($0)) }
+      .filter { $0.through < $0.share.sequence }
+  }
+
   /// The last diff of this database that the author claims to have applied; nil for none.
   ///
   /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
