@@ -81,6 +81,7 @@ package struct ReceiverGate: Sendable {
     }
     if let refusal = try refusal(ofAncient: changes, on: connection) { return .refused(refusal) }
     let changes = try believed(changes, on: connection)
+    if let refusal = refusal(ofClaim: changes) { return .refused(refusal) }
     guard let place = changes.place else { return .admitted(AdmittedChanges(changes)) }
     return try admit(changes, at: place, on: connection)
   }
@@ -133,6 +134,19 @@ package struct ReceiverGate: Sendable {
       } else {
         isRaw ? .rawOfNobody : sender.isEmpty ? .unsigned : .stranger(key: sender)
       }
+    }
+  }
+
+  /// The reason to refuse a key that signs as a trusted contact's replica; nil if it may. It is probably the contact's new key. Until a
+  /// person has confirmed that, its snapshot would be taken beside the contact's rows instead of in their place.
+  private func refusal(ofClaim changes: IncomingChanges) -> Refusal? {
+    let key = changes.key.sender
+    guard !key.isEmpty, let first = changes.claims.firstSigner else { return nil }
+    switch (senders.standing(of: key), senders.standing(of: first)) {
+    case (.stranger, .trusted(let name)), (.seen, .trusted(let name)),
+      (.stranger, .replaced(let name)), (.seen, .replaced(let name)):
+      return .unconfirmedKey(key, of: name)
+    default: return nil
     }
   }
 

@@ -115,6 +115,16 @@ extension Refusal {
         + "them, then `buckia contact trust NAME`, and it is applied the next time")
   }
 
+  static func unconfirmedKey(_ key: String, of name: String) -> Refusal {
+    let contact = EscapedText.quoted(name)
+    return Refusal(
+      .quarantined, code: .untrusted,
+      reason:
+        "it goes on with the shares of the contact \(contact), but is signed with the key \(key.prefix(16))…, which is not known as theirs; if "
+        + "they have new keys, ask for `buckia identity show --rotation`, then `buckia contact add` that and `buckia contact trust \(contact)`, "
+        + "and it is applied the next time")
+  }
+
   static func removedSender(_ name: String) -> Refusal {
     Refusal(
       .rejected, code: .endedKey,
