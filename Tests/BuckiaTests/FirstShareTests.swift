@@ -397,6 +397,58 @@ import Testing
     for person in people { #expect(try person.notes == ["one|x", "three|x", "two|x"], "\(person.name)") }
   }
 
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `a row that was deleted here and not told yet stays deleted when somebody passes it on`(
+    key: String, policy: ConflictPolicy
+  ) throws {
+    for hasClocks in [false, true] {
+      let people = try people(["anna", "ben", "cara"], key: key, policy, hasClocks: hasClocks)
+      let (anna, ben, cara) = (people[0], people[1], people[2])
+      try anna.run("INSERT INTO note VALUES (1, 'one', 'x')")
+      for other in [ben, cara] {
+        try anna.share(with: other)
+        try other.receive()
+      }
+      try cara.run("DELETE FROM note")
+      try ben.share(with: anna, cara)
+      try cara.receive()
+      #expect(try cara.notes == [])
+      for _ in 0..<2 {
+        try cara.share(with: anna, ben)
+        for person in people { try person.receive() }
+        try anna.share(with: ben, cara)
+        try ben.share(with: anna, cara)
+      }
+      for person in people { #expect(try person.notes == [], "\(person.name)") }
+    }
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `a row of a copy stays deleted when another copy shares for the first time`(key: String, policy: ConflictPolicy)
+    throws
+  {
+    for isTold in [false, true] {
+      let people = try people(["anna", "ben", "cara"], key: key, policy, hasClocks: !isTold)
+      let (anna, ben, cara) = (people[0], people[1], people[2])
+      try anna.run(Self.notes)
+      for other in [ben, cara] { try other.copy(anna) }
+      try cara.share(with: ben)
+      try cara.run("DELETE FROM note WHERE title = 'one'")
+      if isTold { try cara.share(with: ben) }
+      try anna.share(with: cara)
+      try cara.receive(copies: .same)
+      #expect(try cara.notes == ["three|x", "two|x"])
+      for _ in 0..<3 {
+        try cara.share(with: anna)
+        try cara.share(with: ben)
+        for person in people { try person.receive(copies: .same) }
+        try anna.share(with: ben)
+        try ben.share(with: anna)
+      }
+      for person in people { #expect(try person.notes == ["three|x", "two|x"], "\(person.name)") }
+    }
+  }
+
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest], [false, true])
   func `a row does not get the number that an edit of a deleted row has`(policy: ConflictPolicy, hasClocks: Bool) throws
   {

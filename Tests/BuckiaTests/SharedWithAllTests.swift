@@ -78,4 +78,71 @@ import Testing
     let recorded = try people.flatMap { try DatabaseManager($0.path).conflicts() }
     #expect(recorded.contains { "\([$0.local, $0.incoming])".contains("of ben") })
   }
+
+  @Test(arguments: [ConflictPolicies.takeIncoming, .latest])
+  func `a row that arrives after its author's deletion stays deleted, and its number can be used again`(
+    _ policies: ConflictPolicies
+  ) throws {
+    for person in people { try DatabaseManager(person.path).keepClocks() }
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    var second = Self.now()
+    try ben.run("INSERT INTO note VALUES (4, 'of ben')")
+    try share(by: ben, &second)
+    for person in [anna, cara] { try person.receive(policies) }
+    try anna.run("DELETE FROM note")
+    try share(by: anna, &second)
+    try ben.receive(policies)
+    try share(by: ben, &second)
+    try share(by: cara, &second)
+    try anna.receive(policies)
+    #expect(try anna.rows("SELECT id, text FROM note") == [])
+    try settle(policies, &second)
+    for person in people { #expect(try person.rows("SELECT id, text FROM note") == [], "\(person.name)") }
+    try ben.run("INSERT INTO note VALUES (4, 'again')")
+    try settle(policies, &second)
+    for person in people { #expect(try person.rows("SELECT text FROM note") == ["again"], "\(person.name)") }
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicies.keepLocal, .takeIncoming, .latest])
+  func `a second share with one of several people does not bring back what they have deleted`(
+    key: String, _ policies: ConflictPolicies
+  ) throws {
+    for person in people { try person.run("DROP TABLE note; CREATE TABLE note(id \(key) PRIMARY KEY, text)") }
+    let (anna, cara) = (people[0], people[2])
+    var second = Self.now()
+    try anna.run("INSERT INTO note VALUES (1, 'one'), (2, 'two')")
+    try share(by: anna, &second)
+    try cara.receive(policies)
+    try cara.run("DELETE FROM note WHERE id = 1")
+    try share(by: cara, &second)
+    try anna.run("UPDATE note SET text = 'TWO' WHERE id = 2")
+    second += 1
+    try anna.setClock(second)
+    try anna.share(Self.notes, with: cara)
+    try cara.receive(policies)
+    #expect(try cara.rows("SELECT text FROM note") == ["TWO"])
+    try settle(policies, &second)
+    for person in people { #expect(try person.rows("SELECT text FROM note") == ["TWO"], "\(person.name)") }
+  }
+
+  @Test func `a row that refers to itself under another number is edited without a conflict`() throws {
+    for person in people {
+      try person.run("DROP TABLE note; CREATE TABLE note(id INTEGER PRIMARY KEY, text, parent REFERENCES note)")
+    }
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    var second = Self.now()
+    try anna.run("INSERT INTO note VALUES (1, 'of anna', 1)")
+    try share(by: anna, &second)
+    try ben.receive()
+    try ben.run("UPDATE note SET parent = NULL")
+    try cara.run("INSERT INTO note VALUES (1, 'of cara', NULL)")
+    try share(by: ben, &second)
+    #expect(try cara.receive().map(\.conflicts) == [0, 0])
+    try settle(.keepLocal, &second)
+    for person in people {
+      #expect(
+        try person.rows("SELECT text, parent FROM note ORDER BY text") == ["of anna|NULL", "of cara|NULL"],
+        "\(person.name)")
+    }
+  }
 }

@@ -336,7 +336,7 @@ struct ShareRun {
     claims.write(into: &manifest, of: difference)
     let passedOn = try PassedOnChanges(
       in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, by: id,
-      names.naming.runs, goesBack: share.recipients.count > 1, schema, on: source.connection)
+      names.naming.runs, in: share.number, goesBack: share.recipients.count > 1, schema, on: source.connection)
     let origins =
       passedOn.exist
       ? passedOn.runs

@@ -117,6 +117,20 @@ package enum DeletionNotices {
     )
   }
 
+  /// True if a stream of a replica contains the deletion of a row.
+  ///
+  /// - Parameter key: The row's key, as in `buckia_held_change`.
+  /// - Throws: `SQLiteError`.
+  package static func hasHeard(
+    _ key: [UInt8], in clock: Int64, from replica: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    try connection.hasRow(
+      cached: """
+        SELECT 1 FROM main.buckia_heard AS h JOIN main.buckia_stream_author AS a ON a.sender = h.sender AND a.stream = h.stream
+        WHERE h.clock = ?1 AND h.key = ?2 AND a.replica = ?3
+        """, clock, key, replica)
+  }
+
   // MARK: Acknowledged
 
   /// Records the acknowledgement of a share in the last diff of a stream.

@@ -173,12 +173,12 @@ extension InboundShares {
   func noteDeletion(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, by diff: KSUID, _ place: StreamPlace, _ sender: String
   ) throws {
-    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
-      guard try table.isWhole(row) && !table.finds(table.lookup, row, bytes, on: connection) else { return }
-      return try Tombstones.note(
-        table.key(row, bytes), of: table.name, table.contentHash(row, bytes), by: diff, on: connection)
-    }
     let key = table.key(row, bytes)
+    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
+      let hash = table.isWhole(row) ? table.contentHash(row, bytes) : deleted[table.name]?[key]
+      guard let hash, try !table.finds(table.lookup, row, bytes, on: connection) else { return }
+      return try Tombstones.note(key, of: table.name, hash, by: diff, on: connection)
+    }
     try DeletionNotices.noteHeard(key, in: clock, deletedBy: diff, from: sender, place.stream, on: connection)
     try settling.note(key, in: clock)
   }

@@ -40,6 +40,8 @@ package final class InboundShares: SharingParticipant {
   /// The keys of rows that the present changes insert and that exist here, if the sender has not shown to know the
   /// local content.
   private(set) var contested: [TableName: Set<[UInt8]>] = [:]
+  /// The hashes that rows had before the present changes have deleted them, as far as these contain only their keys.
+  private(set) var deleted: [TableName: [[UInt8]: UInt64]] = [:]
   /// True if the sender of the present changes may lack deletions that are forgotten here.
   private var isFromReturning = false
   /// True if the present changes begin the stream of a restored backup, whose author lacks the last diffs of the
@@ -113,6 +115,7 @@ package final class InboundShares: SharingParticipant {
     contents = nil
     outdated = nil
     contested = [:]
+    deleted = [:]
     isFromReturning = try isReturning(changes)
     var flagged = changes
     flagged.isFromReturning = isFromReturning
@@ -174,13 +177,14 @@ package final class InboundShares: SharingParticipant {
       own: ReplicaIdentity.read(on: connection)?.replica, tables: tables, vouchers: vouchers, names: names,
       sent: sent(to: changes), identified: resent.isEmpty ? [] : identified,
       sentKeys: translation?.keys.sentKeys ?? [:], staying: staying, returned: returned, origins: runs, naming: naming,
-      calledAsSent: translation?.keys.calledAsSent ?? [:],
+      references: translation?.keys.layouts ?? [:], calledAsSent: translation?.keys.calledAsSent ?? [:],
       contents: contents, outdated: outdated, crossing: crossing, rowsHere: own,
       lastApplied: place.isSnapshot ? changes.lastApplied(on: connection) : nil,
       knowsDeletions: place.isSnapshot
         && tables.contains { try Tombstones.exist(of: $0.name, on: connection) }, repeatsRows: repeatsRows,
       withdrawals: WithdrawalRuns(withdrawals), keySets: keySets, connection: SQLiteConnection(sharing: connection))
     var result = try matched.changes(of: changes, schema) ?? changes
+    deleted = matched.deleted
     contested = try outOfScope(matched.contested, tables, changes)
     result.knownOrigins = origins
     return result

@@ -7,24 +7,25 @@ import SQLiteSchemas
 /// Writes deletions: those that a diff names by a version, and those of rows that a snapshot leaves out.
 extension MatchedChanges {
   /// Writes the deletion of a row whose values its sender no longer has; nothing if the row is unknown here.
-  func writeDeletion(
+  mutating func writeDeletion(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ called: [NameRuns.Name],
     into writer: inout ChangesetWriter
   ) throws {
     guard let here = try LocalRow(row, bytes, of: table, on: connection),
-      let version = try known(called, row, bytes, of: table, isHere: true)?.version
+      let name = try known(called, row, bytes, of: table, isHere: true), let version = name.version
     else { return }
-    try writeDeletion(row, bytes, of: table, here, version: version, into: &writer)
+    deleted[table.name, default: [:]][table.key(row, bytes)] = here.hash
+    try writeDeletion(row, bytes, of: table, here, version: version, toldBy: name, into: &writer)
   }
 
   /// Writes the deletion of a version of a row, which is a conflict if the local row is another version.
   private func writeDeletion(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ here: LocalRow, version: UInt64,
-    into writer: inout ChangesetWriter
+    toldBy name: NameRuns.Name? = nil, into writer: inout ChangesetWriter
   ) throws {
     writer.beginChange(.delete)
     if here.hash == version { return writer.append(encoded: here.values) }
-    let base = RecoveredRow(version, of: nil, table, beside: here, try sentRow(row, bytes, of: table))
+    let base = try recovered(version, toldBy: name, of: row, bytes, table, isDeleted: true, beside: here)
     for place in row.indices {
       if let base {
         writer.append(encoded: base.values[place])

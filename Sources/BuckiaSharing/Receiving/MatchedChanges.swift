@@ -48,6 +48,8 @@ struct MatchedChanges: ~Copyable {
   let origins: [OriginRun]
   /// The keys of the rows at other replicas.
   let naming: [RowNaming.Run]
+  /// For each table and each of its columns, the table to whose rows the column refers by local keys.
+  let references: [TableName: [TableName?]]
   /// The sender's keys of rows that are called the same elsewhere, by the numbers of changes
   /// (``KeyTranslation/calledAsSent``).
   let calledAsSent: [Int64: Int64]
@@ -72,6 +74,8 @@ struct MatchedChanges: ~Copyable {
   let connection: SQLiteConnection
   /// The existing rows whose content the sender has not shown to know.
   var contested: [TableName: Set<[UInt8]>] = [:]
+  /// The hashes of local rows whose values the author of their deletion no longer has, by their keys.
+  var deleted: [TableName: [[UInt8]: UInt64]] = [:]
   var hasClock: [TableName: Bool] = [:]
 
   /// The streams whose rows the snapshot replaces: its own, and the one that it takes the place of.
@@ -231,11 +235,15 @@ struct MatchedChanges: ~Copyable {
   ///
   /// A first share from a copy of this database has all rows that it was copied with.
   private func isDeleted(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
-    guard knowsDeletions,
-      let deleted = try Tombstones.row(table.key(row, bytes), of: table.name, on: connection),
-      deleted.hash == table.contentHash(row, bytes), lastApplied.map({ $0 < deleted.diff }) ?? true
+    guard place.isSnapshot, try knowsDeletions || !sent.isEmpty || vouchers.haveBrought(table),
+      try !table.finds(table.lookup, row, bytes, on: connection)
     else { return false }
-    return try !table.finds(table.lookup, row, bytes, on: connection)
+    let hash = table.contentHash(row, bytes)
+    if knowsDeletions, let deleted = try Tombstones.row(table.key(row, bytes), of: table.name, on: connection) {
+      return deleted.hash == hash && lastApplied.map { $0 < deleted.diff } ?? true
+    }
+    // No share has told of the deletion yet.
+    return try vouchers.hasLost(row, bytes, of: table, hash, sent)
   }
 
   /// True if the author of an INSERT knows the content of the local row, or of an earlier version that a stream has
@@ -258,9 +266,9 @@ struct MatchedChanges: ~Copyable {
     case .unknown, .local(_, nil, said: nil): return Set(row.indices)
     case .local(let here?, let name?, _):
       guard let version = name.version else { return [] }
-      let base = RecoveredRow(
-        version, of: row.map { bytes.array($0.encoded) }, table, beside: here, try sentRow(row, bytes, of: table))
-      guard let base else { return Set(row.indices) }
+      guard let base = try recovered(version, toldBy: name, of: row, bytes, table, beside: here) else {
+        return Set(row.indices)
+      }
       return Set(base.changedPlaces(row, bytes, header).filter { base.values[$0] != here.encoded($0) })
     case .brought, .local, .outdated: return []
     }
@@ -282,9 +290,7 @@ struct MatchedChanges: ~Copyable {
     case .outdated: return true
     case .brought(let known): return try writeAnew(row, bytes, of: table, header, since: known, into: &writer)
     case .local(let here, let name?, let said):
-      return try write(
-        row, bytes, of: table, header, over: here, taken: name.version, isOwn: name.replica == own, said: said,
-        into: &writer)
+      return try write(row, bytes, of: table, header, over: here, called: name, said: said, into: &writer)
     case .local(let here?, nil, let said):
       if let said, try !followsClock(table),
         try writeDifference(row, bytes, of: table, header, over: here, since: said, into: &writer)
@@ -388,25 +394,28 @@ struct MatchedChanges: ~Copyable {
   ///
   /// - Parameters:
   ///   - here: The local row; nil if it was deleted.
-  ///   - version: The hash of the version; nil if the row has not changed since.
-  ///   - isOwn: True if the version was accepted from here.
+  ///   - name: The name, with the hash of the version; without one if the row has not changed since.
   ///   - said: The hash of the sender's last version; nil if the sender has not sent the row before.
   /// - Returns: True if the difference is known; otherwise the row stays an INSERT.
   private mutating func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow?,
-    taken version: UInt64?, isOwn: Bool, said: UInt64?, into writer: inout ChangesetWriter
+    called name: NameRuns.Name, said: UInt64?, into writer: inout ChangesetWriter
   ) throws -> Bool {
     let follows = try followsClock(table)
-    guard let version else {
-      // The sender has the row from the same source, which sends newer versions itself.
-      return isOwn || !follows
+    let isOwn = name.replica == own
+    guard let version = name.version else {
+      // The sender has the row from the same source, which sends newer versions itself. A clock decides by the stamp of a deletion; one
+      // without a stamp is later, because no share has sent it yet.
+      return try isOwn || !follows || here == nil && !names.wasDeleted(table.key(row, bytes), of: table)
     }
     guard let here else {
       if !isOwn, follows { return false }
       writer.appendUpdate(ofMissing: row, bytes, header)
       return true
     }
-    if try writeDifference(row, bytes, of: table, header, over: here, since: version, into: &writer) { return true }
+    if try writeDifference(row, bytes, of: table, header, over: here, since: version, toldBy: name, into: &writer) {
+      return true
+    }
     if follows { return false }
     if let said, try writeDifference(row, bytes, of: table, header, over: here, since: said, into: &writer) {
       return true
@@ -417,15 +426,15 @@ struct MatchedChanges: ~Copyable {
 
   /// Writes the difference between a row and an earlier version of it.
   ///
-  /// - Parameter version: The hash of the version.
+  /// - Parameters:
+  ///   - version: The hash of the version.
+  ///   - name: The name whose replica has the version; nil for one of the sender.
   /// - Returns: False if the values of the version cannot be determined; then nothing is written.
   private func writeDifference(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow,
-    since version: UInt64, into writer: inout ChangesetWriter
+    since version: UInt64, toldBy name: NameRuns.Name? = nil, into writer: inout ChangesetWriter
   ) throws -> Bool {
-    let incoming = row.map { bytes.array($0.encoded) }
-    guard let base = RecoveredRow(version, of: incoming, table, beside: here, try sentRow(row, bytes, of: table))
-    else { return false }
+    guard let base = try recovered(version, toldBy: name, of: row, bytes, table, beside: here) else { return false }
     writer.appendUpdate(of: base.changedPlaces(row, bytes, header), to: row, bytes, header) {
       if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.append(encoded: base.values[$0]) }
     }
@@ -438,6 +447,32 @@ struct MatchedChanges: ~Copyable {
       if let found = try shadow.sentRow(row, bytes, of: table) { return found }
     }
     return nil
+  }
+
+  /// The version of a row from which both an incoming row, or its deletion, and the local row were made; nil if its values cannot be
+  /// determined.
+  ///
+  /// - Parameters:
+  ///   - version: Its hash, with the local key of the row and the references that the named replica has.
+  ///   - name: The name whose replica has the version; nil for one with local references.
+  ///   - isDeleted: True if the incoming change deletes the row.
+  func recovered(
+    _ version: UInt64, toldBy name: NameRuns.Name?, of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable,
+    isDeleted: Bool = false, beside here: LocalRow
+  ) throws -> RecoveredRow? {
+    let targets = references[table.name] ?? []
+    let key = table.integerKey(of: row, bytes)
+    return try RecoveredRow(
+      version, of: isDeleted ? nil : row.map { bytes.array($0.encoded) }, table, beside: here,
+      sentRow(row, bytes, of: table)
+    ) { place, value in
+      guard let name, name.replica != own, place < targets.count, let target = targets[place],
+        !table.keyPlaces.contains(place), let local = IntegerKey.decoded(value)
+      else { return nil }
+      if target == table.name, local == key { return name.key.map { IntegerKey.encoded($0) } }
+      let told = try names.names(of: local, in: target).first { $0.replica == name.replica }
+      return told.map { IntegerKey.encoded($0.key) }
+    }
   }
 
   private mutating func followsClock(_ table: KeyedTable) throws -> Bool {

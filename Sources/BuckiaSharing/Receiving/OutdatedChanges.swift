@@ -171,15 +171,13 @@ final class OutdatedChanges {
       return try isUnseen && OutboxEntry.share(of: told.diff, on: connection) != nil ? told.hash : nil
     }
     for (share, through, shadow) in unseen {
-      guard let sent = try shadow.values(row, bytes, of: table), sent.allSatisfy({ $0 != nil }),
+      guard let sent = try shadow.contentHash(row, bytes, of: table),
         try SentColumns.sequences(ofRow: key, in: table.name, of: share, on: connection).values.contains(where: {
           $0 > through
         }), try !RowNotes(.takenBack, of: table.name, for: share).contain(key, on: connection),
         try !ParkedRows.all(of: table.name, on: connection).contains(where: { $0.key == key })
       else { continue }
-      return sent.flatMap { $0 ?? [] }.withRawSpan { values in
-        table.contentHash(ValueSlice.values(sent.count, of: values), values)
-      }
+      return sent
     }
     return nil
   }

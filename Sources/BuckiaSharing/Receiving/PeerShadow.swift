@@ -178,6 +178,12 @@ final class PeerShadow {
     }
   }
 
+  /// The hash of the sent version of a row; nil if the row was not sent, or not all columns of a changeset were.
+  func contentHash(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> UInt64? {
+    guard let sent = try values(row, bytes, of: table), sent.allSatisfy({ $0 != nil }) else { return nil }
+    return sent.flatMap { $0 ?? [] }.withRawSpan { table.contentHash(ValueSlice.values(sent.count, of: $0), $0) }
+  }
+
   /// True if the scope declares a reference by a column.
   func declaresReference(by column: String, of table: TableName) -> Bool {
     scope.references.contains { $0.table == table && $0.columns.contains { ASCIIName.matches($0, column) } }

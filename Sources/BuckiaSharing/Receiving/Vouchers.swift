@@ -157,6 +157,22 @@ final class Vouchers {
     return found
   }
 
+  /// True if a version of a row that is not here was here before: a stream has sent it, or a share has.
+  ///
+  /// - Parameters:
+  ///   - hash: The hash of the version.
+  ///   - shadows: The shadows of the shares.
+  func hasLost(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ hash: UInt64, _ shadows: [PeerShadow]
+  ) throws -> Bool {
+    let isBrought = try found(row, bytes, of: table).contains { entry, brought in
+      try brought.hash == hash
+        && RowNotes(untakenFrom: entry.number).state(of: table.foldedKey(row, bytes), on: connection) != RowState.absent
+    }
+    if isBrought { return true }
+    return try shadows.contains { try $0.contentHash(row, bytes, of: table) == hash }
+  }
+
   /// Calls `body` with the key of each row that streams of some senders have sent, in the format of changesets.
   ///
   /// - Parameter senders: The senders' keys, in the ledger's form.

@@ -184,9 +184,11 @@ extension KeyTranslation {
   ///
   /// - Parameters:
   ///   - isMeant: True if the diff names the row by this key of this database.
-  ///   - isRelayed: True if another diff has inserted the row first.
+  ///   - called: What replicas call the row.
+  ///   - origin: The diff that has inserted the row first; nil for the diff itself.
   func isFree(
-    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool, isRelayed: Bool
+    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool,
+    called: [RowNames.Name], origin: KSUID?
   ) throws -> Bool {
     let here = try table.withRow(forKey: key) { own, keyBytes in
       guard try table.finds(table.lookup, own, keyBytes, on: connection) else {
@@ -197,7 +199,8 @@ extension KeyTranslation {
     guard here.isHere else {
       guard key <= AutoIncrement.greatestIncomingID else { return false }
       if try isMeant || !wasUsed(key, in: table) { return true }
-      return try (place.isSnapshot || isRelayed) && wasDeletedUnnoticed(key, row, bytes, table)
+      if try (place.isSnapshot || origin != nil) && wasDeletedUnnoticed(key, row, bytes, table) { return true }
+      return try wasDeletedSince(origin ?? changes.key.id, key, called, table)
     }
     guard let local = here.row else { return false }
     let equalPlaces = try equalPlaces(row, bytes, table, local).count
@@ -219,10 +222,26 @@ extension KeyTranslation {
   private func wasDeletedUnnoticed(
     _ key: Int64, _ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable
   ) throws -> Bool {
-    guard let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection)
+    let hash = table.contentHash(row, bytes, underKey: key)
+    if let deleted = try Tombstones.row(IntegerKey.encoded(key), of: table.name, on: connection) {
+      return try deleted.hash == hash && lastApplied.get().map { $0 < deleted.diff } ?? true
+    }
+    // No share has told of the deletion yet.
+    return try table.withRow(forKey: key) { try vouchers.hasLost($0, $1, of: table, hash, shadows.get()) }
+  }
+
+  /// True if a replica has deleted the row that it calls by a key, and that it has by the same key here, later than a diff has inserted it. The
+  /// clock of the table then leaves out the INSERT.
+  private func wasDeletedSince(
+    _ insertion: KSUID?, _ key: Int64, _ called: [RowNames.Name], _ table: KeyedTable
+  ) throws -> Bool {
+    let replicas = called.filter { $0.key == key }.map(\.replica)
+    guard let insertion, !replicas.isEmpty, let clock = try RowClocks.number(of: table.local, on: connection)
     else { return false }
-    return try deleted.hash == table.contentHash(row, bytes, underKey: key)
-      && lastApplied.get().map { $0 < deleted.diff } ?? true
+    let bytes = IntegerKey.encoded(key)
+    guard let deletion = try RowClocks.deletion(of: bytes, in: clock, on: connection), insertion < deletion
+    else { return false }
+    return try replicas.contains { try DeletionNotices.hasHeard(bytes, in: clock, from: $0, on: connection) }
   }
 
   /// True if a share has sent a row for the first time after its first diff. The row was added after the database was copied then, since the

@@ -212,7 +212,8 @@ final class KeyTranslation {
   private func isOfAnother(_ key: Int64, _ called: [RowNames.Name], _ table: KeyedTable) throws -> Bool {
     if try names.isOther(key, than: RowNames.Name(replica: sender, key: key), in: table.name) { return true }
     guard !called.isEmpty, try !names.has(key, of: table, at: sender) else { return false }
-    return try !called.contains { $0.replica == own && $0.key == key } || names.wasDeleted(key, of: table)
+    return try !called.contains { $0.replica == own && $0.key == key }
+      || names.wasDeleted(IntegerKey.encoded(key), of: table)
   }
 
   /// The local key of a row that a replica names; nil if it is unknown. A key of this database counts only for rows
@@ -306,7 +307,7 @@ final class KeyTranslation {
       let isMeant = others.contains { $0.replica == own && $0.key == candidate }
       return try taken[table.name]?.contains(candidate) != true
         && (isMeant || recalled[table.name]?.contains(candidate) != true)
-        && isFree(candidate, for: values, bytes, table, isMeant: isMeant, isRelayed: origin != nil)
+        && isFree(candidate, for: values, bytes, table, isMeant: isMeant, called: others, origin: origin)
     }
     let candidates = others.map(\.key) + (others.contains { $0.key == key } ? [] : [key])
     // Rows that are equal under one key at two replicas are one row wherever they meet.
@@ -328,6 +329,11 @@ final class KeyTranslation {
   /// The last diff of this database that the author claims to have applied.
   lazy var lastApplied = Result<KSUID?, any Error> { try changes.lastApplied(on: connection) }
 
+  /// The shadows of all shares.
+  lazy var shadows = Result<[PeerShadow], any Error> {
+    try ShareEntry.all(on: connection).map { try PeerShadow(of: $0, on: connection) }
+  }
+
   /// A key that is unused here and in the diff.
   private func newKey(in table: KeyedTable) throws -> Int64 {
     try newKeys.next(
@@ -346,7 +352,7 @@ final class KeyTranslation {
 
   /// True if a row is known to have had a key: others have got it or sent it, or its deletion is recorded.
   func wasUsed(_ key: Int64, in table: KeyedTable) throws -> Bool {
-    try told.contain(key, of: table) || names.wasDeleted(key, of: table)
+    try told.contain(key, of: table) || names.wasDeleted(IntegerKey.encoded(key), of: table)
       || !vouchers.entries(withKey: key, of: table).isEmpty
       || !names.names(of: key, in: table.name, isGone: true).isEmpty
   }

@@ -93,9 +93,12 @@ struct RecoveredRow {
   ///   - row: The incoming row; nil for a deleted one.
   ///   - here: The local row.
   ///   - sent: The last sent version of the row; nil if it was not sent.
+  ///   - told: What the replica that has the version calls the row to which a column with a value refers; nil if that is the value itself.
   /// - Returns: nil if a value has changed in all of them.
-  init?(_ version: UInt64, of row: [[UInt8]]?, _ table: KeyedTable, beside here: LocalRow, _ sent: PeerShadow.SentRow?)
-  {
+  init?(
+    _ version: UInt64, of row: [[UInt8]]?, _ table: KeyedTable, beside here: LocalRow, _ sent: PeerShadow.SentRow?,
+    told: (Int, [UInt8]) throws -> [UInt8]?
+  ) rethrows {
     var choices: [[[UInt8]]] = []
     var hashes: [[UInt64]] = []
     for place in table.columns.indices {
@@ -111,6 +114,11 @@ struct RecoveredRow {
         if let value, !values.contains(value) { values.append(value) }
       }
       var found = values.map { StreamRowHash(ofEncoded: $0, table.seeds[place]).value }
+      for value in values {
+        guard let told = try told(place, value) else { continue }
+        values.append(value)
+        found.append(StreamRowHash(ofEncoded: told, table.seeds[place]).value)
+      }
       // A column that is NULL here may belong to another stream only. Then the version does not contain it either.
       if here.slices[place].kind == .null, sent == nil {
         values.append(mine)

@@ -109,12 +109,13 @@ final class RowNames {
   }
 
   /// True if the deletion of the row with a key is recorded. Changes of that row must not meet another one.
-  func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
-    let bytes = IntegerKey.encoded(key)
+  ///
+  /// - Parameter key: The key in the format of changesets.
+  func wasDeleted(_ key: [UInt8], of table: KeyedTable) throws -> Bool {
     // A snapshot that leaves out the row says so without a stamp in the clock.
-    if try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil { return true }
+    if try Tombstones.hash(of: key, in: table.name, on: connection) != nil { return true }
     guard let clock = try RowClocks.number(of: table.local, on: connection) else { return false }
-    return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
+    return try RowClocks.deletion(of: key, in: clock, on: connection) != nil
   }
 
   /// Records that a row stays here although a replica has deleted it. Replicas that relay it do not know of the
@@ -223,7 +224,7 @@ struct NameRuns {
     ///   - local: The local key.
     func withVersion(of table: KeyedTable, named sent: Int64?, underKey local: Int64) -> Name {
       Name(
-        replica: replica, key: key,
+        replica: replica, key: key ?? sent,
         version: version.map { table.hash($0, ofRowWith: key ?? sent ?? local, underKey: local) }, copies: copies)
     }
   }

@@ -79,7 +79,7 @@ package struct SentNames {
         }
       }
       if change.operation == .insert, let key, !found.isEmpty, found.allSatisfy({ $0.version != nil }),
-        try names.wasDeleted(key, of: table),
+        try names.wasDeleted(IntegerKey.encoded(key), of: table),
         try !RowNotes(.kept, of: name).contain(table.key(row, bytes), on: connection)
       {
         // A share has told of the deletion, and the app has given the key to another row since.

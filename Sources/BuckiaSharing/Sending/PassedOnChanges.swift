@@ -28,29 +28,31 @@ package struct PassedOnChanges {
   ///   - withdrawals: The changes that withdraw rows.
   ///   - id: The diff.
   ///   - naming: The keys of the rows at other replicas, which tell the rows that others have sent.
-  ///   - goesBack: True if the diff may reach the authors of the changes. Then origins are given for tables without a
-  ///     clock, too, as far as they are known.
+  ///   - share: The number of the share. If its recipients have other shares, too, origins are given for tables without a clock as well.
+  ///   - goesBack: True if the diff may reach the authors of the changes. Then origins are given for these tables, too, as far as they are
+  ///     known.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
   package init(
     in changeset: TemporaryBuffer, of definitions: [TableDefinition],
-    withdrawals: [(count: Int64, isWithdrawal: Bool)], by id: KSUID, _ naming: [RowNaming.Run], goesBack: Bool,
-    _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+    withdrawals: [(count: Int64, isWithdrawal: Bool)], by id: KSUID, _ naming: [RowNaming.Run],
+    in share: Int64, goesBack: Bool, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     let tables = try KeyedTables(definitions, schema)
-    let hasShared = try ShareEntry.all(on: connection).contains { $0.sequence > 0 }
+    let sent = try SentValues(on: connection)
+    let others = try sent.shares(withRecipientsOf: share)
     var sources: [TableName: Source] = [:]
     for definition in definitions {
       guard let table = tables[TableName(definition.name)] else { continue }
-      let stamps = try StampedRows(of: table.local, includingOwn: hasShared, on: connection)
-      if try stamps != nil || goesBack && RowClocks.number(of: table.local, on: connection) == nil {
+      let stamps = try StampedRows(of: table.local, includingOwn: sent.hasShared, on: connection)
+      if try stamps != nil || (goesBack || !others.isEmpty) && RowClocks.number(of: table.local, on: connection) == nil
+      {
         sources[table.name] = Source(table, stamps)
       }
     }
     guard !sources.isEmpty || !naming.isEmpty else { return }
-    let known =
-      sources.isEmpty
-      ? nil : (try TakenChanges(of: sources.values.map(\.table.local), on: connection), try SentValues(on: connection))
+    let taken = try TakenChanges(
+      of: sources.values.filter { goesBack || $0.hasClock }.map(\.table.local), on: connection)
     var withdrawn = WithdrawalRuns(withdrawals)
     var naming = NameRuns(naming)
     var respelled = RespelledRows()
@@ -70,10 +72,9 @@ package struct PassedOnChanges {
       if !run.isWithdrawal, runs.count < Self.runLimit, let table = reader.table.flatMap({ tables.table(of: $0) }) {
         let row = change.operation == .insert ? reader.new : reader.old
         let isRespelled = try respelled.look(at: change, of: row, bytes, table, on: connection)
-        let found = try known.flatMap { taken, sent in
+        let found =
           try sources[table.name]?.originOfSpelling(insteadOf: change, row, bytes, taken, sent, on: connection)
-            ?? sources[table.name]?.origin(of: change, reader, bytes, isRespelled: isRespelled, taken, sent, id)
-        }
+          ?? sources[table.name]?.origin(of: change, reader, bytes, isRespelled: isRespelled, taken, sent, others, id)
         if let found = found ?? (isRespelled ? nil : Self.unknownOrigin(of: change, reader, table, called, id)),
           try !isKept(change, reader, bytes, table, on: connection)
         {
@@ -128,7 +129,7 @@ package struct PassedOnChanges {
     /// - Parameter isRespelled: True for the INSERT of a row that the recipients have under another spelling of its key.
     func origin(
       of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, isRespelled: Bool, _ taken: TakenChanges,
-      _ sent: SentValues, _ id: KSUID
+      _ sent: SentValues, _ others: [ShareEntry], _ id: KSUID
     ) throws -> OriginRun? {
       let row = change.operation == .insert ? reader.new : reader.old
       guard table.hasKey(row) else { return nil }
@@ -146,7 +147,13 @@ package struct PassedOnChanges {
         columns[place] = try setter(of: place, in: keyed, bytes, key, stamped, taken, sent)
       }
       if change.operation == .insert {
-        guard let insertion = known ?? stamped?.insertion?.diff else { return nil }
+        guard let insertion = known ?? stamped?.insertion?.diff else {
+          guard stamps == nil, let first = try sent.first(of: others, toSend: row, bytes, key, table) else {
+            return nil
+          }
+          for place in places { columns[place] = first.columns[place] ?? id }
+          return OriginRun(count: 1, diff: first.insertion, columns: columns.filter { $0.value > first.insertion })
+        }
         if isRespelled, let setter = stamped?.insertion {
           // The recipients lack the spelling unless the diff that has inserted the row has set it.
           guard try isKeyPresent(setBy: setter, in: row, bytes, key, taken, sent) else { return nil }
@@ -226,6 +233,43 @@ final class SentValues {
     shares = Dictionary(try ShareEntry.all(on: connection).map { ($0.number, $0) }) { first, _ in first }
   }
 
+  /// True if any share has sent a diff.
+  var hasShared: Bool { shares.values.contains { $0.sequence > 0 } }
+
+  /// The other shares that all recipients of a share have, too.
+  func shares(withRecipientsOf share: Int64) throws -> [ShareEntry] {
+    let recipients = try shares[share]?.recipients ?? []
+    guard !recipients.isEmpty else { return [] }
+    return try shares.values.filter {
+      try $0.number != share && $0.sequence > 0 && Set($0.recipients).isSuperset(of: recipients)
+    }
+  }
+
+  /// The diffs that have sent a row and its present values first; nil if none of some shares has sent the row.
+  ///
+  /// - Parameter shares: Shares that the recipients have. Where the table has no clock, these know what they have sent.
+  /// - Returns: The diff that has sent the row, and those of values by their places; without values that were edited since.
+  func first(
+    of shares: [ShareEntry], toSend row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
+  ) throws -> (insertion: KSUID, columns: [Int: KSUID])? {
+    var first: (insertion: KSUID, columns: [Int: KSUID])?
+    for share in shares {
+      guard let values = try values(in: share, row, bytes, key, table) else { continue }
+      let sequences = try SentColumns.sequences(ofRow: key, in: table.name, of: share.number, on: connection)
+      func diff(_ sequence: Int64?) throws -> KSUID? {
+        try sequence.flatMap { try OutboxEntry.diff($0, of: share.number, on: connection) }
+      }
+      guard let insertion = try diff(sequences[SentColumns.allColumns]), insertion < first?.insertion ?? .maximum
+      else { continue }
+      var columns: [Int: KSUID] = [:]
+      for place in row.indices where values[place] == bytes.array(row[place].encoded) {
+        columns[place] = try diff(sequences[ASCIIName.folded(table.columns[place])]) ?? insertion
+      }
+      first = (insertion, columns)
+    }
+    return first
+  }
+
   /// True if a diff is known to have sent the value: the share has sent no other value to the same recipients since.
   ///
   /// - Parameters:
@@ -254,6 +298,14 @@ final class SentValues {
     sentBy diff: KSUID, _ row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
   ) throws -> [[UInt8]?]? {
     guard let number = try share(of: diff), let share = shares[number] else { return nil }
+    return try values(in: share, row, bytes, key, table)
+  }
+
+  /// The values of a row in the shadow of a share; nil if it has not sent the row.
+  private func values(
+    in share: ShareEntry, _ row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
+  ) throws -> [[UInt8]?]? {
+    let number = share.number
     if let last, last.key == key, last.table == table.name, last.share == number { return last.values }
     let shadow = try shadows[number] ?? PeerShadow(of: share, isBeforeSnapshot: true, on: connection)
     shadows[number] = shadow
@@ -289,6 +341,7 @@ final class TakenChanges {
   /// - Parameter tables: The tables that count.
   /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
   init(of tables: [TableDefinition], on connection: borrowing SQLiteConnection) throws {
+    guard !tables.isEmpty else { return }
     let tables = Dictionary(tables.map { (TableName($0.name), $0) }) { first, _ in first }
     var reader = EffectReader()
     for entry in try AppliedEffects.entries(on: connection) {
