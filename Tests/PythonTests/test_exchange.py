@@ -1,6 +1,7 @@
 """Sending what has changed, and applying it."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import threading
@@ -52,6 +53,19 @@ def test_all_rows_are_new_where_there_is_no_older_database(people: People, tmp_p
     assert report.created_database and report.trust == "any"
     assert buckia.Database(fresh).apply(sent.path).diffs[0].inserted == 3
     assert rows(fresh) == rows(people.anna)
+
+
+def test_copies_of_a_dataset_have_the_same_rows(people: People, tmp_path: Path) -> None:
+    report = buckia.Database(people.anna).init(dataset="new")
+    assert report.dataset is not None and len(report.dataset) == 32
+    with pytest.raises(buckia.Error) as refused:
+        buckia.Database(people.anna).init(dataset="new")
+    assert refused.value.code == "dataset-exists"
+    with pytest.raises(buckia.MisuseError):
+        buckia.Database(people.anna).init(dataset="old")
+    other = tmp_path / "other.sqlite"
+    shutil.copy(people.base, other)
+    assert buckia.Database(other).init(dataset=report.dataset).dataset == report.dataset
 
 
 def test_values_are_those_of_sqlite3(people: People) -> None:

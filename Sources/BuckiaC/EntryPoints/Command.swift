@@ -44,6 +44,22 @@ final class Command {
 
   /// The commands by name. Each returns the document that the command line prints with `--json`.
   static let all: [String: @Sendable (Command) throws -> JSONValue] = [
+    "init": { command in
+      let trust = try command.optionalText("trust").map { word in
+        guard let mode = TrustMode(rawValue: word) else { throw command.wrong("trust", "any or known") }
+        return mode
+      }
+      let dataset = try command.finish(command.optionalText("dataset"))
+      let known = dataset.flatMap { Dataset($0) }
+      guard dataset == nil || dataset == "new" || known != nil else {
+        throw command.wrong("dataset", "new, or the id of a dataset: 32 hexadecimal digits")
+      }
+      return try command.with { manager in
+        let report = try manager.initialize(trust: trust)
+        if dataset != nil { _ = try known.map { try manager.joinDataset($0) } ?? manager.beginDataset() }
+        return try report.json(dataset: manager.dataset())
+      }
+    },
     "identity new": { try $0.home.makeIdentity(named: $0.finish($0.text("name"))).json },
     "identity show": { try $0.finish($0.home.publicIdentity().json) },
     "identity rotate": { try $0.finish($0.home.rotateIdentity()).json },

@@ -147,18 +147,20 @@ class Database:
             milliseconds = round(min(max(0.0, self._timeout * 1_000), 2**31 - 1))
             Call().run(library.buckia_set_busy_timeout, handle, milliseconds)
 
-    def init(self, *, trust: Optional[TrustMode] = None) -> InitReport:
+    def init(self, *, trust: Optional[TrustMode] = None, dataset: Optional[str] = None) -> InitReport:
         """Makes the ledger tables, and the database where there is none. :meth:`apply` makes them, too.
 
         Args:
             trust: Whose files are applied from now on: `any`, or `known` for those of trusted contacts only; None
                 leaves it as it is.
+            dataset: `new` begins a shared database, before it is copied: the present rows are the same in all copies.
+                The id of a dataset makes the database part of that one. Files of other datasets are refused then.
 
         Raises:
+            Error: With the code `dataset-exists` where `new` meets a database that belongs to a dataset.
             DatabaseError: The database cannot be opened or written.
         """
-        with self._opened() as handle:
-            return read(InitReport, Call().document(library.buckia_init, handle, trust_mode(trust)))
+        return read(InitReport, self._command("init", trust=trust, dataset=dataset))
 
     def _command(self, name: str, /, *, progress: Optional[Tell] = None, **arguments: Any) -> Any:
         call = Call()

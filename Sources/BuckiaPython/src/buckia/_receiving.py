@@ -215,6 +215,8 @@ class InitReport:
     """True if the database itself was made just now."""
     trust: TrustMode
     """Whose files are applied."""
+    dataset: Optional[str]
+    """The shared database that it belongs to."""
     warnings: list[str]
     """What is worth knowing."""
     remarks: list[Remark]
