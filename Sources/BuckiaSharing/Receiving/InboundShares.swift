@@ -365,7 +365,8 @@ package final class InboundShares: SharingParticipant {
           let local = table.integerKey(of: reader.old, bytes)
         {
           let name = RowNames.Name(replica: replica, key: (sent ?? nil).flatMap { IntegerKey.decoded($0.key) } ?? local)
-          try names.keep(name, of: local, in: table.name)
+          let version = table.isWhole(reader.old) ? table.contentHash(reader.old, bytes) : nil
+          try names.keep(name, of: local, in: table.name, deleting: version)
         }
         return
       }

@@ -348,10 +348,12 @@ struct MatchedChanges: ~Copyable {
     let brought = try vouchers.found(row, bytes, of: table).filter { $0.entry.stream != place.stream }
     for name in called where name.replica != own {
       guard let found = try brought.first(where: { try names.author(of: $0.entry) == name.replica }) else {
-        // Another stream has sent the version that the sender has taken from the replica, or a change of it.
+        // Another stream has sent the version that the sender has taken from the replica, or a change of it, or the replica has
+        // deleted the version and the row has stayed here.
         if isHere, let version = name.version,
           try brought.contains(where: { $0.row.hash == version })
             || takenVersions(of: row, bytes, table).contains(where: { $0.version == version })
+            || keptVersion(of: row, bytes, table, called: name) == version
         {
           return name
         }
@@ -367,6 +369,17 @@ struct MatchedChanges: ~Copyable {
   private func takenVersions(of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> [RowNameEntry] {
     guard let key = table.integerKey(of: row, bytes) else { return [] }
     return try names.names(of: key, in: table.name).filter { $0.version != nil }
+  }
+
+  /// The hash of the version that a replica has deleted of a row that has stayed here; nil for none.
+  private func keptVersion(
+    of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, called name: NameRuns.Name
+  ) throws -> UInt64? {
+    guard let local = table.integerKey(of: row, bytes),
+      let entry = try names.entry(of: RowNames.Name(replica: name.replica, key: name.key ?? local), in: table.name),
+      entry.local == local, entry.claimant == RowNameEntry.deleted
+    else { return nil }
+    return entry.version
   }
 
   /// The hash of the sender's last version of a row, in this stream or another one of the same replica; nil for none.

@@ -120,10 +120,12 @@ final class RowNames {
 
   /// Records that a row stays here although a replica has deleted it. Replicas that relay it do not know of the
   /// deletion; for the deleting replica it is a new row.
-  func keep(_ name: Name, of local: Int64, in table: TableName) throws {
+  ///
+  /// - Parameter version: The hash of the deleted version, with the local key; nil if it is unknown. What was made from it is of this row.
+  func keep(_ name: Name, of local: Int64, in table: TableName, deleting version: UInt64? = nil) throws {
     let entry = RowNameEntry(
-      table: table, replica: name.replica, key: name.key, local: local,
-      claimant: RowNameEntry.deleted)
+      table: table, replica: name.replica, key: name.key, local: local, claimant: RowNameEntry.deleted,
+      version: version)
     try entry.write(on: connection)
     hasEntries[table] = true
   }
