@@ -27,7 +27,7 @@ struct HeaderTests {
     let first = """
       abi_version version version_text free error_status error_code error_message error_path error_json error_free
       cancellation_new cancel is_cancelled cancellation_free open open_handle open_handle_finding close set_home
-      set_busy_timeout diff share row_set apply conflicts each_conflict resolve resolve_all rules forget_rule log
+      set_busy_timeout init diff share row_set apply conflicts each_conflict resolve resolve_all rules forget_rule log
       each_log_entry undo verify invert concat changes_open changes_open_bytes changes_manifest changes_next
       changes_read changes_close ksuid_new ksuid_parse call
       """

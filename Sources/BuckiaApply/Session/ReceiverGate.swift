@@ -142,11 +142,13 @@ package struct ReceiverGate: Sendable {
   private func refusal(ofClaim changes: IncomingChanges) -> Refusal? {
     let key = changes.key.sender
     guard !key.isEmpty, let first = changes.claims.firstSigner else { return nil }
-    switch (senders.standing(of: key), senders.standing(of: first)) {
-    case (.stranger, .trusted(let name)), (.seen, .trusted(let name)),
-      (.stranger, .replaced(let name)), (.seen, .replaced(let name)):
-      return .unconfirmedKey(key, of: name)
-    default: return nil
+    switch senders.standing(of: key) {
+    case .stranger, .seen: break
+    case .trusted, .own, .removed, .replaced: return nil
+    }
+    switch senders.standing(of: first) {
+    case .trusted(let name), .replaced(let name): return .unconfirmedKey(key, of: name)
+    case .stranger, .seen, .own, .removed: return nil
     }
   }
 

@@ -64,3 +64,16 @@ package func buckia_set_busy_timeout(
     database.busyTimeout = milliseconds
   }
 }
+
+@c @implementation
+package func buckia_init(
+  _ database: OpaquePointer?, _ trust: buckia_trust, _ json: TextPlace, _ error: ErrorPlace
+) -> buckia_status {
+  call(error, on: database, json) { database in
+    let mode = try trust.mode
+    return try database.with { manager in
+      let report = try manager.initialize(trust: mode)
+      return try report.json(dataset: manager.dataset())
+    }
+  }
+}

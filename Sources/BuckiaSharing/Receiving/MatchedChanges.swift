@@ -360,7 +360,7 @@ struct MatchedChanges: ~Copyable {
         continue
       }
       // A row that a conflict has kept out may arrive by another stream.
-      if try isHere || wasTaken(row, bytes, of: table, found.entry) { return name }
+      if try isHere || vouchers.wasTaken(row, bytes, of: table, found.entry) { return name }
     }
     return nil
   }
@@ -393,14 +393,9 @@ struct MatchedChanges: ~Copyable {
   /// True if a row of the stream was ever accepted.
   private func wasTaken(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     try vouchers.found(row, bytes, of: table).contains {
-      try $0.entry.sender == sender && streams.contains($0.entry.stream) && wasTaken(row, bytes, of: table, $0.entry)
+      try $0.entry.sender == sender && streams.contains($0.entry.stream)
+        && vouchers.wasTaken(row, bytes, of: table, $0.entry)
     }
-  }
-
-  private func wasTaken(
-    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ entry: VouchEntry
-  ) throws -> Bool {
-    try RowNotes(untakenFrom: entry.number).state(of: table.foldedKey(row, bytes), on: connection) != RowState.absent
   }
 
   /// Writes the difference between a row and a known version of it.

@@ -157,6 +157,13 @@ final class Vouchers {
     return found
   }
 
+  /// True if a stream's row was ever accepted.
+  func wasTaken(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ entry: VouchEntry
+  ) throws -> Bool {
+    try RowNotes(untakenFrom: entry.number).state(of: table.foldedKey(row, bytes), on: connection) != RowState.absent
+  }
+
   /// True if a version of a row that is not here was here before: a stream has sent it, or a share has.
   ///
   /// - Parameters:
@@ -166,8 +173,7 @@ final class Vouchers {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ hash: UInt64, _ shadows: [PeerShadow]
   ) throws -> Bool {
     let isBrought = try found(row, bytes, of: table).contains { entry, brought in
-      try brought.hash == hash
-        && RowNotes(untakenFrom: entry.number).state(of: table.foldedKey(row, bytes), on: connection) != RowState.absent
+      try brought.hash == hash && wasTaken(row, bytes, of: table, entry)
     }
     if isBrought { return true }
     return try shadows.contains { try $0.contentHash(row, bytes, of: table) == hash }

@@ -219,7 +219,7 @@ struct NameRuns {
     /// The counts for the row's content; nil for a row with a key.
     let copies: CopyCounts.Count?
 
-    /// The name with the hash that the version has under the local key.
+    /// The name with the key there, unless that is the local one, and with the hash that the version has under the local key.
     ///
     /// - Parameters:
     ///   - sent: The sender's key, if it is not the local one.

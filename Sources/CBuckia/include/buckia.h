@@ -253,6 +253,10 @@ typedef enum buckia_trust {
   BUCKIA_TRUST_KNOWN = 2
 } buckia_trust;
 
+/** Makes the ledger tables, and the database when there is none. `buckia_apply` does it, too. JSON: that of `init`. */
+BUCKIA_API buckia_status buckia_init(
+    buckia_database *database, buckia_trust trust, char **json, buckia_error **error);
+
 /* ------------------------------------------------------------------- Diff */
 
 typedef enum buckia_method {
@@ -643,8 +647,8 @@ typedef struct buckia_file_options {
 /** Does what a command of `buckia` does that has no function of its own. `arguments`: a JSON object; NULL for none. JSON: that of the
    command. `database`: NULL for commands that need none; `options` then have the home folder.
 
-   init              trust (any or known), dataset (new, or an id; both optional). Makes the ledger tables, and the database where
-                     there is none. A dataset is begun before the database is copied.
+   init              trust (any or known), dataset (new, or an id; both optional). As buckia_init does; a dataset is begun before
+                     the database is copied.
    identity new      name
    identity show, identity rotate, contact list
    contact add       card (the line of a card or a rotation), name (optional)

@@ -64,7 +64,7 @@ int main(int count, char **arguments) {
   buckia_error_free(error);
 
   EXPECT(buckia_open_handle(handle, routines, &database, &error) == BUCKIA_OK);
-  EXPECT(buckia_call(database, "init", NULL, NULL, NULL, &error) == BUCKIA_OK);
+  EXPECT(buckia_init(database, BUCKIA_TRUST_AS_IS, NULL, &error) == BUCKIA_OK);
   EXPECT(buckia_diff(database, NULL, "outbox", NULL, &json, &error) == BUCKIA_OK && strstr(json, "\"inserted\":1"));
   buckia_free(json);
   buckia_close(database);

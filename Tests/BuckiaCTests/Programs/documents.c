@@ -55,7 +55,7 @@ int main(int count, char **arguments) {
   int64_t first = 1;
   buckia_resolve_options resolve = { .size = sizeof resolve, .dry_run = true };
   print(buckia_resolve(database, &first, 1, BUCKIA_RESOLVE_INCOMING, &resolve, &json, NULL), &json);
-  print(buckia_call(database, "init", NULL, NULL, &json, NULL), &json);
+  print(buckia_init(database, BUCKIA_TRUST_AS_IS, &json, NULL), &json);
   buckia_close(database);
   return 0;
 }

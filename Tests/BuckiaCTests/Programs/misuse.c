@@ -55,7 +55,7 @@ static void expect_nulls_are_refused(void) {
   EXPECT_STATUS(BUCKIA_MISUSE, buckia_open_handle_finding(NULL, NULL, NULL, &database, &error));
   EXPECT_STATUS(BUCKIA_MISUSE, buckia_set_home(NULL, NULL, NULL, &error));
   EXPECT_STATUS(BUCKIA_MISUSE, buckia_set_busy_timeout(NULL, 1, &error));
-  EXPECT_STATUS(BUCKIA_MISUSE, buckia_call(NULL, "init", NULL, NULL, &json, &error));
+  EXPECT_STATUS(BUCKIA_MISUSE, buckia_init(NULL, BUCKIA_TRUST_ANY, &json, &error));
   EXPECT(json == NULL);
   EXPECT_STATUS(BUCKIA_MISUSE, buckia_diff(NULL, NULL, NULL, NULL, NULL, &error));
   EXPECT_STATUS(BUCKIA_MISUSE, buckia_share(NULL, NULL, NULL, 0, NULL, NULL, NULL, &error));
@@ -127,7 +127,7 @@ static void expect_options_are_checked(buckia_database *database) {
   EXPECT_STATUS(BUCKIA_ERROR, buckia_diff(database, "before.db", "there.bdiff", NULL, NULL, &error));
   EXPECT_STATUS(BUCKIA_MISUSE, buckia_resolve(database, NULL, 0, (buckia_version_choice)9, NULL, NULL, &error));
   EXPECT_STATUS(BUCKIA_MISUSE, buckia_resolve(database, NULL, 0, BUCKIA_RESOLVE_VALUES, NULL, NULL, &error));
-  EXPECT_STATUS(BUCKIA_MISUSE, buckia_call(database, "init", "{\"trust\":\"some\"}", NULL, NULL, &error));
+  EXPECT_STATUS(BUCKIA_MISUSE, buckia_init(database, (buckia_trust)9, NULL, &error));
 }
 
 /* What the resolver is to do. */
@@ -301,9 +301,9 @@ int main(int count, char **arguments) {
   EXPECT(sqlite3_open("other.db", &writer) == SQLITE_OK);
   EXPECT(sqlite3_exec(writer, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
   EXPECT_STATUS(BUCKIA_OK, buckia_set_busy_timeout(other, 0, &error));
-  EXPECT_STATUS(BUCKIA_BUSY, buckia_call(other, "init", "{\"trust\":\"any\"}", NULL, NULL, &error));
+  EXPECT_STATUS(BUCKIA_BUSY, buckia_init(other, BUCKIA_TRUST_ANY, NULL, &error));
   sqlite3_close(writer);
-  EXPECT_STATUS(BUCKIA_OK, buckia_call(other, "init", "{\"trust\":\"any\"}", NULL, NULL, &error));
+  EXPECT_STATUS(BUCKIA_OK, buckia_init(other, BUCKIA_TRUST_ANY, NULL, &error));
 
   buckia_close(database);
   buckia_close(other);

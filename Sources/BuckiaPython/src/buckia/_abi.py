@@ -255,6 +255,7 @@ FUNCTIONS = {
     "buckia_close": (None, [_DATABASE]),
     "buckia_set_home": (c_int, [_DATABASE, c_char_p, c_char_p, _ERROR]),
     "buckia_set_busy_timeout": (c_int, [_DATABASE, c_int, _ERROR]),
+    "buckia_init": (c_int, [_DATABASE, c_int, _JSON, _ERROR]),
     "buckia_diff": (c_int, [_DATABASE, c_char_p, c_char_p, POINTER(DiffOptions), _JSON, _ERROR]),
     "buckia_share": (
         c_int,
