@@ -148,7 +148,7 @@ extension DatabaseManager {
     /// The trust mode.
     public let trust: TrustMode
     /// Warnings about the database.
-    public let warnings: [Remark]
+    public let warnings: [Warning]
   }
 
   /// Removes the ledger tables, and with them all records of diffs, conflicts, shares and clocks. The rows of the app
@@ -183,7 +183,7 @@ extension DatabaseManager {
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
       let inForce = try LedgerSettings.trust(on: connection)
       let registration = ReplicaRegistration(of: connection, in: home)
-      var warnings = try registration.settle(on: connection, isNewFile: !existed).remarks
+      var warnings = try registration.settle(on: connection, isNewFile: !existed).warnings
       try transaction.commit()
       try registration.noteProgress(on: connection, in: &warnings)
       return InitReport(
@@ -318,7 +318,7 @@ extension DatabaseManager {
     /// The tables that give out keys from a range of their own.
     public let tables: [String]
     /// The tables that cannot, because they are not declared AUTOINCREMENT.
-    public let warnings: [Remark]
+    public let warnings: [Warning]
   }
 
   /// Lets the database give out the keys of its AUTOINCREMENT tables from ranges that no other copy of it uses, or go back to keys that follow the
@@ -330,7 +330,7 @@ extension DatabaseManager {
   ///
   /// ```swift
   /// let report = try database.useKeyRanges()
-  /// for remark in report.warnings { print(remark) }
+  /// for warning in report.warnings { print(warning) }
   /// ```
   ///
   /// - Parameter isUsed: True to use ranges from now on.
@@ -352,10 +352,10 @@ extension DatabaseManager {
       let tables = try schema.entries.filter { $0.kind == .table && $0.name.refusal == nil }
         .map { try schema.definition(of: $0) }.filter(\.givesOutKeys)
       try transaction.commit()
-      guard isUsed else { return KeyRangeReport(tables: [], warnings: registration.remarks) }
+      guard isUsed else { return KeyRangeReport(tables: [], warnings: registration.warnings) }
       return KeyRangeReport(
         tables: tables.filter(\.isAutoIncrement).map(\.name),
-        warnings: registration.remarks + tables.filter { !$0.isAutoIncrement }.map { Remark(.noKeyRange, $0.name) })
+        warnings: registration.warnings + tables.filter { !$0.isAutoIncrement }.map { Warning(.noKeyRange, $0.name) })
     }
   }
 }

@@ -24,7 +24,7 @@ package enum WallClock {
 }
 
 /// A date and time in UTC, which people in different places can compare.
-package struct Moment: CustomStringConvertible {
+package struct UTCTime: CustomStringConvertible {
   private let unixSeconds: Int64
 
   /// Creates a date from seconds since 1970.
@@ -43,7 +43,7 @@ package struct Moment: CustomStringConvertible {
   package var rfc3339: String { Date(timeIntervalSince1970: Double(unixSeconds)).formatted(.iso8601) }
 }
 
-extension Remark {
+extension Warning {
   /// The warning about a clock that is behind the newest ledger entry, by more than clocks may differ.
   ///
   /// Diffs that are made meanwhile have correct ids, but others treat them as files from the future, and let them wait.
@@ -55,11 +55,11 @@ extension Remark {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   static func clockBehind(
     _ id: KSUID? = nil, on connection: borrowing SQLiteConnection, now: Int64 = WallClock.unixMilliseconds
-  ) throws -> Remark? {
+  ) throws -> Warning? {
     let ids = try [id, LedgerEntries.newestID(on: connection)].compactMap { $0?.unixSeconds }
     let newest = try (ids + [LedgerEntries.newestTime(on: connection)].compactMap { $0.map { $0 / 1_000 } }).max()
     let seconds = now / 1_000
     guard let newest, newest > seconds + KSUIDClock.tolerance else { return nil }
-    return Remark(.clockBehind, Moment(unixSeconds: seconds).rfc3339, Moment(unixSeconds: newest).rfc3339)
+    return Warning(.clockBehind, UTCTime(unixSeconds: seconds).rfc3339, UTCTime(unixSeconds: newest).rfc3339)
   }
 }

@@ -43,24 +43,24 @@ final class ConflictCallback: @unchecked Sendable {
     let base = add(conflict.base)
     let local = add(conflict.local)
     let incoming = add(conflict.incoming)
-    var told = buckia_conflict()
-    told.kind = conflict.kind.cValue
-    told.operation = conflict.operation?.cValue ?? BUCKIA_NO_OPERATION
-    told.column_count = names.count
-    told.columns = texts.pointer
-    told.violations = Int64(conflict.violations)
+    var shown = buckia_conflict()
+    shown.kind = conflict.kind.cValue
+    shown.operation = conflict.operation?.cValue ?? BUCKIA_NO_OPERATION
+    shown.column_count = names.count
+    shown.columns = texts.pointer
+    shown.violations = Int64(conflict.violations)
     let reason = conflict.reason.map { CText($0) }
-    told.reason = reason?.pointer
+    shown.reason = reason?.pointer
     return withExtendedLifetime((texts, reason, answer)) {
       names.map { key.contains($0) }.withUnsafeBufferPointer { isKey in
         name.withCString { table in
           values.withValues { values in
-            told.table = table
-            told.is_key = isKey.baseAddress
-            told.base = base.flatMap { values?.advanced(by: $0) }
-            told.local = local.flatMap { values?.advanced(by: $0) }
-            told.incoming = incoming.flatMap { values?.advanced(by: $0) }
-            return callback(context, &told, OpaquePointer(Unmanaged.passUnretained(answer).toOpaque()))
+            shown.table = table
+            shown.is_key = isKey.baseAddress
+            shown.base = base.flatMap { values?.advanced(by: $0) }
+            shown.local = local.flatMap { values?.advanced(by: $0) }
+            shown.incoming = incoming.flatMap { values?.advanced(by: $0) }
+            return callback(context, &shown, OpaquePointer(Unmanaged.passUnretained(answer).toOpaque()))
           }
         }
       }

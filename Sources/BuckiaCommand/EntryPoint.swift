@@ -13,11 +13,11 @@ enum EntryPoint {
     keepFreedMemory()
     do {
       try RootCommand.requireUTF8()
-      try RootCommand.refuseUnknownVerb(in: Array(CommandLine.arguments.dropFirst()))
+      try RootCommand.refuseUnknownCommand(in: Array(CommandLine.arguments.dropFirst()))
       var command = try RootCommand.parseAsRoot()
       try command.run()
     } catch {
-      // Help and the version end up here too, with exit code 0; an exit code alone means the verb has reported already.
+      // Help and the version end up here too, with exit code 0; an exit code alone means the command has reported already.
       let status = RootCommand.exitCode(for: error)
       guard !(error is ExitCode), status == .validationFailure else { RootCommand.exit(withError: error) }
       if CommandLine.arguments.contains("--json") {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Buckia
 
-/// `buckia`: the list of verbs.
+/// `buckia`: the list of commands.
 struct RootCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "buckia",
@@ -22,13 +22,16 @@ struct RootCommand: ParsableCommand {
       """,
     version: Version.text,
     subcommands: [
-      InitVerb.self, SnapshotVerb.self, DiffVerb.self, ShareVerb.self, InviteVerb.self, AcceptVerb.self, ApplyVerb.self,
-      ShowVerb.self,
-      VerifyVerb.self, LogVerb.self,
-      ConflictsVerb.self, ResolveVerb.self, ServeVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self,
-      DoctorVerb.self,
-      ChangesetVerb.self, MergeVerb.self, EncryptVerb.self, DecryptVerb.self, IdentityVerb.self, ContactVerb.self,
-      SyncVerb.self, GitVerb.self, KSUIDVerb.self, BenchVerb.self, CompletionsVerb.self,
+      InitCommand.self, SnapshotCommand.self, DiffCommand.self, ShareCommand.self, InviteCommand.self,
+      AcceptCommand.self, ApplyCommand.self,
+      ShowCommand.self,
+      VerifyCommand.self, LogCommand.self,
+      ConflictsCommand.self, ResolveCommand.self, ServeCommand.self, UndoCommand.self, StatusCommand.self,
+      BlameCommand.self,
+      DoctorCommand.self,
+      ChangesetCommand.self, MergeCommand.self, EncryptCommand.self, DecryptCommand.self, IdentityCommand.self,
+      ContactCommand.self,
+      SyncCommand.self, GitCommand.self, KSUIDCommand.self, BenchCommand.self, CompletionsCommand.self,
     ])
 }
 
@@ -36,49 +39,51 @@ struct RootCommand: ParsableCommand {
 extension RootCommand {
   /// Requires that the arguments begin with a command, and with a subcommand if it has any.
   ///
-  /// - Throws: `ValidationError` with the verb that was meant, where one is written much like it.
-  static func refuseUnknownVerb(in arguments: [String]) throws {
-    var verbs = configuration.subcommands
+  /// - Throws: `ValidationError` with the command that was meant, where one is written much like it.
+  static func refuseUnknownCommand(in arguments: [String]) throws {
+    var commands = configuration.subcommands
     for argument in arguments {
-      guard !verbs.isEmpty, !argument.hasPrefix("-"), argument != "help" else { return }
-      let names = verbs.map { verb in verb.configuration.commandName ?? "" }
+      guard !commands.isEmpty, !argument.hasPrefix("-"), argument != "help" else { return }
+      let names = commands.map { command in command.configuration.commandName ?? "" }
       guard let place = names.firstIndex(of: argument) else {
         throw ValidationError(message(for: argument, among: names))
       }
-      verbs = verbs[place].configuration.subcommands
+      commands = commands[place].configuration.subcommands
     }
   }
 
-  private static func message(for word: String, among verbs: [String]) -> String {
-    let nearest = verbs.map { (verb: $0, distance: distance(from: word, to: $0)) }.min { $0.distance < $1.distance }
-    let refusal = "There is no command '\(word.escaped(limit: 40))'."
-    guard let nearest, nearest.distance <= max(1, nearest.verb.count / 3) else {
-      return "\(refusal) These are: \(verbs.joined(separator: ", "))."
+  private static func message(for word: String, among commands: [String]) -> String {
+    let nearest = commands.map { (command: $0, distance: distance(from: word, to: $0)) }.min {
+      $0.distance < $1.distance
     }
-    return "\(refusal) Did you mean '\(nearest.verb)'?"
+    let refusal = "There is no command '\(word.escaped(limit: 40))'."
+    guard let nearest, nearest.distance <= max(1, nearest.command.count / 3) else {
+      return "\(refusal) These are: \(commands.joined(separator: ", "))."
+    }
+    return "\(refusal) Did you mean '\(nearest.command)'?"
   }
 
   /// The number of letters to insert, delete, change or swap with the next one; 0 for a missing end after a beginning
   /// of three letters or more.
-  static func distance(from word: String, to verb: String) -> Int {
+  static func distance(from word: String, to command: String) -> Int {
     let word = Array(word.prefix(40).lowercased())
-    let verb = Array(verb)
-    if word.count >= 3, verb.starts(with: word) { return 0 }
+    let command = Array(command)
+    if word.count >= 3, command.starts(with: word) { return 0 }
     var before: [Int] = []
-    var last = Array(0...verb.count)
+    var last = Array(0...command.count)
     for (row, letter) in word.enumerated() {
       var next = [row + 1]
-      for (column, other) in verb.enumerated() {
+      for (column, other) in command.enumerated() {
         var least = min(last[column + 1], next[column]) + 1
         least = min(least, last[column] + (letter == other ? 0 : 1))
-        if row > 0, column > 0, letter == verb[column - 1], word[row - 1] == other {
+        if row > 0, column > 0, letter == command[column - 1], word[row - 1] == other {
           least = min(least, before[column - 1] + 1)
         }
         next.append(least)
       }
       (before, last) = (last, next)
     }
-    return last[verb.count]
+    return last[command.count]
   }
 }
 
@@ -122,7 +127,7 @@ extension RootCommand {
 }
 
 /// `buckia completions`: shell completions.
-struct CompletionsVerb: ParsableCommand {
+struct CompletionsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completions",
     abstract: "Prints completions of commands and options for a shell.",

@@ -31,7 +31,7 @@ package struct CommittedPages {
   /// From how many bytes on a second thread takes one of two b-trees.
   private static let threadBytes = 8 << 20
 
-  /// The digests (prints) of the leaves of a table, and of its primary key's index.
+  /// The digests of the leaves of a table, and of its primary key's index.
   ///
   /// - Parameters:
   ///   - table: A rowid table; nil if only the key is asked for.
@@ -40,39 +40,39 @@ package struct CommittedPages {
   /// - Returns: `leaves` is nil for a table that has only one page, or cannot be read; `keys` where the b-tree is such a one, where text is
   ///   stored as UTF-16, or where a leaf begins with a key that has NULL or does not fit on its page.
   /// - Throws: `SQLiteError`.
-  package func prints(
+  package func digests(
     of table: TableName?, _ index: KeyIndex?, key: [UInt8]
-  ) throws -> (leaves: [LeafPrint]?, keys: [KeyPrint]?) {
+  ) throws -> (leaves: [LeafDigest]?, keys: [KeyLeafDigest]?) {
     let root = table.flatMap { roots[$0] }
     guard let root, let index, pages.pageCount * pageSize >= Self.threadBytes, let both = try pages.forTwoThreads()
     else {
       return try (
-        root.flatMap { try Self.leafPrints(pages, $0, key) }, index.flatMap { try Self.keyPrints(pages, $0, key) }
+        root.flatMap { try Self.leafDigests(pages, $0, key) }, index.flatMap { try Self.keyDigests(pages, $0, key) }
       )
     }
-    let keys = BackgroundTask(with: both.1) { try Self.keyPrints($0, index, key) }
-    let leaves = Result { try Self.leafPrints(both.0, root, key) }
+    let keys = BackgroundTask(with: both.1) { try Self.keyDigests($0, index, key) }
+    let leaves = Result { try Self.leafDigests(both.0, root, key) }
     let found = try keys.join()
     return try (leaves.get(), found)
   }
 
-  private static func leafPrints(_ pages: DatabasePages, _ root: Int, _ key: [UInt8]) throws -> [LeafPrint]? {
+  private static func leafDigests(_ pages: DatabasePages, _ root: Int, _ key: [UInt8]) throws -> [LeafDigest]? {
     do {
-      let prints = try pages.leafPrints(root: root, key: key)
-      return prints.isEmpty ? nil : prints
+      let digests = try pages.leafDigests(root: root, key: key)
+      return digests.isEmpty ? nil : digests
     } catch is DatabaseFileError {
       // SQLite reports errors when it reads the rows.
       return nil
     }
   }
 
-  private static func keyPrints(_ pages: DatabasePages, _ index: KeyIndex, _ key: [UInt8]) throws -> [KeyPrint]? {
+  private static func keyDigests(_ pages: DatabasePages, _ index: KeyIndex, _ key: [UInt8]) throws -> [KeyLeafDigest]? {
     guard pages.header.encoding == .utf8 || pages.header.encoding == .undecided else { return nil }
     let record = RecordReader(limit: index.columns.count)
     var found: [(first: [UInt8]?, hash: PageHash)] = []
     var hasNull = false
     do {
-      try pages.forEachEntryPrint(root: index.root, key: key) { first, page, hash in
+      try pages.forEachEntryDigest(root: index.root, key: key) { first, page, hash in
         guard let first else { return found.append((nil, hash)) }
         try record.read(first, page: page)
         let key = self.key(in: record, of: index)
@@ -85,7 +85,7 @@ package struct CommittedPages {
     guard !found.isEmpty, !hasNull else { return nil }
     return found.indices.map { place in
       let span = KeySpan(from: found[place].first, to: place + 1 < found.count ? found[place + 1].first : nil)
-      return KeyPrint(span: span, hash: found[place].hash)
+      return KeyLeafDigest(span: span, hash: found[place].hash)
     }
   }
 
@@ -167,11 +167,11 @@ package struct KeySpan: Hashable, Sendable {
   }
 }
 
-/// The digest (print) of a leaf of the primary key's b-tree.
+/// The digest of a leaf of the primary key's b-tree.
 ///
 /// Two leaves with the same hash have the same entries. In the b-tree of a WITHOUT ROWID table these are the rows, in any other the
 /// keys with the rowids of their rows.
-package struct KeyPrint: Hashable, Sendable {
+package struct KeyLeafDigest: Hashable, Sendable {
   /// The keys of the leaf.
   package let span: KeySpan
   /// A keyed hash of its entries.
@@ -186,7 +186,7 @@ package struct KeyPrint: Hashable, Sendable {
   ///
   /// - Returns: nil if so many leaves have changed that it is faster to look at all rows.
   package static func differences(
-    of older: [KeyPrint], _ newer: [KeyPrint]
+    of older: [KeyLeafDigest], _ newer: [KeyLeafDigest]
   ) -> (older: [KeySpan], newer: [KeySpan])? {
     // The hash of a leaf includes the entry before it, and therefore also covers the first key.
     let before = Set(older.map(\.hash))
@@ -198,13 +198,13 @@ package struct KeyPrint: Hashable, Sendable {
   /// True if few enough leaves have changed to compare only their rows.
   package static func isFew(_ changed: Int, of all: Int) -> Bool { changed <= all / 8 + 8 }
 
-  private static func spans(of prints: [KeyPrint], where isWanted: (PageHash) -> Bool) -> [KeySpan] {
+  private static func spans(of digests: [KeyLeafDigest], where isWanted: (PageHash) -> Bool) -> [KeySpan] {
     var spans: [KeySpan] = []
-    for print in prints where isWanted(print.hash) {
-      if let last = spans.last, let end = last.upper, end == print.span.lower {
-        spans[spans.count - 1] = KeySpan(from: last.lower, to: print.span.upper)
+    for digest in digests where isWanted(digest.hash) {
+      if let last = spans.last, let end = last.upper, end == digest.span.lower {
+        spans[spans.count - 1] = KeySpan(from: last.lower, to: digest.span.upper)
       } else {
-        spans.append(print.span)
+        spans.append(digest.span)
       }
     }
     return spans

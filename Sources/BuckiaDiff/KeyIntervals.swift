@@ -39,7 +39,7 @@ package struct KeyIntervals: Equatable, Sendable {
   /// - Parameters:
   ///   - older: The earlier leaves; the hash is nil if it is unknown.
   ///   - newer: The present leaves.
-  package init(from older: [(firstRowID: Int64, hash: PageHash?)], to newer: [LeafPrint]) {
+  package init(from older: [(firstRowID: Int64, hash: PageHash?)], to newer: [LeafDigest]) {
     var ranges: [ClosedRange<Int64>] = []
     func range(_ index: Int, _ count: Int, _ first: (Int) -> Int64) -> ClosedRange<Int64> {
       (index == 0 ? .min : first(index))...(index + 1 < count ? first(index + 1) - 1 : .max)

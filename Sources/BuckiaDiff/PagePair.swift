@@ -75,7 +75,7 @@ final class PagePair {
 
   private var refusal: SkipReason? { if case .refused(let reason) = state { reason } else { nil } }
 
-  /// True if a table is the same in both databases as far as can be told without reading its definition. Most tables of a
+  /// True if a table is the same in both databases as far as is known without reading its definition. Most tables of a
   /// database with thousands of them are one page, and as they were.
   func isUnchanged(_ entry: SchemaEntry) throws -> Bool {
     guard let olderEntry = older.schema.entry(named: entry.name), entry.isDefined(like: olderEntry),

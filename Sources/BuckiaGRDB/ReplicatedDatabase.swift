@@ -7,7 +7,7 @@
   ///
   /// The calls are those of `DatabaseManager`, under the same names. In a transaction of the app they are part of
   /// that; without one they begin and commit their own. Beyond that, GRDB is kept up to date: SQLite does not tell it
-  /// of all that Buckia writes, so observations are told of the tables that have changed, and only of these. Cached
+  /// of all that Buckia writes, so observations are notified of the tables that have changed, and only of these. Cached
   /// definitions of tables are forgotten when the schema has changed.
   ///
   /// Its queries can be observed:

@@ -95,8 +95,8 @@ package enum ReplicaSigners {
   ) throws {
     try connection.run(
       cached: """
-        UPDATE OR REPLACE main.buckia_row_name SET replica = ?2
-        WHERE replica = ?1 AND (claimant IS NULL OR claimant = '\(RowNameEntry.deleted)')
+        UPDATE OR REPLACE main.buckia_origin_key SET replica = ?2
+        WHERE replica = ?1 AND (claimant IS NULL OR claimant = '\(OriginKeyEntry.deleted)')
         """, replica, other)
     for table in ["buckia_stream_author", "buckia_acknowledgement", "buckia_state"] {
       try connection.run(

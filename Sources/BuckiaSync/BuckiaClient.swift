@@ -156,7 +156,7 @@ public final class BuckiaClient: Sendable {
   /// folders of media and diffs, but not into folders in these.
   ///
   /// - Parameter seconds: How long to wait at most, in seconds.
-  /// - Throws: `StorageError` when the state of a file cannot be told; `CancellationError`.
+  /// - Throws: `StorageError` when the state of a file is unknown; `CancellationError`.
   public func waitForEdits(upTo seconds: Double) async throws {
     let end = ContinuousClock.now + .seconds(seconds)
     let folders = try await foundFolders()

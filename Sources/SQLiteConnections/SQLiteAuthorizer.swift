@@ -4,7 +4,7 @@ import CBuckiaSQLite
 /// See <https://sqlite.org/c3ref/c_alter_table.html>.
 package struct SQLiteAction: Sendable {
   /// The kind of action.
-  package enum Verb: Sendable {
+  package enum Kind: Sendable {
     case createTable, createVirtualTable, createIndex, createView, createTrigger
     case insert, update, delete, read, select
     /// A function is called: `detail` is its name.
@@ -17,7 +17,7 @@ package struct SQLiteAction: Sendable {
   }
 
   /// The kind of action.
-  package let verb: Verb
+  package let kind: Kind
   /// The object of the action: a table, or the created object.
   package let name: String
   /// The column, the table of an index or trigger, the module, or the function.
@@ -31,14 +31,14 @@ package struct SQLiteAction: Sendable {
     _ code: Int32, _ first: UnsafePointer<CChar>?, _ second: UnsafePointer<CChar>?, _ schema: UnsafePointer<CChar>?,
     _ cause: UnsafePointer<CChar>?
   ) {
-    verb = Self.verb(of: code)
+    kind = Self.kind(of: code)
     name = first.map { String(cString: $0) } ?? ""
     detail = second.map { String(cString: $0) } ?? ""
     self.schema = schema.map { String(cString: $0) } ?? ""
     self.cause = cause.map { String(cString: $0) }
   }
 
-  private static func verb(of code: Int32) -> Verb {
+  private static func kind(of code: Int32) -> Kind {
     switch code {
     case SQLITE_CREATE_TABLE: .createTable
     case SQLITE_CREATE_VTABLE: .createVirtualTable

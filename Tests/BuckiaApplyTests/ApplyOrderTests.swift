@@ -8,9 +8,9 @@ import Testing
 
 @testable import BuckiaApply
 
-/// In which order the changes of a table are applied, where that is not the order of the file.
+/// The order in which the changes of a table are applied, if it is not the order of the file.
 @Suite struct ApplyOrderTests {
-  /// Hears which rows are written.
+  /// Records the rows that are written.
   private final class WriteLog: RowEffectObserver {
     let wantsRows = false
     private(set) var writes: [(operation: ChangeOperation, key: Int64)] = []
@@ -26,9 +26,9 @@ import Testing
 
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// What the author's rows do, of which there are 10,000.
+    /// The author's edits of 10,000 rows.
     let edits: String
-    /// What the receiver's table has besides.
+    /// Additions to the receiver's table.
     var here = ""
     /// True if deletes and updates are applied in one pass.
     let isOnePass: Bool
@@ -49,7 +49,7 @@ import Testing
     ),
   ]
 
-  @Test("Many deletes and updates go over the table once, by key, where their order has no effect", arguments: cases)
+  @Test("Many deletes and updates are applied in one pass in key order, if order has no effect", arguments: cases)
   func onePass(_ found: Case) throws {
     let table = """
       CREATE TABLE t(k INTEGER PRIMARY KEY, v);
@@ -60,7 +60,7 @@ import Testing
     let session = try SQLiteSession(on: author)
     try session.attach()
     try author.execute(found.edits)
-    // As diff files have them: deletes, updates, inserts.
+    // In the order of diff files: deletes, updates, inserts.
     let changes = try Changesets.sorted(session.changeset())
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute(table + found.here)

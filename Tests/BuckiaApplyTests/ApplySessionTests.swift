@@ -20,7 +20,7 @@ import TestSupport
       definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
   }
 
-  @Test("A connection gets its triggers and its page cache back", arguments: [-500, 100, -100_000])
+  @Test("A session restores the connection's triggers and page cache", arguments: [-500, 100, -100_000])
   func restored(_ cacheSize: Int64) throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(k INTEGER PRIMARY KEY, v); PRAGMA cache_size = \(cacheSize)")
@@ -36,7 +36,7 @@ import TestSupport
     }
   }
 
-  @Test("What was read of the schema is read again when the schema has changed")
+  @Test("The schema is read again after it has changed")
   func schemaChanges() throws {
     let schema = "CREATE TABLE t(k INTEGER PRIMARY KEY, v)"
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -59,7 +59,7 @@ import TestSupport
     try session.end()
   }
 
-  @Test("After a failure and a rollback the same session goes on with the schema as it is then")
+  @Test("After a failure and a rollback the session continues with the current schema")
   func afterRollback() throws {
     let schema = "CREATE TABLE t(k INTEGER PRIMARY KEY, v)"
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)

@@ -8,8 +8,8 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// Many INSERTs for one table, some of which are refused: the differential test has few rows a table, and batches begin
-/// where those end.
+/// Many INSERTs into one table, some of which are refused. The differential test has few rows in each table, and
+/// batches begin where those end.
 @Suite struct BatchTests {
   private static let tables = [
     "CREATE TABLE t(k INTEGER PRIMARY KEY, u UNIQUE, v INTEGER CHECK (v <> 7), w NOT NULL)",
@@ -20,7 +20,7 @@ import TestSupport
     "CREATE TABLE t(k INTEGER PRIMARY KEY, u, v, w UNIQUE ON CONFLICT REPLACE)",
   ]
 
-  @Test("Rows that are refused among many are the same as one by one, and so are all others", arguments: tables)
+  @Test("Among many rows, the same are refused and inserted as one by one", arguments: tables)
   func likeStock(_ definition: String) throws {
     for seed in Seeds.range(40) {
       var random = SeededGenerator(seed: seed)
@@ -34,7 +34,7 @@ import TestSupport
         inserts.append("(\(key), \(unique), \(value), \(random.oneIn(20) ? "NULL" : "'w\(number)'"))")
         if random.oneIn(12) { mine.append("(\(key), \(number + 5000), 1, 'mine')") }
       }
-      // The author's table takes everything.
+      // The author's table accepts all rows.
       let loose = "CREATE TABLE t(k \(isText ? "TEXT" : "INTEGER") PRIMARY KEY, u, v, w)"
       let author = try SQLiteConnection(opening: ":memory:", as: .create)
       try author.execute(loose + (definition.contains("WITHOUT") ? " WITHOUT ROWID" : ""))
@@ -62,7 +62,7 @@ import TestSupport
       #expect(try ours.integer("SELECT count(*) FROM buckia_conflict") == Int64(counts.conflicts))
       let columns = ["k", "u", "v", "w"]
       let rows = try Rows.lines(of: "t", columns: columns, on: ours)
-      // Stock loses rows where the schema says ON CONFLICT REPLACE: that deviation has a test of its own.
+      // SQLite loses rows if the schema says ON CONFLICT REPLACE: another test covers that deviation.
       if definition.contains("ON CONFLICT") { continue }
       let theirs = try receiver()
       try StockChangesets.apply(changes, to: theirs) { _, _ in .omit }
@@ -70,7 +70,7 @@ import TestSupport
     }
   }
 
-  @Test("Large rows go in by themselves, among the batches of the others")
+  @Test("Large rows are inserted alone, among the batches of the others")
   func largeRows() throws {
     let author = try SQLiteConnection(opening: ":memory:", as: .create)
     try author.execute("CREATE TABLE t(k INTEGER PRIMARY KEY, v)")

@@ -11,7 +11,7 @@ import Testing
 struct ConflictPolicyTests {
   private static let table = "CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT, text TEXT, stars INTEGER);"
 
-  /// Applies changes to a row that both sides have, and gives the rows, the outcomes and the counts.
+  /// Applies changes to a row that both sides have, and returns the rows, the outcomes and the counts.
   private func apply(
     _ theirs: String, onto ours: String, from base: String = "INSERT INTO note VALUES(1, 'a', 'b', 3)",
     policies: ConflictPolicies = .keepLocal, table: String = ConflictPolicyTests.table,
@@ -35,7 +35,7 @@ struct ConflictPolicyTests {
     return (rows, try ConflictRecord.all(on: receiver).map(\.outcome), result.counts)
   }
 
-  @Test("Columns that only one side has changed merge; the policy decides on what both have changed")
+  @Test("Columns changed by one side merge; the policy decides on columns changed by both")
   func merges() throws {
     let theirs = "UPDATE note SET title = 'A', stars = 5"
     let ours = "UPDATE note SET title = 'mine', text = 'B'"
@@ -52,7 +52,7 @@ struct ConflictPolicyTests {
     #expect(nothingElse.counts.omitted == 1)
   }
 
-  @Test("Columns that both sides have set alike are no conflict, nor are the others that only one side has set")
+  @Test("Columns set alike by both sides are no conflict, nor are those set by one side only")
   func alike() throws {
     let theirs = "UPDATE note SET title = 'A', stars = 5"
     for policies in [ConflictPolicies.keepLocal, .takeIncoming, .abort] {
@@ -65,7 +65,7 @@ struct ConflictPolicyTests {
     #expect(try apply(theirs, onto: "UPDATE note SET title = 'A'") { _ in .keepLocal }.rows == ["1|A|b|3"])
   }
 
-  @Test("A column has a policy of its own, whatever the case of its name")
+  @Test("A column policy takes precedence, whatever the case of the column's name")
   func columns() throws {
     let policies: ConflictPolicies = [.column("STARS", of: "Note"): .takeIncoming, .otherwise: .keepLocal]
     let theirs = "UPDATE note SET title = 'A', stars = 5"
@@ -76,7 +76,7 @@ struct ConflictPolicyTests {
     #expect(try apply(theirs, onto: ours, policies: others).rows == ["1|mine|b|9"])
   }
 
-  @Test("An INSERT that meets a row with its key merges by the policies of the columns, too")
+  @Test("An INSERT that finds a row with its key is also merged by column policies")
   func inserts() throws {
     let policies: ConflictPolicies = [.column("title", of: "note"): .takeIncoming]
     let merged = try apply(
@@ -86,7 +86,7 @@ struct ConflictPolicyTests {
     #expect(merged.outcomes == [.merged])
   }
 
-  @Test("A table has a policy of its own, which decides about deleted rows")
+  @Test("A table policy takes precedence, and decides about deleted rows")
   func tables() throws {
     let policies: ConflictPolicies = [.table("NOTE"): .takeIncoming, .otherwise: .abort]
     #expect(try apply("DELETE FROM note", onto: "UPDATE note SET text = 'B'", policies: policies).rows == [])
@@ -108,7 +108,7 @@ struct ConflictPolicyTests {
     #expect(fine.rows == ["1|A|b|9"])
   }
 
-  @Test("A resolver may answer with values of its own, for an UPDATE, an INSERT and a DELETE")
+  @Test("A resolver may answer with its own values, for an UPDATE, an INSERT and a DELETE")
   func values() throws {
     let answer: ConflictResolver = { conflict in
       .write(["title": .text("\(conflict.local.text("title") ?? "-") + \(conflict.incoming.text("title") ?? "-")")])
@@ -126,7 +126,7 @@ struct ConflictPolicyTests {
     #expect(deleted.rows == ["1|mine + -|b|3"])
   }
 
-  @Test("An answer with values brings back a row that was deleted here")
+  @Test("An answer with values restores a row that was deleted here")
   func missingRow() throws {
     let result = try apply(
       "UPDATE note SET title = 'A'", onto: "DELETE FROM note",
@@ -135,7 +135,7 @@ struct ConflictPolicyTests {
     #expect(result.outcomes == [.resolved])
   }
 
-  @Test("An answer with values can satisfy a constraint; if it breaks one again, the change is left out")
+  @Test("An answer with values can satisfy a constraint; if it violates one, the change is left out")
   func constraints() throws {
     let table = "CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT UNIQUE);"
     func apply(_ title: String) throws -> (rows: [String], outcomes: [ConflictOutcome], counts: ApplyCounts) {

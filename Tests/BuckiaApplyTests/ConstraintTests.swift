@@ -24,7 +24,7 @@ import TestSupport
     return try Receiver.plan(incoming, on: connection, settings: settings).apply()
   }
 
-  @Test("Thousands of changes that a CHECK refuses are each left out and recorded, the others applied")
+  @Test("Of thousands of changes, those refused by a CHECK are left out and recorded, the others applied")
   func manyRefused() throws {
     let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO t SELECT i, i FROM n;"
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -39,14 +39,14 @@ import TestSupport
     #expect(try connection.integer("SELECT count(*) FROM buckia_conflict WHERE kind = 'constraint'") == 1_500)
   }
 
-  @Test("A long column is moved up under UNIQUE beside rows that cannot be")
+  @Test("A long column is shifted under UNIQUE, except rows that cannot be")
   func longShift() throws {
     let base = """
       CREATE TABLE t(id INTEGER PRIMARY KEY, u INT UNIQUE);
       WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO t SELECT i, i * 2 FROM n;
       """
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
-    // Number 7 is the receiver's own row's, so the author's row 3 cannot have it.
+    // The receiver's own row has the number 7, so the author's row 3 cannot get it.
     try connection.execute("\(base) INSERT INTO t VALUES (5000, 7); BEGIN")
     let result = try apply(
       "UPDATE t SET u = -u; UPDATE t SET u = CASE id WHEN 3 THEN 7 ELSE -u + 4 END", after: base, to: connection)
@@ -56,7 +56,7 @@ import TestSupport
     #expect(try connection.integer("SELECT u FROM t WHERE id = 1") == 2)
   }
 
-  @Test("Violations that the application's transaction has open refuse to apply, before anything is written")
+  @Test("Violations pending in the application's transaction are an error before anything is written")
   func deferredByTheApplication() throws {
     let schema = """
       CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p);
@@ -65,7 +65,7 @@ import TestSupport
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(schema) PRAGMA foreign_keys = ON; BEGIN; PRAGMA defer_foreign_keys = ON")
     try connection.execute("INSERT INTO c VALUES (1, 1)")
-    // SQLite would not see that these changes mend it, and would refuse to commit.
+    // SQLite would not notice that these changes resolve the violation, and would refuse to commit.
     let error = #expect(throws: ReplicationError.self) {
       _ = try apply("INSERT INTO p VALUES (1)", after: schema, to: connection)
     }
@@ -80,14 +80,14 @@ import TestSupport
     #expect(try connection.integer("SELECT count(*) FROM t") == 1)
   }
 
-  @Test("Foreign keys are enforced again afterwards, at once")
+  @Test("Foreign keys are enforced again immediately afterwards")
   func enforcedAgain() throws {
     let schema = """
       CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p);
       """
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(schema) PRAGMA foreign_keys = ON; BEGIN")
-    // The child comes before its parent.
+    // The child is inserted before its parent.
     let result = try apply(
       "PRAGMA foreign_keys = OFF; INSERT INTO c VALUES (1, 1); INSERT INTO p VALUES (1)", after: schema, to: connection)
     #expect(result.counts.conflicts == 0)
@@ -95,7 +95,7 @@ import TestSupport
     try connection.execute("COMMIT")
   }
 
-  @Test("One and one point nought are equal where the column makes them so, and nowhere else")
+  @Test("1 and 1.0 are equal only if the column's affinity makes them equal")
   func numbers() throws {
     for (type, isEqual) in [("INTEGER", true), ("NUMERIC", true), ("REAL", true), ("", false), ("BLOB", false)] {
       let connection = try SQLiteConnection(opening: ":memory:", as: .create)

@@ -6,9 +6,9 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Rows that only their content identifies, found through an index of the contents: nothing but the time depends on it.
+/// Rows identified only by their content, found through a temporary index of the contents, which only affects the time.
 @Suite struct ContentIndexTests {
-  /// A table, its rows, and changes that only content ties to them.
+  /// A table, its rows, and changes that find rows only by content.
   private struct Scenario {
     let schema: String
     let changes: [UInt8]
@@ -18,7 +18,7 @@ import Testing
       let types = ["", "INTEGER", "TEXT", "REAL", "NUMERIC", "TEXT COLLATE NOCASE", "BLOB", "DATETIME"]
       let isKeyless = random.oneIn(2)
       let isComposite = !isKeyless && random.oneIn(2)
-      // Of a table without a key the changeset's first column is the rowid, which is NULL.
+      // For a table without a key the changeset's first column is the rowid, which is NULL.
       let columns = ["k", "l", "a", "b"].map { ($0, random.pick(types)) }
       let key = isKeyless ? "" : isComposite ? ", PRIMARY KEY (k, l)" : ", PRIMARY KEY (k)"
       // An integer key would be the rowid and never NULL.
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  /// Few values, so that rows meet: many are equal to others only under some affinity or collating sequence.
+  /// Few values, so that rows collide: many values equal others only under some affinity or collating sequence.
   private struct Values {
     private let all: [ChangesetValue] = [
       .null, .integer(1), .real(1), .text("1"), .text("1.0"), .text(" 1"), .text("1e0"), .real(0), .real(-0.0),
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  /// What must not depend on how the rows were found.
+  /// The results that must not depend on how the rows were found.
   private struct State: Equatable {
     var rows: [[String]]
     var counts: ApplyCounts?
@@ -144,7 +144,7 @@ import Testing
   }
 
   @Test(
-    "The same rows are found with an index of the contents and without, whatever triggers write",
+    "The same rows are found with and without an index of the contents, whatever triggers write",
     arguments: Seeds.shards)
   func sameRows(shard: Int) throws {
     try Seeds.tryEach(400, shard: shard) { seed in
@@ -168,7 +168,7 @@ import Testing
     return connection
   }
 
-  /// The DELETEs of rows, the last row first.
+  /// DELETEs of the rows, last row first.
   private static func deletes(_ rows: Range<Int64>) -> [UInt8] {
     var writer = ChangesetWriter()
     writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0, 0]))
@@ -185,7 +185,7 @@ import Testing
     try connection.integer("SELECT 1 FROM temp.sqlite_schema WHERE name = 'buckia_temp_content_0'") != nil
   }
 
-  @Test("Many different rows are not looked for one by one in the whole table")
+  @Test("Many different rows do not each scan the whole table")
   func many() throws {
     let connection = try Self.database(rows: 6_000)
     #expect(try IndexScenario.apply(Self.deletes(0..<6_000), to: connection).counts.deleted == 6_000)
@@ -193,7 +193,7 @@ import Testing
     #expect(try Self.hasMadeIndex(connection))
   }
 
-  @Test("Where an index of the schema finds the rows, none is made")
+  @Test("No index is created if an index of the schema finds the rows")
   func indexed() throws {
     let connection = try Self.database(rows: 6_000)
     try connection.execute("CREATE INDEX i ON t(b)")
@@ -201,7 +201,7 @@ import Testing
     #expect(try !Self.hasMadeIndex(connection))
   }
 
-  @Test("A few changes make no index")
+  @Test("For a few changes no index is created")
   func few() throws {
     let connection = try Self.database(rows: 6_000)
     #expect(try IndexScenario.apply(Self.deletes(5_995..<6_000), to: connection).counts.deleted == 5)

@@ -6,7 +6,7 @@ import TestSupport
 @testable import BuckiaApply
 
 @Suite struct DecodedChangeTests {
-  @Test("A change is taken apart as the reader does it, in changesets and patchsets")
+  @Test("A change is decoded as by the reader, in changesets and patchsets")
   func likeTheReader() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(
@@ -26,7 +26,7 @@ import TestSupport
     try compare(patchset(of: changeset))
   }
 
-  /// The patchset that says what a changeset says.
+  /// The patchset equivalent to a changeset.
   private func patchset(of changeset: [UInt8]) throws -> [UInt8] {
     try changeset.withRawSpan { bytes in
       var reader = ChangesetReader()

@@ -9,7 +9,7 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// What the engine does on purpose where `sqlite3changeset_apply_v2` does otherwise, each beside what that does.
+/// Intended deviations from `sqlite3changeset_apply_v2`, each compared with what that does.
 /// `ReferenceApplier.Deviations` has the same list for random cases; `UniqueCycleTests` is about cycles under UNIQUE.
 @Suite struct DeviationTests {
   private struct Sides {
@@ -19,7 +19,7 @@ import TestSupport
     var kinds: [ConflictKind] = []
   }
 
-  /// Applies what `recorded` does after `authors` to `here`, both ways, and asks `query` of the outcomes.
+  /// Applies the changes that `recorded` makes after `authors` to `here`, both ways, and runs `query` on the outcomes.
   private func apply(
     _ recorded: String, after authors: String, to here: String, policy: ConflictPolicy = .takeIncoming, query: String
   ) throws -> Sides {
@@ -31,7 +31,7 @@ import TestSupport
     return try apply(session.changeset(), to: here, policy: policy, query: query)
   }
 
-  /// Applies changes to `here`, both ways, and asks `query` of the outcomes.
+  /// Applies changes to `here`, both ways, and runs `query` on the outcomes.
   private func apply(
     _ changes: [UInt8], to here: String, policy: ConflictPolicy = .takeIncoming, query: String
   ) throws -> Sides {
@@ -61,7 +61,7 @@ import TestSupport
     return sides
   }
 
-  @Test("Foreign-key actions do not fire where they are enforced")
+  @Test("Foreign-key actions do not fire even if foreign keys are enforced")
   func foreignKeyActions() throws {
     let family = """
       CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE CASCADE);
@@ -74,7 +74,7 @@ import TestSupport
     #expect(sides.stock.isEmpty, "the local row is gone, and the handler was not asked")
   }
 
-  @Test("Rows that refer to a row that was left out are left out with it")
+  @Test("Rows that refer to a left-out row are left out with it")
   func lostParents() throws {
     let family = "CREATE TABLE p(id INTEGER PRIMARY KEY, v); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p);"
     let sides = try apply(
@@ -100,7 +100,7 @@ import TestSupport
     }
   }
 
-  @Test("A local row stays when what is to replace it is refused")
+  @Test("A local row stays if its replacement is refused")
   func refusedReplacement() throws {
     let sides = try apply(
       "INSERT INTO t VALUES (1, 7, 'theirs')", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, u, x)",
@@ -124,7 +124,7 @@ import TestSupport
     #expect(sides.stock == ["1|theirs|d"])
   }
 
-  @Test("A value that cannot be a rowid is a conflict, not the end")
+  @Test("A value that cannot be a rowid is a conflict, not an error")
   func mismatch() throws {
     let sides = try apply(
       "INSERT INTO t VALUES ('a', 1), (2, 2)", after: "CREATE TABLE t(id PRIMARY KEY, x)",
@@ -135,7 +135,7 @@ import TestSupport
   }
 
   @Test(
-    "An INSERT whose key only compares equal to a local row's waits for the DELETE of that row",
+    "An INSERT whose key compares equal to a local row's, without being the same, waits for its DELETE",
     arguments: [ConflictPolicy.keepLocal, .takeIncoming, .abort])
   func deleteBehindInsert(_ policy: ConflictPolicy) throws {
     var writer = ChangesetWriter()
@@ -152,13 +152,13 @@ import TestSupport
     #expect(sides.kinds == [])
     #expect(sides.stock == ["fig|1"], "the row is gone")
 
-    // Where the row is gone already, the DELETE leaves the one that comes.
+    // If the row is already gone, the DELETE leaves the inserted row.
     let gone = try apply(writer.bytes, to: table, policy: policy, query: found)
     #expect(gone.ours == ["Apple|1", "fig|1"])
     #expect(gone.kinds == [])
     #expect(gone.stock == ["fig|1"])
 
-    // A local row that nothing deletes is a conflict, as ever.
+    // A local row that nothing deletes is a conflict, as usual.
     if policy == .abort { return }
     let other = try apply(writer.bytes, to: "\(table); INSERT INTO t VALUES ('apple', 2)", policy: policy, query: found)
     #expect(other.ours == [policy == .keepLocal ? "apple|2" : "Apple|1", "fig|1"])
@@ -166,10 +166,10 @@ import TestSupport
   }
 
   struct Merging: Sendable, CustomTestStringConvertible {
-    /// The column of the key here, and the row that has it.
+    /// The definition of the key column here, and the row that has the key.
     let key: String
     let local: String
-    /// The keys of the author's, which the column makes one of.
+    /// The author's keys, which the column makes equal.
     let inserted: ChangesetValue
     let deleted: ChangesetValue
     var testDescription: String { "\(key): \(inserted), \(deleted)" }
@@ -186,7 +186,7 @@ import TestSupport
   ]
 
   @Test(
-    "An INSERT waits for the DELETE of another key that only the local column makes the same", arguments: merging,
+    "An INSERT waits for the DELETE of another key that the local column makes equal", arguments: merging,
     [true, false])
   func mergedKeys(_ keys: Merging, hasRowID: Bool) throws {
     var writer = ChangesetWriter()
@@ -212,14 +212,14 @@ import TestSupport
       #expect(gone.ours == ["1|1"])
       #expect(gone.kinds == [])
     }
-    // What the local row has become since is a conflict, and stays under the policy that says so.
+    // A local edit of the row is a conflict, and stays under `keep-local`.
     let edited = try apply(
       writer.bytes, to: "\(here); UPDATE t SET n = 5", policy: .keepLocal, query: count)
     #expect(edited.ours == ["1|5"])
     #expect(edited.kinds.sorted { $0.rawValue < $1.rawValue } == [.conflict, .data])
   }
 
-  @Test("An INSERT does not wait where its row is changed again")
+  @Test("An INSERT does not wait if its row is changed again")
   func changedBehindInsert() throws {
     var writer = ChangesetWriter()
     writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
@@ -243,7 +243,7 @@ import TestSupport
     #expect(sides.kinds == [.conflict])
   }
 
-  @Test("Tables of SQLite's own are left out and named")
+  @Test("SQLite's own tables are left out and named")
   func tablesOfSQLite() throws {
     let sides = try apply(
       "INSERT INTO t VALUES (2, 5); ANALYZE",
@@ -251,10 +251,10 @@ import TestSupport
       to: "CREATE TABLE t(id INTEGER PRIMARY KEY, u); CREATE INDEX i ON t(u); INSERT INTO t VALUES (1, 1); ANALYZE",
       query: "SELECT id FROM t UNION ALL SELECT stat FROM sqlite_stat1")
     #expect(sides.ours == ["1", "2", "1 1"])
-    #expect(sides.result?.warnings == [Remark(.rowsOfSQLite, "sqlite_stat1")])
+    #expect(sides.result?.warnings == [Warning(.rowsOfSQLite, "sqlite_stat1")])
   }
 
-  @Test("A raw changeset over a table that is missing here is refused with its name, where SQLite skips it in silence")
+  @Test("A raw changeset for a missing table is refused with its name, where SQLite skips it silently")
   func missingTable() throws {
     let error = #expect(throws: ReplicationError.self) {
       try apply(
@@ -265,7 +265,7 @@ import TestSupport
     #expect(error?.code == .missingTable && error?.table == "u")
   }
 
-  @Test("Rows with NULL in the key come and go one by one, whatever else is there")
+  @Test("Rows with NULL in the key are inserted and deleted one by one, beside any other rows")
   func nullKeys() throws {
     for seed in Seeds.range(120) {
       var random = SeededGenerator(seed: seed)

@@ -3,12 +3,12 @@ import Testing
 @testable import BuckiaApply
 @testable import BuckiaLedger
 
-/// The engine against `sqlite3changeset_apply_v2`, on random schemas, changes and receivers that went their own way.
+/// Compares the engine with `sqlite3changeset_apply_v2`, on random schemas, changes and receivers with their own edits.
 ///
-/// Where the two differ, a plain row-by-row applier has to explain it: without any of the deviations that are meant it
-/// must do what SQLite does, and with all of them what the engine does.
+/// If the two differ, a plain row-by-row applier must explain it: without the intended deviations it must do what
+/// SQLite does, and with all of them what the engine does.
 @Suite struct DifferentialApplyTests {
-  @Test("Applying does what SQLite's own apply does: the same rows, refusals and questions", arguments: Seeds.shards)
+  @Test("Applying equals SQLite's own apply: the same rows, refusals and questions", arguments: Seeds.shards)
   func sameAsStock(_ shard: Int) throws {
     var tally = Tally()
     try Seeds.tryEach(1_600, shard: shard) { seed in
@@ -18,7 +18,7 @@ import Testing
       let ours = try scenario.engine().outcome
       tally.cases += 1
       if !stock.questions.isEmpty { tally.conflicts += 1 }
-      // SQLite leaves references that lead nowhere: `ForeignKeyAuditTests` and `ReferencePropertyTests` look at those.
+      // SQLite leaves dangling references: `ForeignKeyAuditTests` and `ReferencePropertyTests` test those.
       if ours.hasMendedReferences {
         tally.mended += 1
         return
@@ -31,20 +31,20 @@ import Testing
       }
       let (reference, hasResolvedCycles) = try scenario.reference(.all)
       if scenario.isEqual(ours, reference) || scenario.differsInRepeats(ours, reference) { return }
-      // What is applied again to mend a reference is asked about again, and may be refused then.
+      // A file that is applied again to repair a reference is asked about again, and may be refused then.
       if scenario.schema.hasForeignKeys, ours.isRefused, !reference.isRefused,
         ours.questions.starts(with: reference.questions)
       {
         return
       }
-      // The reference does not know the rows of a table that only the engine makes.
+      // The reference does not know the rows of a table that only the engine creates.
       if scenario.schema.missing != nil, ours.questions.contains(where: { $0.hasPrefix("foreignKey") }) { return }
-      // Of two changes that want one value the reference takes the first, and so may apply fewer of those whose values are
-      // swapped. And how their rows are parked shows in what triggers do. `UniqueCycleTests` looks at both.
+      // Of two changes that want one value, the reference takes the first, and so may apply fewer changes with swapped
+      // values. Triggers also show how their rows are parked. `UniqueCycleTests` tests both.
       if hasResolvedCycles, scenario.asksLess(ours, reference) { return }
       if hasResolvedCycles, scenario.showsOrder {
         if scenario.asksLess(ours, stock) || scenario.asksTheSame(ours, reference) { return }
-        // A trigger can keep a swap from being resolved.
+        // A trigger can prevent a swap from being resolved.
         if scenario.isEqual(ours, try scenario.reference(.all.subtracting(.resolvesCycles)).outcome) { return }
       }
       Issue.record("\(Seeds.replay(seed))\n\(scenario.report(ours, reference, "ours", "reference"))")
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("How many bytes of the changes are in memory at once makes no difference", arguments: Seeds.shards)
+  @Test("The size of the window in memory makes no difference", arguments: Seeds.shards)
   func windows(_ shard: Int) throws {
     try Seeds.tryEach(300, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test("It makes no difference if indexes are dropped while changes are applied", arguments: Seeds.shards)
+  @Test("Dropping indexes while changes are applied makes no difference", arguments: Seeds.shards)
   func indexes(_ shard: Int) throws {
     try Seeds.tryEach(400, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
@@ -95,7 +95,7 @@ import Testing
     var mended = 0
   }
 
-  @Test("Not asking about equal edits changes nothing but the number of conflicts", arguments: Seeds.shards)
+  @Test("Not asking about equal edits only changes the number of conflicts", arguments: Seeds.shards)
   func equalEdits(_ shard: Int) throws {
     let policies: [ConflictPolicy] = [.keepLocal, .takeIncoming, .abort]
     try Seeds.tryEach(240, shard: shard) { seed in
@@ -105,7 +105,7 @@ import Testing
       let asking = try scenario.engine()
       let silent = try scenario.engine(asks: false)
       if policy == .abort {
-        // What is refused only when asked about must be without a conflict that counts.
+        // If only asking leads to a refusal, there is no conflict that counts.
         if silent.outcome.isRefused, !scenario.schema.hasForeignKeys {
           #expect(asking.outcome.isRefused, "seed \(seed)")
         }
@@ -113,7 +113,7 @@ import Testing
         let isRefused = keeping.counts.conflicts > 0 || keeping.outcome.isRefused
         #expect(silent.outcome.isRefused == isRefused, "seed \(seed)")
       } else if !scenario.showsOrder {
-        // Triggers see a row written that was equal already.
+        // Triggers see writes of rows that were equal already.
         #expect(asking.outcome.content == silent.outcome.content, "seed \(seed)")
         #expect(silent.counts.conflicts <= asking.counts.conflicts, "seed \(seed)")
       }
@@ -122,7 +122,7 @@ import Testing
 }
 
 extension ApplyScenario.Outcome {
-  /// The same with each question once.
+  /// The outcome with each question once.
   fileprivate var withoutRepeats: Self {
     var outcome = self
     var known: Set<String> = []
@@ -132,26 +132,26 @@ extension ApplyScenario.Outcome {
 }
 
 extension ApplyScenario {
-  /// True if two ways to apply came to the same.
+  /// True if two ways to apply have the same outcome.
   func isEqual(_ one: Outcome, _ other: Outcome) -> Bool {
     guard one.content == other.content, one.isRefused == other.isRefused else { return false }
     if one.isRefused { return true }
     return showsOrder ? one.questions == other.questions : one.sortedQuestions == other.sortedQuestions
   }
 
-  /// True if two ways to apply differ only in how often they ask about a change that waits for others: it is asked about each
-  /// time it is tried, and how often that is says nothing.
+  /// True if two ways to apply differ only in how often they ask about a change that waits for others. It is asked
+  /// about each time it is tried, and the number of attempts does not matter.
   func differsInRepeats(_ one: Outcome, _ other: Outcome) -> Bool {
     isEqual(one.withoutRepeats, other.withoutRepeats)
   }
 
-  /// True if two ways to apply ask the same, apart from the table that triggers write to.
+  /// True if two ways to apply ask the same, except about the table that triggers write to.
   func asksTheSame(_ one: Outcome, _ other: Outcome) -> Bool {
     let questions = [one, other].map { $0.sortedQuestions.filter { !$0.hasPrefix("conflict log ") } }
     return questions[0] == questions[1]
   }
 
-  /// True if one way to apply asks nothing that the other does not, and less about changes that were held up.
+  /// True if the first way to apply asks nothing that the other does not, and fewer questions about blocked changes.
   func asksLess(_ one: Outcome, _ other: Outcome) -> Bool {
     var rest = other.questions
     for question in one.questions {
@@ -162,7 +162,7 @@ extension ApplyScenario {
       && rest.allSatisfy { $0.hasPrefix("constraint") || $0.hasPrefix("data") }
   }
 
-  /// What two ways to apply differ in.
+  /// The differences between two ways to apply.
   func report(_ one: Outcome, _ other: Outcome, _ oneName: String, _ otherName: String) -> String {
     var lines: [String] = []
     for (name, rows) in other.content where one.content[name] != rows {

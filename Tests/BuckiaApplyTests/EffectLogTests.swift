@@ -4,9 +4,9 @@ import SQLiteChangesets
 import TestSupport
 import Testing
 
-/// What a large diff does, compressed while it is being applied.
+/// The effects of a large diff, compressed while it is being applied.
 @Suite("Effects of large diffs") struct EffectLogTests {
-  @Test("Wherever it is rewound, the changes up to there stay", arguments: 0..<20)
+  @Test("After rewinding to any point, the changes before it remain", arguments: 0..<20)
   func rewound(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let compressor = EffectCompressor()
@@ -23,7 +23,7 @@ import Testing
     #expect(blocks.reduce(0) { $0 + $1.size } == mark - rest.count)
   }
 
-  @Test("Pieces are read as they were written")
+  @Test("Pieces are read back unchanged")
   func pieces() throws {
     let table = AppliedEffects.Table(name: "t", columns: ["a", "b c"])
     let pieces = [

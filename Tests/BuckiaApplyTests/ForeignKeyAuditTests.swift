@@ -6,11 +6,11 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// What is reported of broken references, against `PRAGMA foreign_key_check` before and after, on connections that enforce
-/// foreign keys and others.
+/// Compares the reported broken references with `PRAGMA foreign_key_check` before and after, with and without enforced
+/// foreign keys.
 @Suite struct ForeignKeyAuditTests {
   @Test(
-    "Every reference that the changes break is mended, with and without enforced foreign keys",
+    "Every reference that the changes break is repaired, with and without enforced foreign keys",
     arguments: Seeds.shards)
   func againstSQLite(_ shard: Int) throws {
     var broken = 0
@@ -34,7 +34,7 @@ import TestSupport
       )
       #expect(outcomes.0 == outcomes.1, "\(Seeds.replay(seed))")
       let after = try #require(try violations(scenario, on: connection))
-      // A trigger, and a row that is known by its content alone, are reported only.
+      // References by triggers' rows, and by rows identified by content alone, are only reported.
       let reported = try ConflictRecord.all(on: connection).filter { record in
         record.outcome == .reported && record.reason?.hasSuffix("is not there") == true
       }
@@ -52,7 +52,8 @@ import TestSupport
     }
   }
 
-  /// The rows that SQLite finds to refer to nothing, by table and key; nil when the schema does not allow the question.
+  /// The rows with dangling references according to SQLite, by table and key; nil if the schema does not allow the
+  /// check.
   private func violations(
     _ scenario: ApplyScenario, on connection: borrowing SQLiteConnection
   ) throws -> Set<String>? {
@@ -64,13 +65,13 @@ import TestSupport
       do {
         try connection.forEachRow(of: list, binding: [table.name]) { rowIDs.append($0.integer(at: 0)) }
       } catch is SQLiteError {
-        // A key of the parent's has no index that makes it unique.
+        // A parent key has no unique index.
         return nil
       }
       let key = table.variant == .withoutKey ? ["_rowid_"] : table.key.map { table.columns[$0].name }
       let columns = key.map { table.variant == .withoutKey ? $0 : table.quoted($0) }.joined(separator: ", ")
       if table.isWithoutRowID {
-        // There the pragma gives no rows, only their number, so each is looked at by itself.
+        // For these tables the pragma only gives a number, so each row is checked.
         checks = table.missingParents(scenario.tables)
       } else {
         checks = rowIDs.map { "_rowid_ = \($0)" }
@@ -97,7 +98,7 @@ import TestSupport
     }
   }
 
-  @Test("A column that others refer to may have held another value here than its author saw")
+  @Test("A referenced column may have held another value here than its author saw")
   func unseenParentValues() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     let schema = """
@@ -132,7 +133,7 @@ import TestSupport
     }
   }
 
-  @Test("Of more violations than anybody reads, the first are recorded and all are counted")
+  @Test("Of many violations, the first are recorded and all are counted")
   func many() throws {
     let schema = "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p);"
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -163,7 +164,7 @@ import TestSupport
 }
 
 extension RandomTable {
-  /// For each foreign key the condition under which a row `c` breaks it, as SQL: the parent's columns compare.
+  /// For each foreign key, the condition as SQL under which a row `c` violates it: the parent's columns compare.
   fileprivate func missingParents(_ tables: [RandomTable]) -> [String] {
     foreignKeys.compactMap { clause in
       let parts = clause.components(separatedBy: "REFERENCES ")

@@ -192,7 +192,7 @@ import Testing
     #expect(result.warnings.count == 1)
     #expect(result.warnings.first?.description.contains("st_minx") == true)
     #expect(try receiver.integer("SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger'") == 0)
-    // The function of the switch, which is left, returns 0 only.
+    // Only the function that tells triggers to keep the index is left; it returns 0.
     #expect(
       try receiver.integer("SELECT buckia_keeps_index(0) + buckia_keeps_index() + buckia_keeps_index(-1, 1)") == 0)
     statement.reset()

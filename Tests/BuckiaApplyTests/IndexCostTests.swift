@@ -5,13 +5,13 @@ import SQLiteConnections
 import SQLiteSchemas
 import Testing
 
-/// The choice to drop an index and create it again, or to keep it.
+/// The choice between dropping an index and creating it again, and keeping it.
 @Suite struct IndexCostTests {
   struct Case: CustomTestStringConvertible {
     let name: String
-    /// How many rows the table has before.
+    /// The number of rows that the table has before.
     var rows = 0
-    /// What is inserted: the value of `a` for row `i`.
+    /// The inserted value of `a` for row `i`.
     var value = "i * 2654435761 % 4294967296"
     var edits = ""
     var memoryLimit = 64 << 10
@@ -52,7 +52,7 @@ import Testing
       isCreatedAgain: false),
   ]
 
-  @Test("An index is created again where that costs less than to keep it", arguments: cases)
+  @Test("An index is created again if that costs less than keeping it", arguments: cases)
   func decision(_ example: Case) throws {
     let base = """
       CREATE TABLE t(id INTEGER PRIMARY KEY, a, b, c); CREATE INDEX i ON t(a);
@@ -70,7 +70,7 @@ import Testing
     #expect(try receiver.text("PRAGMA integrity_check") == "ok")
   }
 
-  @Test("In memory alone a sort must fit")
+  @Test("With sorts in memory, a sort must fit")
   func sortsInMemory() throws {
     let base = """
       CREATE TABLE t(id INTEGER PRIMARY KEY, a, b, c); CREATE INDEX i ON t(a); \(Self.insertion(1, 40_000, Self.random))
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(
-    "The number of rows is counted no further than it matters",
+    "Rows are counted only up to the number that matters",
     arguments: [
       ("CREATE TABLE t(id INTEGER PRIMARY KEY)", "SELECT i FROM n", 100, 100),
       ("CREATE TABLE t(id INTEGER PRIMARY KEY)", "SELECT i * 1000000000 FROM n", 100, 100),

@@ -4,7 +4,7 @@ import Testing
 @testable import BuckiaApply
 
 @Suite struct InsertBatchTests {
-  /// The sizes of the statements that so many waiting rows go in with.
+  /// The sizes of the statements that insert the waiting rows.
   private func sizes(_ batch: InsertBatch) -> [Int] {
     var sizes: [Int] = []
     var next = 0
@@ -21,7 +21,7 @@ import Testing
     return batch
   }
 
-  @Test("Rows go in by the largest sizes that fit")
+  @Test("Rows are inserted in the largest sizes that fit")
   func sizes() {
     #expect(sizes(filled(32)) == [32])
     #expect(sizes(filled(20)) == [8, 8, 1, 1, 1, 1])
@@ -30,7 +30,7 @@ import Testing
     #expect(!filled(31).isFull)
   }
 
-  @Test("Wide tables have smaller batches or none, as have connections with a low limit")
+  @Test("Wide tables and connections with a low limit have smaller batches or none")
   func width() {
     #expect(sizes(filled(20, columns: 40)) == [8, 8, 1, 1, 1, 1])
     #expect(!InsertBatch(columns: 100, limit: 32_766).isUsed)
@@ -39,7 +39,7 @@ import Testing
     #expect(sizes(filled(8, columns: 2, limit: 20)) == [8])
   }
 
-  @Test("After a refusal rows go in alone, for longer while they are refused, and by batches again when they are not")
+  @Test("After a refusal rows are inserted alone, longer while refusals continue, and then in batches again")
   func pause() {
     var batch = filled(32)
     batch.noteRefusal(of: 32)
@@ -57,7 +57,7 @@ import Testing
 }
 
 @Suite struct ColumnMaskTests {
-  @Test("Holds what was put in, and equal sets are equal however they came about")
+  @Test("A mask contains the inserted columns, and equality does not depend on their order")
   func membership() {
     var one = ColumnMask()
     var other = ColumnMask()

@@ -2,18 +2,18 @@ import Testing
 
 @testable import BuckiaApply
 
-/// Where the sequence of a table goes on.
+/// Where the sequence of a table continues.
 @Suite struct KeyRangesTests {
   private static let block: Int64 = 1 << 20
   private static let epoch: Int64 = 1 << 40
 
-  @Test func `a table without keys begins with the block`() {
+  @Test func `a table without keys starts with the block`() {
     #expect(KeyRanges(block: 5).start(behind: 0) == 5 * Self.block)
     #expect(KeyRanges(block: 5).start(behind: -7) == 5 * Self.block)
     #expect(KeyRanges(block: 5).start(behind: 1_000) == 5 * Self.block)
   }
 
-  @Test func `it goes on where it is as long as it is in its block`() {
+  @Test func `a sequence continues as long as it is in its block`() {
     let ranges = KeyRanges(block: 5)
     for greatest in [5 * Self.block, 5 * Self.block + 1, 5 * Self.block + 700_000, 9 * Self.epoch + 5 * Self.block + 3]
     {
@@ -22,7 +22,7 @@ import Testing
     #expect(KeyRanges(block: 0).start(behind: 0) == nil)
   }
 
-  @Test func `behind the keys of somebody else it goes on in the next epoch, or later in the same`() {
+  @Test func `after keys of another block, a sequence continues in the next epoch, or later in the same one`() {
     let ranges = KeyRanges(block: 5)
     #expect(ranges.start(behind: 6 * Self.block) == Self.epoch + 5 * Self.block)
     #expect(ranges.start(behind: 4 * Self.block + 900_000) == 5 * Self.block)
@@ -35,12 +35,12 @@ import Testing
     #expect(KeyRanges(block: 5).start(behind: 6 * Self.block + 30) == Self.epoch + 5 * Self.block)
   }
 
-  @Test func `where no epoch is left it goes on as it is`() {
+  @Test func `without another epoch, a sequence continues unchanged`() {
     #expect(KeyRanges(block: 5).start(behind: .max) == nil)
     #expect(KeyRanges(block: 5).start(behind: .max - Self.epoch) != nil)
   }
 
-  @Test func `several replicas never give out the same key, whatever comes when`() {
+  @Test func `several replicas never assign the same key, in any order of exchange`() {
     for seed in 0..<200 {
       var random = SystemRandomNumberGenerator()
       var blocks = Set<Int64>()

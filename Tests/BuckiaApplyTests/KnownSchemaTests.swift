@@ -9,7 +9,7 @@ import Testing
 @testable import BuckiaLedger
 @testable import SQLiteSchemas
 
-/// What a session knows of the schema is what a new look at it would show, and it looks no more often than it has to.
+/// A session's record of the schema equals a new read of it, and is refreshed no more often than necessary.
 @Suite struct KnownSchemaTests {
   private static func changes(_ table: TableDefinition, number: Int) throws -> IncomingChanges {
     try IncomingChanges(
@@ -30,7 +30,7 @@ import Testing
     ).apply()
   }
 
-  @Test("Files that each make a table, or add a column, have the schema read once")
+  @Test("For files that each create a table, or add a column, the schema is read once")
   func readOnce() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE base(id PRIMARY KEY)")
@@ -50,7 +50,7 @@ import Testing
     try session.end()
   }
 
-  @Test("A file that fails leaves what was known before it")
+  @Test("A failed file leaves the schema record unchanged")
   func keptByFailures() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE base(id PRIMARY KEY, a); INSERT INTO base VALUES (1, 1)")
@@ -81,9 +81,9 @@ import Testing
     return writer.bytes
   }
 
-  // MARK: Whatever happens to the schema
+  // MARK: Changes of the schema
 
-  /// Compares what a session knows with what is there.
+  /// Compares a session's record with the actual schema.
   private static func check(_ session: ApplySession, _ note: String) throws {
     let known = try session.schema()
     let read = try SchemaReader(session.connection)
@@ -139,7 +139,7 @@ import Testing
   }
 
   @Test(
-    "Steps, savepoints that are rolled back and other writers leave it as a new look would find it",
+    "After steps, rolled-back savepoints and other writers, the record equals a new read",
     arguments: Seeds.shards)
   func likeANewLook(_ shard: Int) throws {
     try Seeds.tryEach(60, shard: shard) { seed in
@@ -160,7 +160,7 @@ import Testing
           let tables = try session.schema().entries.filter { $0.kind == .table }
           let names = tables.map(\.name.text)
           if random.oneIn(2), let table = tables.randomElement(using: &random) {
-            // Otherwise it is read when it is wanted.
+            // Otherwise it is read on demand.
             _ = try session.schema().definition(of: table)
           }
           number += 1
@@ -187,7 +187,7 @@ import Testing
         } else {
           try connection.execute("COMMIT")
         }
-        // Others add as many changes as were rolled back, or not.
+        // Other connections add as many changes as were rolled back, or not.
         for _ in 0..<Int.random(in: 0...3, using: &random) {
           number += 1
           let other = random.pick([

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What the engine links")
+@Suite("Libraries that the engine links")
 struct LinkageTests {
   @Test("A program that uses the engine loads SQLite and no Foundation")
   func loadsNoFoundation() throws {
@@ -15,7 +15,8 @@ struct LinkageTests {
     // Without this the test would pass for a probe that prints nothing.
     #expect(libraries.contains { $0.contains("libsqlite3") }, "\(output)")
     let foundation = libraries.filter { $0.contains("Foundation") || $0.contains("libicu") }
-    // Apple's own SQLite lets the system load CoreFoundation; only what a Swift `import Foundation` brings is ours.
+    // Apple's own SQLite lets the system load CoreFoundation; only the library of a Swift `import Foundation` would be
+    // ours.
     #if canImport(Darwin)
       #expect(!foundation.contains { $0.hasSuffix("/libswiftFoundation.dylib") }, "\(foundation)")
     #else

@@ -2,16 +2,16 @@
 import SQLiteConnections
 import Testing
 
-/// Indexes whose triggers read the table that they belong to: what they find depends on the order in which rows come.
+/// Indexes whose triggers read their own table, so that the result depends on the order of the rows.
 @Suite struct OrderedIndexTests {
   private static let folders = "CREATE TABLE folder(id INTEGER PRIMARY KEY, parent INTEGER, name TEXT);"
-  /// The author makes the parent last.
+  /// The author inserts the parent last.
   private static let edits = """
     INSERT INTO folder VALUES (1, 2, 'child'); INSERT INTO folder VALUES (2, NULL, 'old');
     UPDATE folder SET name = 'parent' WHERE id = 2
     """
 
-  /// A full-text index that a trigger fills with what a SELECT finds.
+  /// A full-text index that a trigger fills with the result of a SELECT.
   private static func index(_ content: String = "", filledBy selection: String) -> String {
     """
     CREATE VIRTUAL TABLE words USING fts5(name\(content));
@@ -62,7 +62,7 @@ import Testing
       answers: ["child: 1", "parent: 2"]),
   ]
 
-  @Test("An index is rebuilt or named when its triggers read other rows of their table", arguments: examples)
+  @Test("An index is rebuilt or named if its triggers read other rows of their table", arguments: examples)
   func order(_ example: Example) throws {
     let author = try IndexScenario(base: Self.folders, tables: ["folder"]).author(Self.edits)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -77,7 +77,7 @@ import Testing
     try IndexScenario.expectNothingLeft(on: receiver)
   }
 
-  @Test("A single row comes in no order, and nothing has to be said")
+  @Test("A single row has no order, so there is no warning")
   func singleRow() throws {
     let base = Self.folders + "INSERT INTO folder VALUES (2, NULL, 'parent');"
     let author = try IndexScenario(base: base, tables: ["folder"]).author("INSERT INTO folder VALUES (1, 2, 'child')")
@@ -87,7 +87,7 @@ import Testing
     #expect(try IndexScenario.answers(of: receiver)["words"] == ["child: 1", "parent: 1"])
   }
 
-  @Test("A function that writes to an index runs for each row where it is there")
+  @Test("A function that writes to an index runs for each row if it is registered")
   func functions() throws {
     let base = """
       CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT); CREATE VIRTUAL TABLE spans USING rtree(id, low, high);

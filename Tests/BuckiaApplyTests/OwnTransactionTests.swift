@@ -13,7 +13,7 @@ import TestSupport
 @Suite struct OwnTransactionTests {
   private struct Enough: Error {}
 
-  /// Everything a connection can see and be set to.
+  /// Everything that a connection can see, and its settings.
   private func state(of connection: borrowing SQLiteConnection) throws -> [String] {
     var lines: [String] = []
     for schema in ["main", "temp"] {
@@ -36,7 +36,7 @@ import TestSupport
     return lines
   }
 
-  @Test("Wherever it fails, all is as it was, and the application's transaction goes on", arguments: Seeds.shards)
+  @Test("After any failure the state is restored, and the application's transaction continues", arguments: Seeds.shards)
   func failure(_ shard: Int) throws {
     var failures = 0
     try Seeds.tryEach(300, shard: shard) { seed in
@@ -84,7 +84,7 @@ import TestSupport
       definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
   }
 
-  @Test("When the disk is full and SQLite rolls back the whole transaction, the error says so")
+  @Test("If the disk is full and SQLite rolls back the whole transaction, the error says so")
   func fullDisk() throws {
     let folder = try TemporaryFolder()
     let connection = try SQLiteConnection(opening: folder.file("db"), as: .create)
@@ -95,7 +95,7 @@ import TestSupport
     let before = try state(of: connection)
     try connection.execute(
       "PRAGMA max_page_count = \(pages + 8); BEGIN; INSERT INTO t VALUES (2, 'the application''s own')")
-    // Few enough to go in one by one: from a statement of several rows SQLite takes back that statement only.
+    // Few enough to be inserted one by one: of a statement with several rows SQLite only rolls back the statement.
     let changes = try changes(
       "WITH n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 15) INSERT INTO t SELECT i, zeroblob(9000) FROM n"
     )
@@ -108,15 +108,15 @@ import TestSupport
     let isOpen = connection.isInTransaction
     #expect(!isOpen)
     #expect(try state(of: connection) == before)
-    // The application goes on.
+    // The application continues.
     try connection.execute("BEGIN; INSERT INTO t VALUES (2, 2); COMMIT")
   }
 
-  @Test("When the disk is full and SQLite takes back a statement only, the application's transaction goes on")
+  @Test("If the disk is full and SQLite rolls back one statement, the application's transaction continues")
   func fullDiskForOneStatement() throws {
     let folder = try TemporaryFolder()
     let connection = try SQLiteConnection(opening: folder.file("db"), as: .create)
-    // What a trigger does makes a statement journal, from which SQLite takes back the statement.
+    // The trigger makes SQLite keep a statement journal, which allows it to roll back the statement.
     let schema = """
       \(Self.schema); CREATE TABLE log(id INTEGER PRIMARY KEY, b);
       CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO log(b) VALUES (new.a); END
@@ -140,7 +140,7 @@ import TestSupport
     #expect(try connection.integer("SELECT count(*) FROM t") == 1)
   }
 
-  @Test("When a trigger rolls back the whole transaction, nothing is written behind its end", arguments: [false, true])
+  @Test("If a trigger rolls back the whole transaction, nothing is written after its end", arguments: [false, true])
   func trigger(_ isOwn: Bool) throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(
@@ -170,7 +170,7 @@ import TestSupport
     #expect(try connection.triggersEnabled)
   }
 
-  @Test("What was applied goes with the application's transaction, either way", arguments: [true, false])
+  @Test("Applied changes are committed or rolled back with the application's transaction", arguments: [true, false])
   func success(_ commits: Bool) throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(Self.schema); BEGIN; INSERT INTO t VALUES (1, 1)")

@@ -7,9 +7,9 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// What a resolver sees, and what its answers do.
+/// The conflicts that a resolver sees, and the effect of its answers.
 @Suite struct ResolverTests {
-  /// Applies what `recorded` does after `base` to `local` after `base`, or after another schema.
+  /// Applies the changes that `recorded` makes after `base` to `local` after `base`, or after another schema.
   @discardableResult
   private func apply(
     _ recorded: String, after base: String, into schema: String? = nil, local: String = "",
@@ -37,7 +37,7 @@ import TestSupport
     INSERT INTO notes VALUES (1, 'one', 1.5, x'01', 10), (2, 'two', 2.5, x'02', 20)
     """
 
-  @Test("Rows that refer to a row are asked about also if that was taken first, and a constraint then refuses it")
+  @Test("Rows that refer to a taken row are also asked about if a constraint then refuses that row")
   func refusedAfterTaken() throws {
     var asked: [String] = []
     let outcome = try apply(
@@ -54,7 +54,7 @@ import TestSupport
       settings: ApplySettings(
         resolver: { conflict in
           asked.append("\(conflict.kind) \(conflict.table) \(conflict.operation?.name ?? "")")
-          // The update stays out, and so keeps the value that the taken row needs.
+          // The update is left out, and so keeps the value that the taken row needs.
           return conflict.table == "b" && conflict.operation == .insert ? .takeIncoming : .keepLocal
         }, time: 2_000_000_000_000),
       check: "SELECT (SELECT group_concat(id || '=' || u) FROM b) || ' ' || (SELECT count(*) FROM c)")
@@ -62,7 +62,7 @@ import TestSupport
     #expect(asked.contains("constraint b INSERT") && asked.contains("foreignKey c INSERT"), "\(asked)")
   }
 
-  @Test("The three versions are read by column name, whatever its case, and by place")
+  @Test("The three versions are read by column name, in any case, and by position")
   func values() throws {
     var asked = 0
     try apply(
@@ -91,7 +91,7 @@ import TestSupport
     #expect(asked == 1)
   }
 
-  @Test("Versions that there are none of say so")
+  @Test("Missing versions are reported as missing")
   func missing() throws {
     var seen: [String] = []
     try apply(
@@ -107,7 +107,7 @@ import TestSupport
     #expect(seen.sorted() == ["conflict 011", "data 110", "notFound 100"])
   }
 
-  @Test("The words about a constraint are SQLite's")
+  @Test("The text about a constraint is SQLite's")
   func constraint() throws {
     var reasons: [String?] = []
     try apply(
@@ -122,7 +122,7 @@ import TestSupport
     #expect(reasons == ["UNIQUE constraint failed: t.u"])
   }
 
-  @Test("Taking a row that a constraint then refuses is asked about again, and may refuse the diff")
+  @Test("If a constraint refuses a taken row, the resolver is asked again, and may refuse the diff")
   func constraintAfterTaking() throws {
     var asked: [ConflictKind] = []
     func outcome(_ decision: ConflictDecision) throws -> String? {
@@ -153,7 +153,7 @@ import TestSupport
     #expect(count == (isOn ? "2 2" : "0 2"))
   }
 
-  @Test("Any number of conflicts is recorded whole, in their order", arguments: [1, 15, 16, 17, 100])
+  @Test("Any number of conflicts is recorded completely, in order", arguments: [1, 15, 16, 17, 100])
   func batches(_ count: Int) throws {
     let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))"
     let (result, check) = try apply(
@@ -164,7 +164,7 @@ import TestSupport
         FROM (SELECT * FROM buckia_conflict ORDER BY conflict)
         """)
     #expect(result.counts.conflicts == count)
-    // A larger value is a reference of nine bytes.
+    // A larger value is stored as a reference of nine bytes.
     let sizes = (1...count).map { 9 + ($0 * 40 > 256 ? 9 : $0 * 40 + 1 + ($0 * 40 < 128 ? 1 : 2)) }
     let ids = (1...count).map { String(0x100 + $0, radix: 16, uppercase: true).dropFirst() }.joined()
     #expect(check == "\(count) \(sizes.reduce(0, +)) \(ids)")
@@ -176,7 +176,7 @@ import TestSupport
     """
 
   @Test(
-    "References that would lead nowhere are asked about once for a file, with their number", arguments: [true, false])
+    "Dangling references are asked about once per file, with their number", arguments: [true, false])
   func foreignKeys(_ areEnforced: Bool) throws {
     var asked: [String] = []
     for decision in [ConflictDecision.useDefault, .keepLocal, .takeIncoming] {
@@ -196,7 +196,7 @@ import TestSupport
     #expect(asked == [String](repeating: "foreignKey '' 3", count: 3))
   }
 
-  @Test("A resolver can refuse references that would lead nowhere, or have them mended", arguments: [true, false])
+  @Test("A resolver can refuse dangling references, or have them repaired", arguments: [true, false])
   func refusedForeignKeys(_ areEnforced: Bool) throws {
     let recorded = "PRAGMA foreign_keys = OFF; INSERT INTO c VALUES (1, 7)"
     #expect(throws: ReplicationError.self) {

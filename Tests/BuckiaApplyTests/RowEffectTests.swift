@@ -7,7 +7,7 @@ import ReplicationTestSupport
 import TestSupport
 import Testing
 
-/// Keeps all it hears.
+/// Records all effects.
 private final class EffectLog: RowEffectObserver {
   let wantsRows: Bool
   private(set) var effects: [RowEffect] = []
@@ -19,7 +19,7 @@ private final class EffectLog: RowEffectObserver {
 
 @Suite("Row effects")
 struct RowEffectTests {
-  /// Applies what turns one schema's rows into others to a database, and gives what was heard.
+  /// Applies the changes from one set of rows to another to a database, and returns the observed effects.
   private func effects(
     onto local: String, from base: String, to changes: String, policy: ConflictPolicy = .keepLocal,
     wantsRows: Bool = false, firesTriggers: Bool = false, before: String = ""
@@ -64,7 +64,7 @@ struct RowEffectTests {
   private static let notes = "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT, here TEXT DEFAULT 'h');"
   private static let theirs = "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT);"
 
-  @Test("Each change that is written is heard once, with whole local rows where they are wanted")
+  @Test("Each written change is observed once, with whole local rows on request")
   func changes() throws {
     let heard = try effects(
       onto: Self.notes + "INSERT INTO note VALUES(1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'z')",
@@ -75,7 +75,7 @@ struct RowEffectTests {
     #expect(heard.rows == ["- > 4,d,h", "1,a,x > 1,A,x", "2,b,y > -"])
   }
 
-  @Test("A change that meets a conflict and is left out is not heard; one that wins is")
+  @Test("A change that is left out after a conflict is not observed; one that wins is")
   func conflicts() throws {
     let onto = Self.notes + "INSERT INTO note VALUES(1, 'mine', 'x'), (4, 'mine', 'y')"
     let from = Self.theirs + "INSERT INTO note VALUES(1, 'a')"
@@ -86,7 +86,7 @@ struct RowEffectTests {
     #expect(won.rows == ["1,mine,x > 1,A,x", "4,mine,y > 4,d,y"])
   }
 
-  @Test("Rows that change places under UNIQUE are heard once each, with the rows they were")
+  @Test("Rows that change places under UNIQUE are observed once each, with their former rows")
   func cycles() throws {
     let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, pos INTEGER UNIQUE);"
     let rows = "INSERT INTO t VALUES(1, 10), (2, 20), (3, 30)"
@@ -98,7 +98,7 @@ struct RowEffectTests {
     #expect(heard.rows == ["1,10 > 1,20", "2,20 > 2,30", "3,30 > 3,10"])
   }
 
-  @Test("No foreign-key action takes or changes rows, whatever the connection enforces", arguments: [true, false])
+  @Test("No foreign-key action deletes or changes rows, whether or not keys are enforced", arguments: [true, false])
   func foreignKeyActions(wantsRows: Bool) throws {
     let schema = """
       CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT);
@@ -113,7 +113,7 @@ struct RowEffectTests {
     #expect(heard.lines == [] && heard.rows == [])
   }
 
-  @Test("Rows that triggers write are heard as such, where triggers fire")
+  @Test("Rows written by triggers are observed as such, if triggers fire")
   func triggers() throws {
     let schema = """
       CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT);
@@ -128,14 +128,14 @@ struct RowEffectTests {
     #expect(quiet.lines.filter { $0.contains("indirect") } == [])
   }
 
-  @Test("A row that no key tells apart leaves its table without keys")
+  @Test("A row without a key leaves its table without keys")
   func withoutKey() throws {
     let recorder = ChangedRowRecorder(limit: 2)
     recorder.didWrite(RowEffect(table: "t", operation: .insert, cause: .change, key: [], before: nil, after: nil))
     #expect(try recorder.changedRows() == [ChangedRows(table: "t", keys: nil)])
   }
 
-  @Test("The recorder lists each key once, up to its limit, and forgets what is rolled back")
+  @Test("The recorder lists each key once, up to its limit, and forgets rolled-back rows")
   func recorder() throws {
     func effect(_ table: String, _ key: Int64) -> RowEffect {
       var writer = ChangesetWriter()

@@ -8,12 +8,12 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// Every form of a table meets every other, in every mode.
+/// Combines every form of a table with every other, in every mode.
 @Suite struct SchemaMatrixTests {
   private static let receivers = SchemaVariant.all
   private static let authors = SchemaVariant.all.filter { $0.kind == .table }
 
-  /// What an author sends whose table has a form: row 5 is new, row 2 changed, row 3 gone.
+  /// The changes of an author whose table has the given form: row 5 is inserted, row 2 updated, row 3 deleted.
   private static func changes(of author: SchemaVariant) throws -> IncomingChanges {
     let folder = try TemporaryFolder()
     let parent = "CREATE TABLE parent(id INTEGER PRIMARY KEY); INSERT INTO parent VALUES (5), (7)"
@@ -35,12 +35,12 @@ import TestSupport
       definitions: difference.tables.map(\.definition), changeset: difference.changeset)
   }
 
-  @Test("There are enough of them")
+  @Test("The matrix is large enough")
   func size() {
     #expect(Self.authors.count * Self.receivers.count * SchemaMode.allCases.count >= 600)
   }
 
-  @Test("The plan and the rows are what the facts about both forms say", arguments: authors)
+  @Test("The plan and the rows follow from the facts about both forms", arguments: authors)
   func pairs(author: SchemaVariant) throws {
     let changes = try Self.changes(of: author)
     for receiver in Self.receivers {
@@ -58,7 +58,7 @@ import TestSupport
     }
   }
 
-  /// What became of a receiver.
+  /// The result at a receiver.
   private struct Outcome {
     var plan: [String] = []
     var refusal: String?

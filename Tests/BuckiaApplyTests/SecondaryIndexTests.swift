@@ -4,11 +4,11 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Indexes that are dropped while many rows are written, and created again: nothing but the time depends on it.
+/// Indexes that are dropped while many rows are written, and created again, which only affects the time.
 @Suite struct SecondaryIndexTests {
   private static let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c REAL, d BLOB);"
 
-  /// SQL that inserts rows whose values are all over.
+  /// SQL that inserts rows with scattered values.
   private static func rows(_ first: Int, _ last: Int, into table: String = "t") -> String {
     """
     WITH n(i) AS (SELECT \(first) UNION ALL SELECT i + 1 FROM n WHERE i < \(last))
@@ -21,7 +21,7 @@ import Testing
     IndexScenario(base: base, tables: tables)
   }
 
-  /// What must not depend on how the indexes were kept.
+  /// The results that must not depend on how the indexes were kept.
   private struct State: Equatable {
     var schema: [String]
     var rows: [String]
@@ -64,7 +64,7 @@ import Testing
     "CREATE INDEX own ON t(b COLLATE buckia_bytes)",
   ]
 
-  @Test("An index that was dropped is the same afterwards: its text, its statistics, its rows", arguments: indexes)
+  @Test("A dropped index is the same afterwards: its text, its statistics, its rows", arguments: indexes)
   func same(_ index: String) throws {
     var states: [State] = []
     for policy in [IndexPolicy.rebuild, .keep] {
@@ -83,7 +83,7 @@ import Testing
     #expect(!states[0].statistics.isEmpty)
   }
 
-  @Test("Queries are planned by the old statistics on the same connection, too")
+  @Test("The same connection also plans queries by the old statistics")
   func planned() throws {
     let base = "\(Self.table) CREATE TABLE u(x); \(Self.rows(1, 400)) CREATE INDEX ta ON t(a); CREATE INDEX tb ON t(b);"
     let author = try Self.scenario("\(Self.table) \(Self.rows(1, 400))").author(Self.rows(401, 9_000))
@@ -106,7 +106,7 @@ import Testing
     let name: String
     let base: String
     var edits = SecondaryIndexTests.rows(1, 8_000)
-    /// Run on the receiver's connection before.
+    /// Run on the receiver's connection beforehand.
     var setting = ""
     var testDescription: String { name }
   }
@@ -144,7 +144,7 @@ import Testing
         """),
   ]
 
-  @Test("An index that something needs meanwhile stays", arguments: needs)
+  @Test("An index that is needed meanwhile stays", arguments: needs)
   func needed(_ need: Need) throws {
     let author = try Self.scenario(need.base, tables: need.base.contains("p(id") ? ["t", "p"] : ["t"]).author(
       need.edits)
@@ -169,7 +169,7 @@ import Testing
     #expect(try Self.apply(author.changes, to: receiver).hasDropped)
   }
 
-  @Test("While a statement of the application is running, the indexes stay")
+  @Test("While the application runs a statement, the indexes stay")
   func running() throws {
     let base = "\(Self.table) CREATE INDEX i ON t(a);"
     let author = try Self.scenario(base).author(Self.rows(1, 8_000))
@@ -184,7 +184,7 @@ import Testing
     #expect(try receiver.text("PRAGMA integrity_check") == "ok")
   }
 
-  @Test("An index is rebuilt on a table of its own name, not on a TEMP table that hides it")
+  @Test("An index is rebuilt on the main table, not on a TEMP table of the same name")
   func hidden() throws {
     let base = "\(Self.table) CREATE INDEX i ON t(a);"
     let author = try Self.scenario(base).author(Self.rows(1, 8_000))
@@ -197,7 +197,7 @@ import Testing
 
   private struct Stop: Error {}
 
-  @Test("Stopped while an index is created, everything is as before")
+  @Test("After an interrupted index creation, the state is as before")
   func stopped() throws {
     let base = "\(Self.table) \(Self.rows(1, 100)) CREATE INDEX i ON t(b); CREATE INDEX j ON t(d); ANALYZE;"
     let author = try Self.scenario("\(Self.table) \(Self.rows(1, 100))").author(Self.rows(101, 9_000))
@@ -219,7 +219,7 @@ import Testing
     #expect(calls == 2)
   }
 
-  @Test("Indexes are the same however changes are mixed, sorted and cut in files", arguments: 0..<8)
+  @Test("Indexes are the same in any mix, order and division of changes into files", arguments: 0..<8)
   func mixed(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))
     let definition = random.pick([
@@ -247,7 +247,7 @@ import Testing
     #expect(outcomes[0].0.check == "ok", "seed \(seed)")
   }
 
-  @Test("The page cache is as before afterwards, and never smaller meanwhile than the application has it")
+  @Test("The page cache is restored afterwards, and never smaller meanwhile than the application's")
   func cache() throws {
     let base = "\(Self.table) CREATE UNIQUE INDEX u ON t(a); CREATE INDEX i ON t(b);"
     let author = try Self.scenario(base).author(Self.rows(1, 8_000))

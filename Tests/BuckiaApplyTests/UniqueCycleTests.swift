@@ -9,21 +9,21 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// Values that move between rows under UNIQUE: swaps, cycles, whole columns moved on, some of them blocked by a row that
-/// only exists here.
+/// Values that move between rows under UNIQUE: swaps, cycles, shifted columns, some of them blocked by a row that only
+/// exists here.
 ///
-/// What can be applied follows from the values alone: an UPDATE or INSERT can when no row has its new values, or the
-/// row that has them loses them by a change that can be applied. All that can be applied must be.
+/// The values alone determine what can be applied: an UPDATE or INSERT can be applied if no row has its new values, or
+/// if the row that has them loses them by a change that can be applied. Every such change must be applied.
 @Suite struct UniqueCycleTests {
-  /// How the values are unique, and what hangs on the rows.
+  /// The unique values, and what depends on the rows.
   struct Shape: Sendable {
     let name: String
     let definition: String
-    /// What makes the values of the second column; nil leaves it out.
+    /// True if rows have a second unique value.
     var second = true
     var enforcesForeignKeys = false
     var firesTriggers = false
-    /// What must hold afterwards, as a query that gives nothing.
+    /// A query that must return nothing afterwards.
     var mustBeEmpty = "SELECT 1 WHERE 0"
   }
 
@@ -99,7 +99,7 @@ import TestSupport
       mustBeEmpty: "SELECT 1 WHERE (SELECT s FROM total) IS NOT (SELECT sum(u) FROM t)"),
   ]
 
-  @Test("All that can be applied is, and nothing else changes", arguments: Seeds.shards)
+  @Test("Every applicable change is applied, and nothing else changes", arguments: Seeds.shards)
   func resolvesCycles(_ shard: Int) throws {
     try Seeds.tryEach(400, shard: shard) { seed in
       let shape = Self.shapes[Int(seed) / Seeds.shards.count % Self.shapes.count]
@@ -145,7 +145,7 @@ import TestSupport
       let expected = moves.outcome
       let replay = "\(Seeds.replay(seed, "resolvesCycles")) (\(shape.name))"
       #expect(try connection.integer("SELECT 1 FROM pragma_foreign_key_check") == nil, "\(replay)")
-      // A value that rows refer to stays, and keeps others from moving; or those rows follow it.
+      // A referenced value stays, and blocks others; or the referring rows follow it.
       if try connection.integer("SELECT 1 FROM buckia_conflict WHERE kind = 'foreign-key'") != nil { return }
       #expect(found == expected.rows, "\(replay)")
       #expect(result.counts.conflicts == expected.refused, "\(replay)")
@@ -155,9 +155,9 @@ import TestSupport
 }
 
 extension UniqueCycleTests {
-  /// Whole columns that move: done row by row as SQLite does it, each of these would take minutes.
+  /// Whole columns that move: row by row, as in SQLite, each of these would take minutes.
   @Test(
-    "Tens of thousands of rows move on, go round in one circle, swap, or are held up by one",
+    "Tens of thousands of rows shift, rotate in one cycle, swap, or are blocked by one row",
     arguments: [
       "-u + 1", "CASE -u WHEN 20000 THEN 1 ELSE -u + 1 END", "CASE -u % 2 WHEN 0 THEN -u - 1 ELSE -u + 1 END",
       "(-u * 7919) % 20011",
@@ -180,7 +180,8 @@ extension UniqueCycleTests {
     let counts = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
       .apply(in: transaction).counts
     try transaction.commit()
-    // A row that is to get the local row's value stays, and so does one that is to get the value of a row that stays. Each row had its number.
+    // A row that would get the local row's value stays, and so does one that would get the value of a row that stays.
+    // Each row had its number.
     var movers: [Int64: Int64] = [:]
     try author.forEachRow(of: "SELECT u, id FROM t") { movers[$0.integer(at: 0)] = $0.integer(at: 1) }
     var expected = Dictionary(uniqueKeysWithValues: movers.map { ($1, $0) })
@@ -204,7 +205,7 @@ extension UniqueCycleTests.Shape {
   fileprivate func row(_ key: Int, _ row: UniqueCycleTests.Moves.Row) -> String {
     "(\(self.key(key)), \(row.u), \(second ? row.w.map { "'\($0)'" } ?? "NULL" : "NULL"))"
   }
-  /// The author's table has the same key, and no constraint.
+  /// The author's table has the same key, but no constraints.
   fileprivate var authorsDefinition: String {
     if definition.contains("PRIMARY KEY (k2, k)") {
       return "CREATE TABLE t(k INT, u, w, k2 DEFAULT 7, PRIMARY KEY (k2, k))"
@@ -218,7 +219,7 @@ extension UniqueCycleTests.Shape {
 }
 
 extension UniqueCycleTests {
-  /// Rows before and after, and rows that only exist at the receiver's.
+  /// Rows before and after the changes, and rows that only exist at the receiver.
   struct Moves {
     struct Row: Equatable {
       var u: Int
@@ -237,7 +238,7 @@ extension UniqueCycleTests {
       for key in 1...count where !random.oneIn(12) {
         after[key] = Row(u: values[key - 1] * 10, w: hasSecond ? "w\(words[key - 1])" : nil)
       }
-      // New rows take what was left behind, where no other row does.
+      // New rows get the values left behind, if no other row does.
       for number in 0..<Int.random(in: 0...3, using: &random) {
         let free = Int.random(in: 1...(count + 3), using: &random)
         let row = Row(u: free * 10, w: hasSecond ? "w\(free)" : nil)
@@ -245,7 +246,7 @@ extension UniqueCycleTests {
           after[count + 10 + number] = row
         }
       }
-      // A local row has a value that another row is to get.
+      // A local row has a value that another row would get.
       for number in 0..<Int.random(in: 0...2, using: &random) {
         let taken = Int.random(in: (count + 1)...(count + 3), using: &random)
         let row = Row(u: taken * 10, w: hasSecond ? "w\(taken + 50)" : nil)
@@ -253,7 +254,7 @@ extension UniqueCycleTests {
       }
     }
 
-    /// The numbers moved on, swapped, turned round or thrown about.
+    /// The numbers shifted, swapped, reversed or shuffled.
     private static func moved(_ numbers: [Int], by random: inout SeededGenerator) -> [Int] {
       switch Int.random(in: 0..<6, using: &random) {
       case 0: return numbers.map { $0 + 1 }
@@ -265,7 +266,7 @@ extension UniqueCycleTests {
       }
     }
 
-    /// What becomes of the receiver's rows, and how many changes cannot be applied.
+    /// The expected rows at the receiver, and the number of changes that cannot be applied.
     var outcome: (rows: [Int: Row], refused: Int) {
       var rows = before.merging(localRows) { mine, _ in mine }
       for key in before.keys where after[key] == nil { rows[key] = nil }
@@ -274,7 +275,7 @@ extension UniqueCycleTests {
         let blocked = wanted.filter { key, row in
           rows.contains { other, here in
             let later = wanted[other] ?? here
-            // Who has the value keeps it.
+            // The row that has the value keeps it.
             return other != key
               && ((here.u == row.u && later.u == row.u) || (row.w != nil && here.w == row.w && later.w == row.w))
           }

@@ -23,7 +23,7 @@ import TestSupport
     }
   }
 
-  @Test("What both sides hold and answer is the same after mirroring, by every method", arguments: Seeds.shards)
+  @Test("After mirroring by any method, both sides have the same contents and answers", arguments: Seeds.shards)
   func mirrored(shard: Int) throws {
     try Seeds.tryEach(60, shard: shard) { seed in
       let pair = try RandomVirtualPair(seed: seed)
@@ -39,7 +39,7 @@ import TestSupport
         #expect(try Self.answers(of: pair.tables, in: target) == wanted, "\(Seeds.replay(seed)), \(method)")
         #expect(try DatabaseComparison.run(older: target, newer: pair.newer).tables.isEmpty, "\(Seeds.replay(seed))")
       }
-      // What a blob means as text depends on the encoding, and a database has one when it has had a table.
+      // The text of a blob depends on the encoding, and a database only has one once it has had a table.
       let empty = try TestDatabases.run(
         "PRAGMA encoding = '\(pair.encoding)'; CREATE TABLE t(a); DROP TABLE t", on: pair.folder.file("empty"))
       try Shipping.ship(from: empty, to: pair.newer, onto: empty)
@@ -48,7 +48,7 @@ import TestSupport
   }
 
   @Test(
-    "Whatever a receiver has changed, its tables stay sound, and a second time changes nothing", arguments: Seeds.shards
+    "Whatever a receiver has changed, its tables stay intact, and repeating changes nothing", arguments: Seeds.shards
   )
   func conflicting(shard: Int) throws {
     try Seeds.tryEach(60, shard: shard) { seed in
@@ -60,7 +60,7 @@ import TestSupport
       let settings = ApplySettings(policies: .takeIncoming, time: 2_000_000_000_000)
       let first = try Shipping.apply(difference, to: target, settings: settings)
       let after = try Self.answers(of: pair.tables, in: target)
-      // What was taken is there: now each change is as its author left it, or was there already.
+      // Taken changes are in the table: each change is now as its author left it, or was there already.
       let second = try Shipping.apply(difference, to: target, settings: settings)
       #expect(try Self.answers(of: pair.tables, in: target) == after, "\(Seeds.replay(seed))")
       #expect(second.counts.inserted == 0, "\(Seeds.replay(seed))")

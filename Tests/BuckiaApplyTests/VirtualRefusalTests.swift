@@ -7,10 +7,10 @@ import SQLiteChangesets
 import Testing
 import TestSupport
 
-/// Virtual tables that come from outside and cannot be what they claim to be.
+/// Received virtual tables that are not what they claim to be.
 @Suite struct VirtualRefusalTests {
   struct Mismatch: Sendable, CustomTestStringConvertible {
-    /// The author's tables, each from a database of its own.
+    /// The author's tables, each from a separate database.
     let incoming: [String]
     let local: String
     let code: BuckiaErrorCode
@@ -86,7 +86,7 @@ import TestSupport
     try TestDatabases.texts("SELECT name || coalesce(sql, '') FROM sqlite_schema", on: connection)
   }
 
-  /// The error that applying ends in.
+  /// The error with which applying ends.
   private static func refusal(
     _ changes: [UInt8], _ definitions: [TableDefinition]?, to connection: borrowing SQLiteConnection,
     settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
@@ -99,7 +99,7 @@ import TestSupport
     }
   }
 
-  @Test("What does not fit is refused with the reason, and nothing has changed", arguments: mismatches)
+  @Test("A table that does not fit is refused with the reason, and nothing changes", arguments: mismatches)
   func refused(_ example: Mismatch) throws {
     let definitions = try example.incoming.flatMap(Self.definitions)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -119,7 +119,7 @@ import TestSupport
     #expect(drop(connection.handle.pointer, nil) == 0)
   }
 
-  @Test("Where SQLite lacks the module, a table is not created, and the module is named", arguments: ["fts5", "rtree"])
+  @Test("If SQLite lacks the module, a table is not created, and the module is named", arguments: ["fts5", "rtree"])
   func withoutModule(_ module: String) throws {
     let definitions = try Self.definitions(Self.virtual("\(module)(a, b, c)"))
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -130,7 +130,7 @@ import TestSupport
     #expect(error?.message.contains("the module \(module), which SQLite lacks here") == true)
   }
 
-  @Test("Where SQLite lacks the module of a table that is there, the diff is refused, and the module is named")
+  @Test("If SQLite lacks the module of an existing table, the diff is refused, and the module is named")
   func withoutModuleOfTable() throws {
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run(Self.virtual("fts5(a)"), on: folder.file("database"))
@@ -154,7 +154,8 @@ import TestSupport
   struct Value: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let write: @Sendable (inout ChangesetWriter) -> Void
-    /// True if an R-tree of reals, and one of integers, has it as a coordinate; whether it can be a key.
+    /// True if an R-tree of reals, and one of integers, keeps it unchanged as a coordinate; and whether it can be a
+    /// key.
     let isReal: Bool
     let isInteger: Bool
     let isKey: Bool
@@ -187,7 +188,7 @@ import TestSupport
     Value("the least integer", real: true, key: true) { $0.append(integer: .min) },
   ]
 
-  @Test("A value that an R-tree would alter is a constraint conflict, and the others go in", arguments: values)
+  @Test("A value that an R-tree would alter is a constraint conflict, and the others are inserted", arguments: values)
   func alteredValues(_ value: Value) throws {
     for (module, fits) in [("rtree", value.isReal), ("rtree_i32", value.isInteger)] {
       for definitions in [try Self.definitions(Self.virtual("\(module)(id, low, high, +more)")), nil] {
@@ -197,7 +198,8 @@ import TestSupport
         writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0, 0, 0]))
         for place in 0..<3 {
           writer.beginChange(.insert)
-          // As a key, as both coordinates (so that the first is not greater), and as what an R-tree does not look at.
+          // As a key, as both coordinates (so that the first is not greater), and in a column that an R-tree only
+          // stores.
           if place == 0 { value.write(&writer) } else { writer.append(integer: Int64(100 + place)) }
           for _ in 0..<2 { if place == 1 { value.write(&writer) } else { writer.append(integer: 0) } }
           if place == 2 { value.write(&writer) } else { writer.append(integer: 0) }
@@ -215,7 +217,7 @@ import TestSupport
     }
   }
 
-  @Test("A full-text table takes any value but a rowid that is none", arguments: values)
+  @Test("A full-text table accepts any value except an invalid rowid", arguments: values)
   func fullTextValues(_ value: Value) throws {
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute(Self.virtual("fts5(a, b)"))
@@ -239,7 +241,7 @@ import TestSupport
     try VirtualRows.requireSound("t", on: other)
   }
 
-  @Test("A row that an R-tree's own constraint refuses is left out, and the others of its batch go in")
+  @Test("A row refused by an R-tree's own constraint is left out, and the others of its batch are inserted")
   func refusedByTheTree() throws {
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute(Self.virtual("rtree_i32(id, low, high)"))
@@ -260,7 +262,7 @@ import TestSupport
     try VirtualRows.requireSound("t", on: receiver)
   }
 
-  @Test("An UPDATE to a value that an R-tree would alter leaves the row as it is")
+  @Test("An UPDATE to a value that an R-tree would alter leaves the row unchanged")
   func alteredUpdate() throws {
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute(Self.virtual("rtree(id, low, high)") + "; INSERT INTO t VALUES (1, 0, 5)")

@@ -8,7 +8,7 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// R-trees and full-text tables that hold rows of their own travel as rows.
+/// R-trees and full-text tables with their own rows are replicated as rows.
 @Suite struct VirtualTableTests {
   private static let words = "CREATE VIRTUAL TABLE words USING fts5(title, body, lang UNINDEXED, prefix = 2);"
   private static let places = "CREATE VIRTUAL TABLE places USING rtree(id, x0, x1, y0, y1, +name TEXT, +data BLOB);"
@@ -64,7 +64,7 @@ import TestSupport
 
   // MARK: Mirroring
 
-  @Test("The difference of two databases makes the older the newer, by every method", arguments: DiffMethod.allCases)
+  @Test("The difference of two databases turns the older into the newer, by any method", arguments: DiffMethod.allCases)
   func mirror(method: DiffMethod) throws {
     let files = try Files(Self.all, Self.olderRows, Self.edits)
     let difference = try DatabaseComparison.run(
@@ -72,7 +72,7 @@ import TestSupport
     #expect(difference.tables.map(\.definition.name) == Self.tables)
     #expect(difference.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[2, 2, 1], [1, 2, 1], [1, 1, 1]])
     #expect(difference.tables.allSatisfy { $0.method == .rows })
-    // Neither the inner tables are named nor that there are no pages.
+    // Neither the inner tables nor the lack of pages is reported.
     #expect(difference.skipped == [])
     #expect(difference.fallbacks == [])
     let target = try files.target()
@@ -84,7 +84,7 @@ import TestSupport
     #expect(try DatabaseComparison.run(older: target, newer: files.newer).isEmpty)
   }
 
-  @Test("Applied to an empty database, a difference makes the tables, and they answer alike")
+  @Test("Applied to an empty database, a difference creates the tables, with the same answers")
   func created() throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run("PRAGMA user_version = 1", on: folder.file("older"))
@@ -109,7 +109,7 @@ import TestSupport
   }
 
   @Test(
-    "A table is made with the options that its author gave it",
+    "A table is created with its author's options",
     arguments: [
       "fts5(a, tokenize = 'porter unicode61 remove_diacritics 0 tokenchars ''-''')", "fts5(a, b, detail = none)",
       "fts5(a, b UNINDEXED, columnsize = 0, prefix = '1 3')", "fts5(a, tokenize = 'trigram case_sensitive 1')",
@@ -129,7 +129,7 @@ import TestSupport
       .map { try schema.definition(of: $0) }
   }
 
-  @Test("In a UTF-16 database text comes out as it was", arguments: ["UTF-16le", "UTF-16be"])
+  @Test("In a UTF-16 database text is unchanged", arguments: ["UTF-16le", "UTF-16be"])
   func utf16(encoding: String) throws {
     let files = try Files("PRAGMA encoding = '\(encoding)';" + Self.all, Self.olderRows, Self.edits)
     let folder = files.folder
@@ -139,7 +139,7 @@ import TestSupport
     try Self.expectAlike(other, files.newer)
   }
 
-  @Test("Tables that hold the same are the same, whatever they look like inside", arguments: DiffMethod.allCases)
+  @Test("Tables with the same contents are equal, whatever their inner structure", arguments: DiffMethod.allCases)
   func sameInOtherTrees(method: DiffMethod) throws {
     let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
     let files = try Files(
@@ -164,7 +164,7 @@ import TestSupport
   }
 
   @Test(
-    "A change alone is found, wherever it leaves its mark inside",
+    "A single change is found, wherever it is stored inside",
     arguments: [
       "UPDATE places SET y1 = 1e30 WHERE id = 1", "UPDATE places SET name = x'' WHERE id = 1",
       "UPDATE cells SET low = -7 WHERE key = 2", "UPDATE words SET lang = 8 WHERE rowid = 5",
@@ -177,9 +177,9 @@ import TestSupport
     #expect(difference.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[0, 1, 0]])
   }
 
-  // MARK: What travels
+  // MARK: What is replicated
 
-  @Test("What triggers keep, what has no text and what others own is named, and its rows stay")
+  @Test("Tables filled by triggers, without text or owned by others are named, and their rows stay")
   func namedRemainder() throws {
     let files = try Files(
       """
@@ -208,7 +208,7 @@ import TestSupport
     #expect(reasons["kept_content"]?.contains("insides of the virtual table kept") == true)
   }
 
-  @Test("What is new, changed or dropped and does not travel is named")
+  @Test("New, changed and dropped tables that are not replicated are named")
   func namedChanges() throws {
     let files = try Files(
       """
@@ -237,7 +237,7 @@ import TestSupport
     #expect(reasons.count == 7, "\(reasons)")
   }
 
-  @Test("A table whose tokenizer is the app's own is written where it is, and created nowhere")
+  @Test("A table with the app's own tokenizer is written if it exists, and never created")
   func unspeakableTokenizer() throws {
     let files = try Files(
       "CREATE VIRTUAL TABLE t USING fts5(x, tokenize = 'porter porter ascii');", "INSERT INTO t VALUES ('one')",
@@ -266,7 +266,7 @@ import TestSupport
     #expect(difference.skipped.first { $0.name == "t" }?.reason.description.contains("no such tokenizer: mine") == true)
   }
 
-  @Test("Settings that were made by commands are named, once")
+  @Test("Settings made by commands are named once")
   func settings() throws {
     let files = try Files(
       Self.words, "INSERT INTO words(words, rank) VALUES ('automerge', 2)",
@@ -285,7 +285,7 @@ import TestSupport
     #expect(try DatabaseComparison.run(older: files.newer, newer: files.newer).skipped == [])
   }
 
-  @Test("What is broken inside of a virtual table is named, and the others travel")
+  @Test("A damaged virtual table is named, and the others are replicated")
   func brokenInside() throws {
     let files = try Files(
       Self.all, Self.olderRows,
@@ -302,7 +302,7 @@ import TestSupport
 
   // MARK: Applying
 
-  @Test("Conflicts on virtual tables are those of any table", arguments: [ConflictPolicy.keepLocal, .takeIncoming])
+  @Test("Conflicts on virtual tables are like those of any table", arguments: [ConflictPolicy.keepLocal, .takeIncoming])
   func conflicts(policy: ConflictPolicy) throws {
     let files = try Files(Self.all, Self.olderRows, Self.edits)
     let target = try files.target(
@@ -323,7 +323,7 @@ import TestSupport
         }, time: 2_000_000_000_000))
     #expect(kinds["words"]?.map(\.rawValue).sorted() == ["conflict", "data", "data", "not-found"])
     #expect(kinds["places"]?.map(\.rawValue).sorted() == ["conflict", "data"])
-    // An equal row inserted is asked about, too, where there is a resolver.
+    // An equal inserted row is also asked about, if there is a resolver.
     #expect(kinds["cells"]?.map(\.rawValue).sorted() == ["conflict", "data", "not-found"])
     #expect(result.counts.conflicts == 9)
     if policy == .takeIncoming {
@@ -337,7 +337,7 @@ import TestSupport
     for table in Self.tables { try VirtualRows.requireSound(table, on: connection) }
   }
 
-  @Test("0.0 and -0.0 are two values of a coordinate, 5 and '5' two of what an R-tree only stores")
+  @Test("0.0 and -0.0 are different coordinates, 5 and '5' different values in an auxiliary column")
   func likeValues() throws {
     let files = try Files(
       Self.places, "INSERT INTO places VALUES (9, 1, 1, 1, 1, NULL, NULL)",
@@ -349,7 +349,7 @@ import TestSupport
     #expect(result.counts.unchanged == 1)
   }
 
-  @Test("Hundreds of rows that meet others go in by batches, and what does not fit is left out")
+  @Test("Hundreds of rows in conflict are written in batches, and those that do not fit are left out")
   func batches() throws {
     let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 700)"
     let files = try Files(
@@ -373,7 +373,7 @@ import TestSupport
     for table in Self.tables { try VirtualRows.requireSound(table, on: connection) }
   }
 
-  @Test("What fails half way leaves nothing behind: no rows, no tables, no inner tables")
+  @Test("A failure half way leaves nothing behind: no rows, no tables, no inner tables")
   func undone() throws {
     let folder = try TemporaryFolder()
     let newer = try TestDatabases.run(
@@ -395,7 +395,7 @@ import TestSupport
   }
 
   @Test(
-    "Inside the application's transaction a diff that fails takes nothing of the application's with it",
+    "Inside the application's transaction, a failed diff undoes nothing of the application",
     arguments: [true, false])
   func insideATransaction(commits: Bool) throws {
     let files = try Files(Self.all, Self.olderRows, Self.edits + "CREATE VIRTUAL TABLE more USING fts5(a);")
@@ -434,7 +434,7 @@ import TestSupport
     try TestDatabases.run("PRAGMA user_version = 1", on: folder.file("empty"))
   }
 
-  @Test("Rows of an index that triggers keep here are not written, and it is said", arguments: [true, false])
+  @Test("Rows of an index that local triggers maintain are not written, with a warning", arguments: [true, false])
   func keptHere(firesTriggers: Bool) throws {
     let author = "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT); CREATE VIRTUAL TABLE w USING fts5(title);"
     let files = try Files(
@@ -451,7 +451,7 @@ import TestSupport
     #expect(try TestDatabases.rows("SELECT rowid FROM w ORDER BY rowid", on: target) == ["1"])
   }
 
-  @Test("Rows of a table that is over external content here are not written either")
+  @Test("Rows of a table with external content here are not written either")
   func externalHere() throws {
     let files = try Files(
       "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT);", "",

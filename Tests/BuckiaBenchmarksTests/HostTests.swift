@@ -26,7 +26,7 @@ struct HostTests {
     #expect(run.result.series.map(\.isSubject) == [false, true])
     #expect(run.result.series.allSatisfy { $0.values.count == 2 && $0.values.allSatisfy { $0 > 0 } })
     #expect(run.result.numbers.map(\.figure.subject) == [.fromC])
-    #expect(run.result.remarks.contains { $0.contains("a process makes 4 calls") } == (repetitions == 3))
+    #expect(run.result.notes.contains { $0.contains("a process makes 4 calls") } == (repetitions == 3))
   }
 
   @Test("The first of several calls does not count, and the median of the others does")
@@ -66,7 +66,7 @@ struct HostTests {
     let hosts = try Hosts.find(for: .diff, in: folder, environment: ["BUCKIA_BENCH_LIBRARY": folder.file("library")])
     #expect(hosts.all.map(\.name) == [.fromSwift])
     for part in ["make library", "make extension", "no cc here", "no Python"] {
-      #expect(hosts.remarks.contains { $0.contains(part) }, "\(part)")
+      #expect(hosts.notes.contains { $0.contains(part) }, "\(part)")
     }
   }
 }

@@ -18,7 +18,7 @@ struct ReportTests {
       figures: [Figure(.speed, against: .stock, target: 3), Figure(.speed, against: "nobody", target: 1)]
     ) { _ in
       Workload(
-        size: "1,000 rows", remarks: ["nobody is not here."],
+        size: "1,000 rows", notes: ["nobody is not here."],
         implementations: [
           Implementation(.stock) { _ in ClosureRun { 8 } },
           Implementation(.buckia, isSubject: true) { _ in ClosureRun { seconds } },

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct EscapedTextTests {
   @Test(
-    "Text from a file cannot move the cursor, forge a line or turn reading order around",
+    "Text from a file cannot move the cursor, forge a line or reverse the reading order",
     arguments: [
       ("plain", "plain"),
       ("naïve 日本 🎻 مرحبا", "naïve 日本 🎻 مرحبا"),
@@ -25,7 +25,7 @@ import Testing
     #expect(text.escaped == shown)
   }
 
-  @Test("A long text is cut by characters")
+  @Test("A long text is cut between characters")
   func longText() {
     #expect("éééé".escaped(limit: 3) == "ééé…")
     #expect("ééé".escaped(limit: 3) == "ééé")
@@ -33,7 +33,7 @@ import Testing
     #expect(EscapedText.line(String(repeating: "a", count: 2000)).count == 1025)
   }
 
-  @Test("A character with endless combining marks is cut, one that emoji are made of is not")
+  @Test("A character with endless combining marks is cut, but emoji are not")
   func combiningMarks() {
     let endless = "a" + String(repeating: "\u{301}", count: 100_000)
     #expect(endless.count == 1)

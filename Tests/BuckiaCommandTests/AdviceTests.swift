@@ -6,9 +6,9 @@ import Testing
 
 @Suite("Advice about the command line")
 struct AdviceTests {
-  @Test("Remarks say which option is about them, and the others are the library's sentences")
-  func remarks() {
-    let advice: [Remark.Code: String] = [
+  @Test("A warning about an option names the option; other warnings are the library's sentences")
+  func warnings() {
+    let advice: [Warning.Code: String] = [
       .noPrimaryKey: ", and `diff --keyless content` compares by what is in them",
       .triggers: " with `apply --triggers on`",
       .attachmentsNotUnpacked: "; `tar --zstd -xf` does it",
@@ -20,19 +20,19 @@ struct AdviceTests {
       .noOldValues: "; `diff` makes files that have them",
       .rowsWithoutParent: "; `resolve --set` and `resolve --delete` do it where the row is a recorded conflict",
     ]
-    for code in Remark.Code.allCases {
-      let remark = Remark(code, "1", "2", "3", "4", "5")
-      #expect(remark.shown == remark.description + (advice[code] ?? ""))
+    for code in Warning.Code.allCases {
+      let warning = Warning(code, "1", "2", "3", "4", "5")
+      #expect(warning.shown == warning.description + (advice[code] ?? ""))
     }
   }
 
-  @Test("What a raw changeset cannot carry is said with the option to leave out")
+  @Test("Skipped parts of a raw changeset come with the advice to leave out --raw")
   func raw() {
     let codes = SkipReason.Code.allCases.filter { SkipReason($0).shown.contains("leave out --raw") }
     #expect(codes == [.newTableNeedsDefinition, .columnsNeedDefinition, .omittedColumnsNeedDefinition])
   }
 
-  @Test("Commands and options that messages and documents name exist")
+  @Test("Commands and options named in messages and documents exist")
   func advisedCommands() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
@@ -50,23 +50,23 @@ struct AdviceTests {
         var words = span.1.split(separator: " ").map(String.init)
         let isNamed = words[0] == "buckia"
         if isNamed { words.removeFirst() }
-        var verbs = RootCommand.configuration.subcommands
-        var verb: (any ParsableCommand.Type)?
-        while let word = words.first, let next = verbs.first(where: { $0.configuration.commandName == word }) {
-          verb = next
-          verbs = next.configuration.subcommands
+        var commands = RootCommand.configuration.subcommands
+        var command: (any ParsableCommand.Type)?
+        while let word = words.first, let next = commands.first(where: { $0.configuration.commandName == word }) {
+          command = next
+          commands = next.configuration.subcommands
           words.removeFirst()
         }
         let options = words.filter { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
-        guard isNamed || verb != nil && !options.isEmpty else { continue }
-        guard let verb else {
-          // `buckia pages 1` is how an object of a backup begins.
+        guard isNamed || command != nil && !options.isEmpty else { continue }
+        guard let command else {
+          // `buckia pages 1` is the start of a backup object.
           if let word = words.first, word != "pages", word.allSatisfy(\.isLetter) {
             Issue.record("\(file): \(span.0) names no command")
           }
           continue
         }
-        let help = RootCommand.helpMessage(for: verb)
+        let help = RootCommand.helpMessage(for: command)
         for option in options where option.count > 2 {
           found += 1
           #expect(help.contains(option), "\(file): \(span.0)")
@@ -76,7 +76,7 @@ struct AdviceTests {
     #expect(found > 50)
   }
 
-  @Test("A database that is missing and a file that is there are met with what helps")
+  @Test("A missing database and an existing output file are reported with advice")
   func errors() throws {
     try Transcript(
       """
@@ -98,7 +98,7 @@ struct AdviceTests {
     ).play(on: Workbench())
   }
 
-  @Test("Without a terminal, a question names the option that answers it, and no usage of the whole program")
+  @Test("Without a terminal, a question names the option that answers it, without the program's usage")
   func question() throws {
     let bench = try Workbench()
     try bench.buckia(["init", "a.db"])
@@ -110,15 +110,15 @@ struct AdviceTests {
     #expect((try document.json["error"] as? [String: Any])?["code"] as? String == "usage")
   }
 
-  @Test("Documents have the codes of remarks beside their sentences")
+  @Test("JSON documents have the codes of warnings beside their sentences")
   func document() throws {
     let bench = try Workbench()
     try bench.buckia(["init", "a.db"])
     try Transcript("$ sql a.db CREATE TABLE a(x)").play(on: bench)
     let document = try bench.buckia(["doctor", "a.db", "--json"]).json
-    let remarks = try #require(document["remarks"] as? [[String: Any]])
-    #expect(remarks.map { $0["code"] as? String } == ["noPrimaryKey"])
-    #expect(remarks.map { $0["arguments"] as? [String] } == [["a"]])
+    let codes = try #require(document["warningCodes"] as? [[String: Any]])
+    #expect(codes.map { $0["code"] as? String } == ["noPrimaryKey"])
+    #expect(codes.map { $0["arguments"] as? [String] } == [["a"]])
     let warnings = try #require(document["warnings"] as? [String])
     #expect(warnings.count == 1 && warnings[0].hasSuffix("`diff --keyless content` compares by what is in them"))
   }

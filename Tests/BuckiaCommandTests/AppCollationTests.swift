@@ -9,7 +9,7 @@ import Testing
     CREATE TABLE tag(name TEXT COLLATE unicase PRIMARY KEY, n INTEGER) WITHOUT ROWID;
     """
 
-  /// Two databases of an app with a collating sequence of its own, which compares as SQLite does byte by byte, and the difference.
+  /// Two databases with an app-defined collating sequence, which compares byte by byte as SQLite does, and their diff.
   private static func bench() throws -> Workbench {
     let bench = try Workbench()
     for (name, edit) in [
@@ -25,7 +25,7 @@ import Testing
     return bench
   }
 
-  @Test("Without it the file is refused, with the columns and what to do")
+  @Test("Without it the file is refused, with the columns and advice")
   func refused() throws {
     let bench = try Self.bench()
     let refused = try bench.buckia(["apply", "old.db", "edits.bdiff", "--full"])
@@ -37,7 +37,7 @@ import Testing
           + "that sorts alike (--collation NAME=nocase), or load the extension that has it (--load FILE)"), "\(text)")
   }
 
-  @Test("A built-in one stands in for it", arguments: ["unicase=binary", "UniCase=BINARY"])
+  @Test("A built-in sequence stands in for it", arguments: ["unicase=binary", "UniCase=BINARY"])
   func standIn(choice: String) throws {
     let bench = try Self.bench()
     let applied = try bench.buckia(["apply", "old.db", "edits.bdiff", "--collation", choice])
@@ -49,7 +49,7 @@ import Testing
     #expect(try TestDatabases.texts("SELECT * FROM tag", on: connection) == ["x|1", "y|2"])
   }
 
-  @Test("doctor tells if it sorts alike", arguments: [("binary", true), ("nocase", false)])
+  @Test("doctor detects if it sorts alike", arguments: [("binary", true), ("nocase", false)])
   func doctor(name: String, sortsAlike: Bool) throws {
     let bench = try Self.bench()
     let found = try bench.buckia(["doctor", "old.db", "--collation", "unicase=\(name)", "--json"])
@@ -57,13 +57,13 @@ import Testing
   }
 
   @Test(
-    "A name of nothing built in is an argument that is wrong",
+    "A collating sequence that is not built in is a usage error",
     arguments: ["unicase", "unicase=icu", "=nocase", "NoCase=binary"])
   func wrong(choice: String) throws {
     #expect(try Workbench().buckia(["doctor", "old.db", "--collation", choice]).status == 64)
   }
 
-  @Test("Extensions are loaded, and one that cannot be is named", .enabled(if: ProgramRun.path(of: "clang") != nil))
+  @Test("Extensions are loaded, and one that fails to load is named", .enabled(if: ProgramRun.path(of: "clang") != nil))
   func extensions() throws {
     let bench = try Workbench()
     try Data(
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(
-    "The error of a missing function names the columns, tables and indexes that call it, and what to do",
+    "The error of a missing function names the columns, tables and indexes that call it, with advice",
     .enabled(if: ProgramRun.path(of: "clang") != nil),
     arguments: [
       ("\"a b\" TEXT CHECK (trim(\"a b\", ',(') <> ''), low TEXT CHECK (slug(low) <> '')", "note.low"),
@@ -130,7 +130,7 @@ import Testing
     #expect(
       text.lowercased().contains(
         "slug() in \(place); if it is the app's own, load the extension that has it (--load file)"), "\(text)")
-    // A name without a slash is a file of this folder, too.
+    // A name without a slash is also a file of the current folder.
     let merged = try bench.buckia(["merge", "old.db", "old.db", "new.db", "-o", "merged.db"])
     #expect(merged.diagnostics.hasPrefix("buckia: old.db: "), "\(merged.diagnostics)")
     #expect(try bench.buckia(["apply", "old.db", "edits.bdiff", "--load", "slug.so"]).status == 0)

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-@Suite("What apply says about conflicts and counts")
+@Suite("The report of apply: conflicts and counts")
 struct ApplyReportTests {
-  /// Anna changes two notes and adds one; Ben has changed the first and added another of the same key.
+  /// Anna changes two notes and adds one; Ben has changed the first and added another with the same key.
   private func annaAndBen(_ columns: String = "id INTEGER PRIMARY KEY, text") throws -> Workbench {
     let bench = try Workbench()
     try bench.sql("old.db", "CREATE TABLE notes(\(columns)); INSERT INTO notes VALUES ('1', 'a'), ('2', 'b')")
@@ -49,7 +49,7 @@ struct ApplyReportTests {
     #expect((conflicts[0]["local"] as? [String: Any])?["text"] as? String == "Ben")
     #expect(try Data(contentsOf: bench.folder.appendingPathComponent("ben.db")) == before)
     #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
-    // What is in the ledger already is not told again.
+    // A conflict that the ledger already has is not reported again.
     #expect(try bench.buckia(["diff", "old.db", "anna.db", "-o", "inbound", "--tables", "notes"]).status == 0)
     let again = try bench.buckia(["apply", "ben.db", "inbound", "--dry-run", "--json"]).json
     #expect((again["conflicts"] as? [[String: Any]])?.map { $0["id"] as? Int } == [3, 4])
@@ -67,7 +67,7 @@ struct ApplyReportTests {
   }
 
   @Test(
-    "No key is shown as Swift would describe it, wherever it is printed",
+    "No key is printed in Swift's debug form",
     arguments: ["TEXT", "INTEGER", "REAL", "BLOB"])
   func keys(type: String) throws {
     let bench = try Workbench()
@@ -91,7 +91,7 @@ struct ApplyReportTests {
     }
   }
 
-  @Test("A row that refers to one that was left out names both, and the conflict that it follows from")
+  @Test("A row that refers to a left-out row names both, and the conflict that it results from")
   func foreignKeys() throws {
     let bench = try Workbench()
     try bench.sql(
@@ -117,7 +117,7 @@ struct ApplyReportTests {
     #expect(parent["table"] as? String == "person" && parent["conflict"] as? Int == 1)
   }
 
-  @Test("hold counts the rows that it applied")
+  @Test("hold counts the applied rows")
   func hold() throws {
     let bench = try annaAndBen("id TEXT PRIMARY KEY, text")
     try bench.sql("anna.db", "CREATE TABLE tags(name TEXT PRIMARY KEY); INSERT INTO tags VALUES ('x')")

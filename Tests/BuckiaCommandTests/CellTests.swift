@@ -7,7 +7,7 @@ import Testing
 @Suite("Values of cells")
 struct CellTests {
   @Test(
-    "JSON loses nothing",
+    "JSON keeps each value exactly",
     arguments: [
       (ChangesetValue.null, "null"),
       (.integer(7), "7"),
@@ -27,7 +27,7 @@ struct CellTests {
   }
 
   @Test(
-    "People see SQL, cut where it is long, with nothing a terminal would act on",
+    "Text shows SQL, shortened where it is long, without terminal control characters",
     arguments: [
       (ChangesetValue.null, "NULL"),
       (.integer(-7), "-7"),

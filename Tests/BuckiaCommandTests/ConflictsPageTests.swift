@@ -4,7 +4,7 @@ import Testing
 
 @Suite("buckia conflicts --html")
 struct ConflictsPageTests {
-  /// Ben's database with five conflicts: notes 1 to 3 and both tags were changed by both.
+  /// Ben's database with five conflicts: notes 1 to 3 and both tags were changed by both people.
   private static func bench() throws -> Workbench {
     let bench = try Workbench()
     try bench.sql(
@@ -56,7 +56,7 @@ struct ConflictsPageTests {
     #expect(entries[3].all("td").map(\.text) == ["1", "20", "10"])
   }
 
-  @Test("Where the conflicts are those of a merge, its versions are BASE, OURS and THEIRS, and the sender is a merge")
+  @Test("For conflicts of a merge, the versions are BASE, OURS and THEIRS, and the sender is a merge")
   func merge() throws {
     let bench = try Workbench()
     try bench.sql("base.db", "CREATE TABLE notes(id INTEGER PRIMARY KEY, title); INSERT INTO notes VALUES (1, 'a')")
@@ -73,7 +73,7 @@ struct ConflictsPageTests {
     #expect((document["conflicts"] as? [[String: Any]])?.map { $0["sender"] as? String } == ["a merge"])
   }
 
-  @Test("Conflicts are selected as for the text; of the newest, each table has its own")
+  @Test("Conflicts are selected as in the text; with --last, each table lists its own")
   func selection() throws {
     let bench = try Self.bench()
     #expect(try page(bench, ["--table", "tags"]).all(class: "entry").count == 2)
@@ -86,13 +86,13 @@ struct ConflictsPageTests {
     #expect(try page(bench, ["--last", "1"]).all("h2").map(\.text) == ["Tables", "notes", "tags"])
   }
 
-  @Test("--full has the columns in which nothing differs, too")
+  @Test("--full also shows the columns without differences")
   func full() throws {
     let entry = try page(Self.bench(), ["--full"]).all(class: "entry")[1]
     #expect(entry.all("th").dropFirst().map(\.text) == ["id", "title", "stars"])
   }
 
-  @Test("A database without conflicts has a page that says so, and one without a ledger, too")
+  @Test("A database without conflicts has a page that says so, even without a ledger")
   func none() throws {
     let bench = try Workbench()
     try bench.sql("ben.db", "CREATE TABLE t(k INTEGER PRIMARY KEY)")
@@ -101,7 +101,7 @@ struct ConflictsPageTests {
     #expect(try page(bench).all("main")[0].text.contains("There are no such conflicts."))
   }
 
-  @Test("Pages, which are passed on, show no folder of this computer")
+  @Test("Pages contain no path of this computer's folders")
   func paths() throws {
     let bench = try ServedDatabases.apart()
     let file = try #require(bench.names(in: "inbound").first)

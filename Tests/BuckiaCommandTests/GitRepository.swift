@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// A git repository of a test's own, in which the built `buckia` is the driver for databases, and nothing of the person's
-/// configuration counts.
+/// A git repository for a test. The built `buckia` is its merge driver for databases, and the person's configuration is
+/// ignored.
 struct GitRepository {
   let bench: Workbench
-  /// The folder of the repository, inside that of the bench.
+  /// The folder of the repository, inside the bench.
   let folder: String
 
-  /// True if there is git to test with.
+  /// True if git is installed.
   static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/bin/git") || path != nil
   static let requirement: Comment = "git is not installed; on Debian: apt-get install git"
 
@@ -17,7 +17,7 @@ struct GitRepository {
     return folders.map { "\($0)/git" }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  /// Makes a repository, set up by `buckia git install`.
+  /// Creates a repository and sets it up with `buckia git install`.
   init(_ folder: String = "my repository") throws {
     bench = try Workbench()
     self.folder = folder
@@ -26,7 +26,7 @@ struct GitRepository {
     try shell("\"$BUCKIA\" git install --quiet")
   }
 
-  /// What keeps the person's own settings out, and makes commits the same each time.
+  /// Variables that keep the person's settings out and make commits reproducible.
   private var environment: [String: String] {
     [
       "HOME": bench.path("."), "XDG_CONFIG_HOME": bench.path(".config"), "GIT_CONFIG_NOSYSTEM": "1",
@@ -36,7 +36,7 @@ struct GitRepository {
     ]
   }
 
-  /// Runs a line of the shell's in the repository.
+  /// Runs a shell command in the repository.
   @discardableResult
   func shell(_ line: String, in subfolder: String = "", status: Int32 = 0) throws -> Workbench.Outcome {
     let settings = environment.map { "export \($0)='\($1)'" }.joined(separator: "; ")
@@ -56,10 +56,10 @@ struct GitRepository {
   @discardableResult
   func sql(_ database: String, _ sql: String) throws -> [String] { try bench.sql("\(folder)/\(database)", sql) }
 
-  /// Commits everything there is.
+  /// Commits all changes.
   func commit(_ message: String = "change") throws { try shell("git add -A && git commit -qm '\(message)'") }
 
-  /// Makes two branches out of the present state, `main` and `side`, with a change of each.
+  /// Creates two branches from the current state, `main` and `side`, with one change each.
   func diverge(main: () throws -> Void, side: () throws -> Void) throws {
     try git("checkout -qb side")
     try side()
@@ -69,7 +69,7 @@ struct GitRepository {
     try commit("main")
   }
 
-  /// The paths that git has left unmerged.
+  /// The paths that git reports as unmerged.
   func unmerged() throws -> [String] {
     try git("-c core.quotePath=false diff --name-only --diff-filter=U").output.split(separator: "\n").map(String.init)
   }

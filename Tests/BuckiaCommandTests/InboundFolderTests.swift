@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("Inbound folders, and folders that are none")
+@Suite("Inbound folders and other folders")
 struct InboundFolderTests {
   private func bench() throws -> Workbench {
     let bench = try Workbench()
@@ -15,7 +15,7 @@ struct InboundFolderTests {
     return bench
   }
 
-  @Test("The outbox of a database is not emptied, and the report says so; another person's inbound folder is")
+  @Test("apply does not empty the database's own outbox, and reports that; it empties another person's")
   func outbox() throws {
     let bench = try bench()
     for _ in 0..<2 {
@@ -32,7 +32,7 @@ struct InboundFolderTests {
     #expect(try bench.names(in: "outbox").isEmpty)
   }
 
-  @Test("With another home the folder is emptied: what was made is known to the person who made it")
+  @Test("With another home the folder is emptied: only the author's home knows which files it made")
   func otherHome() throws {
     let bench = try bench()
     let taken = try bench.buckia(["apply", "new.db", "outbox", "--home", bench.path("other"), "--json"])
@@ -56,7 +56,7 @@ struct InboundFolderTests {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
-    // More than stays in memory: when this has been written, most of it has been read.
+    // More than is kept in memory: once all of it is written, most of it has been read.
     var changes = Data("T".utf8)
     changes.append(Data(count: 8 << 20))
     try input.fileHandleForWriting.write(contentsOf: changes)
@@ -66,7 +66,7 @@ struct InboundFolderTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: bench.path("tmp")).isEmpty)
   }
 
-  @Test("A file as standard input is not copied, and gives what the file does by its name")
+  @Test("Standard input from a file is not copied, and gives the same result as the file by name")
   func redirectedFile() throws {
     let bench = try bench()
     let name = try #require(try bench.names(in: "outbox").first)
@@ -78,14 +78,14 @@ struct InboundFolderTests {
     #expect(try bench.names(in: "outbox") == [name], "what came by a descriptor has no name to remove")
     #expect(
       try bench.sql("ben.db", "SELECT count(*) FROM t; SELECT file FROM buckia_ledger") == ["2", "standard-input"])
-    // Beginnings without an end: a table header, and then nothing but zeros.
+    // A start without an end: a table header followed by nothing but zeros.
     try Data("T\u{2}\u{1}\u{0}t\u{0}".utf8).write(to: bench.folder.appendingPathComponent("sparse"))
     #expect(truncate(bench.path("sparse"), 1 << 32) == 0)
     let refused = try bench.shell("\"$BUCKIA\" apply ben.db - --json < sparse")
     #expect(refused.status == 1 && refused.output.contains("\"badChangeset\""), "\(refused.output)")
   }
 
-  @Test("Standard input of no kind that is known is not read to its end")
+  @Test("Standard input of an unknown kind is not read to its end")
   func endlessInput() throws {
     let bench = try bench()
     let outcome = try bench.shell("yes | \"$BUCKIA\" apply ben.db - --json")
@@ -94,10 +94,10 @@ struct InboundFolderTests {
   }
 }
 
-@Suite("Arguments as they are typed")
+@Suite("Arguments as typed")
 struct TypedArgumentTests {
   @Test(
-    "What a usage error repeats cannot act on the terminal", arguments: ["\u{1B}[31mred", "two\nlines", "\u{202E}back"])
+    "Repeated arguments cannot act on the terminal", arguments: ["\u{1B}[31mred", "two\nlines", "\u{202E}back"])
   func escaped(text: String) throws {
     for arguments in [
       ["apply", "db", "f", "--on-conflict", text], ["apply", "db", "f", "--\(text)"], [text],
@@ -111,7 +111,7 @@ struct TypedArgumentTests {
     }
   }
 
-  @Test("A path that is not UTF-8 is called that, and not missing")
+  @Test("A path that is not UTF-8 is reported as such, not as missing")
   func notUTF8() throws {
     let bench = try Workbench()
     let outcome = try bench.shell("\"$BUCKIA\" apply ben.db \"$(printf 'caf\\351.bdiff')\"")

@@ -21,7 +21,7 @@ private struct DocumentedMembers {
     }
   }
 
-  /// The paths of all members of a command, those of shared objects included, and whether what is below is data.
+  /// The paths of all members of a command, including those of shared objects, and whether everything below is data.
   func paths(of command: String, below prefix: String = "") throws -> [String: Bool] {
     var paths: [String: Bool] = [:]
     for (path, type) in try #require(sections[command], "Schemas/json.md has no section for \(command)") {
@@ -40,7 +40,7 @@ private struct DocumentedMembers {
 
 @Suite("The documents of --json")
 struct JSONDocumentTests {
-  /// The paths of the members of a document. What is below data is not looked at.
+  /// The paths of the members of a document. Members below data are skipped.
   private func members(_ value: Any, _ prefix: String, _ known: [String: Bool], into found: inout Set<String>) {
     if let list = value as? [Any] {
       for item in list { members(item, prefix + "[]", known, into: &found) }
@@ -68,7 +68,7 @@ struct JSONDocumentTests {
     return found
   }
 
-  @Test func `have the members that the page about them has`() throws {
+  @Test func `have the members that Schemas/json.md lists`() throws {
     let known = try DocumentedMembers()
     let bench = try ServedDatabases.apart()
     let homes = ["anna", "ben"].map { ["--home", bench.path("home of \($0)")] }
@@ -120,8 +120,8 @@ struct JSONDocumentTests {
     _ = try run("log", ["log", "ben.db", "--sent"])
     _ = try run("status", ["status", "ben.db", "--words"])
     _ = try run("merge", ["merge", "old.db", "ben.db", "new.db", "-o", "merged.db", "--dry-run"])
-    for verb in ["invert", "sort"] {
-      _ = try run("changeset", ["changeset", verb, "more/\(bench.names(in: "more")[0])", "-o", "\(verb).bdiff"])
+    for command in ["invert", "sort"] {
+      _ = try run("changeset", ["changeset", command, "more/\(bench.names(in: "more")[0])", "-o", "\(command).bdiff"])
     }
     _ = try run("changeset", ["changeset", "rebase", "invert.bdiff", "--onto", "sort.bdiff", "-o", "r.bdiff"])
     _ = try run("encrypt", ["encrypt", "Ben.card", "--to", "Ben.card"])
@@ -138,7 +138,7 @@ struct JSONDocumentTests {
     _ = try run("init", ["init", "ben.db", "--remove", "--yes"])
     _ = try run("apply", ["apply", "none.db", "inbound"])
 
-    // What is on the page is printed, too: members of the document itself, but for those of other cases.
+    // The listed members are also printed: those of the document itself, except the ones of other cases.
     let others: [String: Set<String>] = [
       "apply": [], "init": ["removedTables"], "identity": ["protected"], "undo": [], "changeset": [],
     ]

@@ -2,10 +2,10 @@ import Foundation
 import SQLiteConnections
 import Testing
 
-/// Files with values of many megabytes, which are looked at without being held whole.
+/// Files with values of many megabytes, which are shown and verified without being held in memory as a whole.
 @Suite("buckia show and verify with large values")
 struct LargeValueTests {
-  /// A changeset that changes a blob and a text of 9 MB each, far behind their beginnings.
+  /// A changeset that changes a blob and a text of 9 MB each, close to their ends.
   private static func pair() throws -> Workbench {
     let bench = try Workbench()
     let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, b, x TEXT)"
@@ -23,7 +23,7 @@ struct LargeValueTests {
     return bench
   }
 
-  @Test("They are shown in part, around what differs, with their size")
+  @Test("Large values are shown in part, around the difference, with their size")
   func shown() throws {
     let bench = try Self.pair()
     for options in [[], ["--full"]] {
@@ -37,7 +37,7 @@ struct LargeValueTests {
     }
   }
 
-  @Test("--json prints them whole")
+  @Test("--json prints large values whole")
   func json() throws {
     let document = try Self.pair().buckia(["show", "c.changeset", "--json"]).json
     let changes = try #require(document["changes"] as? [[String: Any]])
@@ -54,7 +54,7 @@ struct LargeValueTests {
     #expect((new["column 2"] as? [String: Any])?["blob"] as? String == zeros + "1")
   }
 
-  @Test("They are checked to the last byte")
+  @Test("Large values are verified to the last byte")
   func verified() throws {
     let bench = try Self.pair()
     #expect(try bench.buckia(["verify", "c.changeset"]).status == 0)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import BuckiaCommand
 
-@Suite("What fits into eighty columns")
+@Suite("Output in eighty columns")
 struct LayoutTests {
   private let narrow = Style(isColored: false)
 
-  @Test("Words are kept whole, and a path longer than a line stays in one piece")
+  @Test("Words are kept whole, and a path longer than a line is not broken")
   func wrapping() {
     let path = String(repeating: "folder/", count: 20)
     let lines = Style(isColored: false, width: 20).wrapped("one two three four \(path) five", indent: 2, hanging: 4)
@@ -20,7 +20,7 @@ struct LayoutTests {
       ])
   }
 
-  @Test("A table shortens names and breaks sentences, and never numbers and ids")
+  @Test("A table shortens names and wraps sentences, but never numbers and ids")
   func tables() {
     var table = TextTable([.text("table"), "id", .number("rows"), .prose("why")])
     let id = "3MOszSZz3uTLnb7JQCqVqYrLuuY"
@@ -34,7 +34,7 @@ struct LayoutTests {
     #expect(lines.count > 2)
   }
 
-  @Test("A row that cannot fit gets lines of its own, without its zeros")
+  @Test("A row that does not fit is printed over several lines, without its zeros")
   func stacked() {
     var table = TextTable([
       "state", "file", .text("sender"), .number("inserted"), .number("deleted"), .number("conflicts"),
@@ -45,7 +45,7 @@ struct LayoutTests {
       table.lines(style: narrow, indent: 0) == ["applied  \(name)  unsigned", "  inserted 1,200, conflicts 3"])
   }
 
-  @Test("Equal reasons become one, and reasons that differ in a quoted name do so where they are many")
+  @Test("Equal reasons are grouped; many that differ only in a quoted name are, too")
   func grouping() {
     var few = GroupedList()
     for name in ["a", "b", "c", "d", "e"] { few.add(name, "it is \"\(name == "e" ? "x" : "y")\"") }
@@ -57,7 +57,7 @@ struct LayoutTests {
   }
 
   @Test(
-    "Versions of a text are shortened around what differs",
+    "Versions of a text are shortened around their differences",
     arguments: [
       (["same", "same"], ["same", "same"]),
       (
@@ -74,7 +74,7 @@ struct LayoutTests {
     #expect(DifferingTexts.shortened(texts, to: 20) == shown)
   }
 
-  @Test("Of three versions each shows what is its own")
+  @Test("Each of three versions shows its own difference")
   func threeVersions() {
     let base = String(repeating: "a", count: 30) + "B" + String(repeating: "a", count: 30)
     let shown = DifferingTexts.shortened([base, base + "!", base.replacing("B", with: "C")], to: 20)
@@ -91,7 +91,7 @@ struct LayoutTests {
     #expect(shown[0].hasPrefix("x'…aaaa01bb") && shown[1].hasPrefix("x'…aaaa02bb"), "\(shown)")
   }
 
-  /// A database with a hundred tables, of everything that `doctor` has something to say about.
+  /// A database with a hundred tables, each of which `doctor` reports on.
   private static func large() throws -> Workbench {
     let bench = try Workbench()
     var sql = ""
@@ -107,7 +107,7 @@ struct LayoutTests {
     return bench
   }
 
-  @Test("doctor on a hundred tables is short, groups equal reasons and fits; --full has everything")
+  @Test("doctor on a hundred tables is short, groups equal reasons and fits; --full lists everything")
   func doctor() throws {
     let bench = try Self.large()
     let outcome = try bench.buckia(["doctor", "large.db"])
@@ -122,7 +122,7 @@ struct LayoutTests {
     }
   }
 
-  @Test("Long lists end with what they leave out, and no line is wider than eighty columns")
+  @Test("Long lists end with the number of hidden items, and no line is wider than eighty columns")
   func wideLists() throws {
     let bench = try Self.large()
     try bench.sql("new.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, text TEXT)")
@@ -138,7 +138,7 @@ struct LayoutTests {
     )
     try bench.sql("empty.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, text TEXT)")
     let all = try bench.buckia(["diff", "empty.db", "large.db", "--force", "-o", "tables.bdiff"])
-    // What is left out differs.
+    // The left-out parts differ.
     #expect(all.status == 2)
     let sent = try bench.buckia(["diff", "empty.db", "new.db", "-o", "inbound"])
     let applied = try bench.buckia(["apply", "ben.db", "inbound"])

@@ -3,10 +3,10 @@
   import TestSupport
   import Testing
 
-  @Suite("What an app is linked with that imports Buckia alone")
+  @Suite("Libraries linked into an app that imports Buckia alone")
   struct LinkedLibrariesTests {
-    /// Foundation's data for all languages and calendars would be most of a binary that brings its libraries with it, and who only works on
-    /// databases and files has no use for a network. The command has both: it syncs.
+    /// Foundation's data for all languages and calendars would be most of a statically linked binary, and code that
+    /// only works on databases and files needs no network. The command links both: it syncs.
     @Test("Neither Foundation nor networking")
     func essentials() throws {
       let binary = try Data(contentsOf: URL(fileURLWithPath: BuiltProduct.path(of: "FacadeLinkageProbe")))
@@ -16,7 +16,7 @@
       ] {
         #expect(binary.range(of: Data("\(name)\0".utf8)) == nil, "\(name)")
       }
-      // Names of modules are part of the names of their symbols.
+      // Symbol names contain the names of their modules.
       for name in ["NIOPosix", "AsyncHTTPClient", "BuckiaSync", "BuckiaCommand"] {
         #expect(binary.range(of: Data(name.utf8)) == nil, "\(name)")
       }

@@ -2,12 +2,12 @@ import Foundation
 import SQLiteConnections
 import Testing
 
-/// A ledger of many entries, which is never held whole.
+/// A ledger with many entries, which is never held in memory as a whole.
 @Suite("buckia log of a long ledger")
 struct LongLedgerTests {
   private static let count = 2_345
 
-  /// Entries in another order than that of their times, and a refused file between them.
+  /// Entries that are not in the order of their times, with a refused file between them.
   private static func bench() throws -> Workbench {
     let bench = try Workbench()
     #expect(try bench.buckia(["init", "long.db"]).status == 0)
@@ -44,7 +44,7 @@ struct LongLedgerTests {
     }
   }
 
-  @Test("Of many entries people see the newest, and how many there are beside")
+  @Test("The text shows the newest entries, and how many older ones there are")
   func newest() throws {
     let text = try Self.bench().buckia(["log", "long.db"]).output
     #expect(text.contains("… and 2,306 more older files (--full shows all)"))

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-@Suite("Where -o leads, and what is found under other names")
+@Suite("Destinations of -o, and diff files under other names")
 struct OutputPathTests {
-  @Test("A folder that is missing is made, and takes the file under its id", arguments: [false, true])
+  @Test("A missing folder is created, and the file is named by its id", arguments: [false, true])
   func newFolder(raw: Bool) throws {
     let bench = try DiffVerbTests.pair()
     let options = raw ? ["--raw", "--tables", "tags", "--method", "rows"] : []
@@ -16,7 +16,7 @@ struct OutputPathTests {
     #expect(try bench.sql("old.db", "SELECT * FROM tags") == ["x"])
   }
 
-  @Test("Nothing to write makes no folder")
+  @Test("Without changes, no folder is created")
   func nothing() throws {
     let bench = try DiffVerbTests.pair()
     #expect(try bench.buckia(["diff", "old.db", "old.db", "-o", "outbox"]).status == 0)
@@ -24,7 +24,7 @@ struct OutputPathTests {
   }
 
   @Test(
-    "A name of ours and that of an existing file are the file itself", arguments: ["a.bdiff", "a.changeset", "there"])
+    "A known extension and an existing file name the file itself", arguments: ["a.bdiff", "a.changeset", "there"])
   func file(name: String) throws {
     let bench = try DiffVerbTests.pair()
     try Data("old".utf8).write(to: bench.folder.appendingPathComponent("there"))
@@ -34,7 +34,7 @@ struct OutputPathTests {
       try Data(contentsOf: bench.folder.appendingPathComponent(name)).prefix(4) == Data([0x28, 0xb5, 0x2f, 0xfd]))
   }
 
-  @Test("A folder is one whatever it is called, and a file in the way is named")
+  @Test("An existing folder is used whatever its name, and a file in the way is named")
   func odd() throws {
     let bench = try DiffVerbTests.pair()
     try FileManager.default.createDirectory(atPath: bench.path("box.bdiff"), withIntermediateDirectories: true)
@@ -46,13 +46,13 @@ struct OutputPathTests {
   }
 
   @Test(
-    "- is standard output: the file goes there alone, and what there is to say to standard error",
+    "- is standard output: the file goes there alone, and messages go to standard error",
     arguments: [false, true])
   func standardOutput(raw: Bool) throws {
     let bench = try DiffVerbTests.pair()
     try bench.sql("new.db", "DROP TABLE tags; ALTER TABLE notes DROP COLUMN stars")
     let options = raw ? ["--raw"] : []
-    // The bytes are no text: the shell keeps them.
+    // The bytes are no text: the shell writes them to a file.
     #expect(try bench.shell("\"$BUCKIA\" diff old.db new.db -o - \(options.joined()) > made 2> said").status == 0)
     let said = try String(contentsOfFile: bench.path("said"), encoding: .utf8)
     #expect(said.hasPrefix("standard output  ") && said.contains("notes"), "\(said)")
@@ -65,7 +65,7 @@ struct OutputPathTests {
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "-", "--json"]).status == 64)
   }
 
-  @Test("Diff files under other names are named with what to do, and apply when they are named")
+  @Test("Diff files under other names are reported with advice, and applied when named")
   func misnamed() throws {
     let bench = try DiffVerbTests.pair()
     try FileManager.default.createDirectory(atPath: bench.path("inbound"), withIntermediateDirectories: true)
@@ -101,14 +101,14 @@ struct OutputPathTests {
     #expect(try bench.sql("old.db", "SELECT * FROM tags") == ["x"])
   }
 
-  @Test("What is made of a private file is private, and what is made of an open one is not", arguments: [0o600, 0o644])
+  @Test("Output made from a private file is private, and from a readable file readable", arguments: [0o600, 0o644])
   func permissions(of permissions: Int) throws {
     let bench = try DiffVerbTests.pair()
     try bench.sql("new.db", "DROP TABLE tags; ALTER TABLE notes DROP COLUMN stars")
     func protect(_ name: String) throws {
       try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: bench.path(name))
     }
-    // Of a merge, the changes of one side may be private alone.
+    // Of a merge, only the changes of one side may be private.
     for name in ["old.db", "new.db"] { try protect(name) }
     let commands = [
       "diff old.db new.db -o a.bdiff", "diff old.db new.db --raw --tables notes -o b.changeset",

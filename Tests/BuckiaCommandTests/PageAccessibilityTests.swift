@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Pages of rows with all kinds of values, hostile ones too, and more of them than are shown unfolded.
+/// Pages of rows with all kinds of values, hostile ones too, and more rows than are shown unfolded.
 @Suite("The command's pages in a browser", .enabled(if: AxeCore.isInstalled, "\(AxeCore.requirement)"))
 struct PageAccessibilityTests {
   private static let pixel = "4749463839610100010080000000000000ffffff21f90401000000002c00000000010001000002024401003b"
 
-  /// What Anna has changed, and Ben's database, in which all of it meets changes of his own.
+  /// Anna's changes, and Ben's database, in which each of them meets one of his own.
   private static func bench() throws -> Workbench {
     let bench = try Workbench()
     let hostile =
@@ -44,14 +44,14 @@ struct PageAccessibilityTests {
     return bench
   }
 
-  @Test("They are for everybody, on any screen, and run nothing that is in a row", arguments: ["show", "conflicts"])
-  func everybody(verb: String) throws {
+  @Test("Pages are accessible on any screen, and run nothing from a row", arguments: ["show", "conflicts"])
+  func everybody(command: String) throws {
     let bench = try Self.bench()
     let file = try #require(bench.names(in: "inbound").first)
-    let source = verb == "show" ? "inbound/\(file)" : "ben.db"
-    #expect(try bench.buckia([verb, source, "--html", "page.html"]).status == 0)
+    let source = command == "show" ? "inbound/\(file)" : "ben.db"
+    #expect(try bench.buckia([command, source, "--html", "page.html"]).status == 0)
     let browser = try HeadlessBrowser(opening: bench.path("page.html"), in: bench.folder.path)
-    #expect(try browser.text("document.querySelectorAll('tbody.entry').length") == (verb == "show" ? "63" : "62"))
+    #expect(try browser.text("document.querySelectorAll('tbody.entry').length") == (command == "show" ? "63" : "62"))
     #expect(try browser.text("document.querySelectorAll('details.fold').length") == "1")
     #expect(try browser.text("typeof isRun") == "undefined")
     #expect(
@@ -68,7 +68,7 @@ struct PageAccessibilityTests {
     #expect(try browser.text("document.documentElement.scrollWidth <= 320") == "true")
   }
   @Test(
-    "So are those of buckia serve", arguments: ["", "conflicts", "conflicts?state=all", "conflicts/2", "inbox"])
+    "Served pages are accessible", arguments: ["", "conflicts", "conflicts?state=all", "conflicts/2", "inbox"])
   func served(page: String) throws {
     let bench = try Self.bench()
     let site = try ServedSite(bench, ["--inbound", "inbound"])

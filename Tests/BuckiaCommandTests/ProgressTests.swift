@@ -3,9 +3,9 @@ import Testing
 @testable import BuckiaCommand
 @testable import BuckiaDiff
 
-@Suite("The line that says what is being done")
+@Suite("The progress line")
 struct ProgressTests {
-  @Test("Applying names the file, its rows, and how much of all files is done")
+  @Test("Applying shows the file, its rows, and the progress through all files")
   func applying() {
     var progress = ApplyProgress()
     progress.path = "inbound/x.bdiff"
@@ -21,7 +21,7 @@ struct ProgressTests {
     #expect(progress.line == "Applying 3 of 1,200, x.bdiff, 12,000 rows, 4.50 MB of 20.1 MB")
   }
 
-  @Test("Checking names the file and the bytes that were read, which go up to its size")
+  @Test("Verifying shows the file and the bytes read, up to its size")
   func checking() throws {
     #expect(
       InspectionProgress(path: "inbound/x\u{1B}.bdiff", bytes: 4_500_000, byteCount: 20_100_000).line
@@ -46,7 +46,7 @@ struct ProgressTests {
     }
   }
 
-  @Test("Comparing names the table, its rows and the bytes that were read")
+  @Test("Comparing shows the table, its rows and the bytes read")
   func comparing() {
     #expect(DiffProgress(table: "", rows: 0, bytes: 0).line == "Comparing pages…")
     #expect(DiffProgress(table: "", rows: 0, bytes: 64_000_000).line == "Comparing pages… 64.0 MB read")
@@ -56,7 +56,7 @@ struct ProgressTests {
         == #"Comparing a\u{1B}b: 1 row, 64.0 MB of pages read"#)
   }
 
-  @Test("Inverting, joining and sorting say which file is checked, and then how much has been written")
+  @Test("Inverting, joining and sorting show the file that is verified, and then the bytes written")
   func rewriting() throws {
     #expect(
       RewritingProgress.rewriting(changes: 12_000, bytes: 0, byteCount: 9).line("Sorting x")

@@ -26,7 +26,7 @@ struct ReportTests {
       changedRows: [])
   }
 
-  @Test("Nothing wrong, conflicts or not, exits with 0")
+  @Test("Success exits with 0, with or without conflicts")
   func done() {
     #expect(report([]).status(failure: nil, failsOnConflict: true) == .done)
     #expect(
@@ -35,25 +35,25 @@ struct ReportTests {
   }
 
   @Test(
-    "What waits for a person exits with 2",
+    "A file that needs a person exits with 2",
     arguments: [DiffState.waiting, .held, .quarantined])
   func needsPerson(state: DiffState) {
     #expect(report([(.applied, 0, nil), (state, 0, nil)]).status(failure: nil, failsOnConflict: false) == .needsPerson)
   }
 
-  @Test("Conflicts ask for a person where that was asked for, and under the policy that aborts")
+  @Test("Conflicts exit with 2 if requested, and under the policy abort")
   func conflicts() {
     #expect(report([(.applied, 1, nil)]).status(failure: nil, failsOnConflict: true) == .needsPerson)
     #expect(report([(.rejected, 1, .conflict)]).status(failure: nil, failsOnConflict: false) == .needsPerson)
   }
 
-  @Test("A refused file weighs more than one that waits")
+  @Test("A refused file takes precedence over one that waits")
   func refused() {
     let mixed = report([(.waiting, 0, nil), (.rejected, 0, .refusedTable), (.rejected, 1, .conflict)])
     #expect(mixed.status(failure: nil, failsOnConflict: true) == .failed)
   }
 
-  @Test("What stopped the work decides the exit code and is in the document")
+  @Test("An error that stopped the work decides the exit code and is in the document")
   func failure() {
     let failure = ErrorReport(BuckiaError(.noDatabase, "gone", path: "a.db"))
     let stopped = report([(.applied, 0, nil)])
@@ -63,13 +63,13 @@ struct ReportTests {
         #""error":{"code":"no-database","message":"a.db: gone; `buckia init` makes a new one","path":"a.db""#))
   }
 
-  @Test("Names and reasons from files are escaped in text, and whole in documents")
+  @Test("Names and reasons from files are escaped in text, and unchanged in documents")
   func hostile() {
     let evil = "a\u{1B}[2J\u{202E}\nb"
     var diff = DiffOutcome(id: nil, path: "inbound/\(evil)", sender: evil, state: .rejected)
     diff.reason = evil
     diff.schemaChanges = [evil]
-    diff.warnings = [Remark(.damaged, evil)]
+    diff.warnings = [Warning(.damaged, evil)]
     let apply = ApplyReport(
       trust: .any, diffs: [diff], ignored: 0, createdLedger: true, seconds: 0, isDryRun: false,
       changedRows: [])
@@ -84,7 +84,7 @@ struct ReportTests {
     let file = VerifyReport.File(
       path: evil, id: nil, isGood: false, sender: evil, signature: .unknown, isEncrypted: false, reason: evil)
     let doctor = DoctorReport(
-      replicates: [.init(name: evil, key: evil)], skipped: skipped, warnings: [Remark(.damaged, evil)])
+      replicates: [.init(name: evil, key: evil)], skipped: skipped, warnings: [Warning(.damaged, evil)])
     var lines = apply.lines(database: evil, style: plain)
     lines += skipped.lines(heading: "h", style: plain)
     lines += conflict.lines(style: plain)
@@ -97,7 +97,7 @@ struct ReportTests {
     #expect(apply.json(failure: nil).text().contains(#""reason":"a\u001b[2J\#u{202E}\nb""#))
   }
 
-  @Test("A conflict shows the columns that differ, and a row that stands alone as a whole")
+  @Test("A conflict shows the columns that differ, or the whole row if there is only one")
   func conflictColumns() {
     let changed = ConflictRecord(
       id: 7, entry: 1, diff: "d", table: "things", key: [.init("id", .integer(17))], kind: .data, outcome: .keptLocal,

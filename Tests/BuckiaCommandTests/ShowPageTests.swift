@@ -14,7 +14,7 @@ struct ShowPageTests {
     return page
   }
 
-  /// A bench with a raw changeset of what statements do to a database.
+  /// A bench with a raw changeset of the changes that statements make to a database.
   private static func changes(_ schema: String, _ statements: String) throws -> Workbench {
     let bench = try Workbench()
     try bench.sql("new.db", schema)
@@ -22,7 +22,7 @@ struct ShowPageTests {
     return bench
   }
 
-  @Test("The page shows table by table what was before and what is after")
+  @Test("The page shows the values before and after each change, by table")
   func page() throws {
     let bench = try DiffVerbTests.pair()
     try Transcript(
@@ -54,7 +54,7 @@ struct ShowPageTests {
     #expect(root.all("pre").contains { $0.text.contains("CREATE TABLE tags") })
   }
 
-  @Test("- is standard output, and what there is to say goes to standard error then")
+  @Test("- is standard output, and messages go to standard error")
   func standardOutput() throws {
     let bench = try DiffVerbTests.pair()
     try bench.buckia(["diff", "old.db", "new.db", "-o", "changes.bdiff"])
@@ -66,7 +66,7 @@ struct ShowPageTests {
     #expect(both.status == 64 && both.diagnostics.contains("--json and --html -"))
   }
 
-  @Test("--json tells of the page")
+  @Test("--json describes the page")
   func json() throws {
     let bench = try DiffVerbTests.pair()
     try bench.buckia(["diff", "old.db", "new.db", "-o", "changes.bdiff"])
@@ -77,7 +77,7 @@ struct ShowPageTests {
     #expect(document["shown"] as? Int == 2 && document["left"] as? Int == 2)
   }
 
-  @Test("Values are shown exactly, to their storage class")
+  @Test("Values are shown exactly, including their storage class")
   func values() throws {
     let bench = try Self.changes(
       "CREATE TABLE t(k INTEGER PRIMARY KEY, v)",
@@ -103,7 +103,7 @@ struct ShowPageTests {
     #expect(shown.count == expected.count)
   }
 
-  @Test("Images are shown, documents are not, and large images are named")
+  @Test("Images are shown, documents are not, and large images are only named")
   func images() throws {
     // One pixel; a document that would run a script; an image behind too many bytes.
     let gif = "4749463839610100010080000000000000ffffff21f90401000000002c00000000010001000002024401003b"
@@ -116,14 +116,14 @@ struct ShowPageTests {
       """)
     #expect(try bench.buckia(["show", "c.changeset", "--html", "page.html"]).status == 0)
     let root = try Self.page(bench).root
-    // The cell says it already.
+    // The cell describes the image already.
     #expect(root.all("img").map { $0.attributes["alt"] } == [""])
     #expect(root.all("td").contains { $0.text == "GIF image, 1 × 1, 44 bytes" })
     #expect(root.all("td").contains { $0.text.contains("GIF image, 1 × 1, 1.10 MB, too large for this page") })
     #expect(root.all("td").contains { $0.text == #"'<img src="x" onerror="alert(1)">'"# })
     #expect(try bench.buckia(["show", "c.changeset", "--html", "full.html", "--full"]).status == 0)
     #expect(try Self.page(bench, "full.html").root.all("img").count == 2)
-    // An image is not there as digits, too.
+    // An image is not repeated as hexadecimal digits.
     #expect(try fileBytes(bench.path("full.html")).count < 1_600_000)
   }
 
@@ -149,7 +149,7 @@ struct ShowPageTests {
     #expect(cells == ["–", #"'</td></table>]]>\u{0}'"#, "–", #"'<!--\u{1B}[31m'"#])
   }
 
-  @Test("Of long tables the beginning is on the page, with how many are not; --full and --limit say otherwise")
+  @Test("Long tables are cut, with the number of hidden rows, unless --full or --limit is given")
   func limits() throws {
     let bench = try Self.changes(
       "CREATE TABLE t(k INTEGER PRIMARY KEY, v); CREATE TABLE u(k INTEGER PRIMARY KEY)",
@@ -176,7 +176,7 @@ struct ShowPageTests {
     #expect(few.all(class: "entry").isEmpty && few.all("h2").map(\.text) == ["Tables", "t", "u"])
   }
 
-  @Test("A page that is full says of each table what is missing, and images have a limit of their own")
+  @Test("A full page says for each table what is missing, and images have a separate limit")
   func size() throws {
     let bench = try Self.changes(
       "CREATE TABLE t(k INTEGER PRIMARY KEY, v); CREATE TABLE u(k INTEGER PRIMARY KEY); CREATE TABLE w(k INTEGER PRIMARY KEY)",
@@ -193,7 +193,7 @@ struct ShowPageTests {
     let byteCount = try PageTarget.stream { bytes.append(contentsOf: $0) }.write {
       counts = try ChangesPage(of: file, name: "c", limits: limits, on: $0).write()
     }
-    // What ends the page comes behind the limit: what is said of each table, and the script.
+    // The end of the page follows the limit: the notes about each table, and the script.
     #expect(byteCount == Int64(bytes.count) && (60_000..<70_000).contains(bytes.count))
     #expect((20..<380).contains(counts.shown) && counts.shown + counts.left == 403)
     let page = try ParsedPage(bytes)
@@ -205,7 +205,7 @@ struct ShowPageTests {
     #expect(page.root.all("img").count == 2)
   }
 
-  @Test("Values that are too long to be held are shown in part")
+  @Test("Values too long to be held in memory are shown in part")
   func longValues() throws {
     let bench = try Self.changes(
       "CREATE TABLE t(k INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, zeroblob(9000000))",
@@ -219,7 +219,7 @@ struct ShowPageTests {
   }
 
   #if os(Linux)
-    @Test("A page of many rows is written while they are read: it is never in memory as a whole")
+    @Test("A page of many rows is written while they are read, and is never in memory as a whole")
     func memory() throws {
       let bench = try Self.changes(
         "CREATE TABLE t(k INTEGER PRIMARY KEY, v)",
@@ -227,7 +227,7 @@ struct ShowPageTests {
         WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 15000)
         INSERT INTO t SELECT i, hex(zeroblob(2000)) FROM n
         """)
-      // Its peak, in kB, when most of the page has been read from it.
+      // The process's peak memory in kB when most of the page has been read.
       let outcome = try bench.shell(
         """
         mkfifo pipe; "$BUCKIA" show c.changeset --html - --full > pipe 2> said & page=$!

@@ -16,7 +16,7 @@ struct SyncFileTests {
     home = BuckiaHome(path: folder.file("home"))
   }
 
-  /// Each variable that the documents name has a value.
+  /// Values for all variables that the documents name.
   private static let environment = [
     "BUCKIA_SECRET_KEY", "BUCKIA_APPLICATION_KEY", "BUCKIA_ZONE_PASSWORD", "BUCKIA_APP_PASSWORD", "BUCKIA_TOKEN", "KEY",
     "PASSWORD", "ZONE_PASSWORD",
@@ -37,14 +37,14 @@ struct SyncFileTests {
     return text.components(separatedBy: "```yaml\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
   }
 
-  @Test("Each file of settings that the articles show is read, and of each storage there is one")
+  @Test("Each settings file in the articles can be read, and there is one for each storage")
   func articles() throws {
     let complete = try Self.blocks(of: "SyncSettings")
     var kinds: Set<String> = []
     for text in try complete + Self.blocks(of: "Syncing") {
       let file = try read(text)
       #expect(file.configuration.database.path == folder.file("notes.sqlite"))
-      // What can be known without asking a server is in order, but for certificates that are not here.
+      // Everything that can be checked without a server is valid, except certificates that are not here.
       if !text.contains("authorities") { _ = try file.configuration.storage.provider() }
     }
     for text in complete {
@@ -57,7 +57,7 @@ struct SyncFileTests {
     try read("user: a\ndatabase: d\nfolder: f\nstorage: \(settings)").configuration.storage
   }
 
-  @Test("B2, bearer tokens, sign-ins, an endpoint of Bunny's and permissions are settings")
+  @Test("Settings exist for B2, bearer tokens, sign-ins, a Bunny endpoint and permissions")
   func settings() throws {
     let b2 = try storage("{ type: b2, region: us-west-004, bucket: b, key-id: k, application-key: x }")
     guard case .s3(let bucket, let credentials) = b2.type else {
@@ -87,7 +87,7 @@ struct SyncFileTests {
     #expect(limited.apply.memoryLimit == 64 << 20)
   }
 
-  @Test("Columns that are ignored, and those by which rows are the same, are written as for apply")
+  @Test("Ignored columns and columns that match rows are written as for apply")
   func columns() throws {
     let start = "user: a\ndatabase: d\nfolder: f\nstorage: { type: folder, path: p }\noptions:"
     let options = try read("\(start) { ignore: [note.seen, note.read], match: ['tag(name, kind)'] }").options.apply
@@ -102,7 +102,7 @@ struct SyncFileTests {
   }
 
   @Test(
-    "What contradicts itself is said",
+    "Contradictory settings are reported",
     arguments: [
       ("{ type: webdav, address: 'https://d.example', user: a, password: b, token: c }", "user and token"),
       ("{ type: folder, path: p, permissions: [{ allow: [fly] }] }", "it is one of delete, list, read, write"),

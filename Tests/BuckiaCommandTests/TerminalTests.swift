@@ -3,9 +3,9 @@ import Testing
 
 @testable import BuckiaCommand
 
-@Suite("What a terminal gets")
+@Suite("Terminal output")
 struct TerminalTests {
-  @Test("Columns are aligned, numbers to the right, whatever the script")
+  @Test("Columns are aligned, numbers to the right, in any script")
   func table() {
     var table = TextTable(["name", .number("rows"), "why"])
     table.add(["notes", .count(1_234_567), "x"])
@@ -20,7 +20,7 @@ struct TerminalTests {
       ])
   }
 
-  @Test("A table without rows prints nothing, one without headings no heading")
+  @Test("A table without rows prints nothing, and one without headings no heading")
   func emptyTable() {
     #expect(TextTable(["a"]).lines(style: Style(isColored: false)).isEmpty)
     var bare = TextTable(["", ""])
@@ -36,12 +36,12 @@ struct TerminalTests {
     #expect(table.lines(style: Style(isColored: true), indent: 0)[1] == "\u{1B}[32mx\u{1B}[0m   y")
   }
 
-  @Test("Thousands are set apart", arguments: [(0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567")])
+  @Test("Thousands are separated", arguments: [(0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567")])
   func grouping(number: Int, text: String) {
     #expect(number.grouped == text)
   }
 
-  @Test("The greatest numbers are printed, too")
+  @Test("The greatest numbers are printed exactly")
   func extremes() {
     #expect(Int64.min.grouped == "-9,223,372,036,854,775,808")
     #expect(1.counted("row") == "1 row")
@@ -69,7 +69,7 @@ struct TerminalTests {
   }
 
   @Test(
-    "Moments are right on leap days, before 1970 and at the end of ids",
+    "Dates are right on leap days, before 1970 and at the end of ids",
     arguments: [
       (Int64(0), "1970-01-01T00:00:00Z"), (951_782_400, "2000-02-29T00:00:00Z"),
       (1_709_164_799, "2024-02-28T23:59:59Z"), (1_709_251_199, "2024-02-29T23:59:59Z"),
@@ -78,17 +78,17 @@ struct TerminalTests {
       (5_694_967_295, "2150-06-19T23:21:35Z"),
     ])
   func moments(unixSeconds: Int64, text: String) {
-    #expect(Moment(unixSeconds: unixSeconds).rfc3339 == text)
+    #expect(UTCTime(unixSeconds: unixSeconds).rfc3339 == text)
   }
 
   @Test("Milliseconds are rounded down, before 1970 too")
   func milliseconds() {
-    #expect(Moment(unixMilliseconds: 1999).description == "1970-01-01 00:00:01 UTC")
-    #expect(Moment(unixMilliseconds: -1).description == "1969-12-31 23:59:59 UTC")
+    #expect(UTCTime(unixMilliseconds: 1999).description == "1970-01-01 00:00:01 UTC")
+    #expect(UTCTime(unixMilliseconds: -1).description == "1969-12-31 23:59:59 UTC")
   }
 
   @Test(
-    "Suggested commands can be typed as they stand",
+    "Suggested commands are quoted for the shell",
     arguments: [
       ("notes.sqlite", "notes.sqlite"), ("my notes.db", "'my notes.db'"), ("it's", #"'it'\''s'"#), ("", "''"),
       ("$(rm)", "'$(rm)'"), ("naïve", "naïve"),

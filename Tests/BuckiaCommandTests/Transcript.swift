@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A session at a terminal, written down and played.
+/// A terminal session as text, which a test replays.
 ///
 /// ```
 /// $ sql notes.db CREATE TABLE notes(id INTEGER PRIMARY KEY)
@@ -11,9 +11,9 @@ import Testing
 /// ? 64
 /// 2> Error: …
 /// ```
-/// Behind a command stand its exit code when it is not 0 (`?`), its diagnostics (`2>`) and its output. `…` inside a line
-/// stands for any text, a line of `…` alone for any lines. Besides `buckia` there are `sql DB STATEMENTS`, `mkdir`, `cp`,
-/// `rm`, `ls` and `cat`.
+/// A command is followed by its exit code if it is not 0 (`?`), its diagnostics (`2>`) and its output. `…` inside a
+/// line stands for any text, a line of `…` alone for any lines. Besides `buckia` there are `sql DB STATEMENTS`,
+/// `mkdir`, `cp`, `rm`, `ls` and `cat`.
 struct Transcript {
   private struct Step {
     var command: String
@@ -42,7 +42,7 @@ struct Transcript {
     self.steps = steps
   }
 
-  /// Plays the session and records an issue for each step that went otherwise.
+  /// Replays the session and records an issue for each step with another result.
   func play(on bench: Workbench, sourceLocation: SourceLocation = #_sourceLocation) throws {
     for step in steps {
       let outcome = try run(step.command, on: bench)
@@ -75,7 +75,7 @@ struct Transcript {
     return .init(status: 0, output: "", diagnostics: "")
   }
 
-  /// Splits at spaces outside of single quotes.
+  /// Splits at spaces outside single quotes.
   private static func words(of command: String) -> [String] {
     var words: [String] = [""]
     var isQuoted = false

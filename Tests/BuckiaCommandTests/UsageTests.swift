@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The command line as a whole")
 struct UsageTests {
-  @Test("The version names the libraries it runs on")
+  @Test("The version names the libraries in use")
   func version() throws {
     let outcome = try Workbench().buckia(["--version"])
     #expect(outcome.status == 0)
@@ -11,7 +11,7 @@ struct UsageTests {
   }
 
   @Test(
-    "Every verb has help with an example",
+    "Every command has help with an example",
     arguments: [
       ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["resolve"], ["doctor"], ["status"],
       ["ksuid", "new"],
@@ -22,11 +22,11 @@ struct UsageTests {
       ["contact", "add"], ["contact", "list"],
       ["contact", "trust"], ["contact", "rename"], ["contact", "remove"], ["invite"], ["accept"], ["serve"],
     ])
-  func help(verb: [String]) throws {
-    let outcome = try Workbench().buckia(verb + ["--help"])
+  func help(command: [String]) throws {
+    let outcome = try Workbench().buckia(command + ["--help"])
     #expect(outcome.status == 0)
-    #expect(outcome.output.contains("Example:\n  buckia \(verb.joined(separator: " "))"))
-    // A line that is too wide for the help is broken, and cannot be copied.
+    #expect(outcome.output.contains("Example:\n  buckia \(command.joined(separator: " "))"))
+    // A line too wide for the help is wrapped, and cannot be copied.
     let examples =
       outcome.output.components(separatedBy: "Example:\n").last?.components(separatedBy: "\n\n").first ?? ""
     for line in examples.split(separator: "\n") { #expect(line.hasPrefix("  "), "\(examples)") }
@@ -36,7 +36,7 @@ struct UsageTests {
     #expect(outcome.diagnostics.isEmpty)
   }
 
-  @Test("The help of git has an example, and that of its merge driver has what git is told to run")
+  @Test("The help of git has an example, and that of its merge driver has the command that git runs")
   func gitHelp() throws {
     let git = try Workbench().buckia(["git", "--help"])
     #expect(git.status == 0 && git.output.contains("Example:\n  buckia git install"), "\(git.output)")
@@ -45,7 +45,7 @@ struct UsageTests {
   }
 
   @Test(
-    "What is not understood exits with 64, and says so on standard error",
+    "Unknown arguments exit with 64, and are reported on standard error",
     arguments: [
       ["frobnicate"], ["diff"], ["diff", "one"], ["diff", "a", "b", "--method", "bytes"], ["apply", "db"],
       ["apply", "db", "f", "--on-conflict", "newest"], ["apply", "db", "f", "--schema", "nothing"],
@@ -74,7 +74,7 @@ struct UsageTests {
     #expect(!outcome.diagnostics.isEmpty)
   }
 
-  @Test("An unknown value lists what there is")
+  @Test("An unknown value lists the valid ones")
   func listsValues() throws {
     let outcome = try Workbench().buckia(["apply", "db", "f", "--on-conflict", "newest"])
     #expect(outcome.diagnostics.contains("'keep-local', 'take-incoming', 'abort' or 'latest'"))

@@ -5,7 +5,7 @@ import Testing
 
 /// A temporary folder in which the built `buckia` binary is run.
 final class Workbench {
-  /// What a command left behind.
+  /// The result of a command.
   struct Outcome {
     let status: Int32
     let output: String
@@ -31,7 +31,7 @@ final class Workbench {
     try FileManager.default.contentsOfDirectory(atPath: path(name)).filter { !$0.hasPrefix(".") }.sorted()
   }
 
-  /// The binary that was built together with the tests.
+  /// The binary that was built with the tests.
   static var binary: URL { get throws { try URL(fileURLWithPath: BuiltProduct.path(of: "buckia")) } }
 
   /// Runs `buckia`.
@@ -42,7 +42,7 @@ final class Workbench {
     try run(Self.binary.path, arguments, input: input, environment: environment)
   }
 
-  /// Trusts a contact, with the fingerprint that waits to be confirmed.
+  /// Trusts a contact, with the fingerprint that awaits confirmation.
   func trust(_ contact: String, options: [String]) throws -> Outcome {
     let contacts = try buckia(["contact", "list", "--json"] + options).json["contacts"] as? [[String: Any]] ?? []
     let found = try #require(contacts.first { ($0["name"] as? String)?.lowercased() == contact.lowercased() })
@@ -51,7 +51,7 @@ final class Workbench {
     return try buckia(["contact", "trust", contact, "--fingerprint", fingerprint] + options)
   }
 
-  /// Starts `buckia`, and kills it after some time.
+  /// Starts `buckia`, and kills it after a delay.
   func killed(_ arguments: [String], environment: [String: String], after milliseconds: Int) throws {
     let process = Process()
     process.executableURL = try Self.binary
@@ -66,7 +66,7 @@ final class Workbench {
     process.waitUntilExit()
   }
 
-  /// Runs a line of the shell's, in which `$BUCKIA` is the binary: for what no argument list can hold.
+  /// Runs a shell command, in which `$BUCKIA` is the binary, for what an argument list cannot express.
   func shell(_ line: String) throws -> Outcome {
     try run("/bin/sh", ["-c", line], input: Data(), environment: ["BUCKIA": Self.binary.path])
   }
@@ -77,12 +77,13 @@ final class Workbench {
     let usual = ["BUCKIA_HOME": path(".home"), "NO_COLOR": "1"]
     let run = try ProgramRun(
       program, arguments, environment: usual.merging(environment) { $1 }, input: input, in: temporary.path)
-    // A crash must not pass for an exit code.
+    // A crash must not be taken for an exit code.
     try #require(run.hasExited, "\(program) \(arguments) crashed: \(run.errors)")
     return Outcome(status: run.status, output: run.output, diagnostics: run.errors)
   }
 
-  /// Runs SQL on a database, which is made when it does not exist, and returns the rows, columns parted by bars.
+  /// Runs SQL on a database, which is created if it does not exist, and returns the rows, with columns separated by
+  /// bars.
   @discardableResult
   func sql(_ database: String, _ sql: String) throws -> [String] {
     let connection = try SQLiteConnection(opening: path(database), as: .create)
@@ -94,7 +95,7 @@ final class Workbench {
     return rows
   }
 
-  /// Runs statements under a session and writes its changeset or patchset into a file.
+  /// Runs statements in a session and writes its changeset or patchset to a file.
   func record(_ database: String, _ statements: String, to file: String, asPatchset: Bool = false) throws {
     let connection = try SQLiteConnection(opening: path(database), as: .readWrite)
     let session = try SQLiteSession(on: connection)
@@ -104,7 +105,7 @@ final class Workbench {
     try Data(bytes).write(to: folder.appendingPathComponent(file))
   }
 
-  /// Applies a raw changeset with SQLite's own call.
+  /// Applies a raw changeset with SQLite's own function.
   func applyWithSQLite(_ file: String, to database: String) throws {
     let connection = try SQLiteConnection(opening: path(database), as: .readWrite)
     let bytes = try [UInt8](Data(contentsOf: folder.appendingPathComponent(file)))

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 @testable import Buckia
 
-@Suite("Files that are not what was asked for")
+@Suite("Files of the wrong kind")
 struct WrongFileTests {
   private static let kinds: [(bytes: [UInt8], name: String)] = [
     (Array("SQLite format 3\0".utf8) + Array(repeating: 0, count: 100), "an SQLite database"),
@@ -17,12 +17,12 @@ struct WrongFileTests {
     (Array("{\"notes\": []}".utf8), "a text file"),
   ]
 
-  @Test("What should be a diff file is named for what it is", arguments: kinds.indices)
+  @Test("A file that is no diff file is reported with its actual kind", arguments: kinds.indices)
   func named(index: Int) throws {
     let bench = try DiffVerbTests.pair()
     let kind = Self.kinds[index]
     try Data(kind.bytes).write(to: bench.folder.appendingPathComponent("file"))
-    // An empty zstd frame holds no archive; only its first bytes are those of a diff file.
+    // An empty zstd frame contains no archive; only its first bytes are those of a diff file.
     guard kind.name != "a zstd-compressed file" else {
       #expect(FileKind(of: bench.path("file")) == .zstd)
       return
@@ -38,22 +38,22 @@ struct WrongFileTests {
     #expect(((try applied.json["diffs"] as? [[String: Any]])?.first?["reason"] as? String)?.contains(sentence) == true)
   }
 
-  @Test("What should be a database is named for what it is")
+  @Test("A file that is no database is reported with its actual kind")
   func databases() throws {
     let bench = try DiffVerbTests.pair()
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "x.bdiff"]).status == 0)
     try Data(Self.kinds[6].bytes + Self.kinds[6].bytes + Array(repeating: 0x61, count: 1_000))
       .write(to: bench.folder.appendingPathComponent("letter"))
     for (file, name) in [("x.bdiff", "a diff file"), ("letter", "a text file")] {
-      for verb in [["log", file], ["doctor", file], ["diff", file, "new.db"], ["diff", "old.db", file]] {
-        let outcome = try bench.buckia(verb)
+      for command in [["log", file], ["doctor", file], ["diff", file, "new.db"], ["diff", "old.db", file]] {
+        let outcome = try bench.buckia(command)
         #expect(outcome.status == 1)
         #expect(outcome.diagnostics == "buckia: \(file): this is \(name), where an SQLite database was expected\n")
       }
     }
   }
 
-  @Test("A diff file, a changeset and a damaged one are told from all others")
+  @Test("Diff files, changesets and damaged ones are distinguished from other files")
   func ours() throws {
     let bench = try DiffVerbTests.pair()
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "x.bdiff"]).status == 0)
@@ -71,7 +71,7 @@ struct WrongFileTests {
     #expect(!outcome.diagnostics.contains("where a diff file"), "\(outcome.diagnostics)")
   }
 
-  @Test("Two databases without a table in common are compared when that is asked for, and with 2 otherwise")
+  @Test("Two databases without a common table are compared only if requested, and exit with 2 otherwise")
   func unrelated() throws {
     let bench = try Workbench()
     try bench.sql("notes.db", "CREATE TABLE notes(id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1)")
@@ -101,7 +101,7 @@ struct WrongFileTests {
     #expect((try document.json["error"] as? [String: Any])?["code"] as? String == "nothing-in-common")
   }
 
-  @Test("A database with the ledger's tables only is a beginning, and one column in common is enough")
+  @Test("A database with only the ledger's tables, and one common column, are enough")
   func related() throws {
     let bench = try Workbench()
     try bench.buckia(["init", "fresh.db"])
@@ -113,12 +113,12 @@ struct WrongFileTests {
   }
 
   @Test(
-    "A verb that is misspelt is met with the one that was meant",
+    "A misspelt command is answered with the intended one",
     arguments: [
       ("dif", "diff"), ("aply", "apply"), ("conflict", "conflicts"), ("verfiy", "verify"), ("docotr", "doctor"),
       ("conf", "conflicts"), ("DIFF", "diff"),
     ])
-  func verbs(typed: String, meant: String) throws {
+  func commands(typed: String, meant: String) throws {
     let outcome = try Workbench().buckia([typed, "a", "b"])
     #expect(outcome.status == 64)
     #expect(
@@ -126,8 +126,8 @@ struct WrongFileTests {
     )
   }
 
-  @Test("A verb of a verb, too; what is like none of them gets the list")
-  func otherVerbs() throws {
+  @Test("A misspelt subcommand, too; a command like no other is answered with the list")
+  func otherCommands() throws {
     let bench = try Workbench()
     #expect(try bench.buckia(["changeset", "invrt", "x"]).diagnostics.contains("Did you mean 'invert'?"))
     let none = try bench.buckia(["frobnicate"])

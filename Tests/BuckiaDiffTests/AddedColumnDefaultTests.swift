@@ -5,8 +5,8 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// Rows from before a column was added have its default, which SQLite makes of the literal as it is written: in a TEXT
-/// column `1e3` is the text '1e3', and `1E3` the text '1E3'.
+/// Rows older than an added column have its default, which SQLite derives from the literal as written: in a TEXT column
+/// `1e3` is the text '1e3', and `1E3` the text '1E3'.
 @Suite struct AddedColumnDefaultTests {
   static let types = [
     "", "TEXT", "VARCHAR(10)", "CLOB", "INTEGER", "INT", "BIGINT", "REAL", "DOUBLE", "FLOAT", "NUMERIC",
@@ -26,7 +26,7 @@ import TestSupport
 
   /// Fills tables, adds columns, and changes some of the rows.
   ///
-  /// - Returns: The database before and after the changes of the rows.
+  /// - Returns: The database before and after the row changes.
   private func databases(
     _ tables: [String], type: String, encoding: String = "UTF-8", in folder: TemporaryFolder
   ) throws -> (older: String, newer: String) {
@@ -40,7 +40,7 @@ import TestSupport
         try connection.execute("INSERT INTO \(name) VALUES (1, 1), (2, 2), (3, 3), (4, 4)")
         for (number, value) in Self.defaults.enumerated() {
           try connection.execute("SAVEPOINT added; ALTER TABLE \(name) ADD COLUMN c\(number) \(type) DEFAULT \(value)")
-          // A STRICT table can have a default of another type than its column's, and refuses to write it.
+          // A STRICT table can have a default of another type than its column's, and refuses to store it.
           do {
             try connection.execute("SAVEPOINT written; UPDATE \(name) SET v = v; ROLLBACK TO written")
           } catch {
@@ -75,14 +75,14 @@ import TestSupport
     #expect(try compare(target, newer, by: .rows).isEmpty)
   }
 
-  @Test("By pages they have what they have by rows, and the difference applies to the older database", arguments: types)
+  @Test("Pages and rows have the same defaults, and the difference applies to the older database", arguments: types)
   func everyDefault(type: String) throws {
     let folder = try TemporaryFolder()
     let (older, newer) = try databases(Self.tables, type: type, in: folder)
     try expectSame(older, newer, .pages, in: folder)
   }
 
-  @Test("In a database that stores UTF-16, too", arguments: ["", "TEXT", "REAL"])
+  @Test("In a UTF-16 database, too", arguments: ["", "TEXT", "REAL"])
   func utf16(type: String) throws {
     let folder = try TemporaryFolder()
     let (older, newer) = try databases(Self.tables, type: type, encoding: "UTF-16le", in: folder)

@@ -4,12 +4,12 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// The pages of a database as a write transaction finds them.
+/// The pages of a database as seen by a write transaction.
 @Suite struct CommittedPagesTests {
   private static let key = [UInt8](1...16)
   private let table = TableName("t")
 
-  /// A database with its last changes in the log, and of so many bytes that two threads read it.
+  /// A database with its last changes in the log, large enough for two threads to read it.
   private func database(in folder: TemporaryFolder) throws -> SQLiteConnection {
     let path = try TestDatabases.run(
       """
@@ -24,7 +24,7 @@ import Testing
     return connection
   }
 
-  @Test func `two threads find what one finds, in the log, too`() throws {
+  @Test func `two threads find the same pages as one, in the log, too`() throws {
     let folder = try TemporaryFolder()
     let connection = try database(in: folder)
     try connection.execute("BEGIN IMMEDIATE")
@@ -34,9 +34,9 @@ import Testing
     let index = try #require(try KeyIndex(of: schema.definition(of: entry), on: connection))
     for _ in 0..<20 {
       let pages = try #require(try CommittedPages(on: connection))
-      let both = try pages.prints(of: table, index, key: Self.key)
-      let leaves = try pages.prints(of: table, nil, key: Self.key)
-      let keys = try pages.prints(of: nil, index, key: Self.key)
+      let both = try pages.digests(of: table, index, key: Self.key)
+      let leaves = try pages.digests(of: table, nil, key: Self.key)
+      let keys = try pages.digests(of: nil, index, key: Self.key)
       #expect(leaves.keys == nil && keys.leaves == nil)
       #expect(try #require(both.leaves).count > 1_000)
       #expect(try #require(both.keys).count > 100)

@@ -4,13 +4,13 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// A comparison tells how far it has come, and can be stopped between rows.
+/// A comparison reports its progress, and can be stopped between rows.
 @Suite struct DiffProgressTests {
   private let folder: TemporaryFolder
   private let older: String
   private let newer: String
 
-  /// All rows of the newer database are on pages of their own making.
+  /// All rows of the newer database are on different pages than in the older one.
   init() throws {
     folder = try TemporaryFolder()
     older = try TestDatabases.run(
@@ -25,7 +25,7 @@ import TestSupport
       "UPDATE a SET v = v || '!'; UPDATE b SET v = -v; CREATE TABLE c AS SELECT * FROM a", on: newer)
   }
 
-  @Test("Rows are counted over all tables", arguments: [DiffMethod.pages, .rows])
+  @Test("Rows are counted across all tables", arguments: [DiffMethod.pages, .rows])
   func rows(method: DiffMethod) throws {
     var seen: [DiffProgress] = []
     let difference = try DatabaseComparison.run(older: older, newer: newer, options: DiffOptions(method: method)) {
@@ -44,7 +44,7 @@ import TestSupport
   private struct Stop: Error {}
 
   @Test(
-    "It stops where the caller throws, and leaves the connection free", arguments: [DiffMethod.pages, .rows],
+    "A comparison stops if the caller throws, and leaves the connection free", arguments: [DiffMethod.pages, .rows],
     ["a", "b", "c"])
   func stop(method: DiffMethod, table: String) throws {
     let connection = try SQLiteConnection(opening: newer, as: .readWrite)

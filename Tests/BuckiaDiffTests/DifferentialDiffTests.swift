@@ -7,10 +7,10 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// Comparing random pairs of databases: pages and encodings of all kinds, all kinds of keys and none, values at all ends,
-/// columns and tables that come and go.
+/// Compares random pairs of databases: page sizes and encodings of all kinds, all kinds of keys and none, extreme
+/// values, columns and tables that are added and dropped.
 @Suite struct DifferentialDiffTests {
-  @Test("The difference applied to the older database makes it the newer")
+  @Test("The difference applied to the older database turns it into the newer")
   func forward() throws {
     for seed in Seeds.range(90) {
       let pair = try RandomPair(seed: seed)
@@ -33,7 +33,7 @@ import TestSupport
     }
   }
 
-  @Test("The inverse gives back the older rows of every table whose definition is the same")
+  @Test("The inverse restores the older rows of every table whose definition is the same")
   func inverse() throws {
     for seed in Seeds.range(80) {
       let pair = try RandomPair(seed: seed)
@@ -68,7 +68,7 @@ import TestSupport
     }
   }
 
-  @Test("Without a change there is no difference, in whatever pages the same rows lie")
+  @Test("Without a change there is no difference, whichever pages contain the rows")
   func nothing() throws {
     for seed in Seeds.range(30) {
       let pair = try RandomPair(seed: seed)

@@ -3,23 +3,23 @@ import SQLiteFiles
 import TestSupport
 import Testing
 
-/// Where rows may differ, by the leaves that they are on.
+/// The keys of rows that may differ, found by their leaves.
 @Suite struct KeyIntervalsTests {
-  private static func leaf(_ first: Int64, _ hash: UInt64) -> LeafPrint {
-    LeafPrint(firstRowID: first, hash: PageHash(high: hash, low: 1))
+  private static func leaf(_ first: Int64, _ hash: UInt64) -> LeafDigest {
+    LeafDigest(firstRowID: first, hash: PageHash(high: hash, low: 1))
   }
 
-  private static func intervals(_ older: [LeafPrint], _ newer: [LeafPrint]) -> [ClosedRange<Int64>] {
+  private static func intervals(_ older: [LeafDigest], _ newer: [LeafDigest]) -> [ClosedRange<Int64>] {
     KeyIntervals(from: older.map { ($0.firstRowID, $0.hash) }, to: newer).ranges
   }
 
-  @Test func `equal leaves leave nothing to compare`() {
+  @Test func `equal leaves need no comparison`() {
     let leaves = [Self.leaf(1, 7), Self.leaf(10, 8), Self.leaf(20, 7)]
     #expect(Self.intervals(leaves, leaves).isEmpty)
     #expect(Self.intervals([], []).isEmpty)
   }
 
-  @Test func `a leaf stands for the keys up to the next, the first and the last for all beyond`() {
+  @Test func `a leaf covers the keys up to the next, the first and the last leaf all keys beyond`() {
     let leaves = [Self.leaf(1, 7), Self.leaf(10, 8), Self.leaf(20, 9)]
     #expect(Self.intervals(leaves, [Self.leaf(1, 7), Self.leaf(10, 0), Self.leaf(20, 9)]) == [10...19])
     #expect(Self.intervals(leaves, [Self.leaf(1, 0), Self.leaf(10, 8), Self.leaf(20, 9)]) == [Int64.min...9])
@@ -28,26 +28,26 @@ import Testing
     #expect(Self.intervals([], leaves) == [Int64.min...Int64.max])
   }
 
-  @Test func `rows that were at the beginning of a leaf, and are gone, are compared`() {
+  @Test func `deleted rows at the start of a leaf are compared`() {
     let older = [Self.leaf(1, 7), Self.leaf(11, 8), Self.leaf(30, 9)]
     let newer = [Self.leaf(1, 7), Self.leaf(15, 0), Self.leaf(30, 9)]
     #expect(Self.intervals(older, newer) == [11...29])
   }
 
-  @Test func `a leaf of which nothing is known is compared`() {
+  @Test func `a leaf without a digest is compared`() {
     let leaves = [Self.leaf(1, 7), Self.leaf(10, 8)]
     let found = KeyIntervals(from: [(1, nil), (10, leaves[1].hash)], to: leaves)
     #expect(found.ranges == [Int64.min...9])
   }
 
-  @Test func `intervals that touch become one, up to the greatest key`() {
+  @Test func `adjacent intervals are joined, up to the greatest key`() {
     let found = KeyIntervals([
       5...9, 10...12, 1...2, Int64.max...Int64.max, (Int64.max - 3)...Int64.max, 20...30, 25...26,
     ])
     #expect(found.ranges == [1...2, 5...12, 20...30, (Int64.max - 3)...Int64.max])
   }
 
-  /// Rows on leaves of random sizes: whatever is on a leaf that is not in both is in an interval.
+  /// Rows on leaves of random sizes: every row on a leaf that only one side has is in an interval.
   @Test(arguments: Seeds.shards)
   func `every row that differs is in an interval`(shard: Int) throws {
     try Seeds.tryEach(400, shard: shard) { seed in
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  private static func leaves(of rows: [Int64: Int], cutAt cuts: Set<Int64>) -> [LeafPrint] {
+  private static func leaves(of rows: [Int64: Int], cutAt cuts: Set<Int64>) -> [LeafDigest] {
     var leaves: [[(Int64, Int)]] = []
     for (key, value) in rows.sorted(by: { $0.key < $1.key }) {
       if leaves.isEmpty || cuts.contains(key) { leaves.append([]) }

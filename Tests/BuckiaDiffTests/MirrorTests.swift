@@ -5,12 +5,12 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// A pair of databases: what the difference of the two, applied to the first, must make of it.
+/// A pair of databases. Their difference, applied to the first, must give the second.
 struct Pair: Sendable, CustomTestStringConvertible {
   let name: String
   let older: String
   let newer: String
-  /// True if `sqlite3session_diff` takes some of the values for equal: `a` and `A` under NOCASE, 1 and 1.0.
+  /// True if `sqlite3session_diff` treats some of the values as equal: `a` and `A` under NOCASE, 1 and 1.0.
   var isMissedBySession = false
   var testDescription: String { name }
 
@@ -144,7 +144,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
 
 @Suite struct MirrorTests {
   @Test(
-    "The difference of two databases, applied to the older, makes it the newer",
+    "The difference of two databases, applied to the older, turns it into the newer",
     arguments: Pair.all, [DiffMethod?.none, .session])
   func mirror(_ pair: Pair, method: DiffMethod?) throws {
     if method == .session, pair.isMissedBySession { return }
@@ -169,8 +169,8 @@ struct Pair: Sendable, CustomTestStringConvertible {
     }
   }
 
-  // SQLite adds such a column up to 3.40, and refuses it later.
-  @Test("A column whose default does not fit its STRICT type does not keep the rest from travelling")
+  // SQLite adds such a column up to version 3.40, and refuses it later.
+  @Test("A column whose default does not fit its STRICT type does not prevent other changes")
   func columnThatCannotBeAdded() throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run(
@@ -184,7 +184,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
     #expect(travels != difference.skipped.contains { $0.name == "t.n" })
   }
 
-  @Test("A key or UNIQUE that compares a column by another collation than its declared one is named")
+  @Test("A key or UNIQUE with another collation than the column's declared one is named")
   func otherCollations() throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run("CREATE TABLE other(a)", on: folder.file("older"))

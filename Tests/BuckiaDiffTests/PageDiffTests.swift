@@ -4,7 +4,7 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// Comparing pages finds what comparing rows finds.
+/// Comparing pages and comparing rows find the same changes.
 @Suite struct PageDiffTests {
   private static func compare(_ older: String, _ newer: String, _ note: @autoclosure () -> String) throws -> Int {
     let rows = try DatabaseComparison.run(older: older, newer: newer, options: DiffOptions(method: .rows))
@@ -19,7 +19,7 @@ import TestSupport
     return pages.tables.count { $0.method == .pages }
   }
 
-  @Test("The same changes, however the files came about", arguments: Seeds.shards)
+  @Test("The changes equal those found by rows, for any file history", arguments: Seeds.shards)
   func likeRows(shard: Int) throws {
     var done = 0
     try Seeds.tryEach(120, shard: shard) { seed in
@@ -29,7 +29,7 @@ import TestSupport
     #expect(done > 0)
   }
 
-  @Test("A row changes that lies on a page that does not: the end of a long value is elsewhere")
+  @Test("A row can change although its page does not: the end of a long value is elsewhere")
   func overflow() throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run(
@@ -51,7 +51,7 @@ import TestSupport
     _ = try Self.compare(older, newer, "")
   }
 
-  @Test("The same changes, whatever the tables and values", arguments: Seeds.shards)
+  @Test("The changes equal those found by rows, for any tables and values", arguments: Seeds.shards)
   func likeRowsForAllTables(shard: Int) throws {
     try Seeds.tryEach(120, shard: shard) { seed in
       let pair = try RandomPair(seed: seed)

@@ -3,7 +3,7 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// Where pages cannot be used, rows are compared instead, and the result says why.
+/// If pages cannot be compared, rows are compared instead, and the result has the reason.
 @Suite struct PageFallbackTests {
   private static let rows = """
     WITH s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 300)
@@ -39,7 +39,7 @@ import TestSupport
       code: .definitionDiffers, reason: "its definition differs between the two databases"),
   ]
 
-  @Test("What is found by rows is said, with the reason", arguments: cases)
+  @Test("A table compared by rows is reported, with the reason", arguments: cases)
   func reasons(_ found: Case) throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run(found.older + Self.rows, on: folder.file("older"))
@@ -54,12 +54,12 @@ import TestSupport
       #expect(difference.fallbacks.map(\.reason.description) == [found.reason])
       #expect(difference.tables.map(\.deleted) == [1])
     }
-    // Who has asked for rows need not be told.
+    // A caller who has requested rows gets no report.
     let byRows = try DatabaseComparison.run(older: older, newer: newer, options: DiffOptions(method: .rows))
     #expect(byRows.fallbacks == [])
   }
 
-  @Test("Only the table that cannot be compared by its pages is compared by its rows")
+  @Test("Only the table whose pages cannot be compared is compared by rows")
   func oneOfTwo() throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run(

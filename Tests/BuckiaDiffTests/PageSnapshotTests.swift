@@ -6,7 +6,7 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// What holds around a comparison by pages: locks of this process, others that write, transactions that were cut off.
+/// Comparing pages beside locks of this process, other writers, and interrupted transactions.
 @Suite struct PageSnapshotTests {
   private let folder: TemporaryFolder
   private let older: String
@@ -26,14 +26,14 @@ import TestSupport
 
   private static let byPages = DiffOptions(method: .pages)
 
-  /// Makes both databases so large that two threads read them.
+  /// Makes both databases large enough for two threads to read them.
   private func enlarge() throws {
     for path in [older, live] {
       try TestDatabases.run("CREATE TABLE large(v); INSERT INTO large VALUES (zeroblob(20000000))", on: path)
     }
   }
 
-  /// Compares the live database with another and itself, as the newer and as the older one.
+  /// Compares the live database with another and with itself, as the newer and as the older one.
   private func diffBesideLocks() throws {
     for (one, other) in [(older, live), (live, older), (live, live)] {
       let difference = try DatabaseComparison.run(older: one, newer: other, options: Self.byPages)
@@ -44,9 +44,9 @@ import TestSupport
 
   // MARK: Locks
 
-  // Before 6.3 an exit test cannot be told a path.
+  // Before Swift 6.3, no path can be passed to an exit test.
   #if compiler(>=6.3) && (os(Linux) || os(macOS))
-    /// Tries to write into a database; for a process of its own.
+    /// Tries to write to a database, in a separate process.
     private static func write(_ path: String) throws -> Int32 {
       let connection = try SQLiteConnection(opening: path, as: .readWrite, busyTimeout: 0)
       do {
@@ -61,7 +61,7 @@ import TestSupport
     private static let busy: Int32 = 5
 
     @Test(
-      "A read lock that this process holds keeps others out, also after the file was compared",
+      "A read lock of this process keeps other writers out, also after the file was compared",
       arguments: [false, true])
     func sharedLock(isLarge: Bool) async throws {
       if isLarge { try enlarge() }
@@ -71,7 +71,7 @@ import TestSupport
       await #expect(processExitsWith: .exitCode(Self.busy)) { [path = live as String] in
         exit(try Self.write(path))
       }
-      // So that the test is known to see it: a file that is opened and closed by its path takes the lock with it.
+      // Shows that the test detects it: opening and closing a file by its path drops the lock.
       do { _ = try FileBytes(opening: live).byteCount() }
       await #expect(processExitsWith: .success) { [path = live as String] in
         exit(try Self.write(path))
@@ -80,7 +80,7 @@ import TestSupport
     }
 
     @Test(
-      "A write transaction of this process stays its own in WAL mode, and what it writes arrives",
+      "In WAL mode a write transaction of this process keeps its lock, and its changes are committed",
       arguments: [false, true])
     func logLock(isLarge: Bool) async throws {
       if isLarge { try enlarge() }
@@ -108,9 +108,9 @@ import TestSupport
     }
   #endif
 
-  // MARK: Others that write
+  // MARK: Other writers
 
-  @Test("Each comparison sees one moment, however fast others write and begin the log again")
+  @Test("Each comparison sees one state, however fast others write and restart the log")
   func besideWriters() throws {
     let tables = ["a", "b", "c"]
     try FileManager.default.removeItem(atPath: live)
@@ -142,7 +142,7 @@ import TestSupport
           sql += "UPDATE \(random.pick(tables)) SET amount = amount - \(amount) WHERE id = '\(one)';"
           sql += "UPDATE \(random.pick(tables)) SET amount = amount + \(amount) WHERE id = '\(200 - one)';"
         }
-        // A row goes from one table to another, so that pages come and go.
+        // A row moves from one table to another, so that pages are added and freed.
         let moving = Int.random(in: 1..<200, using: &random)
         sql += """
           CREATE TEMP TABLE IF NOT EXISTS moved AS SELECT * FROM a LIMIT 0; DELETE FROM moved;
@@ -150,7 +150,7 @@ import TestSupport
           INSERT INTO a SELECT id, amount, round, printf('%.*c', \(number % 1_500), 'y') FROM moved;
           """
         try connection.execute(sql + "COMMIT")
-        // On a machine with much else to do the comparisons take long, and the log must not fill the disk meanwhile.
+        // On a busy machine the comparisons take long, and the log must not fill the disk meanwhile.
         if number > 20_000 { Thread.sleep(forTimeInterval: 0.01) }
       }
     }
@@ -179,12 +179,12 @@ import TestSupport
     }
     throng.end()
     #expect(throng.failures == [])
-    // Else nothing was written meanwhile, or no page was compared.
+    // Otherwise nothing was written meanwhile, or no pages were compared.
     #expect(seen.count > 10)
     #expect(byPages > 50)
   }
 
-  @Test("A log that is begun again under the comparison does not count: it is made again")
+  @Test("If the log is restarted during a comparison, the comparison is repeated")
   func newBeginning() throws {
     try TestDatabases.run("PRAGMA journal_mode = WAL", on: live)
     let writer = try Holder(
@@ -193,8 +193,8 @@ import TestSupport
       UPDATE t SET v = printf('%.400c', 'x') || id WHERE id % 2 = 0; UPDATE t SET v = 'first' WHERE id % 3 = 0;
       PRAGMA wal_checkpoint(PASSIVE)
       """)
-    // All of the log is in the file, so the comparison holds nothing that keeps others from beginning it again: and what
-    // they write lies where the comparison expects other pages.
+    // The whole log is in the file, so the comparison holds nothing that prevents others from restarting it; and they
+    // write where the comparison expects other pages.
     var attempts = 0
     let difference = try DatabaseComparison.run(older: older, newer: live, options: Self.byPages) { _ in
       attempts += 1
@@ -210,9 +210,9 @@ import TestSupport
       try TestDatabases.rows("SELECT count(*), min(v) = 'second', max(v) = 'second' FROM t", on: older) == ["400|1|1"])
   }
 
-  // MARK: Cut off
+  // MARK: Interrupted transactions
 
-  @Test("A transaction that was cut off is not seen: a hot journal is for a writer to roll back")
+  @Test("An interrupted transaction is not read: a hot journal needs a writer to roll it back")
   func hotJournal() throws {
     let writer = try Holder(
       live,
@@ -224,7 +224,7 @@ import TestSupport
     try TestDatabases.run("UPDATE t SET v = 'new' WHERE id = 7", on: original)
     let copy = try folder.copy("live", to: "copy")
     _ = try folder.copy("live-journal", to: "copy-journal")
-    // Else nothing of the transaction has reached the file, and the test shows nothing.
+    // Otherwise nothing of the transaction has reached the file, and the test shows nothing.
     try #require(try fileBytes(copy) != fileBytes(original))
     for (one, other) in [(original, copy), (copy, original)] {
       let error = #expect(throws: SQLiteError.self) {
@@ -232,7 +232,7 @@ import TestSupport
       }
       #expect(error?.needsRecovery == true)
     }
-    // A connection that may write rolls it back with the first look.
+    // A connection that may write rolls it back at its first read.
     #expect(try TestDatabases.run("BEGIN IMMEDIATE; COMMIT", on: copy) == copy)
     let difference = try DatabaseComparison.run(older: original, newer: copy, options: Self.byPages)
     #expect(difference.isEmpty)
@@ -240,7 +240,7 @@ import TestSupport
   }
 }
 
-/// A connection that other functions can keep.
+/// A connection that several closures can use.
 private final class Holder {
   private let connection: SQLiteConnection
 
@@ -251,26 +251,26 @@ private final class Holder {
 
   func execute(_ sql: String) throws { try connection.execute(sql) }
 
-  /// What makes a database what this connection sees.
+  /// The difference from a database to the one that this connection sees.
   func difference(from older: String) throws -> DatabaseDifference {
     try DatabaseComparison.run(from: RowSource(opening: older), to: RowSource(on: connection))
   }
 }
 
-/// Threads that do something again and again until they are told to end.
+/// Threads that repeat their work until they are stopped.
 private final class Throng: @unchecked Sendable {
-  // All of it is guarded by the condition.
+  // The condition guards all properties.
   private let condition = NSCondition()
   private var isEnding = false
   private var running = 0
   private var found: [String] = []
 
-  /// What went wrong in a thread.
+  /// The errors of the threads.
   var failures: [String] { condition.withLock { found } }
 
-  /// Begins a thread.
+  /// Starts a thread.
   ///
-  /// - Parameter body: Does its work for as long as it gets numbers.
+  /// - Parameter body: Works as long as the closure returns numbers.
   func begin(_ body: @escaping @Sendable (() -> Int?) throws -> Void) {
     condition.withLock { running += 1 }
     Thread.detachNewThread { [self] in
@@ -290,7 +290,7 @@ private final class Throng: @unchecked Sendable {
     }
   }
 
-  /// Tells all threads to end, and waits until they have.
+  /// Stops all threads, and waits until they have ended.
   func end() {
     condition.withLock {
       isEnding = true

@@ -6,16 +6,16 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// A comparison of selected rows and columns finds what the comparison of databases finds that have nothing else.
+/// Comparing selected rows and columns finds the same changes as comparing databases that contain nothing else.
 @Suite struct RowSelectionTests {
-  @Test("The same changes as between filtered copies, whatever is selected on either side", arguments: Seeds.shards)
+  @Test("The changes equal those between filtered copies, for any selections on both sides", arguments: Seeds.shards)
   func likeFilteredCopies(shard: Int) throws {
     var byPages = 0
     try Seeds.tryEach(160, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
       let pair = try RandomPair(seed: seed)
       let older = try RandomSelections(of: pair.older, copiedTo: "filtered older", in: pair.folder, &random)
-      // Mostly the same on both sides then: else hardly any table has the same columns, as pages need.
+      // Mostly the same on both sides: otherwise hardly any table has the same columns, as pages require.
       if seed % 3 != 0 { random = SeededGenerator(seed: seed) }
       let newer = try RandomSelections(of: pair.newer, copiedTo: "filtered newer", in: pair.folder, &random)
       for keyless in KeylessIdentity.allCases {
@@ -63,7 +63,7 @@ import TestSupport
     INSERT INTO notes VALUES (1, 7, 'one', 's', 1), (2, 7, 'two', 's', 1), (3, 8, 'three', 's', 1), (4, 8, 'four', 's', 1);
     """
 
-  @Test("A condition compares as the column does, in any encoding", arguments: ["UTF-8", "UTF-16le", "UTF-16be"])
+  @Test("A condition compares like the column, in any encoding", arguments: ["UTF-8", "UTF-16le", "UTF-16be"])
   func collation(encoding: String) throws {
     let files = try Files(
       """
@@ -74,7 +74,7 @@ import TestSupport
     #expect(try files.difference(selection).tables.map(\.updated) == [1])
   }
 
-  @Test("A row that leaves the selection is a DELETE, one that enters it an INSERT, others do not count")
+  @Test("A row that leaves the selection is a DELETE, one that enters it an INSERT, others are ignored")
   func borders() throws {
     let files = try Files(
       Self.notes,
@@ -97,7 +97,7 @@ import TestSupport
   }
 
   @Test(
-    "Columns that are left out do not travel, and are named where others cannot do without",
+    "Omitted columns are not sent, and are named if others need them",
     arguments: DiffMethod.allCases)
   func omittedColumns(method: DiffMethod) throws {
     let files = try Files(
@@ -125,7 +125,7 @@ import TestSupport
         == TestDatabases.rows("SELECT id, owner, text, rank FROM notes", on: files.newer))
   }
 
-  @Test("A column that is left out may have a name of the rowid")
+  @Test("An omitted column may be named like the rowid")
   func rowIDNames() throws {
     let files = try Files(
       "CREATE TABLE notes(v, rowid, _rowid_ AS (v + 10)); INSERT INTO notes VALUES (1, 5), (2, 6)",
@@ -136,7 +136,7 @@ import TestSupport
     #expect(all.tables.map(\.updated) == [1])
   }
 
-  @Test("A raw changeset has whole tables only")
+  @Test("A raw changeset contains whole tables only")
   func raw() throws {
     let files = try Files(Self.notes, "UPDATE notes SET text = 'x'")
     let difference = try DatabaseComparison.run(
@@ -189,7 +189,7 @@ import TestSupport
   }
 
   @Test(
-    "Columns of the key, unknown ones and those of virtual tables cannot be left out",
+    "Key columns, unknown ones and those of virtual tables cannot be omitted",
     arguments: ["id", "nothing", "x0"])
   func badColumns(column: String) throws {
     let files = try Files(
@@ -201,7 +201,7 @@ import TestSupport
     #expect(error?.column == column || column == "x0")
   }
 
-  @Test("A table that is nowhere cannot be selected from")
+  @Test("A selection from an unknown table is an error")
   func noTable() throws {
     let files = try Files(Self.notes, "UPDATE notes SET text = 'x'")
     let error = #expect(throws: ReplicationError.self) {
@@ -210,7 +210,7 @@ import TestSupport
     #expect(error?.code == .noSuchTable)
   }
 
-  @Test("Reasons are sentences of the library, with their arguments in them", arguments: SkipReason.Code.allCases)
+  @Test("Reasons are complete sentences with their arguments", arguments: SkipReason.Code.allCases)
   func reasons(code: SkipReason.Code) {
     let text = SkipReason(code, "«1»", "«2»").description
     #expect(!text.isEmpty && !text.contains("$") && !text.contains("--"))

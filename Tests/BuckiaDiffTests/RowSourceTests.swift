@@ -4,7 +4,7 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// What is compared may be a connection that the application has open, with or without a transaction, or nothing.
+/// A comparison may read a connection that the application has open, with or without a transaction, or nothing.
 @Suite struct RowSourceTests {
   private let folder: TemporaryFolder
   private let older: String
@@ -33,10 +33,10 @@ import TestSupport
 
   struct State: CustomTestStringConvertible, Sendable {
     let testDescription: String
-    /// What the application has done on its connection.
+    /// The application's statements on its connection.
     let sql: String
     var isLogged = false
-    /// Why pages are not read; nil where they are.
+    /// The reason why pages are not read; nil if they are.
     var refusal: String?
   }
 
@@ -60,7 +60,7 @@ import TestSupport
       refusal: "its connection keeps the log's index to itself"),
   ]
 
-  @Test("A connection is compared as it is, and left as it was", arguments: states)
+  @Test("A connection is compared in its current state, and left unchanged", arguments: states)
   func borrowed(_ state: State) throws {
     if state.isLogged { try TestDatabases.run("PRAGMA journal_mode = WAL", on: newer) }
     let connection = try connection(to: newer, state.sql)
@@ -85,7 +85,7 @@ import TestSupport
   }
 
   @Test(
-    "Changes that are not committed are seen, and go when the application takes them back", arguments: [false, true])
+    "Uncommitted changes are compared, and are gone after the application's rollback", arguments: [false, true])
   func uncommitted(isLogged: Bool) throws {
     if isLogged { try TestDatabases.run("PRAGMA journal_mode = WAL", on: newer) }
     let connection = try connection(
@@ -111,7 +111,7 @@ import TestSupport
     #expect(try TestDatabases.content(of: copy) == TestDatabases.content(of: newer))
   }
 
-  @Test("A database in memory can be compared, and both sides can be one connection with two selections")
+  @Test("A database in memory can be compared, and one connection with two selections")
   func inMemory() throws {
     let connection = try connection(
       to: newer,
@@ -132,7 +132,7 @@ import TestSupport
     #expect(found.tables.map(\.deleted) == [499])
   }
 
-  @Test("A query that the application is in the middle of goes on")
+  @Test("A running query of the application continues")
   func runningQuery() throws {
     let connection = try connection(to: newer, "SELECT 1")
     let query = try connection.prepare("SELECT id FROM t ORDER BY id")
@@ -145,7 +145,7 @@ import TestSupport
     #expect(rest == 499)
   }
 
-  @Test("Text is ordered by its bytes on a connection of a UTF-16 database, any number of times")
+  @Test("Text is ordered by its bytes on a connection to a UTF-16 database, repeatedly")
   func utf16() throws {
     let path = try TestDatabases.run(
       "PRAGMA encoding = 'UTF-16'; CREATE TABLE k(k TEXT PRIMARY KEY, v) WITHOUT ROWID; INSERT INTO k VALUES ('row 1', 1)",
@@ -160,7 +160,7 @@ import TestSupport
     }
   }
 
-  @Test("A log that is begun again under an open transaction: rows are compared, as the transaction sees them")
+  @Test("If the log is restarted during an open transaction, the rows of the transaction are compared")
   func newBeginning() throws {
     try TestDatabases.run("PRAGMA journal_mode = WAL", on: newer)
     let writer = try connection(to: newer, "UPDATE t SET v = 'first' WHERE id % 3 = 0; PRAGMA wal_checkpoint(PASSIVE)")
@@ -178,13 +178,13 @@ import TestSupport
     try connection.execute("COMMIT")
   }
 
-  /// A connection that a closure can hold.
+  /// A connection that a closure can capture.
   private final class Shared {
     let connection: SQLiteConnection
     init(_ connection: consuming SQLiteConnection) { self.connection = connection }
   }
 
-  @Test("What a transaction has changed is found as it is found when it is committed", arguments: Seeds.shards)
+  @Test("A transaction's changes are found as if they were committed", arguments: Seeds.shards)
   func likeCommitted(shard: Int) throws {
     try Seeds.tryEach(40, shard: shard) { seed in
       let pair = try RandomPair(seed: seed)
@@ -204,7 +204,7 @@ import TestSupport
 
   // MARK: Nothing
 
-  @Test("Compared with nothing, everything is an INSERT, as compared with an empty file", arguments: Seeds.shards)
+  @Test("Compared with nothing, every row is an INSERT, as compared with an empty file", arguments: Seeds.shards)
   func nothing(shard: Int) throws {
     let empty = try TestDatabases.run("PRAGMA user_version = 1", on: folder.file("empty"))
     try Seeds.tryEach(40, shard: shard) { seed in

@@ -2,7 +2,7 @@ import BuckiaDiff
 import Testing
 import TestSupport
 
-/// Indexes, triggers and views do not travel; that they differ is said.
+/// Indexes, triggers and views are not sent; differences in them are reported.
 @Suite struct UntransferredObjectTests {
   private func skipped(_ older: String, _ newer: String) throws -> [String] {
     let folder = try TemporaryFolder()
@@ -13,7 +13,7 @@ import TestSupport
     }
   }
 
-  @Test("What is new, what has changed and what was dropped is named")
+  @Test("New, changed and dropped objects are named")
   func everyKind() throws {
     let found = try skipped(
       """
@@ -33,7 +33,7 @@ import TestSupport
       ])
   }
 
-  @Test("What went along with a table is not named beside it")
+  @Test("An object dropped with its table is not named beside it")
   func ofDroppedTables() throws {
     let found = try skipped(
       """
@@ -43,7 +43,7 @@ import TestSupport
     #expect(found == ["t tableDropped "])
   }
 
-  @Test("A virtual table that was dropped is named, also if its rows do not travel, and its insides are not")
+  @Test("A dropped virtual table is named, even if its rows are not sent, but its shadow tables are not")
   func virtualTables() throws {
     let found = try skipped(
       """
@@ -53,7 +53,7 @@ import TestSupport
     #expect(found.sorted() == ["external tableDropped ", "own tableDropped "])
   }
 
-  @Test("A name that becomes that of another kind of object is one dropped and one new")
+  @Test("A name reused for another kind of object is one dropped and one new object")
   func otherKind() throws {
     let found = try skipped(
       "CREATE TABLE t(id INTEGER PRIMARY KEY, a); CREATE VIEW x AS SELECT 1", "DROP VIEW x; CREATE INDEX x ON t(a)")

@@ -29,7 +29,7 @@ final class ContestedKeysTests {
   }
 
   @Test(
-    "Any number of keys is kept once, by sender and table, whatever the table's case", arguments: [1, 15, 16, 17, 100])
+    "Any number of keys is kept once, by sender and table, whatever the name's case", arguments: [1, 15, 16, 17, 100])
   func kept(count: Int) throws {
     #expect(try !ContestedKeys.exist(on: connection))
     let keys = keys(of: "a")
@@ -48,7 +48,7 @@ final class ContestedKeysTests {
     #expect(try !keys.contains([1, 0], of: "person", for: .change))
   }
 
-  @Test("What a savepoint takes back is not written later")
+  @Test("Keys rolled back by a savepoint are not written later")
   func rewound() throws {
     let keys = keys()
     for first: UInt8 in [1, 3] {
@@ -62,7 +62,7 @@ final class ContestedKeysTests {
     #expect(try !keys.contains([3], of: "t", for: .change) && !keys.contains(record(3), of: "t", for: .change))
   }
 
-  @Test("Integers that follow each other take one row, in whatever order they come")
+  @Test("Consecutive integers take one row, whatever their order")
   func runs() throws {
     let keys = keys()
     var random = SeededGenerator(seed: 5)
@@ -75,7 +75,7 @@ final class ContestedKeysTests {
     #expect(try [76, 77, 78].map { try keys.contains(record($0), of: "t", for: .change) } == [true, false, true])
   }
 
-  @Test("A key that a diff has taken means one row to all of that diff, and two to others", arguments: [false, true])
+  @Test("A key that a diff has taken is not contested for that diff, but is for others", arguments: [false, true])
   func taken(isInteger: Bool) throws {
     let key = isInteger ? record(7) : [UInt8(ascii: "k")]
     let purposes: [ContestedKeys.Purpose] = [.change, .reference]
@@ -88,7 +88,7 @@ final class ContestedKeysTests {
   }
 
   @Test(
-    "References ask for keys of earlier diffs, and of what was applied of their own before", arguments: [false, true])
+    "References see keys of earlier diffs, and of the applied part of their own diff", arguments: [false, true])
   func left(isInteger: Bool) throws {
     let key = isInteger ? record(7) : [UInt8(ascii: "k")]
     let purposes: [ContestedKeys.Purpose] = [.change, .reference]
@@ -98,19 +98,19 @@ final class ContestedKeysTests {
     let resumed = ContestedKeys(of: "", entry: 2, isResumed: true, on: connection)
     #expect(try purposes.map { try resumed.contains(key, of: "t", for: $0) } == [true, true])
     #expect(try purposes.map { try keys(entry: 3).contains(key, of: "t", for: $0) } == [true, true])
-    // What is known last counts.
+    // The latest record counts.
     let taking = keys(entry: 3)
     try taking.add(key, of: "t", isTaken: true)
     #expect(try !taking.contains(key, of: "t", for: .change))
     #expect(try rowCount() == 1)
   }
 
-  @Test("Any keys, added, taken and removed in any order, are those that a set has", arguments: 0..<20)
+  @Test("Any keys, added, taken and removed in any order, match those of a set", arguments: 0..<20)
   func likeASet(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let spans: [ClosedRange<Int64>] = [0...40, -20...20, (.max - 30)...(.max), (.min)...(.min + 30)]
     let span = try #require(spans.randomElement(using: &random))
-    // What put a key there last.
+    // The last addition of each key.
     var model: [Int64: (entry: Int64, isTaken: Bool)] = [:]
     var current = keys(entry: 1)
     var entry: Int64 = 1

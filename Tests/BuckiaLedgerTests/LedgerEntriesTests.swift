@@ -3,7 +3,7 @@ import BuckiaLedger
 import SQLiteConnections
 import Testing
 
-@Suite("Looking files up in the ledger")
+@Suite("Finding files in the ledger")
 struct LedgerEntriesTests {
   private let id = KSUID(timestamp: 1, payloadHigh: 2, payloadLow: 3)
 
@@ -17,7 +17,7 @@ struct LedgerEntriesTests {
     LedgerKey(sender: sender, id: id, digest: [UInt8](repeating: digest, count: 32), isRaw: raw)
   }
 
-  @Test("A manifest is known by its digest from any sender; another one with its id is not its sender's second")
+  @Test("A manifest is found by its digest from any sender; a sender's second one is an equivocation")
   func digestDecides() throws {
     let connection = try database()
     try LedgerEntries.record(key(by: "aa", 1), state: .applied, file: "f", at: 0, on: connection)
@@ -30,7 +30,7 @@ struct LedgerEntriesTests {
   }
 
   @Test(
-    "Numbers go on behind the greatest entry, and before it once no greater one is left",
+    "Numbers continue after the greatest entry, and before it if no greater one is left",
     arguments: [
       ([], 1), ([1, 2, 7], 8), ([.max], 1), ([.max, .max - 1], 1), ([1, 5, .max], 6), ([.min, -1, 1, .max], 2),
       ([-5], 1),
@@ -44,7 +44,7 @@ struct LedgerEntriesTests {
     #expect(try LedgerEntries.nextNumber(on: connection) == next)
   }
 
-  @Test("What was recorded last of a file is found by its id, or its name if it is a bare changeset or was refused")
+  @Test("The last record of a file is found by its id, or by name for a raw changeset or a refused file")
   func last() throws {
     let connection = try database()
     func last(_ file: String, _ id: KSUID) throws -> String? {
@@ -61,7 +61,7 @@ struct LedgerEntriesTests {
       on: connection)
     let other = KSUID(timestamp: 9, payloadHigh: 2, payloadLow: 3)
     #expect(try last("renamed.bdiff", id) == "applied 3")
-    // Another file of that name has another id.
+    // Another file with that name has another id.
     #expect(try last("a.bdiff", other) == nil)
     #expect(try last("b.changeset", other) == "applied 4")
     #expect(try last("c.bdiff", other) == "rejected 5")
@@ -78,7 +78,7 @@ struct LedgerEntriesTests {
     try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'buckia_%'")
   }
 
-  @Test("Ledger tables for which there is no room are not made in part", arguments: [1, 20, 60] as [Int64])
+  @Test("Without room, no ledger tables are created", arguments: [1, 20, 60] as [Int64])
   func withoutRoom(pages: Int64) throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE note(id); PRAGMA max_page_count = \(2 + pages)")
@@ -92,7 +92,7 @@ struct LedgerEntriesTests {
     #expect(try !Ledger.prepare(on: connection))
   }
 
-  @Test("Ledger tables that are made inside the application's transaction go when that is rolled back")
+  @Test("Ledger tables created inside the application's transaction are removed when it is rolled back")
   func rolledBackByTheApplication() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE gone(x); CREATE VIEW broken AS SELECT x FROM gone; DROP TABLE gone; BEGIN")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BuckiaSharing
 
-/// The words of rows whose integer keys each replica gives out by itself.
+/// The words of rows whose integer keys each replica assigns itself.
 @Suite struct LiveWordsTests {
   private static let schema = """
     CREATE TABLE folder(id INTEGER PRIMARY KEY, up INTEGER REFERENCES folder(id), name TEXT);
@@ -44,7 +44,7 @@ import Testing
     return (words.words, words.rowCount)
   }
 
-  /// Random rows, with keys that a permutation gives.
+  /// Random rows, with permuted keys.
   private struct World {
     var folders: [(up: Int?, name: String)]
     var photos: [(folder: Int?, twin: Int?, title: String)]
@@ -55,7 +55,7 @@ import Testing
     var plain: [String]
     var details: [(photo: Int, text: String)]
 
-    /// - Parameter isUnique: True if the content of a row tells it apart.
+    /// - Parameter isUnique: True if the contents of each row are unique.
     init(isUnique: Bool, using random: inout some RandomNumberGenerator) {
       var count = 0
       func text() -> String {
@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test("Rows with other integer keys have the same words, and any change has others", arguments: Seeds.shards)
+  @Test("Rows with other integer keys have the same words, and any change leads to others", arguments: Seeds.shards)
   func permuted(shard: Int) throws {
     try Seeds.tryEach(60, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  /// Changes of one row, where there is one.
+  /// Changes of one row, if there is one.
   private static let edits = [
     "UPDATE folder SET name = 'x' WHERE id = (SELECT max(id) FROM folder)",
     "UPDATE folder SET up = (SELECT id FROM folder AS f WHERE f.id IS NOT folder.up LIMIT 1) WHERE id = (SELECT min(id) FROM folder)",
@@ -140,24 +140,24 @@ import Testing
   ]
 
   @Test(arguments: [
-    // Two comments on one of two photos that are alike, and one on each.
+    // Two comments on one of two equal photos, and one on each.
     (
       "photo(id,title) VALUES (1,'a'),(2,'a'); INSERT INTO log VALUES (1,'x'),(1,'y')",
       "UPDATE log SET photo = 2 WHERE body = 'y'"
     ),
-    // Folders that are alike: what is in what is in them differs.
+    // Equal folders whose contents have different contents.
     (
       """
       folder(id,name) VALUES (1,'f'),(2,'f'); INSERT INTO photo(id,folder,title) VALUES (1,1,'p'),(2,2,'p');
       INSERT INTO log VALUES (1,'x'); INSERT INTO folder VALUES (3,1,'in')
       """, "UPDATE folder SET up = 2 WHERE id = 3"
     ),
-    // Rows that say nothing but what they refer to.
+    // Rows with nothing but references.
     ("folder(id,up) VALUES (1,NULL),(2,1),(3,2),(4,3)", "UPDATE folder SET up = 2 WHERE id = 4"),
     ("folder(id,up) VALUES (1,1),(2,2)", "UPDATE folder SET up = 1 WHERE id = 2"),
     ("folder(id,up) VALUES (1,2),(2,1),(3,4),(4,3)", "UPDATE folder SET up = 3 WHERE id = 2"),
   ])
-  func `where equal rows hang makes a difference`(rows: String, edit: String) throws {
+  func `the place of equal rows makes a difference`(rows: String, edit: String) throws {
     let connection = try Self.database("INSERT INTO \(rows);")
     let before = try Self.words(connection)
     try connection.execute(edit)
@@ -166,7 +166,7 @@ import Testing
     #expect(after.words != before.words)
   }
 
-  @Test func `rows that others refer to count by what they say, and their other children do not`() throws {
+  @Test func `referenced rows count with their contents, but without their other children`() throws {
     let connection = try Self.database(
       "INSERT INTO photo(id,title) VALUES (1,'a'),(2,'b'); INSERT INTO comment VALUES ('c',1,'x'),('d',2,'y');")
     let scope = ShareScope { SharedTable("comment").where("id = 'c'") }

@@ -4,7 +4,7 @@ import SQLiteConnections
 import SQLiteSchemas
 import TestSupport
 
-/// A random schema with rows and a scope, and the rows that the scope means, found by following each reference by itself.
+/// A random schema with rows and a scope, and the rows of the scope, found by following each reference separately.
 final class RandomScope {
   let connection: SQLiteConnection
   private(set) var scope = ShareScope(tables: [])
@@ -13,7 +13,7 @@ final class RandomScope {
 
   private struct Table {
     var name = ""
-    /// The columns that refer to others, and what they refer to: a table, and its key or its other unique column.
+    /// The columns with references, and their targets: a table, and its key or its other unique column.
     var references: [(column: String, parent: Int, toKey: Bool)] = []
     var rows: [Row] = []
     var threshold: Int64?
@@ -64,7 +64,7 @@ final class RandomScope {
       var columns = [
         isWithoutRowID
           ? "id TEXT" : ["id INTEGER", "id INT", "id TEXT COLLATE NOCASE"][Int.random(in: 0..<3, using: &random)],
-        // A reference that only the scope declares may be to columns that have no index.
+        // A reference that only the scope declares may refer to columns without an index.
         Int.random(in: 0..<4, using: &random) == 0 ? "other INTEGER" : "other INTEGER UNIQUE", "number INTEGER",
       ]
       columns += table.references.map {
@@ -126,13 +126,14 @@ final class RandomScope {
       }
       shared.append(table)
     }
-    // Of tables that take part only because others refer to them, columns are shared by which the scope says that they refer to others.
+    // If a table takes part only because others refer to it, only columns with references that the scope declares are
+    // shared.
     for place in tables.indices where !tables[place].isNamed {
       let name = TableName(tables[place].name)
       tables[place].omitted = Set(tables[place].references.map(\.column)).subtracting(
         declared.filter { $0.table == name }.flatMap(\.columns))
     }
-    // Those of tables that do not take part cannot be declared.
+    // References of tables that do not take part cannot be declared.
     var scope = ShareScope(tables: shared)
     var named = Set(shared.map(\.name))
     var grew = true
@@ -150,7 +151,7 @@ final class RandomScope {
     story += scope.json
   }
 
-  /// The keys of the rows, by table, each as text, and how many are left out.
+  /// The keys of the rows as text, by table, and the number of left-out rows.
   func rows() throws -> (keys: [String: [String]], leftOut: Int) {
     var levels: [[Int64: Int]] = tables.map { _ in [:] }
     var members: [Set<Int64>] = tables.map { _ in [] }
@@ -206,7 +207,7 @@ final class RandomScope {
     return (found, leftOut)
   }
 
-  /// Takes out the rows that refer to none of the rest, until nothing changes.
+  /// Removes rows whose parent is missing, until nothing changes.
   private func leaveOut(of members: inout [Set<Int64>]) -> Int {
     var count = 0
     var hasChanged = true

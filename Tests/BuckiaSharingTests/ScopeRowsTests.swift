@@ -7,9 +7,9 @@ import Testing
 
 @testable import BuckiaSharing
 
-/// Which rows a scope has.
+/// The rows of a scope.
 @Suite struct ScopeRowsTests {
-  /// The keys of the rows that a scope shares, by table, each as text.
+  /// The keys of the rows that a scope shares, as text, by table.
   static func rows(_ scope: ShareScope, on connection: borrowing SQLiteConnection, key: String = "id") throws
     -> [String: [String]]
   {
@@ -52,20 +52,20 @@ import Testing
     return connection
   }
 
-  @Test func `what rows refer to comes along, from tables that are not named and through all of them`() throws {
+  @Test func `referenced rows are shared, from tables that are not named and through several tables`() throws {
     var scope = ShareScope {
       SharedTable("album").where("id = :id", ["id": 1])
       SharedTable("folder").where("false")
     }
     #expect(try Self.rows(scope, on: library()) == ["album": ["1"], "owner": ["1"], "folder": ["1", "2", "3"]])
-    // Of a table that is not named the key goes, and what it refers to by another column does not.
+    // Of a table that is not named only the key is shared, without the rows that other columns refer to.
     scope.tables.removeLast()
     #expect(try Self.rows(scope, on: library()) == ["album": ["1"], "owner": ["1"], "folder": ["3"]])
     scope.references = [SharedReference("folder", ["up"], to: "folder", ["id"])]
     #expect(try Self.rows(scope, on: library()) == ["album": ["1"], "owner": ["1"], "folder": ["1", "2", "3"]])
   }
 
-  @Test func `children come with the other side of a link table, and their own parents`() throws {
+  @Test func `children are shared with the other side of a link table, and with their own parents`() throws {
     let scope = ShareScope {
       SharedTable("album").where("id = 1")
       SharedTable("album_photo").children(of: "album")
@@ -78,21 +78,21 @@ import Testing
     #expect(found["comment"] == nil)
   }
 
-  @Test func `rows that are there only as parents bring no children`() throws {
-    // Folder 3 is below 2 and 1, which are shared for its sake; 4 is below 1, too.
+  @Test func `rows that are shared only as parents bring no children`() throws {
+    // Folder 3 is below 2 and 1, which are shared as its parents; 4 is below 1, too.
     let scope = ShareScope { SharedTable("folder").where("id = 2").children(of: "folder") }
     #expect(try Self.rows(scope, on: library()) == ["folder": ["1", "2", "3"]])
   }
 
   @Test(arguments: [(1, ["1", "2"]), (2, ["1", "2", "3"])])
-  func `children come as far as the depth says`(depth: Int, keys: [String]) throws {
+  func `children are shared up to the given depth`(depth: Int, keys: [String]) throws {
     let connection = try library()
     try connection.execute("DELETE FROM folder WHERE id = 4")
     let scope = ShareScope { SharedTable("folder").where("id = 1").children(of: "folder", depth: depth) }
     #expect(try Self.rows(scope, on: connection)["folder"] == keys)
   }
 
-  @Test func `a condition chooses among children`() throws {
+  @Test func `a condition restricts the children`() throws {
     let scope = ShareScope {
       SharedTable("photo").where("id < 3")
       SharedTable("comment").children(of: "photo", "comment", where: "draft = 0")
@@ -100,12 +100,12 @@ import Testing
     #expect(try Self.rows(scope, on: library())["comment"] == ["1", "2"])
   }
 
-  @Test func `a reference by a column that is left out or rewritten brings nothing`() throws {
+  @Test func `a reference in an omitted or rewritten column brings no rows`() throws {
     let scope = ShareScope { SharedTable("album").where("id = 1").omitting("folder").rewriting("owner", to: .null) }
     #expect(try Self.rows(scope, on: library()) == ["album": ["1"]])
   }
 
-  /// What a scope leaves out.
+  /// The rows that a scope leaves out.
   static func leftOut(_ scope: ShareScope, on connection: borrowing SQLiteConnection) throws -> [LeftOutRows] {
     let transaction = try SQLiteTransaction(.deferred, on: connection)
     let rows = try ScopeRows(scope, on: connection, SchemaReader(connection))
@@ -116,7 +116,7 @@ import Testing
     return found
   }
 
-  @Test func `rows that refer to a table which is excluded are left out`() throws {
+  @Test func `rows that refer to an excluded table are left out`() throws {
     let scope = ShareScope(tables: [SharedTable("photo")], excludedTables: ["owner"])
     let connection = try library()
     try connection.execute("INSERT INTO photo VALUES (4, NULL)")
@@ -130,7 +130,7 @@ import Testing
       ])
   }
 
-  @Test func `a row that refers to nothing is left out with those that refer to it, and the rest is shared`() throws {
+  @Test func `a row with a dangling reference is left out with its children, and the rest is shared`() throws {
     let connection = try library()
     try connection.execute("INSERT INTO photo VALUES (9, 77); INSERT INTO comment VALUES (5, 9, 2, 0), (6, 1, 5, 1)")
     let scope = ShareScope {
@@ -149,7 +149,7 @@ import Testing
     #expect(try Self.leftOut(others, on: connection).isEmpty)
   }
 
-  @Test func `rows of a long chain, each found by the one before, are looked at a bounded number of times`() throws {
+  @Test func `rows of a long chain are visited a bounded number of times`() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(
       """
@@ -158,7 +158,7 @@ import Testing
       """)
     let scope = ShareScope { SharedTable("note").where("id = 1").children(of: "note") }
     #expect(try Self.rows(scope, on: connection)["note"]?.count == 20_000)
-    // Now all refer, one through another, to a row that does not exist.
+    // Now all rows refer, one through another, to a row that does not exist.
     try connection.execute("UPDATE note SET up = 99999 WHERE id = 1")
     #expect(try Self.leftOut(ShareScope { SharedTable("note") }, on: connection).map(\.count) == [1, 19_999])
     #expect(try Self.leftOut(scope, on: connection).map(\.count) == [1, 19_999])
@@ -197,13 +197,13 @@ import Testing
       "no foreign key of table \"comment\" refers to table \"owner\"; declare the reference in the scope"
     ),
   ])
-  func `a scope that cannot be followed says why`(scope: ShareScope, message: String) throws {
+  func `an impossible scope is an error with the reason`(scope: ShareScope, message: String) throws {
     let connection = try library()
     let error = #expect(throws: ReplicationError.self) { try Self.rows(scope, on: connection) }
     #expect(error?.message == message)
   }
 
-  @Test func `a condition cannot reach behind itself`() throws {
+  @Test func `a condition cannot escape its parentheses`() throws {
     for condition in ["1) OR (1", "1; DELETE FROM photo", "id = 1 --"] {
       let scope = ShareScope { SharedTable("photo").where(condition) }
       if condition.hasSuffix("--") {
@@ -214,7 +214,7 @@ import Testing
     }
   }
 
-  @Test("The same rows as following each reference by itself, in random schemas", arguments: Seeds.shards)
+  @Test("In random schemas, the rows equal those found reference by reference", arguments: Seeds.shards)
   func likeTheModel(shard: Int) throws {
     var (gathered, leftOut) = (0, 0)
     try Seeds.tryEach(400, shard: shard) { seed in
@@ -233,13 +233,13 @@ import Testing
   }
 
   @Test(
-    "Without an index, a table is not looked through once for every row of the other", .timeLimit(.minutes(1)),
+    "Without an index, a table is not scanned once for every row of the other", .timeLimit(.minutes(1)),
     arguments: [
       "note INTEGER REFERENCES note(id), id TEXT PRIMARY KEY) WITHOUT ROWID", "note TEXT REFERENCES note(id), id)",
       "note INTEGER REFERENCES note(id), id)", "note INTEGER, id)",
     ])
   func withoutIndex(child: String) throws {
-    // For each row to meet each other one would take minutes.
+    // Comparing each row with each other would take minutes.
     let rows = 50_000
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     let numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))"

@@ -14,7 +14,7 @@ import Testing
     ],
     references: [SharedReference("tag", ["photo"], to: "photo", ["id"])], excludedTables: ["user"])
 
-  @Test func `a scope comes back from its document`() throws {
+  @Test func `a scope is read back from its document`() throws {
     let document = Self.scope.json
     #expect(try ShareScope(json: document) == Self.scope)
     #expect(try ShareScope(json: document).json == document)
@@ -36,7 +36,7 @@ import Testing
     ),
     (#"{"format":1,"tables":[],"public":true}"#, #""public" of the scope is not a known field"#),
   ])
-  func `a document that is wrong says where`(document: String, message: String) {
+  func `a wrong document is an error that says where`(document: String, message: String) {
     let error = #expect(throws: (any Error).self) { try ShareScope(json: document) }
     #expect("\(error!)" == message)
   }

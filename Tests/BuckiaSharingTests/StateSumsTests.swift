@@ -2,9 +2,9 @@ import Testing
 
 @testable import BuckiaSharing
 
-/// The sums by which two sides know if they have the same rows.
+/// The sums by which two sides can tell whether they have the same rows.
 @Suite struct StateSumsTests {
-  /// From the reference implementation: the key is 00 to 0f, the message 00, 01 … of so many bytes.
+  /// From the reference implementation: the key is 00 to 0f, the message 00, 01 … with the given number of bytes.
   @Test(arguments: [
     (0, "a3817f04ba25a8e66df67214c7550293"), (1, "da87c1d86b99af44347659119b22fc45"),
     (15, "5493e99933b0a8117e08ec0f97cfc3d9"), (31, "2939b0183223fafc1723de4f52c43d35"),
@@ -25,7 +25,7 @@ import Testing
     #expect(Sum128([1, 2, 3]) == nil)
   }
 
-  @Test func `rows come and go in any order, and nothing is left of them`() throws {
+  @Test func `rows are added and removed in any order, and the sums return to zero`() throws {
     let hasher = StateHasher(key: Array(0..<16), table: "Photo")
     var sums = StateSums()
     let rows = (0..<100).map { hasher.place([UInt8($0)]) }
@@ -36,17 +36,17 @@ import Testing
     }
     #expect(sums == other)
     #expect(try #require(StateSums(rowCount: 100, encoded: sums.encoded)) == sums)
-    // Another name of the table is another table; the case of its letters does not count.
+    // Another table name is another table, but its case does not matter.
     #expect(StateHasher(key: Array(0..<16), table: "pHOTO").place([1]).key == rows[1].key)
     #expect(StateHasher(key: Array(0..<16), table: "photos").place([1]).key != rows[1].key)
     #expect(StateHasher(key: Array(1..<17), table: "photo").place([1]).key != rows[1].key)
-    // Letters of the key count in lower case.
+    // Letters of the key are folded to lower case.
     #expect(hasher.place([3, 1, 0x61]).key == hasher.place([3, 1, 0x41]).key)
     for (content, row) in rows.enumerated() { sums.remove(hasher.row(row.key, UInt64(content)), from: row.bucket) }
     #expect(sums == StateSums())
   }
 
-  @Test func `two rows that change their contents with each other are another state`() {
+  @Test func `two rows with swapped contents are another state`() {
     let hasher = StateHasher(key: Array(0..<16), table: "photo")
     let (first, second) = (hasher.place([1]), hasher.place([2]))
     var sums = StateSums()

@@ -2,7 +2,7 @@ import BuckiaStorage
 import TestSupport
 import Testing
 
-/// A folder that says it knows no conditions, and would not keep one.
+/// A folder that declares no support for conditions, and would ignore one.
 private struct UnconditionalStorage: StorageProvider {
   let folder: LocalFolder
   var name: String { folder.name }
@@ -20,7 +20,7 @@ private struct UnconditionalStorage: StorageProvider {
   func delete(_ path: RemotePath) async throws { try await folder.delete(path) }
 }
 
-@Suite("Conditions of storages that know none")
+@Suite("Storages that do not support conditions")
 struct CheckedPutTests {
   private let folder: TemporaryFolder
   private let storage: UnconditionalStorage
@@ -45,7 +45,7 @@ struct CheckedPutTests {
     return error.code
   }
 
-  @Test("Where nothing may be there, nothing is replaced")
+  @Test("With a condition for a new object, nothing is replaced")
   func ifAbsent() async throws {
     try await storage.putChecked(contents("first"), to: path, .ifAbsent)
     #expect(try await text() == "first")

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A folder of this machine as a storage")
+@Suite("A local folder as a storage")
 struct LocalFolderTests {
   private let folder: TemporaryFolder
   private let storage: LocalFolder
@@ -13,13 +13,13 @@ struct LocalFolderTests {
     storage = LocalFolder(folder.file("storage"))
   }
 
-  @Test("It does all that a storage has to do")
+  @Test("It meets all requirements of a storage")
   func conforms() async throws {
     let faults = try await StorageConformance.run(on: storage, in: RemotePath("conformance"))
     #expect(faults == [])
   }
 
-  @Test("Unfinished files of other programs, hidden ones and links are not listed")
+  @Test("Unfinished files of other programs, hidden files and links are not listed")
   func unfinished() async throws {
     try await storage.put(StorageContents([1]), to: RemotePath("a/object"), .none)
     for name in [
@@ -33,7 +33,7 @@ struct LocalFolderTests {
   }
 
   @Test(
-    "A name under which it would not be listed is refused",
+    "A name that would not be listed is refused",
     arguments: ["film.part", ".hidden", ".git/object", "a/~$text"])
   func unlistedNames(name: String) async throws {
     let error = try await #require(throws: StorageError.self) {
@@ -42,7 +42,7 @@ struct LocalFolderTests {
     #expect(error.code == .invalidName)
   }
 
-  @Test("A listing goes on behind the last name of the page before")
+  @Test("A listing continues after the last name of the previous page")
   func pages() async throws {
     for number in 0..<10 { try await storage.put(StorageContents([1]), to: RemotePath("object-\(number)"), .none) }
     var request = ListRequest(limit: 4)
@@ -69,7 +69,7 @@ struct LocalFolderTests {
     #expect(try folder.names(in: "storage").filter { $0.hasSuffix(".tmp") }.isEmpty)
   }
 
-  @Test("A file where a folder has to be is named")
+  @Test("A file in place of a folder is named")
   func fileInTheWay() async throws {
     try await storage.put(StorageContents([1]), to: RemotePath("a"), .none)
     let error = try await #require(throws: StorageError.self) {
@@ -79,7 +79,7 @@ struct LocalFolderTests {
     #expect(error.description.contains("/a"))
   }
 
-  @Test("The probe finds what the folder says of itself")
+  @Test("The probe finds the abilities that the folder declares")
   func probe() async throws {
     #expect(try await StorageProbe.run(on: storage) == storage.capabilities)
     #expect(try await storage.listAll(nil).objects.isEmpty)

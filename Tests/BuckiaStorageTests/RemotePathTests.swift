@@ -4,7 +4,7 @@ import Testing
 @Suite("Names of objects")
 struct RemotePathTests {
   @Test(
-    "What would leave its folder or act on a terminal is no name",
+    "A name that would leave its folder or act on a terminal is refused",
     arguments: [
       "", "/a", "a/", "a//b", ".", "..", "../a", "a/..", "a/../b", "a/./b", "a\0b", "a\nb", "a\u{1B}[31m", "a\u{7F}",
       "a\u{85}",
@@ -16,10 +16,10 @@ struct RemotePathTests {
     #expect(!error.description.unicodeScalars.contains { $0.value < 0x20 })
   }
 
-  @Test("Anything else is", arguments: ["a", "a/b", "...", "..a", "a..", "a b", "ä/ö", "照片/🐰", "a\\b", "%2e%2e", "-"])
+  @Test("Others are valid", arguments: ["a", "a/b", "...", "..a", "a..", "a b", "ä/ö", "照片/🐰", "a\\b", "%2e%2e", "-"])
   func taken(text: String) throws { #expect(try RemotePath(text).text == text) }
 
-  @Test("Names are told apart and ordered by their bytes")
+  @Test("Names are compared and ordered by their bytes")
   func bytes() throws {
     let (composed, decomposed) = (try RemotePath("\u{E9}"), try RemotePath("e\u{301}"))
     #expect(composed != decomposed)
@@ -29,14 +29,14 @@ struct RemotePathTests {
         == ["B", "a", "a/b", "ab", "b", "\u{E9}"])
   }
 
-  @Test("A folder holds what lies in it, and not what only begins like it")
+  @Test("A folder contains the paths below it, not those that merely start alike")
   func folders() throws {
     let folder = try RemotePath("anna/inbound")
     #expect(try RemotePath("anna/inbound/x").isIn(folder))
     #expect(try RemotePath("anna/inbound/x/y").relative(to: folder) == "x/y")
     #expect(try !RemotePath("anna/inbound2/x").isIn(folder))
     #expect(!folder.isIn(folder))
-    // A slash with a combining mark behind it is one character to Swift, and two to a storage.
+    // A slash followed by a combining mark is one character to Swift, and two to a storage.
     let marked = try RemotePath("a/\u{301}b")
     #expect(marked.segments.count == 2)
     #expect(marked.folder == (try RemotePath("a")))

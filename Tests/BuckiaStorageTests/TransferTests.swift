@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A storage whose answers a test makes.
+/// A storage with answers that a test chooses.
 struct ScriptedStorage: StorageProvider {
   var name = "scripted"
   var capabilities = StorageCapabilities(readsRanges: true)
@@ -19,7 +19,7 @@ struct ScriptedStorage: StorageProvider {
   func delete(_ path: RemotePath) async throws {}
 }
 
-@Suite("Whole listings and files of any storage")
+@Suite("Complete listings and downloads from any storage")
 struct TransferTests {
   private let folder: TemporaryFolder
   private let path: RemotePath
@@ -35,7 +35,7 @@ struct TransferTests {
 
   // MARK: Listings
 
-  @Test("A listing in another order, and with some objects twice, has each once by name")
+  @Test("A listing in another order, and with duplicates, has each object once, sorted by name")
   func unsorted() async throws {
     let pages = [["f/c", "f/a"], ["f/b", "f/a", "f/d"]]
     var storage = ScriptedStorage()
@@ -51,7 +51,7 @@ struct TransferTests {
     #expect(listing.objects[0].byteCount == 1)
   }
 
-  @Test("A listing that goes on and on is given up, with objects and without", arguments: [0, 50_000])
+  @Test("A listing with ever new pages is given up, with objects and without", arguments: [0, 50_000])
   func unbounded(objects: Int) async throws {
     var storage = ScriptedStorage()
     let page = Array(repeating: try object("f/a"), count: objects)
@@ -63,7 +63,7 @@ struct TransferTests {
     #expect(error.message.contains("does not end"))
   }
 
-  @Test("A listing that never ends is given up")
+  @Test("A listing that repeats itself is given up")
   func endless() async throws {
     var storage = ScriptedStorage()
     storage.pages = { _ in ListPage(objects: [], continuation: "again") }
@@ -81,7 +81,7 @@ struct TransferTests {
 
   // MARK: Downloads
 
-  /// Gives an object piece by piece, and breaks off where it is told to.
+  /// Returns an object in pieces, and breaks off at the given offsets.
   private func storage(_ bytes: [UInt8], breakingAt breaks: [Int], announcing announced: Int64? = nil) -> (
     ScriptedStorage, Requests
   ) {
@@ -110,7 +110,7 @@ struct TransferTests {
     return (storage, requests)
   }
 
-  /// The requests that were made.
+  /// The requests so far.
   final class Requests: @unchecked Sendable {
     // The lock guards `all`.
     private let lock = NSLock()
@@ -124,7 +124,7 @@ struct TransferTests {
     var made: [GetRequest] { lock.withLock { all } }
   }
 
-  @Test("An interrupted download goes on where it stopped, with the same version")
+  @Test("An interrupted download continues where it stopped, with the same version")
   func resumed() async throws {
     let bytes = Array(0..<UInt8(50))
     let (storage, requests) = storage(bytes, breakingAt: [10, 10, 30])
@@ -135,7 +135,7 @@ struct TransferTests {
     #expect(requests.made.dropFirst().allSatisfy { $0.version == ObjectVersion("\"1\"") })
   }
 
-  @Test("A download that gets no further is given up, and leaves nothing")
+  @Test("A download without progress is given up, and leaves no file")
   func givenUp() async throws {
     let (storage, requests) = storage(Array(0..<50), breakingAt: Array(repeating: 10, count: 20))
     let error = try await #require(throws: StorageError.self) {
@@ -147,7 +147,7 @@ struct TransferTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
-  @Test("Fewer or more bytes than announced are no object", arguments: [40, 60] as [Int64])
+  @Test("An object with fewer or more bytes than announced is refused", arguments: [40, 60] as [Int64])
   func wrongLength(announced: Int64) async throws {
     let (storage, _) = storage(Array(0..<50), breakingAt: [], announcing: announced)
     let error = try await #require(throws: StorageError.self) {
@@ -157,7 +157,7 @@ struct TransferTests {
     #expect(!folder.has("object"))
   }
 
-  @Test("An object that is not the one of the listing is not downloaded")
+  @Test("An object other than the listed one is not downloaded")
   func replaced() async throws {
     let (storage, _) = storage(Array(0..<50), breakingAt: [])
     for expected in [

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("Backups and storages that accidents happen to")
+@Suite("Accidents to backups and storages")
 struct BackupSafetyTests {
   private let folder: TemporaryFolder
   private let local: LocalFolder
@@ -21,7 +21,7 @@ struct BackupSafetyTests {
     try await local.listAll(nil).objects.map(\.path.text)
   }
 
-  @Test("Rounds that are killed one after the other at any call keep one backup, which is the newest", arguments: 1...9)
+  @Test("Several rounds killed at any call leave one backup, the newest", arguments: 1...9)
   func killedAgain(call: Int) async throws {
     let storage = ModelStorage()
     var anna = anna
@@ -40,7 +40,7 @@ struct BackupSafetyTests {
   }
 
   @Test(
-    "Damage in the history is found where the storage is looked through, and the backup is made again",
+    "A full check finds damage in the history, and the backup is made again",
     arguments: [0, 1])
   func damagedHistory(delta: Int) async throws {
     try anna.run("INSERT INTO note VALUES (0, hex(randomblob(300000)))")
@@ -65,7 +65,7 @@ struct BackupSafetyTests {
     #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: anna.database))
   }
 
-  @Test("A backup that was removed is made again before anything is dropped because of it")
+  @Test("A removed backup is made again before any diff is dropped")
   func removedBackup() async throws {
     let ben = try SyncPerson("ben", in: folder, local)
     try await ben.sync()
@@ -107,7 +107,7 @@ struct BackupSafetyTests {
     #expect(try await names() == ["anna/backup.sqlite", "ben/inbound/\(diff)"])
   }
 
-  @Test("A backup whose upload failed was not made")
+  @Test("A backup whose upload failed does not count as made")
   func failedUpload() async throws {
     let watched = WatchedStorage(local)
     var anna = anna
@@ -118,7 +118,7 @@ struct BackupSafetyTests {
     #expect(try await anna.sync().backedUp)
   }
 
-  @Test("With a home that was lost, the newest state is what is restored, and the older backup stays")
+  @Test("After the home was lost, the newest state is restored, and the older backup stays")
   func lostHome() async throws {
     try anna.run("INSERT INTO note VALUES (1,'x')")
     try await anna.sync()
@@ -135,7 +135,7 @@ struct BackupSafetyTests {
     }
   }
 
-  @Test("The rest of a broken upload is no backup of anybody's")
+  @Test("The rest of a broken upload does not count as a backup")
   func brokenUpload() async throws {
     try anna.run("INSERT INTO note VALUES (0, hex(randomblob(30000)))")
     let other = try SyncPerson("other", in: folder, local)
@@ -158,17 +158,17 @@ struct BackupSafetyTests {
     return anna
   }
 
-  @Test("A storage on a volume that is not mounted is not made on another one")
+  @Test("A storage on an unmounted volume is not created on another volume")
   func unmounted() async throws {
     let stick = folder.file("stick")
     let anna = atFolder("\(stick)/buckia")
-    // Its volume is not there the first time.
+    // Its volume is not mounted the first time.
     #expect(try await anna.sync().failures.map(\.step) == [.backingUp])
     #expect(!folder.has("stick"))
     try folder.makeFolder("stick")
     #expect(try await anna.sync().failures.isEmpty)
     #expect(folder.has("stick/buckia/.buckia-storage"))
-    // What is mounted there is gone, and its mount point left.
+    // The volume is unmounted, and its mount point is left.
     try FileManager.default.moveItem(atPath: stick, toPath: folder.file("unplugged"))
     try folder.makeFolder("stick")
     let error = try await #require(throws: StorageError.self) { try await anna.sync() }
@@ -199,7 +199,7 @@ struct BackupSafetyTests {
     return try #require(attributes[.posixPermissions] as? Int) & 0o077 != 0
   }
 
-  @Test("Nothing that is made of a private database or diff can be read by others")
+  @Test("No copy of a private database or diff can be read by others")
   func permissions() async throws {
     let ben = try SyncPerson("ben", in: folder, local)
     for person in [anna, ben] {
@@ -221,7 +221,7 @@ struct BackupSafetyTests {
     }
     #expect(try await names().contains { $0.hasSuffix(".pages") })
     #expect(try !isOpen("\(ben.place)/backup.sqlite"))
-    // What was refused is here still.
+    // The refused file is still here.
     for name in try FileManager.default.contentsOfDirectory(atPath: "\(ben.place)/inbound") {
       #expect(try !isOpen("\(ben.place)/inbound/\(name)"), "\(name)")
     }
@@ -233,7 +233,7 @@ struct BackupSafetyTests {
     }
   }
 
-  @Test("A round that is killed at any step leaves no file that others can read", arguments: [0, 1])
+  @Test("A round killed at any step leaves no file that others can read", arguments: [0, 1])
   func permissionsBehindKills(part: Int) async throws {
     var anna = anna
     let mirror = folder.file("mirror")
@@ -243,7 +243,7 @@ struct BackupSafetyTests {
     try anna.addMedia([1], "originals/a.jpg")
     try anna.run("INSERT INTO note VALUES (0, hex(randomblob(30000)))")
     let diff = try #require(try anna.write().path)
-    // What is there now is as open as it was made, but for these.
+    // Existing files keep the permissions they were made with, except these.
     for file in [anna.database, diff, "\(anna.place)/originals/a.jpg"] {
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
     }
@@ -262,7 +262,7 @@ struct BackupSafetyTests {
       {}
       for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where !known.contains(path) {
         let attributes = try FileManager.default.attributesOfItem(atPath: folder.file(path))
-        // Locks and markers hold nothing of the person's.
+        // Locks and markers contain nothing private.
         if attributes[.type] as? FileAttributeType == .typeDirectory || path.hasSuffix("lock") { continue }
         if path.hasSuffix("/.buckia-storage") { continue }
         #expect(try !isOpen(folder.file(path)), "\(path), killed at step \(step * 2 + part)")

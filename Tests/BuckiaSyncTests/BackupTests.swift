@@ -32,7 +32,7 @@ struct BackupTests {
   /// The copy that was uploaded last.
   private var copy: String { "\(anna.place)/backup.sqlite" }
 
-  @Test("A few rows that change cost a few kilobytes, and what is restored is the same to the byte")
+  @Test("A few changed rows cost a few kilobytes, and the restored database is equal byte for byte")
   func history() async throws {
     try fill()
     try await anna.sync()
@@ -52,7 +52,7 @@ struct BackupTests {
     #expect(try fileBytes(backup.path) == fileBytes(copy))
   }
 
-  @Test("Where much changes, the whole goes up again, and the history goes")
+  @Test("After many changes the whole database is uploaded, and the history deleted")
   func again() async throws {
     try fill()
     try await anna.sync()
@@ -65,7 +65,7 @@ struct BackupTests {
     #expect(try fileBytes(try await restored().path) == fileBytes(copy))
   }
 
-  @Test("A database that grows and shrinks is restored as it is")
+  @Test("A database that grows and shrinks is restored unchanged")
   func sizes() async throws {
     try fill()
     try await anna.sync()
@@ -76,7 +76,7 @@ struct BackupTests {
     #expect(try fileBytes(try await restored().path) == fileBytes(copy))
   }
 
-  @Test("A stop behind the upload of a delta does not mix states up")
+  @Test("A round interrupted after the upload of a delta does not mix up states")
   func lostNote() async throws {
     try fill()
     try await anna.sync()
@@ -89,7 +89,7 @@ struct BackupTests {
     _ = try folder.copy(path, to: "index before")
     let backup = try folder.copy("\(anna.place)/backup.sqlite", to: "backup before")
     try await anna.sync()
-    // As if the process had been killed before it could note what it had uploaded.
+    // As if the process had been killed before it recorded the upload.
     try FileManager.default.removeItem(atPath: path)
     _ = try folder.copy("index before", to: "anna/home/sync/\(index)")
     try FileManager.default.removeItem(atPath: "\(anna.place)/backup.sqlite")
@@ -113,11 +113,11 @@ struct BackupTests {
     let backup = try await BuckiaClient(anna.configuration()).restoreBackup(to: folder.file("r.sqlite"), named: own)
     #expect(try fileBytes(backup.path) == fileBytes(copy))
     try anna.run("INSERT INTO note VALUES (1,'x')")
-    // It stays at its own place from now on.
+    // The backup stays at its own path from now on.
     #expect(try await anna.sync().notes.isEmpty)
   }
 
-  @Test("A delta that was altered is found out, and leaves no file", arguments: [0, 40, 200, -5])
+  @Test("An altered delta is detected, and leaves no file", arguments: [0, 40, 200, -5])
   func altered(offset: Int) async throws {
     try fill()
     try await anna.sync()
@@ -133,7 +133,7 @@ struct BackupTests {
     #expect(!folder.has("restored.sqlite.buckia-restore"))
   }
 
-  @Test("A file that is there is never replaced")
+  @Test("An existing file is never replaced")
   func existing() async throws {
     try await anna.sync()
     try folder.write([1], to: "restored.sqlite")
@@ -142,7 +142,7 @@ struct BackupTests {
     #expect(try fileBytes(folder.file("restored.sqlite")) == [1])
   }
 
-  @Test("A database in use is copied as it is at one moment")
+  @Test("A database in use is copied in one consistent state")
   func inUse() async throws {
     try anna.run("PRAGMA journal_mode = WAL")
     let writer = try SQLiteConnection(opening: anna.database, as: .readWrite)
@@ -177,7 +177,7 @@ struct DeviceTests {
     #expect(try await inbound() == 0)
     #expect(try phone.notes() == laptop.notes())
     #expect(try await local.listAll(RemotePath("ben/devices")).objects.allSatisfy { $0.path.name == "device" })
-    // Each has a backup of its own.
+    // Each device has its own backup.
     #expect(try await local.listAll(RemotePath("ben")).objects.filter { $0.path.name.hasPrefix("backup") }.count == 2)
   }
 }

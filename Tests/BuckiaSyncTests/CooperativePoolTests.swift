@@ -6,7 +6,8 @@ import Testing
 
 @testable import BuckiaSync
 
-/// The statements that run on threads of the cooperative pool, on the databases below folders named `pool-watch`. Only such a thread has a current task.
+/// Records the statements that run on threads of the cooperative pool, on databases below folders named `pool-watch`.
+/// Only such a thread has a current task.
 private enum PoolWatch {
   static let statements = NIOLockedValueBox<(onPool: [String], elsewhere: Int)>(([], 0))
 
@@ -26,14 +27,14 @@ private enum PoolWatch {
     )
   }
 
-  /// Watches the connections that are opened from now on.
+  /// Watches connections that are opened from now on.
   static let isWatching = Result {
     let register = try LoadedSQLite.linked.get().function("sqlite3_auto_extension", as: Register.self)
     _ = try functions.get()
     return register { connection, _, _ in
       guard case .success(let functions) = functions,
         let path = functions.name(connection, "main").map({ String(cString: $0) }),
-        // The index has threads of its own, and tasks on them.
+        // The index has its own threads, with tasks.
         path.contains("/pool-watch/"), !path.contains("/home/sync/")
       else { return 0 }
       // SQLITE_TRACE_STMT
@@ -60,7 +61,7 @@ private enum PoolWatch {
     static let open = unsafeBitCast(dlsym(UnsafeMutableRawPointer(bitPattern: -1), "opendir"), to: OpenFolder.self)
   }
 
-  /// What this program calls in the place of the C library's function of that name.
+  /// The function that this program calls in place of the C library's function of that name.
   @_cdecl("opendir") func openFolder(_ path: UnsafePointer<CChar>) -> OpaquePointer? {
     let isOnPool = withUnsafeCurrentTask { $0 != nil }
     ReadFolders.folders.withLockedValue { found in
@@ -79,7 +80,7 @@ private enum PoolWatch {
 
 @Suite("Threads of the cooperative pool do not wait for the disk")
 struct CooperativePoolTests {
-  @Test("A round reads and writes the database on other threads, whatever it does")
+  @Test("A round only reads and writes the database on other threads")
   func database() async throws {
     #expect(try PoolWatch.isWatching.get())
     let bench = try SyncBench()
@@ -100,13 +101,13 @@ struct CooperativePoolTests {
     }
     try await devices[1].sync()
     try ben.run("INSERT INTO note VALUES (100,'x')")
-    // What the test itself does on this thread is seen.
+    // The test's own statements on this thread are recorded.
     #expect(PoolWatch.statements.withLockedValue { !$0.onPool.isEmpty })
     PoolWatch.statements.withLockedValue { $0 = ([], 0) }
     let first = try await ben.sync()
     #expect(first.applied?.applied.count == 2 && first.applied?.rejected.count == 1)
     #expect(first.dropped.count == 2)
-    // The refused file is looked at again.
+    // The refused file is read again.
     #expect(try await ben.sync().applied?.rejected.count == 1)
     ben.options.looksThroughStorage = true
     try await ben.sync()
@@ -152,7 +153,7 @@ struct CooperativePoolTests {
       try await others.put(
         StorageContents(Array("no diff".utf8)), to: RemotePath("ben/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"), .none)
       ReadFolders.folders.withLockedValue { $0 = (bench.folder.path, [], []) }
-      // What the test itself does on this thread is seen.
+      // The test's own reads on this thread are recorded.
       _ = try FolderNames.all(in: ben.outbox)
       #expect(ReadFolders.folders.withLockedValue { $0.onPool } == ["/ben/outbox"])
       let client = try BuckiaClient(ben.configuration(to: ["anna"]))

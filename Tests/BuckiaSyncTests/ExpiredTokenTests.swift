@@ -4,7 +4,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-/// Refuses a token after some requests, as a server does when it has expired.
+/// Refuses a token after some requests, as a server does with an expired token.
 private final class ExpiringTransport: HTTPTransport {
   private let inner: any HTTPTransport
   private let limit: Int
@@ -15,7 +15,7 @@ private final class ExpiringTransport: HTTPTransport {
     self.limit = limit
   }
 
-  /// How many requests were refused.
+  /// The number of refused requests.
   var refused: Int { counts.withLockedValue { $0.refused } }
 
   func send(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
@@ -39,9 +39,9 @@ private final class ExpiringTransport: HTTPTransport {
   }
 }
 
-@Suite("Tokens that expire in a round")
+@Suite("Tokens that expire during a round")
 struct ExpiredTokenTests {
-  @Test("The round gets another token once, goes on and ends well", arguments: [0, 1, 3, 6, 9, 12])
+  @Test("The round gets another token once, and finishes", arguments: [0, 1, 3, 6, 9, 12])
   func expired(after limit: Int) async throws {
     let folder = try TemporaryFolder()
     let place = try await ServerPlace(.apache)

@@ -1,17 +1,17 @@
 import BuckiaSync
 import NIOConcurrencyHelpers
 
-/// A storage that says it has done what it has not.
+/// A storage that claims to have done what it has not done.
 final class LyingStorage: StorageProvider {
-  /// What it lies about.
+  /// The operation that it lies about.
   enum Lie: String, Sendable {
-    /// It takes a backup, and keeps nothing of it.
+    /// It accepts a backup, and keeps none of it.
     case keepsNothing
-    /// It takes a backup, and keeps all but the last byte.
+    /// It accepts a backup, and keeps all but the last byte.
     case keepsLess
-    /// It takes a backup, and has other bytes, as its own digest tells.
+    /// It accepts a backup, and has other bytes, with their digest.
     case keepsOthers
-    /// It says that an object is gone, and keeps it.
+    /// It claims to have deleted an object, and keeps it.
     case deletesNothing
   }
 
@@ -23,7 +23,7 @@ final class LyingStorage: StorageProvider {
     self.lie = NIOLockedValueBox(lie)
   }
 
-  /// Lets it tell the truth from now on.
+  /// Stops lying.
   func repent() { lie.withLockedValue { $0 = nil } }
 
   private var present: Lie? { lie.withLockedValue { $0 } }

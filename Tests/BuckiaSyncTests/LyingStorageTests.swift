@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Storages that do not do what they say")
+@Suite("Storages whose claims are false")
 struct LyingStorageTests {
   private let folder: TemporaryFolder
   private let local: LocalFolder
@@ -13,7 +13,7 @@ struct LyingStorageTests {
     local = LocalFolder(folder.file("storage"))
   }
 
-  /// Ben at such a storage, to whom Anna has sent a note.
+  /// Ben with a lying storage, to whom Anna has sent a note.
   private func receiver(at storage: LyingStorage) async throws -> SyncPerson {
     let anna = try SyncPerson("anna", in: folder, local)
     try anna.run("INSERT INTO note VALUES (1,'from Anna')")
@@ -31,7 +31,7 @@ struct LyingStorageTests {
   }
 
   @Test(
-    "Nothing is dropped as long as the storage does not really have the backup that it has taken",
+    "No diff is dropped until the storage really has the backup that it accepted",
     arguments: [.keepsNothing, .keepsLess, .keepsOthers] as [LyingStorage.Lie])
   func unkeptBackup(lie: LyingStorage.Lie) async throws {
     let storage = LyingStorage(local, lie)
@@ -52,7 +52,7 @@ struct LyingStorageTests {
     #expect(try appliedCount(ben) == ["1"])
   }
 
-  @Test("What a storage says it has deleted and has still is not applied again")
+  @Test("A diff that a storage wrongly claims to have deleted is not applied again")
   func unkeptDeletion() async throws {
     let storage = LyingStorage(local, .deletesNothing)
     let ben = try await receiver(at: storage)

@@ -1,17 +1,17 @@
 import BuckiaSync
 import NIOConcurrencyHelpers
 
-/// A storage in memory with a clock of its own, which fails, cuts and lies when it is told to, and whose user dies when that is wanted.
+/// A storage in memory with its own clock. It fails, truncates, lies, or kills the process that uses it, on demand.
 final class ModelStorage: StorageProvider {
   /// What happens at one call of a round.
   enum Accident: CustomStringConvertible, Sendable {
-    /// The call fails, and has done nothing; or has done what it should.
+    /// The call fails, with or without having had its effect.
     case failure(StorageError.Code, isDone: Bool)
-    /// A put stores the beginning only, and says that all is well; or fails.
+    /// A put stores only the beginning, and reports success or an error.
     case cut(isTold: Bool)
-    /// Nothing is put or deleted, and the answer is that it was.
+    /// Nothing is put or deleted, but success is reported.
     case lie
-    /// The process ends: before the call, or behind it.
+    /// The process ends, before or after the call.
     case kill(isDone: Bool)
 
     var description: String {
@@ -52,10 +52,10 @@ final class ModelStorage: StorageProvider {
     set { state.withLockedValue { $0.objects = newValue } }
   }
 
-  /// Lets its clock go on, or back.
+  /// Moves its clock forward or back.
   func pass(_ milliseconds: Int64) { state.withLockedValue { $0.time += milliseconds } }
 
-  /// Begins a round, in which an accident may happen at a call.
+  /// Begins a round, with an accident at one of its calls if given.
   func begin(_ accident: (call: Int, what: Accident)? = nil) {
     state.withLockedValue { state in
       state.calls = 0
@@ -64,7 +64,7 @@ final class ModelStorage: StorageProvider {
     }
   }
 
-  /// The process that uses it ends: nothing is answered any more.
+  /// Ends the process that uses the storage: later calls are not answered.
   func die() { state.withLockedValue { $0.isDead = true } }
 
   /// What happens at this call.

@@ -5,24 +5,26 @@ import Testing
 
 @testable import BuckiaSync
 
-/// Two people with one to three devices each, who send each other diffs through a storage while accidents happen to it, to rounds, databases,
-/// folders and clocks.
+/// Two people with one to three devices each, who send each other diffs through a storage. Accidents happen to the
+/// storage, rounds, databases, folders and clocks.
 private struct RoundHistory {
-  /// A device, and copies of its database that were put away.
+  /// A device, and saved copies of its database.
   private struct Device {
     var person: SyncPerson
     let user: String
     var copies: [String] = []
-    /// Diffs that it cannot have: the storage lost them, or the backup has them.
+    /// Diffs that the device need not have: the storage lost them, or only the backup has them.
     var excused: Set<Int> = []
     var media: [String] = []
-    /// True if it has not synced since the storage was emptied or put back: the others need not know of it.
+    /// True if the device has not synced since the storage was emptied or put back, so that other devices may not know
+    /// it.
     var isUnseen = false
-    /// True if an older copy took the place of its database since its last round: the others may still believe its marks.
+    /// True if an older copy has replaced its database since its last round, so that other devices may still believe
+    /// its marks.
     var isRestored = false
   }
 
-  /// A diff, which is one row.
+  /// A diff that inserts one row.
   private struct Made {
     let number: Int
     let recipient: String
@@ -38,13 +40,14 @@ private struct RoundHistory {
   private var devices: [Device] = []
   private var made: [Made] = []
   private var states: [[RemotePath: ModelStorage.Object]] = []
-  /// The backups that there were need not have the diffs up to here: the storage was emptied or put back.
+  /// Earlier backups may lack the diffs up to this number: the storage was emptied or put back.
   private var backedUpFrom = 0
   private let isSeveral: [String: Bool]
-  /// In whose folders diffs wait for a device that is no more.
+  /// The users in whose folders diffs wait for a lost device.
   private var waiting: Set<String> = []
   private var people = 0
-  /// Either homes lose what is known of storages, or storages lose what they have: who loses both knows nothing of other devices.
+  /// Either homes lose their record of storages, or storages lose their objects: a device that loses both knows nothing
+  /// of other devices.
   private let isStorageReplaced: Bool
   private(set) var script: [String] = []
 
@@ -112,7 +115,7 @@ private struct RoundHistory {
       script.append("\(device.person.name): lose what is known of storages")
       let index = folder.file("\(device.person.name)/home/sync")
       if FileManager.default.fileExists(atPath: index) { try FileManager.default.removeItem(atPath: index) }
-      // Diffs wait for the device that it was, until a person lets that be forgotten.
+      // Diffs wait for the former device, until a person tells sync to forget it.
       if isSeveral[device.user] == true { waiting.insert(device.user) }
     case 19,
       20 where !isStorageReplaced:
@@ -147,7 +150,7 @@ private struct RoundHistory {
     }
   }
 
-  /// Makes a diff for the other person.
+  /// Creates a diff for the other person.
   private mutating func make(at number: Int) throws {
     let (device, diff) = (devices[number], made.count + 1)
     let path = folder.file("made.sqlite")
@@ -188,7 +191,7 @@ private struct RoundHistory {
     storage.begin()
   }
 
-  /// Ends the process at a step on its device: from then on nothing is done any more.
+  /// Ends the process at a local step: from then on nothing is done any more.
   private func killing(at step: Int) -> @Sendable () throws -> Void {
     let passed = NIOLockedValueBox(0)
     let storage = storage
@@ -209,7 +212,7 @@ private struct RoundHistory {
     return configuration
   }
 
-  /// Puts an older copy in the place of a database. What it forgets is in the storage, or in a backup there.
+  /// Replaces a database by an older copy. The rows that it lacks are in the storage, or in a backup there.
   private mutating func restore(_ number: Int) async throws {
     let device = devices[number]
     guard let copy = device.copies.randomElement(using: &generator) else { return }
@@ -222,7 +225,7 @@ private struct RoundHistory {
     try await excuseForgotten(number)
   }
 
-  /// What a restored database has forgotten is on its way, or in a backup.
+  /// Excuses the diffs that a restored database lacks. They must be on their way or in a backup.
   private mutating func excuseForgotten(_ number: Int) async throws {
     let device = devices[number]
     let has = try rows(device.person.database)
@@ -237,7 +240,7 @@ private struct RoundHistory {
     }
   }
 
-  /// What the backups in a person's folder have.
+  /// The rows in the backups of a person's folder.
   private func rowsOfBackups(of device: Device) async throws -> Set<Int> {
     var found: Set<Int> = []
     for path in storage.objects.keys where path.folder?.text == device.user && path.name.hasPrefix("backup") {
@@ -249,7 +252,7 @@ private struct RoundHistory {
         try await BuckiaClient(configuration).restoreBackup(to: target, named: path.name)
         found.formUnion(try rows(target))
       } catch is StorageError {
-        // A broken upload; others count.
+        // A broken upload; the other backups count.
       }
     }
     return found
@@ -260,7 +263,7 @@ private struct RoundHistory {
     storage.objects = objects
     backedUpFrom = made.count
     for number in devices.indices { devices[number].isUnseen = true }
-    // What was on its way is gone with it.
+    // Diffs that were on their way are lost with it.
     for diff in made where !isOnItsWay(diff) {
       for number in devices.indices where devices[number].user == diff.recipient {
         devices[number].excused.insert(diff.number)
@@ -268,7 +271,7 @@ private struct RoundHistory {
     }
   }
 
-  /// Sets another device up from the backup.
+  /// Sets up another device from the backup.
   private mutating func join(as user: String) async throws {
     guard isSeveral[user] == true, devices.count(where: { $0.user == user }) < 3 else { return }
     try addDevice(of: user, from: "backup")
@@ -285,7 +288,7 @@ private struct RoundHistory {
     script.append("\(device.person.name): joins from the backup")
     let has = try rows(device.person.database)
     for diff in made where diff.recipient == user && !has.contains(diff.number) && !isOnItsWay(diff) {
-      // What the storage has lost, the device has to get from another.
+      // The device has to get diffs that the storage has lost from another device.
       try require(
         diff.number <= backedUpFrom || devices.contains { $0.user == user && $0.excused.contains(diff.number) },
         "diff \(diff.number) was dropped, and is not in the newest backup")
@@ -293,9 +296,9 @@ private struct RoundHistory {
     }
   }
 
-  // MARK: Checking
+  // MARK: Checks
 
-  /// True if a diff is in an outbox, or whole in the storage.
+  /// True if a diff is in an outbox, or complete in the storage.
   private func isOnItsWay(_ diff: Made) -> Bool {
     if FileManager.default.fileExists(atPath: diff.outbox) { return true }
     guard let path = try? RemotePath("\(diff.recipient)/inbound/\(diff.file)") else { return false }
@@ -324,7 +327,7 @@ private struct RoundHistory {
     }
   }
 
-  /// Without accidents, all ends well.
+  /// Runs rounds without accidents, after which all devices must have all diffs.
   mutating func finish() async throws {
     script.append("no more accidents")
     for turn in 0..<3 {
@@ -366,7 +369,7 @@ private struct RoundHistory {
 @Suite("Histories of rounds")
 struct RoundHistoryTests {
   @Test(
-    "Whatever happens, each diff is applied by all devices that it is for, or is on its way", arguments: Seeds.shards)
+    "In any history, each diff is applied by all devices of its recipient, or is on its way", arguments: Seeds.shards)
   func roundHistories(shard: Int) async throws {
     for seed in Seeds.range(100, shard: shard) {
       do {

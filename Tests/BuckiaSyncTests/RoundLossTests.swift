@@ -3,13 +3,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What a round must not lose")
+@Suite("No losses in a round")
 struct RoundLossTests {
   private let bench: SyncBench
 
   init() throws { bench = try SyncBench() }
 
-  /// Sends a note of Anna's.
+  /// Sends a note from Anna.
   @discardableResult
   private func send(_ id: Int, to user: String = "ben") async throws -> String {
     let anna =
@@ -27,9 +27,9 @@ struct RoundLossTests {
 
   private func remove(_ path: String) throws { try FileManager.default.removeItem(atPath: path) }
 
-  // MARK: What is dropped
+  // MARK: Dropped diffs
 
-  @Test("A refused file stays in the storage, and comes again, when the local folder was cleared")
+  @Test("A refused file stays in the storage, and is downloaded again after the local folder was cleared")
   func refused() async throws {
     let ben = try bench.person("ben")
     let bad = "ben/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"
@@ -42,7 +42,7 @@ struct RoundLossTests {
     #expect(try await bench.objects("ben/inbound") == [bad])
   }
 
-  @Test("A changeset that was applied under another name goes from the storage, too")
+  @Test("A changeset that was applied under another name is also dropped from the storage")
   func sameChangeset() async throws {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     try anna.run("INSERT INTO note VALUES (1,'x')")
@@ -61,7 +61,7 @@ struct RoundLossTests {
     #expect(try await bench.objects("ben/inbound").isEmpty)
   }
 
-  @Test("Rounds with a refused file write nothing, here and there")
+  @Test("Rounds with a refused file write nothing, here or in the storage")
   func idleWithRefused() async throws {
     let ben = try bench.person("ben")
     let bad = "ben/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"
@@ -77,7 +77,7 @@ struct RoundLossTests {
   }
 
   @Test(
-    "A database put back from an older copy gets the diffs that are still in the storage", arguments: [false, true])
+    "A database restored from an older copy gets the diffs that are still in the storage", arguments: [false, true])
   func olderCopy(hasLedger: Bool) async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
     try await laptop.sync()
@@ -88,11 +88,11 @@ struct RoundLossTests {
     let older = try bench.folder.copy(phone.database, to: "older.sqlite")
     try await phone.sync()
     try await send(1)
-    // The laptop has not applied it, so it stays.
+    // The laptop has not applied the diff, so it stays.
     #expect(try await phone.sync().applied?.applied.count == 1)
     try remove(phone.database)
     try FileManager.default.copyItem(atPath: older, toPath: phone.database)
-    // The mark is of a life that was forgotten.
+    // The mark belongs to a life that the restored database has forgotten.
     #expect(try await phone.sync().applied?.applied.count == 1)
     #expect(try phone.notes().count == 1)
     try await laptop.sync()
@@ -101,7 +101,7 @@ struct RoundLossTests {
     #expect(try await bench.objects("ben/inbound").isEmpty)
   }
 
-  @Test("What another device drops before a restored database is synced stays in the backup of its earlier life")
+  @Test("Diffs that another device drops before a restored database syncs stay in the backup of its earlier life")
   func markBehindRestore() async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
     try await phone.sync()
@@ -126,7 +126,7 @@ struct RoundLossTests {
     #expect(try TestDatabases.rows("SELECT count(*) FROM note", on: newest) == ["3"])
   }
 
-  @Test("A mark that the ledger does not back is withdrawn before another device can believe it")
+  @Test("A mark that the ledger does not confirm is removed before another device can believe it")
   func markOfTheFuture() async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
     try await phone.sync()
@@ -148,7 +148,7 @@ struct RoundLossTests {
 
   // MARK: Devices
 
-  @Test("A device takes part before it downloads, and when a backup is restored on it")
+  @Test("A device registers before it downloads, and when a backup is restored on it")
   func takesPartFirst() async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
     try await phone.sync()
@@ -167,7 +167,7 @@ struct RoundLossTests {
   }
 
   @Test(
-    "A device that is silent, or removed from the storage, is waited for until a person lets it be forgotten"
+    "A silent or removed device is waited for until a person tells sync to forget it"
   )
   func silentDevice() async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
@@ -191,7 +191,7 @@ struct RoundLossTests {
     await #expect(throws: StorageError.self) { try await client.forgetDevice("nobody") }
     try await client.forgetDevice(name)
     #expect(try await phone.sync().dropped.map(\.text) == [file])
-    // It comes back, and is waited for again.
+    // The device returns, and is waited for again.
     try await laptop.sync()
     let next = try await send(2)
     try await phone.sync()
@@ -200,7 +200,7 @@ struct RoundLossTests {
     #expect(try await bench.objects("ben/inbound").isEmpty)
   }
 
-  @Test("Devices made from one backup, homes and all, have marks and backups of their own")
+  @Test("Devices made from one backup, including the home, have their own marks and backups")
   func copiedHome() async throws {
     let phone = try device("phone")
     try await phone.sync()
@@ -222,13 +222,13 @@ struct RoundLossTests {
       texts.formUnion(try TestDatabases.texts("SELECT text FROM note", on: file))
     }
     #expect(texts == ["laptop", "tablet"])
-    // The newest is found by itself.
+    // The newest backup is found without its name.
     let newest = bench.folder.file("newest")
     try await BuckiaClient(phone.configuration()).restoreBackup(to: newest)
     #expect(try TestDatabases.texts("SELECT text FROM note", on: newest) == ["tablet"])
   }
 
-  @Test("What the devices of one person send each other goes from their folder when the others have it")
+  @Test("Diffs between devices of one person are dropped when all other devices have them")
   func ownDiffs() async throws {
     var phone = try device("phone")
     let laptop = try device("laptop")
@@ -244,7 +244,7 @@ struct RoundLossTests {
     }
     #expect(try laptop.notes().count == 1)
     #expect(try await bench.objects("ben/inbound").isEmpty)
-    // With one device it is a mistake, and may be the only copy.
+    // With one device this is a mistake, and the file may be the only copy.
     phone.change = { $0.userID = "ben" }
     try phone.run("INSERT INTO note VALUES (2,'again')")
     try phone.write()
@@ -255,7 +255,7 @@ struct RoundLossTests {
     #expect(try await bench.objects("ben/inbound").count == 1)
   }
 
-  @Test("A device that is known from the storage is waited for in the fallback, too")
+  @Test("A device known from the storage is also waited for in the fallback")
   func fallbackDevices() async throws {
     let fallback = LocalFolder(bench.folder.file("fallback"))
     var (phone, laptop) = (try device("phone"), try device("laptop"))
@@ -285,7 +285,7 @@ struct RoundLossTests {
   // MARK: Deliveries
 
   @Test(
-    "A delivery that the storage has cut stays here, and takes the place of its own beginning",
+    "A delivery truncated by the storage stays here, and later replaces the truncated object",
     arguments: [false, true])
   func cutDelivery(isTold: Bool) async throws {
     let storage = ModelStorage()
@@ -306,7 +306,7 @@ struct RoundLossTests {
     #expect(!FileManager.default.fileExists(atPath: file))
   }
 
-  @Test("A folder to deliver from that does not exist is an error, and the rest is done")
+  @Test("A missing delivery folder is an error, and the rest of the round is done")
   func noOutbox() async throws {
     let anna = try bench.person("anna")
     let result = try await anna.sync(to: ["ben"])
@@ -315,7 +315,7 @@ struct RoundLossTests {
     #expect(result.backedUp)
   }
 
-  @Test("A snapshot is made in the first round, and not only when something arrives: edits in between are sent")
+  @Test("The first round makes the snapshot, so that edits before the first applied diff are sent")
   func firstSnapshot() async throws {
     var ben = try bench.person("ben")
     ben.options.apply.snapshot = bench.folder.file("ben/known.sqlite")
@@ -329,7 +329,7 @@ struct RoundLossTests {
     #expect(try TestDatabases.rows("SELECT id FROM note", on: known) == ["1"])
   }
 
-  @Test("A mirror that is down stops no delivery when the storage is looked through")
+  @Test("An unreachable mirror stops no delivery during a full check")
   func mirrorDown() async throws {
     var anna = try bench.person("anna")
     let mirror = WatchedStorage(LocalFolder(bench.folder.file("mirror")))
@@ -344,7 +344,7 @@ struct RoundLossTests {
     #expect(Set(result.failures.map(\.step)) == [.backingUp, .uploading])
   }
 
-  @Test("What is told of the progress is in order, and nothing comes behind the end of a round")
+  @Test("Progress is reported in order, and never after the end of a round")
   @MainActor func progress() async throws {
     let anna = try bench.person("anna")
     let client = try BuckiaClient(anna.configuration())

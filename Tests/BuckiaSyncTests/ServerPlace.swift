@@ -4,14 +4,14 @@ import TestSupport
 
 @testable import BuckiaSync
 
-/// A place of a test's own at one of the servers, and the requests that go there.
+/// A separate place for a test on one of the servers, and the requests sent to it.
 struct ServerPlace {
-  /// Which server.
+  /// The kind of server.
   enum Kind: String, CaseIterable, Sendable { case s3, apache, rclone, wsgidav, nginx, lighttpd, bunny }
 
   let account: StorageAccount
   let transport: WatchedTransport
-  /// Lives as long as this does.
+  /// Kept alive with this place.
   private let standIn: BunnyStandIn?
 
   private static let connections = Result { try AsyncHTTPTransport(environment: [:]) }
@@ -52,10 +52,10 @@ struct ServerPlace {
     }
   }
 
-  /// The storage itself, past the client.
+  /// The storage itself, without the client.
   func storage() throws -> any StorageProvider { try account.provider(transport: transport) }
 
-  /// A person who syncs with it.
+  /// A person who syncs with this place.
   func person(_ name: String, in folder: TemporaryFolder) throws -> SyncPerson {
     var person = try SyncPerson(name, in: folder, LocalFolder(folder.file("unused")))
     let account = account

@@ -10,7 +10,7 @@ struct ServerRoundTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// Writes a note of Anna's into her outbox.
+  /// Writes a note by Anna to her outbox.
   ///
   /// - Returns: The name of the diff.
   private func write(_ anna: SyncPerson) throws -> String {
@@ -24,7 +24,7 @@ struct ServerRoundTests {
   }
 
   @Test(
-    "What one sends arrives at the other once, and a round with nothing to do is one request",
+    "A sent diff is applied once, and a round with nothing to do is one request",
     arguments: ServerPlace.Kind.allCases)
   func exchange(kind: ServerPlace.Kind) async throws {
     let place = try await ServerPlace(kind)
@@ -59,7 +59,7 @@ struct ServerRoundTests {
       place.transport.forget()
       let again = try await place.sync(person, to: others)
       #expect(again.isIdle, "\(again)")
-      // Where nothing has been sent to a person, their backup is looked up, too: the address may lead elsewhere now.
+      // If nothing has been sent to a person, their backup is looked up, too: the address may lead elsewhere now.
       let looks = person.name == "anna" && kind != .s3 && kind != .bunny ? 2 : 1
       #expect(place.transport.requests.count == looks, "\(place.transport.requests.map(\.method))")
     }
@@ -68,7 +68,7 @@ struct ServerRoundTests {
   }
 
   @Test(
-    "A few rows that change go up as a delta, and what is restored has them", arguments: ServerPlace.Kind.allCases)
+    "A few changed rows are uploaded as a delta, and can be restored", arguments: ServerPlace.Kind.allCases)
   func delta(kind: ServerPlace.Kind) async throws {
     let place = try await ServerPlace(kind)
     defer { withExtendedLifetime(place) {} }
@@ -87,7 +87,7 @@ struct ServerRoundTests {
   }
 
   @Test(
-    "A diff replaces no other file of its name, whatever a server makes of conditions",
+    "A diff replaces no other file with its name, however the server treats conditions",
     arguments: ServerPlace.Kind.allCases)
   func takenName(kind: ServerPlace.Kind) async throws {
     let place = try await ServerPlace(kind)
@@ -106,7 +106,7 @@ struct ServerRoundTests {
     #expect(try await names(storage) == ["anna/backup.sqlite", path.text])
   }
 
-  @Test("What a broken delivery has left is replaced by the whole diff", arguments: ServerPlace.Kind.allCases)
+  @Test("The rest of a broken delivery is replaced by the whole diff", arguments: ServerPlace.Kind.allCases)
   func brokenDelivery(kind: ServerPlace.Kind) async throws {
     let place = try await ServerPlace(kind)
     defer { withExtendedLifetime(place) {} }
@@ -123,7 +123,7 @@ struct ServerRoundTests {
   }
 
   @Test(
-    "The backup of another device is not overwritten, whatever a server makes of conditions",
+    "The backup of another device is not overwritten, however the server treats conditions",
     arguments: ServerPlace.Kind.allCases)
   func takenBackup(kind: ServerPlace.Kind) async throws {
     let place = try await ServerPlace(kind)
@@ -140,7 +140,7 @@ struct ServerRoundTests {
   }
 
   @Test(
-    "Who may read everything and write into one inbound folder delivers, and leaves nothing else there",
+    "With permission to read all and write one inbound folder, a round delivers and writes nothing else",
     arguments: ServerPlace.Kind.allCases)
   func onlyDelivering(kind: ServerPlace.Kind) async throws {
     let place = try await ServerPlace(kind)
@@ -159,7 +159,7 @@ struct ServerRoundTests {
   }
 
   @Test(
-    "A server that has neither the inbound folder nor the backup any more is another place, until a person says otherwise",
+    "A server without the inbound folder and the backup counts as another place, until a person confirms it",
     arguments: [ServerPlace.Kind.apache, .nginx])
   func otherPlace(kind: ServerPlace.Kind) async throws {
     let place = try await ServerPlace(kind)

@@ -4,7 +4,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@Suite("Much at the same time")
+@Suite("Simultaneous transfers and rounds")
 struct SimultaneousSyncTests {
   private let folder: TemporaryFolder
 
@@ -12,7 +12,7 @@ struct SimultaneousSyncTests {
 
   // MARK: Transfers
 
-  /// A zone, and a transport that counts how many requests for it are under way at once.
+  /// A zone, and a transport that counts the simultaneous requests to it.
   private func zone(_ server: BunnyStandIn, limit: Int) throws -> (BunnyStorage, WatchedTransport) {
     let transport = WatchedTransport(try AsyncHTTPTransport(environment: [:]), pause: .milliseconds(100))
     var configuration = BunnyConfiguration(
@@ -22,7 +22,7 @@ struct SimultaneousSyncTests {
   }
 
   @Test(
-    "As many requests are under way as the storage stands, or fewer where that is wanted",
+    "As many requests run at once as the storage allows, or fewer on request",
     arguments: [(nil, 3, 3), (2, 6, 2), (9, 2, 2), (1, 4, 1)] as [(Int?, Int, Int)])
   func transfersAtOnce(concurrency: Int?, limit: Int, expected: Int) async throws {
     let server = try await BunnyStandIn()
@@ -53,12 +53,12 @@ struct SimultaneousSyncTests {
 
   // MARK: People
 
-  @Test("Two senders and two devices that sync at the same time end with all rows, each applied once")
+  @Test("When two senders and two devices sync at the same time, each row is applied once")
   func people() async throws {
     let storage = LocalFolder(folder.file("storage"))
     let senders = try ["anna", "carl"].map { try SyncPerson($0, in: folder, storage) }
     let devices = try ["phone", "laptop"].map { try SyncPerson.device($0, of: "ben", in: folder, storage) }
-    // Each knows of the other from now on.
+    // Each device knows the other from now on.
     for device in devices { try await device.sync() }
 
     var applied: [String: Int] = [:]

@@ -20,7 +20,7 @@ struct SyncOptionTests {
 
   // MARK: Options
 
-  @Test("Smaller versions stay here as long as they are not wanted there")
+  @Test("Smaller versions are only uploaded on request")
   func reworked() async throws {
     var anna = try bench.person("anna")
     try anna.addMedia([1], "originals/a.mp4")
@@ -32,7 +32,7 @@ struct SyncOptionTests {
     #expect(try await anna.sync().uploaded.map(\.path.text) == ["anna/reworked/a.jpg"])
   }
 
-  @Test("Where no backup is wanted, what was applied is dropped at once")
+  @Test("Without backups, applied diffs are dropped at once")
   func noBackup() async throws {
     try await send(1, from: "anna", to: "ben")
     var ben = try bench.person("ben")
@@ -49,13 +49,13 @@ struct SyncOptionTests {
     #expect(try ben.notes().count == 1)
   }
 
-  /// What a person has here, without their home, in which is kept what is known of storages.
+  /// A person's local files, except those in the home, which records storages.
   private func files(of name: String) throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: bench.folder.file(name)).sorted()
       .filter { $0 != "home" && !$0.hasPrefix("home/") }
   }
 
-  @Test("A dry run makes no file and no folder, here or there")
+  @Test("A dry run creates no file or folder, here or in the storage")
   func dryRun() async throws {
     try await send(1, from: "anna", to: "ben")
     var ben = try bench.person("ben")
@@ -70,7 +70,7 @@ struct SyncOptionTests {
     #expect(try bench.folder.names(in: "storage") == there)
     ben.options.isDryRun = false
     #expect(try await ben.sync(to: ["anna"]).applied?.applied.count == 1)
-    // Where the folders are there already, nothing is put into them either.
+    // No files are put into existing folders either.
     try await send(3, from: "carl", to: "ben")
     ben.options.isDryRun = true
     let later = try files(of: "ben")
@@ -80,7 +80,7 @@ struct SyncOptionTests {
 
   // MARK: Permissions
 
-  @Test("Who may only write into an inbound folder delivers there, and what else the round would write is told")
+  @Test("With permission for one inbound folder, a round delivers and reports what it could not write")
   func onlyInbound() async throws {
     try await send(100, from: "carl", to: "anna")
     var anna = try bench.person("anna")
@@ -104,12 +104,12 @@ struct SyncOptionTests {
     #expect(try await bench.objects() == (before + result.delivered.map(\.path.text)).sorted())
     let writes = bench.watched.calls.filter { !$0.hasPrefix("list") && !$0.hasPrefix("get") && !$0.hasPrefix("stat") }
     #expect(writes == result.delivered.map { "put \($0.path)" })
-    // Another round does none of it twice.
+    // Another round repeats none of it.
     let again = try await anna.sync(to: ["ben"])
     #expect(again.downloaded.isEmpty)
     #expect(again.delivered.isEmpty)
     #expect(again.failures.map(\.step) == [.backingUp, .uploading])
-    // And with all permissions it goes on where it stopped.
+    // With all permissions it continues where it stopped.
     anna.change = { _ in }
     let allowed = try await anna.sync(to: ["ben"])
     #expect(allowed.failures.isEmpty)
@@ -119,9 +119,9 @@ struct SyncOptionTests {
     #expect(try anna.notes().count == 2)
   }
 
-  // MARK: What others bring
+  // MARK: Limits for received diffs
 
-  /// Sends a note of Anna's to Ben, as large as is wanted.
+  /// Sends a note of a given size from Anna to Ben.
   private func send(_ bytes: Int) async throws -> KSUID {
     let anna =
       bench.folder.has("anna")
@@ -132,7 +132,7 @@ struct SyncOptionTests {
     return id
   }
 
-  @Test("Diffs that do not fit stay in the storage until a person lets them through")
+  @Test("Diffs that exceed the download limit stay in the storage until a person allows them")
   func downloadLimit() async throws {
     let ids = [try await send(10_000), try await send(300_000), try await send(20_000)]
     var ben = try bench.person("ben")
@@ -151,13 +151,13 @@ struct SyncOptionTests {
     #expect(result.held.isEmpty)
     #expect(result.dropped.count == 1)
     #expect(try ben.notes().count == 3)
-    // One that was let through is no mistake, and one that never was there is.
+    // Allowing a downloaded diff is no mistake, but allowing an unknown one is.
     let other = try #require(KSUID("3MOszSZz3uTLnb7JQCqVqYrLuuY"))
     ben.options.allowed.insert(other)
     #expect(try await ben.sync().notes == ["there is no diff \(other) to let through"])
   }
 
-  @Test("What a sender brings beyond the limit of a day is held, and let through by its id")
+  @Test("Diffs beyond a sender's daily limit are held, and applied when their ids are allowed")
   func senderLimit() async throws {
     let ids = [try await send(40_000), try await send(40_000), try await send(40_000)]
     var ben = try bench.person("ben")
@@ -187,7 +187,7 @@ struct SyncOptionTests {
     }.sorted()
   }
 
-  @Test("Another device fetches media by pattern, once, and leaves them in the storage when they are removed there")
+  @Test("Another device fetches media by pattern once, and keeps them in the storage when they are removed locally")
   func fetch() async throws {
     let camera = try device("camera")
     for path in ["originals/a.mp4", "reworked/a.jpg", "reworked/2026/b.jpg"] {
@@ -206,7 +206,7 @@ struct SyncOptionTests {
     #expect(first.uploaded.allSatisfy { !$0.path.text.contains("reworked") })
     let second = try await phone.sync()
     #expect(second.fetched.isEmpty && second.uploaded.isEmpty, "\(second.uploaded)")
-    // What is removed here stays there, even where removals are passed on, and is not fetched by itself.
+    // A file removed here stays in the storage, even with deletions on, and is not fetched again by itself.
     try FileManager.default.removeItem(atPath: bench.folder.file("phone/files/anna/reworked/a.jpg"))
     phone.options.deletesOrphanedFiles = true
     let third = try await phone.sync()
@@ -221,7 +221,7 @@ struct SyncOptionTests {
     #expect(last.notes.count == 1 && last.notes.first?.hasSuffix("match orignals/**") == true, "\(last.notes)")
   }
 
-  @Test("A file of media that is here is not replaced by a newer one, and that is told")
+  @Test("A local media file is not replaced by a newer version, and that is reported")
   func fetchReplaces() async throws {
     let camera = try device("camera")
     try bench.folder.makeFolder("camera/files/anna/originals")
@@ -237,7 +237,7 @@ struct SyncOptionTests {
     #expect(try fileBytes(bench.folder.file("phone/files/anna/originals/a.mp4")) == [1])
   }
 
-  @Test("Files that are not uploaded are named once, and all of them when the storage is looked through")
+  @Test("Files that are not uploaded are named once, and a full check names them all")
   func leftOut() async throws {
     var anna = try bench.person("anna")
     try anna.addMedia([1], "originals/a.mp4")
@@ -258,7 +258,7 @@ struct SyncOptionTests {
     #expect(try await bench.objects("anna/originals") == ["anna/originals/a.mp4"])
   }
 
-  @Test("Several diffs are confirmed by one listing where a storage looks objects up in listings")
+  @Test("Several diffs are confirmed by one listing, if a storage looks up objects in listings")
   func listedOnce() async throws {
     let server = try await BunnyStandIn()
     var anna = try bench.person("anna")

@@ -3,7 +3,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import TestSupport
 
-/// A person with a database, media and diffs for somebody, who syncs with a storage.
+/// A person with a database, media and diffs to send, who syncs with a storage.
 struct SyncPerson {
   let name: String
   let folder: TemporaryFolder
@@ -35,7 +35,7 @@ struct SyncPerson {
     return device
   }
 
-  /// A person whose folder is there already.
+  /// A person whose folder exists already.
   init(existing name: String, in folder: TemporaryFolder, _ storage: any StorageProvider) {
     self.name = name
     self.folder = folder
@@ -43,7 +43,7 @@ struct SyncPerson {
   }
 
   var database: String { folder.file("\(name)/notes.sqlite") }
-  /// What others know of the database.
+  /// The state of the database that others know.
   var shared: String { folder.file("\(name)/shared.sqlite") }
   var outbox: String { folder.file("\(name)/outbox") }
   var home: BuckiaHome { BuckiaHome(path: folder.file("\(name)/home")) }
@@ -67,7 +67,7 @@ struct SyncPerson {
 
   func run(_ sql: String) throws { try TestDatabases.run(sql, on: database) }
 
-  /// Writes what has changed since the last time into the outbox.
+  /// Writes the changes since the last call to the outbox.
   @discardableResult
   func write() throws -> DiffReport {
     let report = try DatabaseManager(database, home: home).createDatabaseDiff(since: shared, output: .folder(outbox))
@@ -86,7 +86,7 @@ struct SyncPerson {
   }
 }
 
-/// A folder as a storage, which is watched, and people who sync with it.
+/// A watched folder as a storage, and the people who sync with it.
 struct SyncBench {
   let folder: TemporaryFolder
   let local: LocalFolder
@@ -100,13 +100,13 @@ struct SyncBench {
 
   func person(_ name: String) throws -> SyncPerson { try SyncPerson(name, in: folder, watched) }
 
-  /// What is in the storage, or in a folder of it.
+  /// The objects in the storage, or in a folder of it.
   func objects(_ path: String? = nil) async throws -> [String] {
     try await local.listAll(path.map { try RemotePath($0) }).objects.map(\.path.text)
   }
 }
 
-/// A storage that counts what it is asked for, and fails when it is told to.
+/// A storage that records calls, and fails on demand.
 final class WatchedStorage: StorageProvider {
   private let inner: any StorageProvider
   private let state = NIOLockedValueBox<(calls: [String], failing: (@Sendable (Int, String) -> StorageError?)?)>(
@@ -116,10 +116,10 @@ final class WatchedStorage: StorageProvider {
 
   var name: String { inner.name }
   var capabilities: StorageCapabilities { inner.capabilities }
-  /// What was asked for: `put anna/backup.sqlite`.
+  /// The calls, such as `put anna/backup.sqlite`.
   var calls: [String] { state.withLockedValue { $0.calls } }
   func forgetCalls() { state.withLockedValue { $0.calls = [] } }
-  /// Lets calls fail: given their number from 0, and what is asked for.
+  /// Lets calls fail, given their number from 0 and their description.
   func fail(_ when: (@Sendable (Int, String) -> StorageError?)?) { state.withLockedValue { $0.failing = when } }
 
   private func note(_ call: String) throws {

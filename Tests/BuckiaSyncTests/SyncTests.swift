@@ -11,7 +11,7 @@ struct SyncTests {
 
   // MARK: Diffs
 
-  @Test("What one person writes arrives at the other, is applied once, and goes from the storage")
+  @Test("A diff arrives at its recipient, is applied once, and is dropped from the storage")
   func exchange() async throws {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     try anna.run("INSERT INTO note VALUES (1,'from Anna')")
@@ -26,7 +26,7 @@ struct SyncTests {
     #expect(received.dropped.map(\.text) == ["ben/inbound/\(file)"])
     #expect(received.failures.isEmpty)
     #expect(try ben.notes() == ["'\(bytes("from Anna"))'"])
-    // The backup, which has the change, is there before the diff goes.
+    // The backup with the change is there before the diff is dropped.
     #expect(try await bench.objects("ben") == ["ben/backup.sqlite"])
     let put = bench.watched.calls.firstIndex(of: "put ben/backup.sqlite")
     let dropped = bench.watched.calls.firstIndex { $0.hasPrefix("delete ben/inbound/") }
@@ -35,7 +35,7 @@ struct SyncTests {
 
   private func bytes(_ text: String) -> String { text.utf8.map { "\($0)" }.joined(separator: ".") }
 
-  @Test("A round with nothing to do asks the storage once")
+  @Test("A round with nothing to do makes one request")
   func idle() async throws {
     let anna = try bench.person("anna")
     try anna.addMedia([1, 2, 3], "originals/a.mp4")
@@ -46,7 +46,7 @@ struct SyncTests {
     #expect(bench.watched.calls == ["list anna/inbound"])
   }
 
-  @Test("A diff that waits for another stays in both places until that comes")
+  @Test("A diff that waits for another stays in both places until that arrives")
   func waiting() async throws {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     let scope = ShareScope(name: "notes") { SharedTable("note") }
@@ -79,7 +79,7 @@ struct SyncTests {
     #expect(try await bench.objects("ben/inbound").isEmpty)
   }
 
-  @Test("A damaged file and others stay, and do not stop the rest")
+  @Test("A damaged file and unknown files stay, and do not stop the round")
   func damaged() async throws {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     try anna.run("INSERT INTO note VALUES (1,'good')")
@@ -95,7 +95,7 @@ struct SyncTests {
     #expect(try await bench.objects("ben/inbound") == [bad, "ben/inbound/readme.txt"])
   }
 
-  @Test("Another file with the name of one that was delivered is left alone, and told")
+  @Test("Another file with the name of a delivered one is left alone, and reported")
   func otherDelivery() async throws {
     let anna = try bench.person("anna")
     try anna.run("INSERT INTO note VALUES (1,'x')")
@@ -110,7 +110,7 @@ struct SyncTests {
 
   // MARK: Faults
 
-  @Test("A storage that cannot be listed stops the round before anything is done")
+  @Test("A storage that cannot be listed stops the round before it does anything")
   func unlisted() async throws {
     let anna = try bench.person("anna")
     bench.watched.fail { _, call in call.hasPrefix("list") ? StorageError(.forbidden, "no") : nil }
@@ -131,7 +131,7 @@ struct SyncTests {
       call.hasPrefix("get") && number == 1 ? StorageError(.truncated, "cut off") : nil
     }
     let once = try await ben.sync()
-    // The one fault is passed over by asking again.
+    // The one fault is overcome by a retry.
     #expect(once.failures.isEmpty)
     bench.watched.forgetCalls()
     try anna.run("INSERT INTO note VALUES (3,'x')")
@@ -149,7 +149,7 @@ struct SyncTests {
     #expect(try ben.notes().count == 3)
   }
 
-  /// Ben, who has a media file, and to whom Anna has sent two diffs; the path of the first one.
+  /// Ben, who has a media file, and to whom Anna has sent two diffs; and the path of the first one.
   private func personWithTwoDiffs() async throws -> (SyncPerson, String) {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     for number in 1...2 {
@@ -162,7 +162,7 @@ struct SyncTests {
   }
 
   @Test(
-    "A download that fails because of this device or the whole storage leads to no upload and no deletion either",
+    "A download error of the device or the whole storage leads to no upload and no deletion either",
     arguments: [.unauthorized, .unwritable, .fullDisk] as [StorageError.Code])
   func lastingDownloadFault(code: StorageError.Code) async throws {
     let (ben, bad) = try await personWithTwoDiffs()
@@ -181,7 +181,7 @@ struct SyncTests {
   }
 
   @Test(
-    "One object that cannot be read is told, and the rest is done",
+    "An unreadable object is reported, and the rest of the round is done",
     arguments: [.forbidden, .notFound, .truncated, .invalidAnswer, .unsupported] as [StorageError.Code])
   func unreadableObject(code: StorageError.Code) async throws {
     let (ben, bad) = try await personWithTwoDiffs()
@@ -202,7 +202,7 @@ struct SyncTests {
     #expect(try await bench.objects("ben/inbound").isEmpty)
   }
 
-  @Test("Whatever call fails, the next round ends as if none had", arguments: 0..<12)
+  @Test("After a failure of any call, the next round ends as if nothing had failed", arguments: 0..<12)
   func anyFault(failing: Int) async throws {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     for number in 1...3 {
@@ -228,7 +228,7 @@ struct SyncTests {
     #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: ben.database))
   }
 
-  @Test("Nothing is dropped as long as the backup cannot be written")
+  @Test("No diff is dropped while the backup cannot be written")
   func noBackup() async throws {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     try anna.run("INSERT INTO note VALUES (1,'x')")
@@ -244,7 +244,7 @@ struct SyncTests {
     #expect(try await ben.sync().dropped.count == 1)
   }
 
-  @Test("The fallback takes the place of a storage that cannot be reached")
+  @Test("The fallback replaces a storage that cannot be reached")
   func fallback() async throws {
     var anna = try bench.person("anna")
     let other = LocalFolder(bench.folder.file("fallback"))
@@ -256,7 +256,7 @@ struct SyncTests {
     #expect(try await other.exists(RemotePath("anna/backup.sqlite")))
   }
 
-  @Test("A mirror gets what the storage gets, and stops nothing when it fails")
+  @Test("A mirror gets the same as the storage, and does not stop a round when it fails")
   func mirrors() async throws {
     var anna = try bench.person("anna")
     try anna.addMedia([1], "reworked/a.jpg")
@@ -273,7 +273,7 @@ struct SyncTests {
     #expect(try await bad.listAll(nil).objects.count == 2)
   }
 
-  @Test("What is gone here is deleted from mirrors, too, and later where a mirror does not answer")
+  @Test("Local deletions are repeated in mirrors, later if a mirror does not answer")
   func orphansOfMirrors() async throws {
     var anna = try bench.person("anna")
     for name in ["a", "b"] { try anna.addMedia([1], "reworked/\(name).jpg") }
@@ -335,7 +335,7 @@ struct SyncTests {
     #expect(try await stored.chunks.bytes(upTo: 10) == [1, 2, 4])
   }
 
-  @Test("Patterns say which media take part")
+  @Test("Patterns choose the media")
   func patterns() async throws {
     var anna = try bench.person("anna")
     for name in ["a.mp4", "b.mov", "private/c.mp4", "tmp/d.mp4"] { try anna.addMedia([1], "originals/\(name)") }
@@ -348,7 +348,7 @@ struct SyncTests {
   }
 
   @Test(
-    "What is gone here is deleted there on request, but not what other devices have uploaded, and not everything at once"
+    "Local deletions are repeated in the storage on request, except other devices' files, and never for all files"
   )
   func orphans() async throws {
     var anna = try bench.person("anna")
@@ -361,14 +361,14 @@ struct SyncTests {
     anna.options.deletesOrphanedFiles = true
     #expect(try await anna.sync().deleted.map(\.text) == ["anna/originals/a.mp4"])
     #expect(try await bench.objects("anna/originals") == ["anna/originals/b.mp4", "anna/originals/other.mp4"])
-    // As if the volume were not there.
+    // As if the volume were not mounted.
     try FileManager.default.removeItem(atPath: "\(anna.place)/originals/b.mp4")
     let result = try await anna.sync()
     #expect(result.deleted.isEmpty)
     #expect(result.notes.count == 1)
   }
 
-  @Test("What somebody has removed from the storage is uploaded again where it is looked through")
+  @Test("A full check uploads media again that were removed from the storage")
   func lookedThrough() async throws {
     var anna = try bench.person("anna")
     try anna.addMedia([1], "originals/a.mp4")
@@ -400,7 +400,7 @@ struct SyncTests {
 
   // MARK: Progress and folders
 
-  @Test("Each step is told")
+  @Test("Each step is reported")
   func progress() async throws {
     let anna = try bench.person("anna")
     try anna.addMedia([1, 2], "originals/a.mp4")
@@ -432,9 +432,9 @@ struct SyncTests {
     try await client.moveFolders(to: .other)
     #expect(FileManager.default.fileExists(atPath: "\(other)/anna/originals/a.mp4"))
     #expect(!FileManager.default.fileExists(atPath: anna.place))
-    // Another client, as after the app was installed again.
+    // Another client, as after reinstalling the app.
     #expect(try await BuckiaClient(anna.configuration()).folders().place == .other)
-    // A stick that is not plugged in is no reason to begin again.
+    // A volume that is not mounted is no reason to start again.
     try FileManager.default.moveItem(atPath: other, toPath: "\(other) unplugged")
     let error = try await #require(throws: StorageError.self) { try await anna.sync() }
     #expect(error.code == .notFound)

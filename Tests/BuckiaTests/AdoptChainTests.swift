@@ -4,9 +4,9 @@ import SQLiteSchemas
 import Testing
 import TestSupport
 
-/// A database goes through ten versions of any schema; its oldest copy adopts the nine diffs.
+/// A database goes through ten versions of a random schema, and its oldest copy adopts the nine diffs.
 @Suite struct AdoptChainTests {
-  /// An author who makes tables again at will.
+  /// An author who rebuilds tables at random.
   private struct Author {
     struct Column {
       let name: String
@@ -62,7 +62,7 @@ import TestSupport
       return Self.definition(of: table)
     }
 
-    /// One step of the schema.
+    /// Returns SQL for a random change of the schema.
     mutating func step(_ random: inout SeededGenerator) -> String {
       guard !tables.isEmpty, !random.oneIn(6) else { return createTable(&random) }
       let place = Int.random(in: 0..<tables.count, using: &random)
@@ -101,7 +101,7 @@ import TestSupport
       }
     }
 
-    /// A table with other columns, types, clauses and options.
+    /// Returns SQL that rebuilds a table with other columns, types, clauses and options.
     private mutating func rebuild(_ place: Int, _ random: inout SeededGenerator) -> String {
       var table = tables[place]
       let kept = table.columns.filter { !$0.isGenerated && !random.oneIn(5) }
@@ -125,14 +125,14 @@ import TestSupport
       let old = Self.quoted(tables[place].name)
       let names = (["id"] + kept.map { Self.quoted($0.name) }).joined(separator: ", ")
       tables[place] = table
-      // What hangs on the table goes with it. Views do not.
+      // Dropping the table drops its indexes and triggers, but not its views.
       return """
         PRAGMA legacy_alter_table = ON; ALTER TABLE \(old) RENAME TO before_it; \(Self.definition(of: table));
         INSERT INTO \(old)(\(names)) SELECT \(names) FROM before_it; DROP TABLE before_it
         """
     }
 
-    /// One edit of the rows.
+    /// Returns SQL for a random edit of rows.
     func edit(_ random: inout SeededGenerator) -> String {
       guard let table = tables.randomElement(using: &random),
         let column = table.columns.filter({ !$0.isGenerated }).randomElement(using: &random)
@@ -167,7 +167,7 @@ import TestSupport
         let edits = (0..<Int.random(in: 0...12, using: &random)).map { _ in author.edit(&random) }
         try TestDatabases.run(steps + edits, on: path)
         let next = try folder.copy("author", to: "version-\(version)")
-        // By chance two versions have no table in common.
+        // Two versions may have no table in common.
         var options = DiffOptions()
         options.allowsUnrelated = true
         let made = try DatabaseManager(next, home: home).createDatabaseDiff(

@@ -6,22 +6,22 @@ import TestSupport
 
 @testable import SQLiteConnections
 
-/// The receiver's schema becomes the author's, and no row is lost that its author has not deleted.
+/// The receiver adopts the author's schema, and loses only rows that the author has deleted.
 @Suite struct AdoptTests {
-  /// What made a database, and its rows.
+  /// The statements of a database's schema.
   private static func statements(of path: String) throws -> [SchemaStatement] {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     return try SchemaReader(connection).statements()
   }
 
-  /// True if two databases are made by the same statements, white space aside.
+  /// The statements that only one of the two schemas has, ignoring white space.
   static func differences(_ first: String, _ second: String) throws -> [String] {
     let (one, two) = (try statements(of: first), try statements(of: second))
     return one.filter { statement in !two.contains { $0.equalsIgnoringWhiteSpace(statement) } }.map { "- \($0.sql)" }
       + two.filter { statement in !one.contains { $0.equalsIgnoringWhiteSpace(statement) } }.map { "+ \($0.sql)" }
   }
 
-  /// A release of an app: what the schema and the rows were, and what the upgrade did.
+  /// A release of an app: SQL that makes the old database, and SQL that upgrades it.
   struct Migration: Sendable, CustomTestStringConvertible {
     let name: String
     let base: String
@@ -40,7 +40,7 @@ import TestSupport
     INSERT INTO notes VALUES (1, 'one', 'a'), (2, 'two', 'b'), (3, 'three', NULL)
     """
 
-  /// Makes a table again, as applications do it.
+  /// Returns SQL that rebuilds a table as applications do.
   private static func rebuilding(_ table: String, _ definition: String, _ columns: String = "*", options: String = "")
     -> String
   {
@@ -249,7 +249,7 @@ import TestSupport
     let report = try exchange.apply(ApplyOptions(conflicts: .abort, schema: .adopt))
     #expect(report.diffs.map(\.state) == [.applied], "\(report.diffs.first?.reason ?? "")")
     #expect(try Self.differences(exchange.mine, theirs) == [])
-    // What a full-text index keeps inside depends on how it was filled.
+    // The internal tables of a full-text index depend on how it was filled.
     let ours = try [exchange.mine, theirs].map { path in
       try TestDatabases.content(of: path).filter { !$0.key.hasPrefix("buckia_") && !$0.key.hasPrefix("words_") }
     }
@@ -259,7 +259,7 @@ import TestSupport
     #expect(
       try TestDatabases.rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'buckia_replaced%'", on: exchange.mine)
         == ["0"])
-    // Nothing is left to do.
+    // No differences are left.
     let again = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
       since: exchange.mine, output: .folder(exchange.folder.path))
     #expect(again.path == nil, "\(again.tables) \(again.skipped)")
@@ -280,7 +280,7 @@ import TestSupport
   ]
 
   @Test(
-    "A statement that would do more than it may is refused by SQLite itself, and nothing has changed",
+    "A hostile schema statement is refused, and nothing changes",
     arguments: hostile)
   func hostileStatements(sql: String) throws {
     let exchange = try Exchange(Self.notes + "; CREATE TABLE mine(a); INSERT INTO mine VALUES (1)")
@@ -297,14 +297,14 @@ import TestSupport
     #expect(report.diffs.map(\.state) == [.rejected])
     #expect(report.diffs.first?.reason?.contains(name) == true, "\(report.diffs.first?.reason ?? "")")
     #expect(try exchange.everythingButOurs() == before)
-    // Who does not adopt has nothing to fear from it, and the next file is applied.
+    // Without `adopt`, the statement is ignored, and the next file is applied.
     try exchange.send("UPDATE notes SET title = 'x'")
     #expect(try exchange.apply().diffs.map(\.state) == [.applied, .applied])
   }
 
-  // MARK: What is only here
+  // MARK: Local objects and rows
 
-  @Test("Tables, indexes, views and triggers that are only here stay, also those of a table that is made again")
+  @Test("Local tables, indexes, views and triggers stay, also those of a rebuilt table")
   func localObjects() throws {
     let exchange = try Exchange(Self.notes)
     let local = """
@@ -325,7 +325,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT count(*) FROM mine_log") == ["1"])
   }
 
-  @Test("A table that its author has dropped stays where it holds other rows, and the plan says so")
+  @Test("A table that the author has dropped stays if it holds local rows, and is in the plan")
   func droppedWithLocalRows() throws {
     let exchange = try Exchange(
       Self.notes + "; CREATE TABLE old(a); INSERT INTO old VALUES (1); CREATE INDEX old_a ON old(a)")
@@ -338,7 +338,7 @@ import TestSupport
     #expect(report.diffs.first?.plan.contains { $0.action == .keep && $0.table == "old" } == true)
   }
 
-  @Test("A row that does not fit refuses the file, and the reason names table, row and constraint")
+  @Test("A file is refused if a local row violates the new schema; the reason names table, row and constraint")
   func unfit() throws {
     let exchange = try Exchange(Self.notes)
     try TestDatabases.run("INSERT INTO notes VALUES (77, NULL, 'a')", on: exchange.mine)
@@ -351,7 +351,7 @@ import TestSupport
     #expect(try exchange.everythingButOurs() == before)
   }
 
-  @Test("A column that is only here refuses the file instead of losing its values")
+  @Test("A file is refused if a rebuilt table would lose a local column")
   func localColumn() throws {
     let exchange = try Exchange(Self.notes)
     try TestDatabases.run(
@@ -363,7 +363,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT count(private) FROM notes") == ["3"])
   }
 
-  @Test("A renamed column takes its values along, local ones too")
+  @Test("A renamed column keeps its values, including those of local rows")
   func renamed() throws {
     let exchange = try Exchange(Self.notes)
     try TestDatabases.run("INSERT INTO notes VALUES (50, 'local', NULL)", on: exchange.mine)
@@ -378,7 +378,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT count(*) FROM notes WHERE heading = 'local' AND id = 50") == ["1"])
   }
 
-  @Test("Files are applied as ever where the schema is not to be adopted, statements or not")
+  @Test("Without adopt, the author's indexes, views and CHECK constraints are not created")
   func notAdopted() throws {
     let exchange = try Exchange(Self.notes)
     try exchange.send(
@@ -391,7 +391,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%CHECK (a > 0)%'") == ["0"])
   }
 
-  @Test("Where the schema is not adopted, the changes of a table with another key are left out and named")
+  @Test("Without adopt, the changes of a table whose key has changed are left out with a warning")
   func otherKey() throws {
     let exchange = try Exchange(
       Self.notes + "; CREATE TABLE t(id INTEGER PRIMARY KEY, k TEXT); INSERT INTO t VALUES (1, 'a')")
@@ -405,7 +405,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT count(*) FROM notes WHERE title = 'x'") == ["3"])
   }
 
-  @Test("A schema that cannot travel is named by the diff, and so is what is left out of it")
+  @Test("The diff report names statements that cannot be sent, and those that depend on them")
   func refusedStatements() throws {
     let exchange = try Exchange(Self.notes)
     let report = try exchange.send(
@@ -419,7 +419,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name = 'i'") == ["1"])
   }
 
-  @Test("Views and triggers that name what is not there are left out by name, and the rest is adopted")
+  @Test("Views and triggers that refer to missing tables are left out and reported, and the rest is adopted")
   func brokenStatements() throws {
     let exchange = try Exchange(
       Self.notes + """
@@ -442,7 +442,7 @@ import TestSupport
     #expect(try exchange.rows("\(names) \(objects)") == ["1"])
   }
 
-  @Test("A table of one's own keeps its name")
+  @Test("A file is refused if its view has the name of a local table")
   func takenName() throws {
     let exchange = try Exchange(Self.notes)
     try TestDatabases.run("CREATE TABLE shown(a); INSERT INTO shown VALUES (1)", on: exchange.mine)
@@ -453,7 +453,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT a FROM shown") == ["1"])
   }
 
-  @Test("Where foreign keys are enforced, making a parent again takes no child with it")
+  @Test("With foreign keys enforced, rebuilding a parent table deletes no child rows")
   func enforcedForeignKeys() throws {
     let exchange = try Exchange(
       """

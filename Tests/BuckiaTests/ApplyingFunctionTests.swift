@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 @testable import SQLiteConnections
 
-/// Triggers of the app ask `buckia_applying()` who is writing.
+/// Triggers of the app call `buckia_applying()` to tell the app's edits from applied changes.
 @Suite struct ApplyingFunctionTests {
-  /// Notes which rows the app has changed itself, and which have come.
+  /// A trigger records for each changed row whether the app or Buckia wrote it.
   private static let schema = """
     CREATE TABLE notes(id INTEGER PRIMARY KEY, n);
     CREATE TABLE seen(id, is_applied);
@@ -25,7 +25,7 @@ import Testing
     try connection.integer("SELECT buckia_applying()")
   }
 
-  /// The base, in which a trigger would fire, is edited through a connection that has the function.
+  /// A diff of one edit. The trigger is dropped first, because this connection lacks the function.
   private func exchange() throws -> Exchange {
     let exchange = try Exchange(Self.schema)
     let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
@@ -36,8 +36,7 @@ import Testing
     return exchange
   }
 
-  @Test(
-    "Without the function a trigger that asks for it fails; with it, it tells the app's own edits from those that came")
+  @Test("A trigger that calls the function fails without it, and with it tells the app's edits from applied changes")
   func triggers() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
@@ -45,15 +44,15 @@ import Testing
     #expect(error?.message.contains("no such function: buckia_applying") == true)
     try DatabaseManager.addApplyingFunction(to: connection.handle.pointer)
     try connection.execute("UPDATE notes SET n = 1")
-    // On a connection of Buckia's own.
+    // Buckia opens a connection of its own here, which has the function.
     #expect(try exchange.apply(ApplyOptions(triggers: true, keepsFiles: true)).applied.count == 1)
     try connection.execute("UPDATE notes SET n = n + 1")
     #expect(try exchange.rows(Self.seen) == ["1|0", "1|1", "1|0"])
-    // And taken back, which is written by Buckia, too; triggers do not fire then.
+    // After applying, the function returns 0 on the app's connection.
     #expect(try isApplying(connection) == 0)
   }
 
-  @Test("A connection that was lent without the function has none afterwards")
+  @Test("A lent connection that lacked the function lacks it again afterwards")
   func leavesNothing() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
@@ -65,7 +64,7 @@ import Testing
     #expect(throws: SQLiteError.self) { try isApplying(connection) }
   }
 
-  @Test("On a connection that was lent it is 1 while changes are applied, for TEMP triggers, too, and 0 afterwards")
+  @Test("On a lent connection the function returns 1 for TEMP triggers while changes are applied, and 0 afterwards")
   func borrowed() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
@@ -86,7 +85,7 @@ import Testing
     #expect(try exchange.rows(Self.seen) == ["1|1", "1|0"])
   }
 
-  @Test("It is 0 again after a failure, and never 1 on another connection")
+  @Test("The function returns 0 again after a failure, and never 1 on another connection")
   func otherConnection() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
@@ -109,7 +108,7 @@ import Testing
     }
     #expect(during == [1, 0])
     #expect(try isApplying(connection) == 0)
-    // What is lent again inside does not end it.
+    // Lending the connection again inside does not reset the function.
     during = []
     try lend(connection, home: exchange.home) { database in
       _ = try database.processInboundChanges(
@@ -124,18 +123,18 @@ import Testing
     #expect(try isApplying(connection) == 0)
   }
 
-  @Test("It may be called where the schema is not trusted, and is asked again each time")
+  @Test("The function works with an untrusted schema, and is not treated as a constant")
   func untrustedSchema() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try DatabaseManager.addApplyingFunction(to: connection.handle.pointer)
     try connection.execute("PRAGMA trusted_schema = OFF; UPDATE notes SET n = 7")
     #expect(try exchange.rows(Self.seen) == ["1|0"])
-    // A function that may be taken for a constant could be in an index.
+    // SQLite accepts only deterministic functions in an index.
     #expect(throws: SQLiteError.self) { try connection.execute("CREATE INDEX i ON notes(n) WHERE buckia_applying()") }
   }
 
-  @Test("Adding it again does nothing, also while a statement runs, and a function of the app's own of that name stays")
+  @Test("Adding the function twice has no effect, even while a statement runs; an app function of that name stays")
   func addedTwice() throws {
     let exchange = try Exchange("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
@@ -152,12 +151,12 @@ import Testing
     _ = functions.removeAll()
   }
 
-  /// Fires in any case.
+  /// A TEMP trigger fires even if triggers are off.
   private static let temporary = """
     CREATE TEMP TRIGGER noted AFTER UPDATE ON main.notes BEGIN INSERT INTO seen VALUES (new.n, buckia_applying()); END
     """
 
-  @Test("Resolving and merging are writing, too")
+  @Test("The function returns 1 while conflicts are resolved and databases are merged")
   func resolvingAndMerging() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
@@ -178,7 +177,7 @@ import Testing
     #expect(try exchange.rows(Self.seen) == ["2|1", "3|1"])
   }
 
-  @Test("Undoing is writing, too")
+  @Test("The function returns 1 while a diff is undone")
   func undoing() throws {
     let exchange = try exchange()
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
@@ -188,7 +187,7 @@ import Testing
       let report = try database.processInboundChanges([exchange.inbound])
       try database.undo([.diff(try #require(report.diffs.first?.id).description)])
     }
-    // What the trigger had written when the diff was applied has been taken back, too.
+    // The undo has also removed the row that the trigger wrote when the diff was applied.
     #expect(try exchange.rows(Self.seen) == ["1|1"])
   }
 }

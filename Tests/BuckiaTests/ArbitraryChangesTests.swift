@@ -6,7 +6,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Changes that are well-formed and make no sense: any value in any column, keys of any kind, rows that are not there.
+/// Well-formed changes without meaning: any value in any column, keys of any kind, rows that do not exist.
 @Suite struct ArbitraryChangesTests {
   private static let schema = """
     CREATE TABLE plain(id INTEGER PRIMARY KEY, a, b TEXT, c REAL UNIQUE);
@@ -23,13 +23,14 @@ import Testing
     INSERT INTO computed(id, a, parent) VALUES (1, 1, 1), (2, 2, 9)
     """
 
-  /// Each table as a raw changeset names it.
+  /// The name and the key columns of each table, as in a raw changeset.
   private static let tables: [(name: String, keyFlags: [UInt8])] = [
     ("plain", [1, 0, 0, 0]), ("keyed", [1, 0]), ("loose", [2, 1, 0]), ("strict", [1, 0, 0]), ("rows", [1, 0, 0]),
     ("computed", [1, 0, 0]),
   ]
 
-  @Test("Any well-formed changes are applied or refused whole, and leave the database sound", arguments: 0..<120)
+  @Test(
+    "Random well-formed changes are applied or refused as a whole, and leave the database intact", arguments: 0..<120)
   func anything(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))
     let exchange = try Exchange(Self.schema)

@@ -5,11 +5,11 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// The receiver of an AUTOINCREMENT table gives out no id that its author has used for a row that travelled.
+/// The receiver of an AUTOINCREMENT table assigns no id that the author has used for a sent row.
 @Suite struct AutoIncrementTests {
   private static let table = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, u UNIQUE, v);"
 
-  /// What the next row gets here.
+  /// The id of the next row that is inserted here.
   private func nextID(_ exchange: Exchange, in table: String = "t") throws -> Int {
     try TestDatabases.run("DELETE FROM \(table)", on: exchange.mine)
     try TestDatabases.run("INSERT INTO \(table) DEFAULT VALUES", on: exchange.mine)
@@ -19,7 +19,7 @@ import Testing
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let base: String
-    /// What has happened here meanwhile.
+    /// SQL that the receiver runs before applying.
     var here = ""
     let edits: String
     let next: Int
@@ -81,7 +81,7 @@ import Testing
       testDescription: "ids below zero", base: table, edits: "INSERT INTO t VALUES (-9, 1, 1)", next: 1),
   ]
 
-  @Test("The counter follows what travels", arguments: cases, [ConflictPolicy.keepLocal, .takeIncoming])
+  @Test("The counter follows the ids of received changes", arguments: cases, [ConflictPolicy.keepLocal, .takeIncoming])
   func follows(_ found: Case, policy: ConflictPolicy) throws {
     let exchange = try Exchange(found.base)
     if !found.here.isEmpty { try TestDatabases.run(found.here, on: exchange.mine) }
@@ -92,7 +92,7 @@ import Testing
     #expect(try exchange.rows("PRAGMA integrity_check") == ["'111.107'"])
   }
 
-  @Test func `an INSERT that would use up the ids of a table is a constraint conflict that says so`() throws {
+  @Test func `an INSERT that would use up the ids of a table is a constraint conflict with that reason`() throws {
     let exchange = try Exchange(Self.table)
     try exchange.send("INSERT INTO t VALUES (9223372036854775807, 'x', 1)")
     try exchange.apply()
@@ -102,16 +102,16 @@ import Testing
     #expect(try exchange.rows("SELECT count(*) FROM t") == ["0"])
   }
 
-  @Test func `a row with one of the last keys goes into a table without AUTOINCREMENT, and is named`() throws {
+  @Test func `a table without AUTOINCREMENT takes a row with one of the greatest keys, with a warning`() throws {
     let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
     try exchange.send("INSERT INTO t VALUES (9223372036854775806, 1)")
     try exchange.send("INSERT INTO t VALUES (7, 2)")
     let report = try exchange.apply()
-    #expect(report.diffs.map(\.warnings) == [[Remark(.lastKeys, "t", "9223372036854775806")], []])
+    #expect(report.diffs.map(\.warnings) == [[Warning(.lastKeys, "t", "9223372036854775806")], []])
     #expect(try exchange.rows("SELECT count(*) FROM t") == ["2"])
   }
 
-  @Test("It follows all files of a folder, whatever is in between")
+  @Test("The counter follows all files of a folder, even if a row in them is refused")
   func manyFiles() throws {
     let exchange = try Exchange(Self.table)
     for index in 1...40 { try exchange.send("INSERT INTO t VALUES (\(index * 10), \(index), 0)") }
@@ -120,7 +120,7 @@ import Testing
     #expect(try nextID(exchange) == 401)
   }
 
-  @Test("There is one counter for a table, by the name that it was created with")
+  @Test("A table that was renamed and renamed back has one counter")
   func name() throws {
     let exchange = try Exchange("CREATE TABLE \"Tä ble\"(id INTEGER PRIMARY KEY AUTOINCREMENT, v); CREATE TABLE old(a)")
     try TestDatabases.run(

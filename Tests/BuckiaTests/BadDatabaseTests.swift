@@ -13,7 +13,7 @@ private let notes = """
   """
 
 @Suite struct BadDatabaseTests {
-  @Test("A locked database is busy, nothing is recorded, and the next try succeeds")
+  @Test("A locked database is reported as busy, and the next try succeeds")
   func locked() throws {
     let exchange = try Exchange(notes)
     try exchange.send("DELETE FROM notes WHERE id = 1")
@@ -29,7 +29,7 @@ private let notes = """
     #expect(try exchange.apply().diffs.map(\.state) == [.applied])
   }
 
-  @Test("What is no database is said so, and left as it is", arguments: [0, 1])
+  @Test("A file that is no database is reported as such, and left unchanged", arguments: [0, 1])
   func notADatabase(_ kind: Int) throws {
     let exchange = try Exchange(notes)
     try exchange.send("DELETE FROM notes WHERE id = 1")
@@ -48,7 +48,7 @@ private let notes = """
   }
 
   @Test(
-    "A database that was cut off is refused, also within its last page, and also as the base of a merge",
+    "A truncated database is refused by diff, merge and snapshot, even if only part of its last page is missing",
     arguments: [5, 300, 4_096, 9_000])
   func cut(_ bytes: Int) throws {
     let exchange = try Exchange(notes)
@@ -74,7 +74,7 @@ private let notes = """
     #expect(!FileManager.default.fileExists(atPath: out))
   }
 
-  @Test("A database in WAL mode whose index cannot be made says that, and can be read where its log is empty")
+  @Test("A WAL database whose -shm file cannot be created is an error, but can be read if its log is empty")
   func noIndex() throws {
     let exchange = try Exchange(notes)
     do {
@@ -85,7 +85,7 @@ private let notes = """
           fileBytes(exchange.folder.file(name)), to: name.replacingOccurrences(of: "mine", with: "other"))
       }
     }
-    // As on a medium that cannot be written, the file cannot be made: SQLite follows no link.
+    // As on a read-only medium, SQLite cannot create the file, because it does not follow links.
     try FileManager.default.createSymbolicLink(
       atPath: exchange.folder.file("other.sqlite-shm"), withDestinationPath: exchange.folder.file("none/shm"))
     let error = #expect(throws: BuckiaError.self) {
@@ -96,7 +96,7 @@ private let notes = """
     #expect(throws: Never.self) { try DatabaseManager(exchange.folder.file("other.sqlite")).examine() }
   }
 
-  @Test("Files that need a damaged table are refused and named, files for other tables are applied")
+  @Test("Files that change a damaged table are refused, and files for other tables are applied")
   func damagedTable() throws {
     let exchange = try Exchange(
       notes + "; CREATE TABLE sound(id INTEGER PRIMARY KEY, v); INSERT INTO sound VALUES (1, 1)")
@@ -116,7 +116,7 @@ private let notes = """
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
-  @Test("A damaged page of another table stops a snapshot, a merge and a new schema, and nothing is written")
+  @Test("A damaged page of another table stops a snapshot, a merge and an adoption, and nothing is written")
   func damageElsewhere() throws {
     let exchange = try Exchange(notes + "; CREATE TABLE sound(id INTEGER PRIMARY KEY, v)")
     let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
@@ -145,7 +145,7 @@ private let notes = """
     #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name = 'added'") == ["0"])
   }
 
-  @Test("Rows that break a constraint are no damage: a snapshot and a merge take them")
+  @Test("Rows that violate a constraint are no damage: a snapshot and a merge accept them")
   func brokenConstraint() throws {
     let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, v CHECK (v > 0)); INSERT INTO t VALUES (1, 1)")
     let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
@@ -156,7 +156,7 @@ private let notes = """
     #expect(try exchange.rows("SELECT id, v FROM t ORDER BY id") == ["1|1", "2|-2", "3|3"])
   }
 
-  @Test("An empty file does not become the author's database")
+  @Test("Adopting a schema into an empty file is an error, and the file stays empty")
   func adoptIntoNothing() throws {
     let exchange = try Exchange(notes)
     try exchange.send("CREATE TABLE added(id INTEGER PRIMARY KEY)")
@@ -167,7 +167,7 @@ private let notes = """
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
-  @Test("A full disk is an error, nothing is applied, and the file stays")
+  @Test("A full disk is an error, and nothing is applied")
   func fullDisk() throws {
     let exchange = try Exchange(notes)
     try exchange.send("UPDATE notes SET text = text || hex(zeroblob(2000))")
@@ -176,7 +176,7 @@ private let notes = """
     let pages = try #require(try exchange.rows("PRAGMA page_count").first.flatMap { Int($0) })
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("PRAGMA max_page_count = \(pages + 5)")
-    // The limit belongs to a connection, so the engine is driven through this one.
+    // The limit belongs to a connection, so the engine uses this one.
     let changes = try exchange.changes()
     let error = #expect(throws: SQLiteError.self) {
       let transaction = try SQLiteTransaction(on: connection)
@@ -191,17 +191,17 @@ private let notes = """
     #expect(try exchange.database.log().isEmpty)
   }
 
-  @Test("Where the clock of the ids cannot be kept, the report says so")
+  @Test("A clock of ids that cannot be saved causes a warning")
   func noHome() throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run("DELETE FROM notes WHERE id = 7", on: exchange.mine)
     let report = try DatabaseManager(exchange.mine, home: BuckiaHome(path: "/proc/none")).createDatabaseDiff(
       since: exchange.base, output: .folder(exchange.folder.path))
     #expect(report.tables.map(\.deleted) == [1])
-    #expect(report.warnings == [Remark(.clockNotKept, "/proc/none/clock")])
+    #expect(report.warnings == [Warning(.clockNotKept, "/proc/none/clock")])
   }
 
-  @Test("A database in WAL mode that another connection writes is read at one moment")
+  @Test("A WAL database is read from one commit while another connection writes")
   func liveWAL() throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run(
@@ -213,7 +213,7 @@ private let notes = """
       do {
         let connection = try SQLiteConnection(opening: path, as: .readWrite)
         var round = 0
-        // Readers keep the log from being reused: where they take long, it must not fill the disk.
+        // Readers keep the log from being reused. The limit keeps it from filling the disk.
         while !stop.isSet, round < 20_000 {
           round += 1
           try connection.execute("BEGIN; UPDATE a SET n = \(round); UPDATE b SET n = \(round); COMMIT")
@@ -242,7 +242,7 @@ private let notes = """
     }
   }
 
-  @Test("Triggers are as before, whatever happens", arguments: [true, false])
+  @Test("Applying leaves the trigger setting of the connection unchanged", arguments: [true, false])
   func triggersRestored(_ enabled: Bool) throws {
     let exchange = try Exchange(
       """

@@ -10,7 +10,7 @@ import TestSupport
   private static let schema =
     "CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER UNIQUE); INSERT INTO notes VALUES (1, 1)"
 
-  @Test("A diff is applied inside the application's own transaction, and goes with it", arguments: [true, false])
+  @Test("A diff that is applied in the app's transaction is committed or rolled back with it", arguments: [true, false])
   func insideATransaction(_ commits: Bool) throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO notes VALUES (2, 2)")
@@ -28,7 +28,7 @@ import TestSupport
     #expect(try exchange.database.log().count == (commits ? 1 : 0))
   }
 
-  @Test("When a diff fails, what the application did before stays")
+  @Test("When a diff fails, earlier changes in the app's transaction stay")
   func failureInside() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO notes VALUES (2, 2); UPDATE notes SET n = 5 WHERE id = 1")
@@ -50,7 +50,7 @@ import TestSupport
     #expect(try exchange.database.log().isEmpty)
   }
 
-  @Test("Without a transaction nothing is applied")
+  @Test("Applying without a transaction is an error, and nothing is applied")
   func needsATransaction() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO notes VALUES (2, 2)")

@@ -40,7 +40,7 @@ struct BorrowedDatabaseTests {
     #expect(try exchange.rows("SELECT count(*) FROM notes WHERE id = 2") == ["1"])
   }
 
-  @Test("The gate holds for a borrowed connection, too: trust, the same file twice, and ids from the future")
+  @Test("A borrowed connection applies no untrusted file, and no file twice")
   func gate() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO notes VALUES (2, 2)")
@@ -56,7 +56,7 @@ struct BorrowedDatabaseTests {
     #expect(states == [[.applied], [.alreadyApplied]])
   }
 
-  @Test("A stranger's signed file is kept and named on a borrowed connection, too, and applied once they are trusted")
+  @Test("On a borrowed connection, a stranger's signed file is quarantined until the stranger is trusted")
   func strangersFile() throws {
     let exchange = try Exchange(Self.schema)
     let anna = try BuckiaHome(path: exchange.folder.file("home of Anna")).makeIdentity(named: "Anna")
@@ -83,7 +83,7 @@ struct BorrowedDatabaseTests {
     #expect(try exchange.folder.names(in: "inbound").isEmpty)
   }
 
-  @Test("A diff that is refused leaves the app's transaction as it was")
+  @Test("A refused diff leaves the app's transaction unchanged")
   func refused() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO notes VALUES (2, 2); UPDATE notes SET n = 5 WHERE id = 1")
@@ -98,7 +98,7 @@ struct BorrowedDatabaseTests {
     #expect(try exchange.database.log().map(\.state) == [.rejected])
   }
 
-  @Test("Every call works on a borrowed connection, one in memory included")
+  @Test("A borrowed connection can be one to a database in memory")
   func everyCall() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(Self.schema)
@@ -111,7 +111,7 @@ struct BorrowedDatabaseTests {
   }
 
   @Test(
-    "A diff of a borrowed database has what the app's transaction has changed, and leaves it open",
+    "A diff of a borrowed database has the changes of the app's open transaction, and leaves it open",
     arguments: [nil, DiffMethod.pages, .rows, .session])
   func diff(method: DiffMethod?) throws {
     let exchange = try Exchange(Self.schema)
@@ -143,7 +143,7 @@ struct BorrowedDatabaseTests {
     #expect(report.tables.map(\.isNew) == [true])
   }
 
-  @Test("A dry run inside the app's transaction changes nothing of it")
+  @Test("A dry run in the app's transaction changes nothing")
   func dryRun() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO notes VALUES (2, 2)")
@@ -157,7 +157,7 @@ struct BorrowedDatabaseTests {
     #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "9"])
   }
 
-  @Test("Outside its closure, and on another thread, a borrowed database is refused")
+  @Test("Using a borrowed database outside its closure, or on another thread, is an error")
   func misuse() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     let kept = try lend(connection) { $0 }
@@ -195,7 +195,7 @@ struct BorrowedDatabaseTests {
 
 @Suite("Asynchronous calls")
 struct AsynchronousCallTests {
-  @Test("An async call does what the synchronous one does, and tells how far it is")
+  @Test("An async call does what the synchronous one does, and reports its progress")
   func applies() async throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
     for number in 1...3 { try exchange.send("INSERT INTO notes VALUES (\(number), \(number))") }
@@ -203,7 +203,7 @@ struct AsynchronousCallTests {
     let report = try await exchange.database.processInboundChanges(
       [exchange.inbound], progress: { steps.value.append($0) })
     #expect(report.diffs.map(\.state) == [.applied, .applied, .applied])
-    // A file that takes long to open is told of more than once.
+    // A file that takes long to open is reported more than once.
     let files = steps.value.map(\.files)
     #expect(files == files.sorted())
     #expect(Set(files) == [0, 1, 2])
@@ -211,7 +211,7 @@ struct AsynchronousCallTests {
     #expect(steps.value.map(\.bytes) == steps.value.map(\.bytes).sorted())
   }
 
-  @Test("Progress tells a file that is verified from one that is applied")
+  @Test("Progress distinguishes verifying a file from applying it")
   func activities() throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
     try exchange.send(
@@ -224,13 +224,13 @@ struct AsynchronousCallTests {
     #expect(steps.last?.activity == .applying)
   }
 
-  @Test("A cancelled task stops among the rows of a file, which is applied another time")
+  @Test("A cancelled task stops in the middle of a file, and the next call applies the file")
   func cancels() async throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
     try exchange.send(
       "INSERT INTO notes WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM c WHERE i < 40000) SELECT i, i FROM c"
     )
-    // The work waits among its rows until the task has been cancelled.
+    // Applying pauses between rows until the task is cancelled.
     let (amongRows, cancelled) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let task = Task {
       try await exchange.database.processInboundChanges(
@@ -259,11 +259,11 @@ struct AsynchronousCallTests {
     }
   }
 
-  @Test("A cancelled comparison leaves no file, and one that is not does what the synchronous call does")
+  @Test("A cancelled comparison leaves no file, and the next one writes the diff")
   func comparison() async throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY); CREATE TABLE tags(id INTEGER PRIMARY KEY)")
     try TestDatabases.run("INSERT INTO notes VALUES (1); INSERT INTO tags VALUES (1)", on: exchange.mine)
-    // The work waits before the first table until the task has been cancelled.
+    // The comparison pauses before the first table until the task is cancelled.
     let (begun, cancelled) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let task = Task {
       try await exchange.database.createDatabaseDiff(
@@ -283,8 +283,7 @@ struct AsynchronousCallTests {
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
-  @Test(
-    "Files are verified on a thread of their own, and a cancelled task ends with its error", arguments: [true, false])
+  @Test("Files can be verified asynchronously, and a cancelled verification throws", arguments: [true, false])
   func verification(isRaw: Bool) async throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
     try exchange.send("INSERT INTO notes VALUES (1, 1)", raw: isRaw)

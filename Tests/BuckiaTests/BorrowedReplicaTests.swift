@@ -8,11 +8,11 @@ import Testing
 
 /// Replicas on connections of the app, whose transactions may be rolled back, and in memory.
 @Suite struct BorrowedReplicaTests {
-  private func initialize(_ connection: borrowing SQLiteConnection, _ bench: ReplicaBench) throws -> [Remark] {
+  private func initialize(_ connection: borrowing SQLiteConnection, _ bench: ReplicaBench) throws -> [Warning] {
     try DatabaseManager.borrowing(connection.handle.pointer, home: bench.home) { try $0.initialize().warnings }
   }
 
-  @Test("What is begun in a transaction of the app goes with it, and is no trace of another database afterwards")
+  @Test("A replica that is initialized in the app's transaction is rolled back with it, without later warnings")
   func begun() throws {
     let bench = try ReplicaBench()
     let connection = try SQLiteConnection(opening: bench.path, as: .readWrite)
@@ -25,7 +25,7 @@ import Testing
     #expect(try initialize(connection, bench) == [])
   }
 
-  @Test("A restored database is noticed again where the app has rolled back, and not where it has committed")
+  @Test("A restored database is reported again after a rollback, and only once after a commit")
   func restored() throws {
     let bench = try ReplicaBench()
     try bench.apply()
@@ -35,13 +35,13 @@ import Testing
     let connection = try SQLiteConnection(opening: bench.path, as: .readWrite)
     for end in ["ROLLBACK", "COMMIT"] {
       try connection.execute("BEGIN")
-      #expect(try initialize(connection, bench) == [Remark(.replicaRestored)])
+      #expect(try initialize(connection, bench) == [Warning(.replicaRestored)])
       try connection.execute(end)
     }
     #expect(try initialize(connection, bench) == [])
   }
 
-  @Test("What is applied in a transaction of the app is no progress until that is committed")
+  @Test("Files that are applied in the app's transaction count as progress only after a commit")
   func progress() throws {
     let bench = try ReplicaBench()
     try bench.initialize()
@@ -62,11 +62,11 @@ import Testing
   }
 
   @Test(
-    "A restored database is noticed where all is applied in transactions of the app, too", arguments: ["DELETE", "WAL"])
+    "A restored database is detected even if all is applied in the app's transactions", arguments: ["DELETE", "WAL"])
   func onlyInTransactions(journal: String) throws {
     let bench = try ReplicaBench()
     try TestDatabases.run("PRAGMA journal_mode = \(journal)", on: bench.path)
-    func apply(_ row: Int64) throws -> [Remark] {
+    func apply(_ row: Int64) throws -> [Warning] {
       let file = try bench.folder.write(insertion(into: "notes", values: [row, 1]), to: "\(row).changeset")
       let connection = try SQLiteConnection(opening: bench.path, as: .readWrite)
       try connection.execute("BEGIN IMMEDIATE")
@@ -84,11 +84,11 @@ import Testing
     #expect(try apply(3) == [])
     #expect(bench.home.known(replica.id)?.progress?.entry == 2)
     try bench.replace(with: backup)
-    #expect(try apply(4) == [Remark(.replicaRestored)])
+    #expect(try apply(4) == [Warning(.replicaRestored)])
     #expect(try apply(5) == [])
   }
 
-  @Test("A diff in a transaction that only reads writes nothing, and says the replica all the same")
+  @Test("A diff in a read transaction writes nothing, and still names the replica")
   func readingTransaction() throws {
     let bench = try ReplicaBench()
     try bench.initialize()
@@ -107,7 +107,7 @@ import Testing
     #expect(try initialize(connection, bench) == [])
   }
 
-  @Test("A database in memory is a replica as long as it lasts; one that was read from a file is another than that")
+  @Test("A database in memory is a replica while it exists; one that was loaded from a file is a copy")
   func inMemory() throws {
     let bench = try ReplicaBench()
     try bench.initialize()

@@ -4,9 +4,10 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// The author has given columns other types, and the receiver has not: only what would be altered is left out.
+/// The author has changed column types, and the receiver has not. Only changes whose values would be altered are
+/// left out.
 @Suite struct ChangedTypeTests {
-  /// The receiver's rows of `t` as one text, with the class of each value.
+  /// The receiver's rows of `t` as one text that shows the storage class of each value.
   private static func content(_ exchange: Exchange, _ columns: String...) throws -> String {
     let row = columns.map { "quote(\($0))" }.joined(separator: " || ' ' || ")
     let all = "SELECT group_concat(r, '; ') FROM (SELECT \(row) AS r FROM t ORDER BY 1)"
@@ -43,7 +44,7 @@ import TestSupport
     }
   }
 
-  @Test("The policy abort names the column")
+  @Test("The policy abort refuses the file and names the column")
   func abort() throws {
     let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, size TEXT); INSERT INTO t VALUES (1, '12')")
     try exchange.send(
@@ -55,7 +56,7 @@ import TestSupport
   }
 
   @Test(
-    "A row whose key its author has converted stays, whatever the policy",
+    "A row whose key the author has converted to another type stays, whatever the policy",
     arguments: [ConflictPolicies.keepLocal, .takeIncoming])
   func keys(policies: ConflictPolicies) throws {
     let exchange = try Exchange(
@@ -71,11 +72,11 @@ import TestSupport
     let report = try exchange.apply(ApplyOptions(conflicts: policies))
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(try Self.content(exchange, "id", "v") == "'03' 'kept'; '1' 'kept'; 'y' 'new'; 'z' 'new'")
-    // Two rows twice, as a DELETE and an INSERT, and the new one.
+    // Each of the two kept rows counts twice, as a DELETE and an INSERT, and the new row once.
     #expect(report.diffs.first?.conflicts == 5)
   }
 
-  @Test("The same with numbers that have become text, and with keys of several columns")
+  @Test("A row whose key has several columns stays if the author has converted a number in it to text")
   func compositeKeys() throws {
     let exchange = try Exchange(
       """
@@ -93,7 +94,7 @@ import TestSupport
     #expect(report.diffs.first?.conflicts == 4)
   }
 
-  @Test("Rows that go by their content stay, too, when only the class of a value has changed")
+  @Test("Rows that are identified by their content stay if only the storage class of a value has changed")
   func contents() throws {
     let exchange = try Exchange("CREATE TABLE t(a TEXT, b); INSERT INTO t VALUES ('1', 'x'), ('1', 'x'), ('q', 'y')")
     let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
@@ -112,7 +113,7 @@ import TestSupport
     #expect(report.diffs.first?.conflicts == 4)
   }
 
-  @Test("A whole number too large for a REAL, and text in a NUMERIC column, are told apart from what is kept")
+  @Test("An integer too large for a REAL column, and numeric text for a NUMERIC one, are conflicts")
   func otherTypes() throws {
     let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, r REAL, n NUMERIC)")
     try exchange.send(
@@ -126,7 +127,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT id FROM t ORDER BY id") == ["1", "4", "5"])
   }
 
-  @Test("Many small files of which one has such a value come out as if they came one by one")
+  @Test("A value that the column would alter, in one of several files, is a conflict of that file only")
   func batches() throws {
     let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, size TEXT)")
     for (id, value) in [(1, "'a'"), (2, "2"), (3, "'c'")] {

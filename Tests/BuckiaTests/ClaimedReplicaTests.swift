@@ -3,7 +3,7 @@ import BuckiaFormat
 import TestSupport
 import Testing
 
-/// A trusted contact signs as the replica of somebody else.
+/// A trusted contact signs as another person's replica.
 @Suite struct ClaimedReplicaTests {
   private static let schema = """
     CREATE TABLE note(id INTEGER PRIMARY KEY, text);
@@ -36,14 +36,14 @@ import Testing
     for person in [anna, ben, mallory] { try DatabaseManager(person.path, home: person.home).initialize() }
   }
 
-  /// Lets mallory share what has changed, signed as the replica of somebody else.
+  /// Lets Mallory share her changes, signed as the replica of `person`.
   private func impersonate(_ person: HostileContact) throws {
     let claimed = try person.replica()
     try mallory.share(Self.notes, with: anna) { $0.manifest.sender?.replica = claimed }
   }
 
   @Test(arguments: [true, false], [ConflictPolicies.keepLocal, .takeIncoming, .latest])
-  func `rows of two contacts who sign as one replica stay apart, and it is reported who was first`(
+  func `rows of two contacts who sign as one replica stay separate, and a warning names the first contact`(
     _ isFirst: Bool, _ policies: ConflictPolicies
   ) throws {
     if isFirst {
@@ -63,7 +63,7 @@ import Testing
     #expect(warnings.map(\.code) == [.replicaOfAnother])
     #expect(warnings.map(\.arguments) == [[try ben.replica().description, isFirst ? "mallory" : "ben"]])
     #expect(try anna.rows(Self.comments) == ["evil/evil", "of ben/of ben"])
-    // Ben's own rows stay his in both directions.
+    // Later edits of Ben's rows find the right rows in both directions.
     try ben.run("UPDATE note SET text = 'of ben, edited'; INSERT INTO comment VALUES ('c', 7, 'later')")
     try ben.share(Self.notes, with: anna)
     try anna.receive(policies)
@@ -77,7 +77,7 @@ import Testing
         == ["evil/evil", "of ben, edited by anna/later", "of ben, edited by anna/of ben"])
   }
 
-  @Test func `when the contact who was first is removed, the other one has the replica`() throws {
+  @Test func `after the first contact is removed, the replica belongs to the other one`() throws {
     try impersonate(ben)
     try anna.receive()
     try ben.share(Self.notes, with: anna)
@@ -98,7 +98,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest])
-  func `a contact who signs as the replica that receives names none of its rows`(_ policies: ConflictPolicies) throws {
+  func `a contact who signs as the receiving replica changes none of its rows`(_ policies: ConflictPolicies) throws {
     try anna.run("INSERT INTO comment VALUES ('a', 7, 'private')")
     try anna.share(Self.notes, with: ben)
     try impersonate(anna)
@@ -108,7 +108,7 @@ import Testing
     #expect(try anna.rows(Self.comments) == ["evil/evil", "private/private"])
   }
 
-  @Test func `a contact whose keys were lost goes on as the same replica once the old key is removed`() throws {
+  @Test func `a contact with new keys continues as the same replica once the old key is removed`() throws {
     try ben.share(Self.notes, with: anna)
     try anna.receive()
     _ = try anna.home.removeContact("ben")

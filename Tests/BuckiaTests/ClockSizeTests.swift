@@ -2,9 +2,9 @@ import Buckia
 import TestSupport
 import Testing
 
-/// How much room the clocks take up, by which the later diff is known to win.
+/// How much space clocks take.
 ///
-/// Sizes are those of files, which have whole pages. Nothing is kept for undo, which would take up room as well.
+/// Sizes are file sizes, in whole pages. No undo records are kept, because they would take space as well.
 @Suite struct ClockSizeTests {
   /// 20,000 rows of about 200 bytes.
   private static let items = """
@@ -15,7 +15,7 @@ import Testing
       i * 1.25, i % 500, printf('%090d', i * 104729), 1700000000 + i FROM n
     """
 
-  @Test("Where each row was set once, by one diff, a database with clocks is larger by 3 percent at most")
+  @Test("If one diff has set each row once, clocks enlarge the database by at most 3 percent")
   func allRows() throws {
     let exchange = try Exchange(Self.items)
     try exchange.send("UPDATE item SET changed = changed + 1")
@@ -32,26 +32,27 @@ import Testing
     #expect(try TestDatabases.rows("SELECT count(*) FROM buckia_clock", on: other) == ["0"])
     let (with, without) = (try TestDatabases.size(of: exchange.mine), try TestDatabases.size(of: other))
     #expect(with * 100 <= without * 103, "\(with) bytes instead of \(without)")
-    // One run stands for all rows.
+    // One run covers all rows.
     #expect(try exchange.rows("SELECT f0, l0 FROM buckia_clock_1_run") == ["1|20000"])
     #expect(try exchange.rows("SELECT count(*) FROM buckia_clock_1") == ["0"])
   }
 
-  @Test("Where every seventh row was set, each takes up 8 bytes at most beside its key")
+  @Test("If every seventh row was set, each takes at most 8 bytes beside its key")
   func singleRows() throws {
     let exchange = try Exchange(Self.items)
-    // The values take up as much room as before.
+    // The new values take as much space as the old ones.
     try exchange.send("UPDATE item SET changed = changed + 1 WHERE id % 7 = 0")
     try exchange.database.setUndoRetention(bytes: 0)
     #expect(try exchange.database.keepClocks() == ["item"])
     let before = try TestDatabases.size(of: exchange.mine)
     #expect(try exchange.apply(ApplyOptions(conflicts: .latest)).diffs.map(\.updated) == [2_857])
     let growth = try TestDatabases.size(of: exchange.mine) - before
-    // None has a neighbour, so each stands for itself. All of them refer to the same diff, which is written down once.
-    let stamps = "SELECT count(*), count(DISTINCT stamps), sum(typeof(stamps) = 'integer') FROM buckia_clock_1"
-    #expect(try exchange.rows(stamps) == ["2857|1|2857"])
+    // No two rows are adjacent, so each has an entry. All entries refer to the same diff, which is stored once.
+    let rowVersions =
+      "SELECT count(*), count(DISTINCT row_versions), sum(typeof(row_versions) = 'integer') FROM buckia_clock_1"
+    #expect(try exchange.rows(rowVersions) == ["2857|1|2857"])
     #expect(try exchange.rows("SELECT count(*) FROM buckia_clock_1_run") == ["0"])
-    #expect(try exchange.rows("SELECT count(*) FROM buckia_stamp") == ["1"])
+    #expect(try exchange.rows("SELECT count(*) FROM buckia_row_version") == ["1"])
     // SQLite stores a rowid in a byte for each seven bits. Each of a clock's three tables may have begun another page.
     let keys = try exchange.rows(
       "SELECT sum(CASE WHEN id < 128 THEN 1 WHEN id < 16384 THEN 2 ELSE 3 END) FROM item WHERE id % 7 = 0")
@@ -72,13 +73,13 @@ import Testing
         try exchange.rows(
           """
           SELECT (SELECT count(*) FROM buckia_clock_\(clock)) + (SELECT count(*) FROM buckia_clock_\(clock)_run),
-            (SELECT count(*) FROM buckia_stamp WHERE clock = \(clock)),
+            (SELECT count(*) FROM buckia_row_version WHERE clock = \(clock)),
             (SELECT count(*) FROM buckia_clock_\(clock)_pending)
           """) == ["\(count)|\(count)|0"])
     }
   }
 
-  @Test("Where only some tables are to have a clock, no other gets one")
+  @Test("If clocks are kept for chosen tables, no other table gets one")
   func chosenTables() throws {
     let exchange = try Exchange("CREATE TABLE a(id INTEGER PRIMARY KEY, v); CREATE TABLE b(id INTEGER PRIMARY KEY, v)")
     #expect(try exchange.database.keepClocks(of: ["a"]) == ["a"])

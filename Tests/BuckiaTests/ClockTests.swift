@@ -13,7 +13,7 @@ import Testing
   private static let schema = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n)"
   private var now: Int64 { WallClock.unixMilliseconds / 1_000 }
 
-  /// Applies a file with an id of some seconds from now.
+  /// Applies a file whose id is dated some seconds from now.
   @discardableResult
   private func apply(after seconds: Int64, in exchange: Exchange) throws -> ApplyReport {
     let row = Int64.random(in: 1...Int64.max)
@@ -27,7 +27,7 @@ import Testing
       since: exchange.base, output: .folder(exchange.folder.file("outbox")))
   }
 
-  @Test("A clock behind the newest entry of the ledger, or the newest id, is reported; ids stay greater all the same")
+  @Test("A clock behind the newest ledger entry or the newest id is reported, and new ids are still greater")
   func behind() throws {
     let exchange = try Exchange(Self.schema)
     try apply(after: 0, in: exchange)
@@ -47,7 +47,7 @@ import Testing
     #expect(try exchange.apply().warnings.map(\.code) == [.clockBehind])
   }
 
-  @Test("A clock that is behind by no more than clocks may differ is not worth a word")
+  @Test("A clock that is behind by no more than the tolerance causes no warning")
   func withinTolerance() throws {
     let exchange = try Exchange(Self.schema)
     #expect(try apply(after: 290, in: exchange).applied.count == 1)
@@ -55,7 +55,7 @@ import Testing
     #expect(try diff(in: exchange).warnings == [])
   }
 
-  @Test("An id more than five minutes ahead waits, and is applied as soon as it is no further ahead than that")
+  @Test("A file whose id is more than five minutes ahead waits until it is within five minutes")
   func waitsForItsTime() throws {
     let exchange = try Exchange(Self.schema)
     let start: Int64 = 1_700_000_000
@@ -79,7 +79,7 @@ import Testing
     #expect(try exchange.database.log().map(\.state) == [.applied])
   }
 
-  @Test("Only what was applied advances the clock: what waits or was refused does not")
+  @Test("Only applied files advance the clock; waiting and refused files do not")
   func onlyApplied() throws {
     let exchange = try Exchange(Self.schema)
     #expect(try apply(after: 3_600, in: exchange).diffs.map(\.state) == [.waiting])
@@ -91,14 +91,14 @@ import Testing
     #expect(try #require(try diff(in: exchange).id).unixSeconds >= now + 200)
   }
 
-  @Test("Diffs that answer each other, each with an id as far ahead as may be, take no clock further than that")
+  @Test("Diffs that answer each other with ids ahead of time push no clock beyond the tolerance")
   func ratchet() throws {
     let exchange = try Exchange(Self.schema)
     let start = now
     try apply(after: KSUIDClock.tolerance - 10, in: exchange)
     var last = try #require(try diff(in: exchange).id)
     for _ in 0..<5 {
-      // The other side has made its id after ours, as ours is made after theirs.
+      // Each side makes its id greater than the last id of the other side.
       var theirs = KSUIDClock(last: last)
       var generator = SystemRandomNumberGenerator()
       let answer = try theirs.next(unixSeconds: now, using: &generator)

@@ -6,9 +6,9 @@ import Testing
 @testable import SQLiteConnections
 
 /// Two copies of a database in which both sides give the same integer key to different rows.
-@Suite("Keys that two rows have in common")
+@Suite("Two rows with the same key")
 struct CollidingKeysTests {
-  /// Two people with a copy each, who send what they have changed since they last did.
+  /// Two people with a copy each, who send each other their changes since the last diff.
   private struct Couple {
     let folder: TemporaryFolder
 
@@ -27,13 +27,13 @@ struct CollidingKeysTests {
       DatabaseManager(path(name), home: BuckiaHome(path: folder.file("home-\(name)")))
     }
 
-    /// Keeps a copy, from which the next diff is taken.
+    /// Keeps a copy as the base of the next diff.
     func remember(_ name: String) throws {
       if folder.has("\(name)-before") { try FileManager.default.removeItem(atPath: folder.file("\(name)-before")) }
       _ = try folder.copy(name, to: "\(name)-before")
     }
 
-    /// Sends what has changed, and begins again.
+    /// Makes edits, and sends the changes since the last copy.
     func send(from sender: String, to receiver: String, _ edits: String = "", raw: Bool = false) throws {
       if !edits.isEmpty { try TestDatabases.run(edits, on: path(sender)) }
       _ = try database(sender).createDatabaseDiff(
@@ -76,13 +76,13 @@ struct CollidingKeysTests {
     INSERT INTO person VALUES (4, 42, NULL); INSERT INTO phone VALUES (2, 4, 421), (8, 4, 428)
     """
 
-  /// The numbers of each person, by the person's code.
+  /// The phone numbers of person 4, by the person's code.
   private static let numbers = """
     SELECT code, group_concat(number) FROM (SELECT * FROM phone ORDER BY number) AS phone JOIN person ON person.id = phone.person
     WHERE person.id = 4 GROUP BY code
     """
 
-  @Test("With keep-local, each keeps the person and the phones of its own, and all of the other's are conflicts")
+  @Test("With keep-local, both sides keep their own person and phones, and those of the other side are conflicts")
   func keepLocal() throws {
     let couple = try Couple(Self.phoneBook)
     try couple.send(from: "anna", to: "ben", Self.fromAnna)
@@ -108,14 +108,14 @@ struct CollidingKeysTests {
     #expect(try couple.reasons(of: "anna").last?.contains("its sender means another row") == true)
   }
 
-  @Test("With take-incoming, the phones that referred to the person who had to go are named")
+  @Test("With take-incoming, phones of the replaced person are reported")
   func takeIncoming() throws {
     let couple = try Couple(Self.phoneBook)
     try couple.send(from: "ben", to: "anna", Self.fromBen)
     try TestDatabases.run(Self.fromAnna, on: couple.path("anna"))
     try couple.apply(to: "anna", .takeIncoming)
     #expect(try couple.rows("SELECT code FROM person WHERE id = 4", of: "anna") == ["42"])
-    // Number 2 was taken in the place of Anna's own, 3 and 4 still refer to the person that was hers.
+    // Phone 2 has replaced Anna's own. Phones 3 and 4 still have the key of her person.
     #expect(
       try couple.rows("SELECT id, number FROM phone WHERE person = 4 ORDER BY id", of: "anna")
         == ["2|421", "3|412", "4|413", "8|428"])
@@ -126,7 +126,7 @@ struct CollidingKeysTests {
         "phone 3 foreignKey reported", "phone 4 foreignKey reported",
       ])
     #expect(try couple.reasons(of: "anna").allSatisfy { $0.contains("the row id = 4 of table \"person\"") })
-    // Ben may have taken Anna's person meanwhile: whom he means is not known, so it is not taken in silence.
+    // Ben may have taken Anna's person meanwhile. His row 4 may be either person, so its change is a conflict.
     try couple.send(from: "ben", to: "anna", "UPDATE person SET birthday = 1990 WHERE id = 4")
     #expect(try couple.apply(to: "anna", .takeIncoming).diffs.map(\.conflicts) == [1])
     try couple.send(from: "ben", to: "anna", "UPDATE person SET birthday = 1991 WHERE id = 4")
@@ -134,7 +134,7 @@ struct CollidingKeysTests {
     #expect(try couple.rows("SELECT birthday FROM person WHERE id = 4", of: "anna") == ["1991"])
   }
 
-  @Test("A row that refers to a replaced row and, by another column, to one that is gone is named for both")
+  @Test("A row refers to a replaced row, which is reported, and to a row that the diff deletes, which stays")
   func replacedAndGone() throws {
     let couple = try Couple(
       """
@@ -161,7 +161,7 @@ struct CollidingKeysTests {
       ])
   }
 
-  @Test("With abort, nothing of the file is applied, and the message says that there are two rows")
+  @Test("With abort, nothing of the file is applied, and the reason says that another row has the key")
   func abort() throws {
     let couple = try Couple(Self.phoneBook)
     try couple.send(from: "ben", to: "anna", Self.fromBen)
@@ -170,14 +170,14 @@ struct CollidingKeysTests {
     #expect(report.diffs.map(\.state) == [.rejected])
     #expect(report.diffs.first?.reason?.contains("another row with this key is here") == true)
     #expect(try couple.rows(Self.numbers, of: "anna").count == 1)
-    // The file stays, but a later one must not reach the other person either.
+    // The file stays. A later file must not change Anna's person either.
     try couple.send(from: "ben", to: "anna", "UPDATE person SET birthday = 1990 WHERE id = 4")
     #expect(try couple.apply(to: "anna", .abort).diffs.map(\.state) == [.rejected, .rejected])
     #expect(try couple.apply(to: "anna").diffs.map(\.state) == [.applied, .applied])
     #expect(try couple.rows("SELECT code, birthday FROM person WHERE id = 4", of: "anna") == ["41|NULL"])
   }
 
-  @Test("A resolver is asked about each row that lost its parent, and can write it, or give it another")
+  @Test("A resolver is asked about each row without its parent, and can write the row or give it another parent")
   func resolver() throws {
     let couple = try Couple(Self.phoneBook)
     try couple.send(from: "anna", to: "ben", Self.fromAnna)
@@ -203,9 +203,9 @@ struct CollidingKeysTests {
       ])
   }
 
-  // MARK: What is known of the sender's rows later
+  // MARK: Contested keys
 
-  /// Ben's person 4 was left out at Anna's.
+  /// Anna has left out Ben's person 4.
   private func contested() throws -> Couple {
     let couple = try Couple(Self.phoneBook)
     try TestDatabases.run(Self.fromAnna, on: couple.path("anna"))
@@ -214,7 +214,7 @@ struct CollidingKeysTests {
     return couple
   }
 
-  @Test("A later diff's rows do not hang on the other row either")
+  @Test("Rows of a later diff do not refer to the local row with the contested key")
   func laterChildren() throws {
     let couple = try contested()
     try couple.send(from: "ben", to: "anna", "INSERT INTO phone VALUES (20, 4, 428), (21, 1, 102)")
@@ -223,7 +223,7 @@ struct CollidingKeysTests {
     #expect(try couple.reasons(of: "anna").last?.contains("id = 4 of table \"person\" of its sender") == true)
   }
 
-  @Test("Columns that only the author has changed are not merged into another row; take-incoming takes them, recorded")
+  @Test("Columns that only the author has changed are not merged into another row; take-incoming records a conflict")
   func notMerged() throws {
     let couple = try contested()
     for birthday in [1_990, 1_991] {
@@ -236,7 +236,7 @@ struct CollidingKeysTests {
     #expect(try couple.rows("SELECT count(*) FROM buckia_contested_key", of: "anna") == ["0"])
   }
 
-  @Test("The sender's DELETE leaves the local row, is recorded, and ends it", arguments: [false, true])
+  @Test("The sender's DELETE keeps the local row, is a conflict, and ends the contest", arguments: [false, true])
   func deleted(raw: Bool) throws {
     let couple = try contested()
     try couple.send(from: "ben", to: "anna", "DELETE FROM person WHERE id = 4", raw: raw)
@@ -245,7 +245,7 @@ struct CollidingKeysTests {
     #expect(try couple.rows("SELECT count(*) FROM buckia_contested_key", of: "anna") == ["0"])
   }
 
-  @Test("When the local row has gone, the sender's next INSERT is taken, and its key means one row")
+  @Test("After the local row is deleted, the sender's next INSERT is applied, and its key is not contested")
   func freed() throws {
     let couple = try contested()
     try TestDatabases.run("DELETE FROM phone; DELETE FROM person WHERE id = 4", on: couple.path("anna"))
@@ -258,7 +258,7 @@ struct CollidingKeysTests {
     #expect(try couple.rows("SELECT count(*) FROM buckia_contested_key", of: "anna") == ["0"])
   }
 
-  @Test("Rows that refer to one that the same diff took in the place of another are taken", arguments: [1, 40])
+  @Test("Rows that refer to a row that the same diff has replaced are applied", arguments: [1, 40])
   func childrenOfTaken(count: Int) throws {
     let couple = try contested()
     let rows = { (code: Int) in (10..<(10 + count)).map { "(\($0), \(code), NULL)" }.joined(separator: ", ") }
@@ -269,12 +269,12 @@ struct CollidingKeysTests {
     let report = try couple.apply(to: "anna", [.table("person"): .takeIncoming, .otherwise: .keepLocal])
     #expect(report.diffs.map(\.conflicts) == [count])
     #expect(try couple.rows("SELECT count(*) FROM phone WHERE id >= 10", of: "anna") == ["\(count)"])
-    // In the next diff, Ben may mean Anna's rows, which he may have taken.
+    // In the next diff, Ben's keys may mean Anna's rows, which he may have taken.
     try couple.send(from: "ben", to: "anna", "INSERT INTO phone SELECT id + 100, id, 421 FROM person WHERE id >= 10")
     #expect(try couple.apply(to: "anna").diffs.map(\.conflicts) == [count])
   }
 
-  @Test("A changeset that goes on to change a row that was left out does not reach the other row")
+  @Test("Later changes of a left-out row in the same changeset do not change the local row")
   func laterSection() throws {
     let couple = try Couple(Self.phoneBook)
     try TestDatabases.run("INSERT INTO person VALUES (4, 41, NULL)", on: couple.path("anna"))
@@ -283,7 +283,7 @@ struct CollidingKeysTests {
     let inbound = URL(fileURLWithPath: couple.folder.file("to-anna"))
     let files = try FileManager.default.contentsOfDirectory(atPath: inbound.path).sorted()
     try #require(files.count == 2)
-    // SQLite reads two changesets that follow each other as one.
+    // SQLite reads two concatenated changesets as one.
     let both = try files.map { try Data(contentsOf: inbound.appendingPathComponent($0)) }
     try FileManager.default.removeItem(at: inbound.appendingPathComponent(files[1]))
     try (both[0] + both[1]).write(to: inbound.appendingPathComponent(files[0]))
@@ -291,7 +291,7 @@ struct CollidingKeysTests {
     #expect(try couple.rows("SELECT code, birthday FROM person WHERE id = 4", of: "anna") == ["41|NULL"])
   }
 
-  @Test("A row that both sides made alike is one row: what refers to it is taken, and later changes merge")
+  @Test("Equal rows of both sides are one row, and rows that refer to it are applied")
   func equalRows() throws {
     let couple = try Couple(Self.phoneBook)
     try TestDatabases.run("INSERT INTO person VALUES (4, 41, NULL)", on: couple.path("ben"))
@@ -303,7 +303,7 @@ struct CollidingKeysTests {
 }
 
 extension CollidingKeysTests {
-  /// A schema, what Anna sends, what Ben has of his own, and what Ben must have afterwards.
+  /// A schema, Anna's changes, Ben's own rows, and the rows that Ben must have afterwards.
   struct Shape: Sendable, CustomTestStringConvertible {
     let name: String
     let schema: String
@@ -397,7 +397,7 @@ extension CollidingKeysTests {
   ]
 
   @Test(
-    "Whatever the order, and however they refer to it, rows follow the row that was left out", arguments: shapes,
+    "Rows that refer to a left-out row are left out, whatever the order and the kind of reference", arguments: shapes,
     [false, true])
   func shape(_ shape: Shape, raw: Bool) throws {
     let couple = try Couple(shape.schema)
@@ -410,7 +410,7 @@ extension CollidingKeysTests {
     #expect(try couple.rows("SELECT * FROM pragma_foreign_key_check", of: "ben").isEmpty)
   }
 
-  @Test("A row that refers to one that a constraint refuses waits for it under take-incoming")
+  @Test("Under take-incoming, a row waits if a constraint refuses the row that it refers to")
   func constraint() throws {
     let couple = try Couple(
       "CREATE TABLE p(id INTEGER PRIMARY KEY, u UNIQUE); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p);")
@@ -425,7 +425,7 @@ extension CollidingKeysTests {
   }
 
   @Test(
-    "Files before and after one with a collision are applied once, and a rehearsal says the same",
+    "Files before and after one with a collision are applied once, and a dry run reports the same",
     arguments: [true, false])
   func amongOthers(isOwnTransaction: Bool) throws {
     let couple = try Couple(Self.phoneBook)
@@ -456,7 +456,7 @@ extension CollidingKeysTests {
     #expect(try couple.conflicts(of: "ben").count == 4)
   }
 
-  @Test("A long chain of rows, from its end to its beginning, follows at once")
+  @Test("A chain of 20,000 rows is left out with the row at its end")
   func longChain() throws {
     let couple = try Couple("CREATE TABLE t(id INTEGER PRIMARY KEY, parent REFERENCES t, v);")
     try couple.send(

@@ -4,7 +4,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Random exchanges between people who all count up from 1.
+/// Random exchanges between people whose integer keys all begin at 1.
 @Suite struct CollidingSharePropertyTests {
   private static let schema = """
     CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT, stars INTEGER);
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(arguments: Seeds.shards)
-  func `comments stay with their photos and answers with what they answer, wherever they go`(shard: Int) throws {
+  func `comments stay with their photos, and answers with their comments, at every replica`(shard: Int) throws {
     try Seeds.tryEach(12, shard: shard) { try exchange(seed: $0) }
   }
 
@@ -57,7 +57,7 @@ import Testing
     let folder = try TemporaryFolder()
     let people = try ["anna", "ben", "cara"].map { try Person($0, in: folder) }
     var made = 0
-    // A snapshot does not say who has deleted what, only what the sender has not: others may bring it back.
+    // A snapshot contains no deletions, so other replicas may bring back the rows that it lacks.
     let deletes = seed % 2 == 0
     func step() throws {
       let person = people[Int.random(in: 0...2, using: &generator)]
@@ -66,7 +66,7 @@ import Testing
       switch Int.random(in: 0...9, using: &generator) {
       case 0...1: try person.run("INSERT INTO photo(title) VALUES ('\(person.name) \(made)')")
       case 2...3:
-        // Its text says what it belongs to.
+        // The text of a comment names its photo.
         try person.run(
           """
           INSERT INTO comment(photo, text) SELECT id, '\(person.name) \(made) on ' || title FROM photo
@@ -93,8 +93,8 @@ import Testing
       }
     }
     func expectSameState(_ report: ApplyReport) throws {
-      let remarks = report.diffs.flatMap(\.warnings).filter { $0.code == .stateDiffers }
-      #expect(remarks == [], "seed \(seed)")
+      let warnings = report.diffs.flatMap(\.warnings).filter { $0.code == .stateDiffers }
+      #expect(warnings == [], "seed \(seed)")
     }
     func check() throws {
       for person in people {
@@ -117,7 +117,7 @@ import Testing
       try step()
       try check()
     }
-    // Until there is nothing left to say.
+    // Share until nothing is left to send.
     var rounds = 0
     var isQuiet = false
     while !isQuiet, rounds < 12 {
@@ -138,7 +138,7 @@ import Testing
     let photos = try people.map { try $0.rows("SELECT title FROM photo ORDER BY 1") }
     let comments = try people.map { try $0.rows("SELECT text FROM comment ORDER BY 1") }
     #expect(Set(photos).count == 1, "seed \(seed): \(photos)")
-    // Without clocks, a row that one deletes while another passes it on may come back.
+    // Without clocks, a row that one replica deletes while another relays it may come back.
     if !deletes { #expect(Set(comments).count == 1, "seed \(seed): \(comments)") }
   }
 }

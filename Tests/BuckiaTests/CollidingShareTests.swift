@@ -6,7 +6,7 @@ import Testing
 
 /// People who give the same integer keys to different rows, and share them.
 @Suite struct CollidingShareTests {
-  /// One of them.
+  /// A person with a database and a home.
   private final class Person {
     let name: String
     let path: String
@@ -48,7 +48,7 @@ import Testing
       return try TestDatabases.texts(query, on: connection)
     }
 
-    /// The photos with their comments, by content alone.
+    /// The photos with their comments, without keys.
     func album() throws -> [String] {
       try rows(
         """
@@ -88,7 +88,7 @@ import Testing
     """
 
   @Test(arguments: [true, false])
-  func `a contact that both have added is one, by the columns that tell it, and the notes of both follow`(
+  func `a contact that both sides have added is matched by a column, and the notes of both refer to it`(
     isInScope: Bool
   ) throws {
     let people = try people(
@@ -138,13 +138,13 @@ import Testing
     try anna.share(Self.scope, with: ben)
     try ben.receive()
     #expect(try ben.album() == Self.both)
-    // No rows have moved.
+    // No local row has another key.
     #expect(try ben.rows("SELECT title FROM photo WHERE id < 3 ORDER BY id") == ["beach of ben", "sea of ben"])
     try ben.share(Self.scope, with: anna)
     try anna.receive()
     #expect(try anna.album() == Self.both)
     #expect(try anna.rows("SELECT title FROM photo WHERE id < 3 ORDER BY id") == ["beach of anna", "sea of anna"])
-    // They go on with each other's rows.
+    // Each edits rows of the other.
     try anna.run(
       "UPDATE photo SET title = 'beach!' WHERE title = 'beach of ben'; DELETE FROM comment WHERE text = 'blue ben'")
     try anna.run("INSERT INTO comment(photo, text) SELECT id, 'by anna' FROM photo WHERE title = 'sea of ben'")
@@ -160,7 +160,7 @@ import Testing
     ]
     #expect(try anna.album() == expected)
     #expect(try ben.album() == expected)
-    // Both have the same words, whatever numbers the rows have.
+    // Both have the same fingerprint, whatever keys the rows have.
     let words = try [anna, ben].map { person in
       try DatabaseManager(person.path, home: person.home).status(includesWords: true).words.map(\.words)
     }
@@ -168,17 +168,17 @@ import Testing
     try ben.run("UPDATE photo SET title = 'sea?' WHERE title = 'sea of ben'")
     #expect(try DatabaseManager(ben.path, home: ben.home).status(includesWords: true).words.map(\.words) != words[1])
     try ben.run("UPDATE photo SET title = 'sea of ben' WHERE title = 'sea?'")
-    // There is nothing left to say.
+    // Nothing is left to send.
     #expect(try anna.share(Self.scope, with: ben).id == nil)
     #expect(try ben.share(Self.scope, with: anna).id == nil)
   }
 
-  @Test func `rows that have come back to their author by a third keep their keys when all is shared again`() throws {
+  @Test func `rows that a third person has relayed to their author keep their keys when the author resyncs`() throws {
     let people = try people(Self.schema, rows(of: "anna"), rows(of: "ben"), "")
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try ben.share(Self.scope, with: anna)
     try anna.receive()
-    // Cara shares Ben's rows with him in turn. Anna knows nothing of her.
+    // Cara shares Ben's rows back to him. Anna does not know Cara.
     try ben.share(Self.scope, with: cara)
     try cara.receive()
     try cara.share(Self.scope, with: ben)
@@ -195,7 +195,7 @@ import Testing
     #expect(try anna.rows("SELECT * FROM photo ORDER BY id") == expected)
   }
 
-  @Test func `a third who gets the rows from both, in any order, has each once`() throws {
+  @Test func `a third person who receives the rows from both, in any order, has each row once`() throws {
     for order in [[0, 1], [1, 0]] {
       let folder = try TemporaryFolder()
       let names = ["anna", "ben", "cara"]
@@ -210,7 +210,7 @@ import Testing
         try cara.receive()
         #expect(try cara.album() == Self.both)
       }
-      // What she changes finds the right rows at both.
+      // Cara's changes find the right rows at both.
       try cara.run("UPDATE photo SET title = 'by cara' WHERE title = 'beach of ben'")
       for change in ["SELECT 1", "DELETE FROM comment WHERE text = 'deep anna'"] {
         try cara.run(change)
@@ -228,7 +228,7 @@ import Testing
     }
   }
 
-  @Test func `rows that are equal in every column are one row, and so they stay`() throws {
+  @Test func `rows that are equal in every column are one row, and stay one row`() throws {
     let people = try people(
       Self.schema, rows(of: "both") + "INSERT INTO photo VALUES (3,'anna')",
       rows(of: "both") + "INSERT INTO photo VALUES (3,'ben')"
@@ -238,14 +238,14 @@ import Testing
     try ben.receive()
     #expect(try ben.rows("SELECT count(*) FROM photo") == ["4"])
     #expect(try ben.rows("SELECT count(*) FROM comment") == ["3"])
-    // She has got both of these from him, or had them: what he changes is no conflict in his first share either.
+    // Anna has these rows already, so Ben's edit in his first share is no conflict.
     try ben.run("UPDATE photo SET title = 'by ben' WHERE title = 'beach of both'")
     try ben.share(Self.scope, with: anna)
     try anna.receive()
     #expect(try anna.rows("SELECT title FROM photo ORDER BY 1") == ["anna", "ben", "by ben", "sea of both"])
   }
 
-  @Test func `rows that are equal under one number at two people are one row at a third who has another one`() throws {
+  @Test func `equal rows with one key at two replicas are one row at a third, where another row has the key`() throws {
     let equal = "INSERT INTO photo VALUES (1,'of both'); INSERT INTO comment VALUES (1,1,'nice')"
     let people = try people(
       Self.schema, equal, equal, "INSERT INTO photo VALUES (1,'of cara'); INSERT INTO comment VALUES (1,1,'good')")
@@ -256,7 +256,7 @@ import Testing
     for person in people { #expect(try person.album() == ["of both|nice", "of cara|good"]) }
   }
 
-  @Test func `an equal child of a parent that got another key is another row`() throws {
+  @Test func `equal rows whose parents are different rows stay different rows`() throws {
     let people = try people(
       Self.schema, "INSERT INTO photo VALUES (1,'of anna'); INSERT INTO comment VALUES (1,1,'nice')",
       "INSERT INTO photo VALUES (1,'of ben'); INSERT INTO comment VALUES (1,1,'nice')")
@@ -269,7 +269,7 @@ import Testing
   @Test(arguments: [
     "text TEXT PRIMARY KEY, photo INTEGER REFERENCES photo(id)", "text, photo INTEGER REFERENCES photo(id)",
   ])
-  func `a row whose table has no integer key finds its parent, sent by itself`(columns: String) throws {
+  func `a row of a table without an integer key finds its parent even if it is sent alone`(columns: String) throws {
     let tables = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title); CREATE TABLE comment(\(columns));"
     let anna = try Person("anna", in: folder, "\(tables) INSERT INTO photo VALUES (1, 'of anna')")
     let ben = try Person("ben", in: folder, "\(tables) INSERT INTO photo VALUES (1, 'of ben')")
@@ -286,7 +286,7 @@ import Testing
     #expect(try ben.rows("SELECT title, text FROM comment JOIN photo ON id = photo") == ["of ben|nice"])
   }
 
-  @Test func `self references and cycles of foreign keys follow`() throws {
+  @Test func `self references and cycles of foreign keys follow mapped keys`() throws {
     let schema = """
       CREATE TABLE folder(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES folder(id), cover INTEGER REFERENCES item(id), name TEXT);
       CREATE TABLE item(id INTEGER PRIMARY KEY, folder INTEGER REFERENCES folder(id), name TEXT);
@@ -318,7 +318,7 @@ import Testing
     #expect(try people[1].rows(query) == expected)
   }
 
-  @Test func `composite keys that contain one follow, and so do keys that are references themselves`() throws {
+  @Test func `composite keys with a reference, and keys that are references, follow mapped keys`() throws {
     let schema = """
       CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT);
       CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT);
@@ -354,7 +354,7 @@ import Testing
     #expect(try people[0].rows("SELECT count(*) FROM tag") == ["3"])
   }
 
-  @Test func `references that only the scope declares are followed`() throws {
+  @Test func `references that only the scope declares follow mapped keys`() throws {
     let schema =
       "CREATE TABLE photo(id INTEGER PRIMARY KEY, title); CREATE TABLE comment(id INTEGER PRIMARY KEY, photo INTEGER, text);"
     let people = try people(schema, rows(of: "anna"), rows(of: "ben"))
@@ -366,7 +366,7 @@ import Testing
     #expect(try people[1].album() == Self.both)
   }
 
-  @Test func `a snapshot sent again finds the rows that it brought before`() throws {
+  @Test func `a second snapshot updates the rows that the first one has brought`() throws {
     let people = try people(Self.schema, rows(of: "anna"), rows(of: "ben"))
     let (anna, ben) = (people[0], people[1])
     try anna.share(Self.scope, with: ben)
@@ -380,7 +380,7 @@ import Testing
       ])
   }
 
-  @Test func `a row that was deleted leaves no name behind for the next one with its key`() throws {
+  @Test func `the key mapping of a deleted row does not apply to a new row with its key`() throws {
     let people = try people(Self.schema, rows(of: "anna"), rows(of: "ben"))
     let (anna, ben) = (people[0], people[1])
     try anna.share(Self.scope, with: ben)
@@ -404,8 +404,8 @@ import Testing
       ])
   }
 
-  @Test func `the key of a row that is gone goes to no other row before all have been told`() throws {
-    // Anna has deleted her photo. Ben, whose own photo has the same key, knows of that, and Cara does not.
+  @Test func `the key of a deleted row is given to no other row before all recipients know of the deletion`() throws {
+    // Anna deletes her photo. Ben, whose own photo has the same key, knows of the deletion, and Cara does not.
     let people = try people(Self.schema, "", "INSERT INTO photo VALUES (1,'of ben')", "")
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try anna.run("INSERT INTO photo VALUES (1,'of anna')")
@@ -429,7 +429,7 @@ import Testing
       "it was about another photo")
   }
 
-  @Test func `a deleted row does not come back by a third, and no row that comes with it gets its key`() throws {
+  @Test func `a relay does not bring back a deleted row, and no row that arrives with it gets its key`() throws {
     let people = try people(Self.schema, "", "INSERT INTO photo VALUES (1,'of ben')", "")
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try anna.run("INSERT INTO photo VALUES (1,'of anna')")
@@ -440,7 +440,7 @@ import Testing
     try anna.run("DELETE FROM photo")
     try anna.share(Self.scope, with: ben)
     try ben.receive()
-    // Cara does not know of that yet, and gives it back to Ben, who then tells Anna of both photos.
+    // Cara does not know of the deletion yet, and shares the photo with Ben, who then shares both photos with Anna.
     try cara.share(Self.scope, with: ben)
     try ben.receive()
     try anna.share(Self.scope, with: cara)
@@ -455,7 +455,7 @@ import Testing
     #expect(try anna.album() == ["of ben|"])
   }
 
-  @Test func `where the greatest key is in use, a row whose key is taken gets a smaller one`() throws {
+  @Test func `if the greatest key is in use, a row with a colliding key gets a smaller one`() throws {
     let people = try people(
       Self.schema, "INSERT INTO photo VALUES (\(Int64.max),'of anna')",
       "INSERT INTO photo VALUES (\(Int64.max),'of ben')")

@@ -2,7 +2,7 @@ import Buckia
 import TestSupport
 import Testing
 
-/// Two people who have the same shared rows have the same words.
+/// Two people with the same shared rows have the same six words.
 @Suite struct ComparedWordsTests {
   private static let schema = """
     CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func `who has received everything has the words of the sender`() throws {
+  @Test func `a recipient who has received everything has the sender's words`() throws {
     try anna.share(Self.album, with: ben)
     #expect(try words(ben) == [])
     try ben.receive()
@@ -60,7 +60,7 @@ import Testing
     "UPDATE photo SET title = CASE id WHEN 'a' THEN 'sea' ELSE 'beach' END WHERE album = 1",
     "UPDATE photo SET owner = '7x' WHERE id = 'a'",
   ])
-  func `any difference of shared rows is another six words`(_ edit: String) throws {
+  func `any difference in shared rows changes the words`(_ edit: String) throws {
     try anna.share(Self.album, with: ben)
     try ben.receive()
     let before = try words(ben)
@@ -69,7 +69,7 @@ import Testing
     #expect(try words(anna) == before)
   }
 
-  @Test func `rows that are not shared make no difference`() throws {
+  @Test func `rows outside the scope do not change the words`() throws {
     try anna.share(Self.album, with: ben)
     try ben.receive()
     try anna.run("UPDATE photo SET title = 'x' WHERE id = 'c'; INSERT INTO photo VALUES ('y',2,'y',1)")
@@ -79,7 +79,7 @@ import Testing
 
   @Test func `people who share an album in both directions have the same words once all files have arrived`() throws {
     try exchange()
-    // Anna knows that Ben has answered. Ben does not know yet whether what he has sent has arrived, and at whom.
+    // Anna has acknowledged nothing that Ben sent, so Ben sees more than one set of words.
     #expect(try words(anna).count == 1)
     #expect(try words(ben).count == 3)
     #expect(try words(ben).contains(words(anna)[0]))
@@ -95,7 +95,7 @@ import Testing
     #expect(try anna.rows("SELECT id, title FROM photo WHERE album = 1 ORDER BY 1") == ["a|of ben", "d|of anna"])
   }
 
-  @Test func `columns that are left out or rewritten make no difference`() throws {
+  @Test func `columns that the sender omits or rewrites do not change the words`() throws {
     let scope = ShareScope(name: "album") {
       SharedTable("album").where("id = 1")
       SharedTable("photo").children(of: "album").omitting("title").rewriting("owner", to: .integer(0))
@@ -110,7 +110,7 @@ import Testing
     #expect(try words(anna) != words(ben))
   }
 
-  @Test func `each person has words of their own`() throws {
+  @Test func `the same rows have different words for each recipient`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     try exchange()
     try anna.share(Self.album, with: cara)
@@ -121,7 +121,7 @@ import Testing
     #expect(try words(anna)[0] != words(anna)[1], "the same rows have other words with somebody else")
   }
 
-  @Test func `a scope that cannot be followed any more has a reason instead of words`() throws {
+  @Test func `a scope whose tables are missing has a reason instead of words`() throws {
     try anna.share(Self.album, with: ben)
     try anna.run("DROP TABLE photo; DROP TABLE album")
     let status = try DatabaseManager(anna.path, home: anna.home).status(includesWords: true)

@@ -3,14 +3,14 @@ import SQLiteChangesets
 import TestSupport
 import Testing
 
-@Suite("Answers that are kept as rules")
+@Suite("Conflict rules")
 struct ConflictRuleTests {
   private static let notes = """
     CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT, stars INTEGER, price REAL);
     INSERT INTO notes VALUES (1, 'one', 1, 1), (2, 'two', 2, 2), (3, 'three', 3, 3)
     """
 
-  /// An exchange with one conflict about the stars of a row, whose answer has been remembered.
+  /// An exchange in which a conflict about the stars of a row was resolved, and the answer kept as a rule.
   private static func remembering(_ answer: ConflictVersion) throws -> Exchange {
     let exchange = try Exchange(notes)
     try TestDatabases.run("UPDATE notes SET stars = 10, text = 'mine' WHERE id < 4", on: exchange.mine)
@@ -22,7 +22,7 @@ struct ConflictRuleTests {
     return exchange
   }
 
-  @Test("A rule decides the same question later, before the policy, and the report and the record say so")
+  @Test("A rule decides later conflicts like the first before the policy, and the report and the record name it")
   func decides() throws {
     let exchange = try Self.remembering(.incoming)
     let rule = try #require(try exchange.database.conflictRules().first)
@@ -36,19 +36,19 @@ struct ConflictRuleTests {
     #expect(record.rule == 1 && !record.isOpen && record.outcome == .tookIncoming)
   }
 
-  @Test("A local rule keeps what is in dispute, merges the rest, and comes before a policy that takes all")
+  @Test("A rule for the local version keeps the disputed columns, merges the others, and precedes the policy")
   func keeps() throws {
     let exchange = try Self.remembering(.local)
     try exchange.send("UPDATE notes SET stars = 30, price = 9 WHERE id = 2")
     #expect(try exchange.apply(ApplyOptions(conflicts: .takeIncoming)).diffs.map(\.decidedByRule) == [1])
     #expect(try exchange.texts("SELECT text, stars, price FROM notes WHERE id = 2") == ["mine|10|9.0"])
-    // A rule can be overruled, and one's mind changed, as always.
+    // A conflict that a rule has decided can be resolved with another answer.
     #expect(try exchange.database.resolve([2], taking: .incoming).refused.isEmpty)
     #expect(try exchange.texts("SELECT stars FROM notes WHERE id = 2") == ["30"])
   }
 
   @Test(
-    "Another question is not decided: other columns, another kind, what the change does, another table",
+    "A rule does not decide conflicts of other columns, kinds or operations",
     arguments: [
       "UPDATE notes SET text = 'theirs' WHERE id = 2", "UPDATE notes SET text = 'theirs', stars = 30 WHERE id = 2",
       "DELETE FROM notes WHERE id = 2", "INSERT INTO notes VALUES (4, 'theirs', 30, 4)",
@@ -74,7 +74,7 @@ struct ConflictRuleTests {
     #expect(try exchange.texts("SELECT stars FROM notes ORDER BY id") == ["20", "10", "33"])
   }
 
-  @Test("The same answer again is the same rule, another answer takes its place, and a forgotten rule decides nothing")
+  @Test("The same answer again keeps its rule, another answer replaces it, and a forgotten rule decides nothing")
   func replacedAndForgotten() throws {
     let exchange = try Self.remembering(.incoming)
     let options = ResolveOptions(remembers: true)
@@ -105,7 +105,7 @@ struct ConflictRuleTests {
     #expect(try exchange.database.conflictRules().isEmpty)
   }
 
-  @Test("A value that the column converts is the same value to a rule")
+  @Test("A rule compares values as the column converts them")
   func convertedValues() throws {
     let exchange = try Exchange(
       "CREATE TABLE t(id INTEGER PRIMARY KEY, price REAL, n INTEGER); INSERT INTO t VALUES (1, 0, 0), (2, 0, 0)")

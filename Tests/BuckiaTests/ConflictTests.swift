@@ -11,7 +11,7 @@ private let notes = """
   """
 
 @Suite struct ConflictTests {
-  @Test func `a conflict closes when the row has become what came in`() throws {
+  @Test func `a conflict closes when the local row equals the incoming row`() throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run("UPDATE notes SET stars = stars + 10; DELETE FROM notes WHERE id = 3", on: exchange.mine)
     try exchange.send(
@@ -34,7 +34,7 @@ private let notes = """
   }
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming])
-  func `a conflict closes when its sender comes to say what is here, or was`(policy: ConflictPolicy) throws {
+  func `a conflict closes when its sender later sends the local value`(policy: ConflictPolicy) throws {
     let exchange = try Exchange(notes)
     let options = ApplyOptions(conflicts: ConflictPolicies(policy))
     try TestDatabases.run("UPDATE notes SET stars = 10", on: exchange.mine)
@@ -49,7 +49,7 @@ private let notes = """
   }
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .abort])
-  func `a column that is ignored stays as it is in rows that are here, and is never a conflict`(
+  func `an ignored column keeps its value in existing rows, and is never a conflict`(
     policy: ConflictPolicy
   ) throws {
     let exchange = try Exchange(notes)
@@ -71,7 +71,7 @@ private let notes = """
     #expect(throws: BuckiaError.self) { try exchange.apply(options) }
   }
 
-  @Test func `to decide one of two conflicts about a row closes the other where they say the same`() throws {
+  @Test func `resolving one of two equal conflicts about a row closes the other`() throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run("UPDATE notes SET stars = 10 WHERE id = 1", on: exchange.mine)
     for _ in 0..<2 { try exchange.send("UPDATE notes SET stars = 21 WHERE id = 1") }
@@ -82,12 +82,12 @@ private let notes = """
     #expect(try exchange.database.conflicts().map { $0.resolution?.answer } == [.incoming, .equal])
   }
 
-  /// What one person did, what another sends, and what must come of it under each policy.
+  /// Local and incoming edits, and the rows that they result in under each policy.
   struct Case: Sendable, CustomTestStringConvertible {
     let name: String
     let local: String
     let incoming: String
-    /// The row with id 1 (or 4) afterwards, `keep-local` and `take-incoming`.
+    /// The rows with the ids 1 and 4 afterwards, under `keep-local` and under `take-incoming`.
     let kept: [String]
     let taken: [String]
     let kind: ConflictKind?
@@ -174,7 +174,7 @@ private let notes = """
     #expect(try exchange.database.conflicts().isEmpty)
   }
 
-  @Test("A resolver decides for itself, and sees all three versions")
+  @Test("A resolver sees all three versions, and decides each conflict")
   func resolver() throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run("UPDATE notes SET stars = 10", on: exchange.mine)
@@ -189,7 +189,7 @@ private let notes = """
     #expect(try exchange.rows("SELECT stars FROM notes ORDER BY id") == ["10", "22", "10"])
   }
 
-  @Test("What a resolver throws reaches the caller, and nothing of the file is applied")
+  @Test("An error that a resolver throws reaches the caller, and nothing of the file is applied")
   func resolverThrows() throws {
     struct Enough: Error {}
     let exchange = try Exchange(notes)
@@ -200,7 +200,7 @@ private let notes = """
     #expect(try exchange.everythingButOurs() == before)
   }
 
-  @Test("A conflict keeps columns that exist only here")
+  @Test("Columns that exist only locally keep their values in a conflict")
   func localColumns() throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run(
@@ -216,7 +216,7 @@ private let notes = """
     #expect(local.last?.value == .text("secret"))
   }
 
-  @Test("A row whose parent went meanwhile waits, a parent with rows stays, and old violations are left alone")
+  @Test("A row without its parent waits, a parent with local rows stays, and old violations are left alone")
   func foreignKeys() throws {
     let exchange = try Exchange(
       """
@@ -239,7 +239,7 @@ private let notes = """
     #expect(try other.rows("SELECT count(*) FROM c") == ["0"])
   }
 
-  @Test("A foreign key that SQLite could not enforce either stops nothing")
+  @Test("A foreign key that SQLite cannot enforce does not stop applying")
   func unenforceableForeignKeys() throws {
     let exchange = try Exchange(
       """
@@ -257,7 +257,7 @@ private let notes = """
     #expect(try exchange.database.examine().warnings.map(\.code).contains(.unenforceableForeignKey))
   }
 
-  @Test("Composite keys and keys that a parent changed are looked at, too")
+  @Test("Composite foreign keys and changed parent keys are checked, too")
   func compositeForeignKeys() throws {
     let exchange = try Exchange(
       """

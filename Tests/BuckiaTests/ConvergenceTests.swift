@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(
-    "With any edits of any person, and files delayed, doubled and mixed up, all have the same rows in the end",
+    "After random edits, with files late, repeated and out of order, all replicas have the same rows",
     arguments: Seeds.shards, [false, true])
   func randomHistories(_ shard: Int, hasUnique: Bool) throws {
     for seed in Seeds.range(12) where Int(seed) % Seeds.shards.count == shard || Seeds.range(12).count == 1 {
@@ -96,7 +96,7 @@ import Testing
         default:
           var files = group.members[member].mail.shuffled(using: &random)
           files = Array(files.prefix(Int.random(in: 1...4, using: &random)))
-          // One that was applied before may come again.
+          // A file that was applied before may arrive again.
           if random.oneIn(3), let again = group.sent.filter({ $0.from != member }).randomElement(using: &random),
             !group.members[member].mail.contains(again.file)
           {
@@ -120,7 +120,7 @@ import Testing
 
   private func note(_ count: Int = 3) throws -> Group { try Group(count, Self.schema) }
 
-  @Test("Of two edits of a column the later diff's wins, whichever arrives first; edits of other columns stay")
+  @Test("Of two edits of a column, the later diff wins, whichever arrives first; edits of other columns stay")
   func laterWins() throws {
     for isLateFirst in [false, true] {
       var group = try note()
@@ -137,12 +137,12 @@ import Testing
     }
   }
 
-  @Test("A value that is as the author of an earlier diff saw it, but was set later, stays")
+  @Test("A value that was set later stays, even if the author of an earlier diff saw the same value")
   func sameValueSetLater() throws {
     var group = try note(2)
     try group.edit(0, "UPDATE note SET title = 'mine' WHERE id = 1")
     let early = try #require(try group.send(0).path)
-    // There and back again: the row is as everybody began with it, and that is the latest word.
+    // The value is changed and changed back: it equals the original value, but is the latest edit.
     try group.edit(1, "UPDATE note SET title = 'other' WHERE id = 1")
     try group.send(1)
     try group.apply(1, [])
@@ -153,13 +153,13 @@ import Testing
     #expect(try group.rows(1, "SELECT title FROM note WHERE id = 1") == ["one"])
     try group.settle()
     #expect(try group.rows(0, "SELECT title FROM note WHERE id = 1") == ["one"])
-    // What has lost is in the record.
+    // The losing value is in the conflict record.
     let lost = try #require(try group.members[1].database.conflicts().first)
     #expect(lost.outcome == .keptLocal)
     #expect(lost.incoming?.first { $0.column == "title" }?.value == .text("mine"))
   }
 
-  @Test("A DELETE beats every edit, a later one too; only a later INSERT brings the row back")
+  @Test("A DELETE beats every edit, even a later one; only a later INSERT brings the row back")
   func deletions() throws {
     var group = try note()
     try group.edit(0, "DELETE FROM note WHERE id = 1")
@@ -171,7 +171,7 @@ import Testing
     try group.edit(2, "INSERT INTO note(id, title) VALUES (1, 'back')")
     try group.send(2)
     try group.settle()
-    // The edit was later than the deletion, so it is in the row that is there again; but its INSERT came later still.
+    // The edit is later than the deletion, but the INSERT is later still, so its values win.
     for member in 0..<3 {
       #expect(try group.rows(member, "SELECT title, body FROM note WHERE id = 1") == ["back|NULL"])
     }
@@ -207,7 +207,7 @@ import Testing
     #expect(try group.content(1) == group.content(0))
   }
 
-  @Test("What was changed here and not sent is later than all that arrives, and goes out with the next diff")
+  @Test("Unsent edits are later than all incoming changes, and the next diff sends them")
   func unsentEdits() throws {
     var group = try note(2)
     try group.edit(1, "UPDATE note SET title = 'theirs', body = 'theirs' WHERE id = 1; DELETE FROM note WHERE id = 2")
@@ -216,7 +216,7 @@ import Testing
     let report = try group.apply(0)
     #expect(report.diffs.map(\.conflicts) == [2])
     #expect(try group.rows(0, "SELECT title, body FROM note WHERE id < 3") == ["mine|theirs"])
-    // Of the row that was deleted the edit is in the record.
+    // The edit of the deleted row is in the conflict record.
     let records = try group.members[0].database.conflicts()
     #expect(records.map(\.outcome).sorted { $0.rawValue < $1.rawValue } == [.keptLocal, .tookIncoming])
     let gone = records.first { $0.outcome == .tookIncoming }
@@ -227,7 +227,7 @@ import Testing
     #expect(try group.rows(1, "SELECT title, body FROM note WHERE id < 3") == ["mine|theirs"])
   }
 
-  @Test("An edit that is taken back before it was sent leaves what the others have")
+  @Test("An unsent edit that restores the original value wins over an incoming value")
   func takenBack() throws {
     var group = try note(2)
     try group.edit(1, "UPDATE note SET title = 'theirs' WHERE id = 1")
@@ -236,12 +236,12 @@ import Testing
     try group.apply(0)
     try group.edit(0, "UPDATE note SET title = 'one' WHERE id = 1")
     try group.settle()
-    // As it was at the beginning is what somebody wants who has seen that the others want something else.
+    // The incoming value had arrived before, so restoring the original value is a later edit.
     for member in 0..<2 { #expect(try group.rows(member, "SELECT title FROM note WHERE id = 1") == ["one"]) }
   }
 
   @Test(
-    "An undo of an UPDATE and a DELETE goes out with the next diff, and wins everywhere, whichever arrives first",
+    "The next diff sends the undo of an UPDATE and a DELETE, and the undo wins whichever diff arrives first",
     arguments: [false, true])
   func undo(isUndoFirst: Bool) throws {
     var group = try note()
@@ -264,7 +264,7 @@ import Testing
     for member in 0..<3 { #expect(try group.content(member) == before) }
   }
 
-  @Test("A policy of a column counts for that column alone")
+  @Test("A policy of a column applies to that column only")
   func columnPolicies() throws {
     var group = try note(2)
     group.options.conflicts = [.table("note"): .latest, .column("title", of: "note"): .keepLocal]
@@ -277,7 +277,7 @@ import Testing
     #expect(try group.rows(0, "SELECT title, body FROM note WHERE id = 1") == ["A|B"])
   }
 
-  @Test("Changes without an id cannot be later or earlier than others: they are refused, and nothing is applied")
+  @Test("Changes without an id have no order, so they are refused, and nothing is applied")
   func withoutID() throws {
     var group = try note(2)
     try group.edit(0, "UPDATE note SET title = 'A' WHERE id = 1")
@@ -293,7 +293,7 @@ import Testing
   }
 
   @Test(
-    "Rows that are inserted in a row take next to no room in the clock, and each is known by itself all the same",
+    "Rows with consecutive keys take almost no space in the clock, and the origin of each row is known",
     arguments: [
       "INTEGER PRIMARY KEY", "TEXT PRIMARY KEY", "BLOB PRIMARY KEY",
     ])
@@ -326,7 +326,7 @@ import Testing
       #expect(origin.columns.dropFirst().map { $0.source?.diff } == expected)
       #expect(origin.exists)
     }
-    // A whole column again: the run is one again, and knows both diffs.
+    // After an update of a whole column, the run covers all rows again, with both diffs.
     try group.edit(0, "UPDATE t SET a = a + 1000")
     let third = try #require(try group.send(0).id)
     try group.apply(1)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// People have shared rows with the same UNIQUE value, or with keys that differ in their spelling only, before they
-/// apply what others have shared.
+/// apply the shares of others.
 @Suite struct CrossingKeyTests {
   private let folder: TemporaryFolder
 
@@ -19,7 +19,7 @@ import Testing
     return people
   }
 
-  /// Lets everybody share with everybody else.
+  /// Lets each person share with all others.
   ///
   /// - Returns: True if there was anything to send.
   @discardableResult
@@ -70,7 +70,7 @@ import Testing
     """
 
   @Test(arguments: [true, false], ["", "UPDATE folder SET name = 'work' WHERE name = 'later'"])
-  func `of rows with one UNIQUE value that two people have shared one stays, with all that refers to them`(
+  func `of two rows with one UNIQUE value that two people have shared, one stays, and all references lead to it`(
     isAnnaFirst: Bool, rename: String
   ) throws {
     let name = rename.isEmpty ? "work" : "later"
@@ -88,7 +88,7 @@ import Testing
       ])
     try share(Self.everything, among: isAnnaFirst ? people : people.reversed())
     if !rename.isEmpty {
-      // The diff that has given the row the value decides, and not the one that has sent it first.
+      // The diff that gave the row its value decides, not the diff that first sent the row.
       try people[0].run(rename)
       try people[0].share(Self.everything, with: people[1])
     }
@@ -98,13 +98,13 @@ import Testing
     #expect(try expectSame("SELECT name FROM folder ORDER BY name", among: people) == ["home", "play", "work"])
   }
 
-  @Test func `of rows with one UNIQUE value that three people have shared one after the other one stays`() throws {
+  @Test func `of three rows with one UNIQUE value that three people have shared, one stays`() throws {
     let people = try people(
       Self.folders,
       (1...3).map {
         "INSERT INTO folder VALUES (\($0), 'work', NULL); INSERT INTO note VALUES (1, \($0), 'note \($0)');"
       })
-    // Within a second, ids are in no order.
+    // Ids of the same second have no order.
     let now = UInt32(Int64(Date().timeIntervalSince1970) - KSUID.epoch)
     for (place, person) in people.enumerated() { try person.setClock(now + 20 + UInt32(place)) }
     try share(Self.everything, among: people)
@@ -115,7 +115,7 @@ import Testing
   private static let tags = ShareScope(name: "tags") { SharedTable("tag") }
 
   @Test(arguments: [ConflictPolicies.latest, .takeIncoming], [true, false])
-  func `a key that two people have spelled differently is spelled alike in the end`(
+  func `a key that two people have inserted with different spellings ends with one spelling`(
     _ policies: ConflictPolicies, isAnnaFirst: Bool
   ) throws {
     let people = try people(
@@ -128,7 +128,7 @@ import Testing
     try settle(Self.tags, among: people, policies)
     let rows = try expectSame("SELECT * FROM tag ORDER BY name", among: people)
     #expect([["blue|same|same", "red|of anna|same"], ["Blue|same|same", "Red|of ben|same"]].contains(rows))
-    // Later edits meet the row.
+    // Later edits find the row.
     try people[0].run("UPDATE tag SET more = 'edited by anna'")
     try people[1].run("UPDATE tag SET color = 'edited by ben'")
     try share(Self.tags, among: people)
@@ -138,7 +138,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicies.latest, .takeIncoming], [true, false])
-  func `a key that two people spell otherwise at the same time is spelled alike in the end`(
+  func `a key that two people respell at the same time ends with one spelling`(
     _ policies: ConflictPolicies, isAnnaFirst: Bool
   ) throws {
     let people = try people(
@@ -154,7 +154,7 @@ import Testing
   }
 
   @Test(arguments: [true, false], ["red", "Red", "RED"])
-  func `a row whose key one person spells otherwise while another one edits it stays`(
+  func `a row stays if one person respells its key while another person edits it`(
     isAnnaFirst: Bool, key: String
   ) throws {
     let policies = ConflictPolicies.latest
@@ -169,7 +169,7 @@ import Testing
     try settle(Self.tags, among: people, policies)
     let rows = try expectSame("SELECT * FROM tag ORDER BY name", among: people)
     #expect(rows.count == 2)
-    // The INSERT with the other spelling has all columns.
+    // The INSERT with the new spelling sets all columns, so the edit wins only if it is later.
     if isAnnaFirst { #expect(rows.last?.hasSuffix("|R") == true, "\(rows)") }
   }
 }

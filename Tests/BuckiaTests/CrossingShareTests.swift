@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Two people begin with different values of a row, and both share before they apply what the other has shared.
+/// Two people begin with different values of a row, and both share before they apply the other's share.
 @Suite struct CrossingShareTests {
   private static let notes = ShareScope(name: "notes") { SharedTable("note") }
 
@@ -28,12 +28,12 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicies.latest, .takeIncoming], 0..<4)
-  func `people who have told each other of different values of a row end with one of them`(
+  func `people who share different values of a row with each other end with one of them`(
     _ policies: ConflictPolicies, extra: Int
   ) throws {
     try anna.share(Self.notes, with: ben)
     try ben.share(Self.notes, with: anna)
-    // The last diff of a stream need not be the one that has told of the row.
+    // The last diff of a stream need not be the one that sent the row.
     if extra & 1 != 0 {
       try anna.run("INSERT INTO note(id) VALUES ('b')")
       try anna.share(Self.notes, with: ben)
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicies.latest, .takeIncoming], [true, false])
-  func `edits of a row that one has got from the other end equal, and those of different columns all count`(
+  func `crossing edits of a received row end equal, and edits of different columns all stay`(
     _ policies: ConflictPolicies, isFirst: Bool
   ) throws {
     try ben.run("DELETE FROM note")

@@ -12,7 +12,7 @@ import Testing
     return lines
   }
 
-  @Test("The schema comes first, then the rows by key, with every value told apart from any other")
+  @Test("The schema comes first, then the rows by key, and different values have different text")
   func values() throws {
     let found = try lines(
       """
@@ -43,7 +43,7 @@ import Testing
     #expect(one == other)
   }
 
-  @Test("Rows of virtual tables stand in the text as they are read, and what they keep inside does not")
+  @Test("The text has the rows of virtual tables, but not those of their internal tables")
   func virtualTables() throws {
     let found = try lines("CREATE VIRTUAL TABLE f USING fts5(body); INSERT INTO f VALUES ('hello')")
     #expect(found.contains("  _rowid_=1, body='hello'"))

@@ -5,7 +5,7 @@ import Testing
 @testable import Buckia
 @testable import SQLiteConnections
 
-/// Diffs of one shared database stay out of another one, where that is asked for.
+/// Diffs of one dataset are refused by databases of another dataset.
 @Suite struct DatasetTests {
   private static let schema = "CREATE TABLE item(id TEXT PRIMARY KEY, title TEXT)"
 
@@ -48,7 +48,7 @@ import Testing
     try TestDatabases.texts("SELECT title FROM item ORDER BY 1", on: folder.file("\(name).sqlite"))
   }
 
-  @Test func `a file that was sent to the wrong database of an app is refused, and says what to do`() throws {
+  @Test func `a file of another dataset is refused, and the reason says what to do`() throws {
     let recipes = try begin("recipes")
     let songs = try begin("songs")
     let soup = try send("soup", from: "recipes")
@@ -63,14 +63,14 @@ import Testing
         + "`buckia init DATABASE --dataset \(recipes)`")
     #expect(try titles("songs") == [])
     #expect(try database("songs").log().map(\.state) == [.rejected])
-    // Its reason may go, and then it is applied as if nothing had been.
+    // Once the database has joined the dataset, the file is applied.
     try database("songs").joinDataset(recipes)
     #expect(try apply([soup], to: "songs").diffs.map(\.state) == [.applied])
     #expect(try titles("songs") == ["soup"])
     #expect(try database("songs").log().map(\.state) == [.applied])
   }
 
-  @Test func `copies of a database belong to the same dataset, whatever replica they are`() throws {
+  @Test func `copies of a database are different replicas of the same dataset`() throws {
     let dataset = try begin("recipes")
     _ = try folder.copy("recipes.sqlite", to: "copy.sqlite")
     let soup = try send("soup", from: "recipes")
@@ -83,19 +83,19 @@ import Testing
     #expect([one.dataset, other.dataset] == [dataset, dataset])
   }
 
-  @Test func `a database that belongs to none takes the first file of one, says so, and refuses others then`() throws {
+  @Test func `a database without a dataset adopts that of the first file, with a warning, and refuses others`() throws {
     let dataset = try begin("recipes")
     try begin("songs")
     let files = try [send("soup", from: "recipes"), send("ballad", from: "songs"), send("bread", from: "recipes")]
     try TestDatabases.run(Self.schema, on: folder.file("new.sqlite"))
     let report = try apply(files, to: "new")
     #expect(report.diffs.map(\.state) == [.applied, .rejected, .applied])
-    #expect(report.diffs.map(\.warnings) == [[Remark(.datasetAdopted, "\(dataset)")], [], []])
+    #expect(report.diffs.map(\.warnings) == [[Warning(.datasetAdopted, "\(dataset)")], [], []])
     #expect(try database("new").dataset() == dataset)
     #expect(try titles("new") == ["bread", "soup"])
   }
 
-  @Test func `a file that is not applied makes a database part of nothing`() throws {
+  @Test func `a file that is not applied does not change the dataset of a database`() throws {
     try begin("recipes")
     let soup = try send("soup", from: "recipes")
     try TestDatabases.run("\(Self.schema); INSERT INTO item VALUES ('soup', 'cold')", on: folder.file("new.sqlite"))
@@ -108,7 +108,7 @@ import Testing
     #expect(try database("new").dataset() != nil)
   }
 
-  @Test func `an app that applies what has arrived by itself makes no database part of anything`() throws {
+  @Test func `if an app does not adopt datasets, a database without a dataset refuses a file with one`() throws {
     try begin("songs")
     let ballad = try send("ballad", from: "songs")
     let report = try apply([ballad], to: "recipes") { $0.adoptsDataset = false }
@@ -118,7 +118,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `changesets, and diffs of databases that belong to none, are taken as ever`(raw: Bool) throws {
+  func `changesets, and diffs of databases without a dataset, are applied`(raw: Bool) throws {
     let soup = try send("soup", from: "recipes", raw: raw)
     try begin("songs")
     let report = try apply([soup], to: "songs")
@@ -126,7 +126,7 @@ import Testing
     #expect(try titles("songs") == ["soup"])
   }
 
-  @Test func `what is adopted in a transaction of the app goes with it`() throws {
+  @Test func `a dataset that is adopted in the app's transaction is committed or rolled back with it`() throws {
     let dataset = try begin("songs")
     let ballad = try send("ballad", from: "songs")
     try begin("recipes")
@@ -142,7 +142,7 @@ import Testing
       try connection.execute(end)
       #expect(try database("new").dataset() == (end == "COMMIT" ? dataset : nil))
     }
-    // What the app's connection belongs to counts there as anywhere.
+    // The adopted dataset also counts on the app's connection.
     let report = try DatabaseManager.borrowing(connection.handle.pointer, home: home) {
       try $0.processInboundChanges([soup])
     }
@@ -150,7 +150,7 @@ import Testing
     #expect(try titles("new") == ["ballad"])
   }
 
-  @Test func `a database does not get a new dataset without being asked for that one`() throws {
+  @Test func `a database that has a dataset cannot begin another one, and the error names its dataset`() throws {
     let dataset = try begin("recipes")
     let error = #expect(throws: BuckiaError.self) { try begin("recipes") }
     #expect(error?.code == .datasetExists)
@@ -160,7 +160,7 @@ import Testing
     #expect(Dataset(String("\(dataset)".dropLast())) == nil)
   }
 
-  @Test func `one diff file is not made of two of different datasets`() throws {
+  @Test func `files of different datasets cannot be joined into one`() throws {
     try begin("recipes")
     try begin("songs")
     let files = try [send("soup", from: "recipes"), send("ballad", from: "songs")]

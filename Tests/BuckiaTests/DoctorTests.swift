@@ -4,7 +4,7 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// `doctor` names what of a database does not travel.
+/// `doctor` names the parts of a database that are not replicated.
 @Suite struct DoctorTests {
   private static let longName = String(repeating: "n", count: 1_025)
 
@@ -25,7 +25,7 @@ import TestSupport
     INSERT INTO child VALUES (1, 5)
     """
 
-  @Test("Everything of a schema that stays at home is named, and nothing else")
+  @Test("All parts of a schema that are not replicated are named, and no others")
   func names() throws {
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run(Self.schema, on: folder.file("a"))
@@ -35,11 +35,11 @@ import TestSupport
         "plain", "keyless", "nulls", "checked", "lossy", "expression", "computed", "child",
       ])
     let skipped = Set(report.skipped.map(\.name))
-    let shadows = skipped.filter { $0.hasPrefix("contentless_") }
+    let baselines = skipped.filter { $0.hasPrefix("contentless_") }
     #expect(
-      shadows.isSuperset(of: ["contentless_data", "contentless_idx", "contentless_docsize", "contentless_config"]))
+      baselines.isSuperset(of: ["contentless_data", "contentless_idx", "contentless_docsize", "contentless_config"]))
     #expect(
-      skipped.subtracting(shadows) == [
+      skipped.subtracting(baselines) == [
         "hidden", "taken", Self.longName, "long column", "pragma_x", "partial", "expressed", "ordinary", "nocase",
         "seen", "fires",
         "through", "contentless",
@@ -56,7 +56,7 @@ import TestSupport
     #expect(report.warnings.count == 15)
   }
 
-  @Test("Integer keys that each copy gives out are named once, those first that others refer to")
+  @Test("Tables whose integer keys each copy assigns are named once, referenced ones first")
   func integerKeys() throws {
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run(
@@ -67,10 +67,10 @@ import TestSupport
       CREATE TABLE keyed(id INTEGER PRIMARY KEY) WITHOUT ROWID; CREATE TABLE pair(a INTEGER, b INTEGER, PRIMARY KEY (a, b))
       """, on: folder.file("a"))
     #expect(
-      try DatabaseManager(path).examine().warnings == ["person", "free", "phone"].map { Remark(.integerKeys, $0) })
+      try DatabaseManager(path).examine().warnings == ["person", "free", "phone"].map { Warning(.integerKeys, $0) })
   }
 
-  @Test("Counters that triggers keep in other tables are named; what a trigger does to its own row is not")
+  @Test("Counters that triggers keep in other tables are named, and updates of a trigger's own table are not")
   func counters() throws {
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run(
@@ -88,10 +88,10 @@ import TestSupport
     let counters = try DatabaseManager(path).examine().warnings.filter { $0.code == .counters }
     #expect(
       counters
-        == [("folder", "notes"), ("folder", "size"), ("tally", "n"), ("tally", "m")].map { Remark(.counters, $0, $1) })
+        == [("folder", "notes"), ("folder", "size"), ("tally", "n"), ("tally", "m")].map { Warning(.counters, $0, $1) })
   }
 
-  @Test("What of a new table stays at home is named by the diff")
+  @Test("The diff report names the parts of new tables that are not sent")
   func newTables() throws {
     let exchange = try Exchange("CREATE TABLE old(id INTEGER PRIMARY KEY)")
     let report = try exchange.send(

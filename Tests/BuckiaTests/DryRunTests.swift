@@ -23,13 +23,13 @@ import Testing
     return exchange
   }
 
-  /// Writes with another connection, which does not wait.
+  /// Writes on another connection, which does not wait for locks.
   private func write(to path: String) throws {
     let other = try SQLiteConnection(opening: path, as: .readWrite, busyTimeout: 0)
     try other.execute("INSERT INTO others VALUES (1)")
   }
 
-  @Test("While a dry run waits for files to be verified, others can write")
+  @Test("While a dry run waits for files to be verified, other connections can write")
   func othersWrite() throws {
     let exchange = try exchange()
     var writes = 0
@@ -47,7 +47,7 @@ import Testing
     #expect(try exchange.rows("SELECT count(*) FROM notes") == ["2"])
   }
 
-  @Test("What a dry run has verified is not read again while it keeps the write lock, whatever it meets")
+  @Test("A dry run does not read verified files again while it holds the write lock")
   func readOnce() throws {
     let exchange = try exchange()
     _ = try exchange.folder.write(Array("nonsense".utf8), to: "inbound/\(Exchange.id(at: 1_600_000_000)).bdiff")
@@ -64,8 +64,7 @@ import Testing
     #expect(report.dryRunConflicts.count == 1)
   }
 
-  @Test(
-    "Files for which there is no room are read again, with the same result", arguments: [0, 9_000, 18_000, 1 << 20])
+  @Test("Files that do not fit in memory are read again, with the same result", arguments: [0, 9_000, 18_000, 1 << 20])
   func withoutRoom(_ memoryLimit: Int) throws {
     let exchange = try exchange()
     _ = try exchange.folder.write(Array("nonsense".utf8), to: "inbound/\(Exchange.id(at: 1_600_000_000)).bdiff")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteConnections
 
-/// Shares that only those can open who they are for.
+/// Shares that only their recipients can open.
 @Suite struct EncryptedShareTests {
   private let folder: TemporaryFolder
   private let path: String
@@ -58,7 +58,7 @@ import Testing
     try TestDatabases.texts("SELECT text FROM note ORDER BY id", on: folder.file("\(name).sqlite"))
   }
 
-  @Test func `a recipient applies it, and any other person cannot open it`() throws {
+  @Test func `a recipient can apply an encrypted share, and no other person can open it`() throws {
     let report = try share()
     let file = try #require(report.path)
     let id = try #require(report.id)
@@ -80,13 +80,13 @@ import Testing
     #expect(try texts("Ben") == ["next"])
   }
 
-  @Test func `it is opened with the key it was made for, when another is in use by now`() throws {
+  @Test func `a recipient can open a share after rotating keys`() throws {
     try share()
     _ = try home("Ben").rotateIdentity()
     #expect(try received(by: "Ben").state == .applied)
   }
 
-  @Test func `an age identity can be a recipient, and opens it`() throws {
+  @Test func `an age identity can be a recipient, and opens the share`() throws {
     let identity = AgeIdentity()
     try share(to: [ShareRecipient(identity.recipient())])
     #expect(try received(by: "Cara").code == .noMatchingIdentity)
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test(.enabled(if: AgeProgram.isInstalled, Comment(rawValue: AgeProgram.requirement)))
-  func `age itself gives the diff file back, to those whom it is for`() throws {
+  func `the age program decrypts a share to the diff file for each recipient`() throws {
     let identity = AgeIdentity()
     let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
     let file = try #require(try share(to: [ben, ShareRecipient(identity.recipient())]).path)
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func `what was passed on to others is refused by them, encrypted or not`() throws {
+  @Test func `a share that its recipient passes on to another person is refused there, encrypted or not`() throws {
     let file = try #require(try share().path)
     let plain = folder.file("passed on")
     try FileDecryption(identities: AgeIdentity.identities(of: home("Ben").identity())).decrypt(file, to: plain)
@@ -120,11 +120,11 @@ import Testing
     let refused = try received(again, by: "Cara")
     #expect(refused.state == .rejected && refused.code == .notAddressed, "\(refused)")
     #expect(try DiffInspection.verify([again], home: home("Cara")).files.map(\.isGood) == [false])
-    // It is still for the one it was made for.
+    // The recipient can still apply the file.
     #expect(try received(plain, by: "Ben").state == .applied)
   }
 
-  @Test func `a signed file without recipients is refused when it comes encrypted, unless by a passphrase`() throws {
+  @Test func `a signed file without recipients is refused if encrypted to a key, but not with a passphrase`() throws {
     let before = try TestDatabases.run(
       "CREATE TABLE note(id INTEGER PRIMARY KEY, text)", on: folder.file("before.sqlite"))
     let made = try DatabaseManager(path, home: home("Anna")).createDatabaseDiff(
@@ -154,18 +154,14 @@ import Testing
     #expect(try share().isSnapshot)
   }
 
-  @Test func `a card that was not compared is remarked`() throws {
+  @Test func `a recipient whose card is not confirmed causes a warning`() throws {
     try home("Anna").addContact(home("Cara").identity().card.text)
     let cara = try ShareRecipient(home("Anna").contact(named: "Cara"))
     #expect(try share(to: [cara]).warnings.map(\.code) == [.recipientUnconfirmed])
     #expect(try share().warnings.isEmpty)
   }
 
-  @Test
-  func
-    `a file that could not be written is delivered with the very same bytes, and the database does not hold them in clear`()
-    throws
-  {
+  @Test func `a share that could not be written is delivered by the next call`() throws {
     let text = "canary \(UUID().uuidString)"
     try TestDatabases.run("UPDATE note SET text = '\(text)'", on: path)
     let blocked = folder.file("blocked")
@@ -179,7 +175,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1])
-  func `a file that is cut off or has another's name is refused, and the good one behind it applied`(
+  func `a truncated or misnamed file is refused, and the good file after it is applied`(
     kind: Int
   ) throws {
     let first = try #require(try share().path)
@@ -197,7 +193,7 @@ import Testing
     #expect(report.diffs.contains { $0.state == .applied })
   }
 
-  @Test func `it can be looked into and checked by those who can open it`() throws {
+  @Test func `a recipient can verify and inspect an encrypted share, and another person cannot open it`() throws {
     let file = try #require(try share().path)
     let checked = try DiffInspection.verify([file], home: home("Ben")).files
     #expect(checked.map(\.isGood) == [true] && checked.map(\.isEncrypted) == [true])
@@ -208,7 +204,7 @@ import Testing
     }
   }
 
-  @Test func `a connection whose temporary files cannot be avoided is refused, and left as it is`() throws {
+  @Test func `a connection that cannot avoid temporary files is refused, and left unchanged`() throws {
     let connection = try SQLiteConnection(opening: path, as: .readWrite)
     try connection.execute(
       "PRAGMA temp_store = FILE; CREATE TEMP TABLE of_the_app(x); INSERT INTO of_the_app VALUES (7)")
@@ -226,7 +222,7 @@ import Testing
   }
 
   #if os(Linux)
-    /// True if a file without a name that this process has open holds some bytes.
+    /// True if a deleted file that this process has open contains the text.
     private func openFilesHold(_ text: String) -> Bool {
       let folder = "/proc/self/fd"
       let wanted = Data(text.utf8)
@@ -240,7 +236,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `nothing of what is encrypted lies in temporary files as it is, on either side`(isUnencrypted: Bool) throws {
+    func `no plaintext of an encrypted share is in temporary files, on either side`(isUnencrypted: Bool) throws {
       let canary = "canary \(UUID().uuidString)"
       try TestDatabases.run(
         """
@@ -266,7 +262,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `nor does anything of it lie there when it is verified or shown`(isUnencrypted: Bool) throws {
+    func `no plaintext is in temporary files when an encrypted share is verified or shown`(isUnencrypted: Bool) throws {
       let canary = "canary \(UUID().uuidString)"
       try TestDatabases.run(
         """
@@ -292,7 +288,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `nor do the keys of rows that are gathered lie in the files of SQLite`(isUnencrypted: Bool) throws {
+    func `no row keys are in SQLite's temporary files when an encrypted share is made`(isUnencrypted: Bool) throws {
       let canary = "canary \(UUID().uuidString)"
       try TestDatabases.run(
         """
@@ -316,7 +312,7 @@ import Testing
   #endif
 }
 
-/// Looks for something now and then until it is found.
+/// Evaluates a condition now and then, until it is true once.
 private final class Seen {
   private(set) var isFound = false
   private var calls = 0

@@ -7,14 +7,14 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// Whatever SQLite can hold is recorded, compared and applied alike.
+/// Every kind of data that SQLite can store is recorded, compared and applied.
 @Suite struct EveryKindOfDataTests {
-  /// The older and the newer database of a case, and what a session has recorded between them.
+  /// The old and the new database of a case, and the changes that a session has recorded between them.
   private struct Files {
     let folder: TemporaryFolder
     let older: String
     let newer: String
-    /// Nil where the session says that it cannot.
+    /// Nil if the session cannot record the changes.
     let recorded: [UInt8]?
 
     init(_ kind: KindOfData) throws {
@@ -26,7 +26,7 @@ import TestSupport
       try session.attach()
       try connection.execute(kind.edits)
       recorded = try Self.changes(of: session)
-      // Nothing may hang on the connection any more when the file is written again.
+      // The session is finished before another connection writes to the file.
       if !kind.unwatched.isEmpty { try TestDatabases.run(kind.unwatched, on: newer) }
     }
 
@@ -43,7 +43,7 @@ import TestSupport
       try DatabaseComparison.run(older: older, newer: newer, options: DiffOptions(method: method))
     }
 
-    /// Applies a file to a copy of a database, and says where that is.
+    /// Applies a file to a copy of a database, and returns the path of the copy.
     func apply(
       _ file: String, to base: String, named name: String, mayConflict: Bool = false
     ) throws -> String {
@@ -57,14 +57,14 @@ import TestSupport
       return target
     }
 
-    /// Writes the difference of two databases into a file.
+    /// Writes the differences between `older` and the new database to a file.
     func ship(from older: String, named name: String) throws -> DiffReport {
       try DatabaseManager(newer, home: BuckiaHome(path: folder.file("home"))).createDatabaseDiff(
         since: older, output: .file(folder.file(name), replacing: false))
     }
   }
 
-  /// The changes of a difference, each as its bytes, in an order of their own.
+  /// The changes of a difference as bytes, sorted.
   private static func changes(_ difference: DatabaseDifference) throws -> [[UInt8]] {
     try difference.changeset.allBytes().withRawSpan { bytes in
       var changes: [[UInt8]] = []
@@ -89,7 +89,7 @@ import TestSupport
     #expect(try !Self.changes(rows).isEmpty)
   }
 
-  @Test("The difference in a diff file, applied to the older database, makes it the newer", arguments: KindOfData.all)
+  @Test("A diff file, applied to the old database, makes it equal to the new one", arguments: KindOfData.all)
   func mirror(_ kind: KindOfData) throws {
     let files = try Files(kind)
     let report = try files.ship(from: files.older, named: "changes.bdiff")
@@ -100,7 +100,7 @@ import TestSupport
   }
 
   @Test(
-    "All of it as new tables, applied to an empty database of each encoding, makes the same rows",
+    "A diff file with all rows, applied to an empty database of each encoding, makes the same rows",
     arguments: KindOfData.all)
   func again(_ kind: KindOfData) throws {
     let files = try Files(kind)
@@ -119,7 +119,7 @@ import TestSupport
     }
   }
 
-  @Test("What a live session records, applied to the older database, makes it the newer", arguments: KindOfData.all)
+  @Test("The changes that a session records make the old database equal to the new one", arguments: KindOfData.all)
   func live(_ kind: KindOfData) throws {
     let files = try Files(kind)
     var target = files.older
@@ -128,13 +128,13 @@ import TestSupport
       try RawChangeset.write(TemporaryBuffer(recorded), to: path, replacing: false)
       target = try files.apply(path, to: files.older, named: "target", mayConflict: kind.notRecorded != nil)
     }
-    // VACUUM gives rows without a key other rowids, and no session records it.
+    // VACUUM changes the rowids of rows without a key, and no session records that.
     guard kind.unwatched.isEmpty || kind.notRecorded == nil && !kind.edits.isEmpty else { return }
     let isSame = try WholeContent(of: target) == WholeContent(of: files.newer)
     #expect(isSame == (kind.notRecorded == nil), "\(kind.notRecorded ?? "")")
   }
 
-  /// The counters are at least the greatest id of any row that has travelled.
+  /// Checks that each counter is at least the greatest id of its table.
   private static func expectCounters(of target: String, from files: Files) throws {
     let found = try counters(of: target)
     for table in try counters(of: files.newer).keys {

@@ -10,9 +10,9 @@ import Testing
 
 private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1)"
 
-/// A file is removed when what it did is safely in the database, and only if it is the very file that did it.
+/// A file is removed once its changes are safely in the database, and only if it is the file that was applied.
 @Suite struct FileRemovalTests {
-  @Test("A file that another one has replaced since it was read stays, and is applied the next time")
+  @Test("A file that has replaced the applied one stays, and the next call applies it")
   func replacedMeanwhile() throws {
     let exchange = try Exchange(notes)
     let path = try exchange.plantRaw(insertion(into: "notes", values: [10, 1]), id: Exchange.id(at: 1_600_000_000))
@@ -27,7 +27,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
       })
     #expect(report.diffs.map(\.state) == [.applied, .applied])
     #expect(report.diffs.map(\.isRemoved) == [false, true])
-    #expect(report.diffs[0].warnings == [Remark(.replacedMeanwhile, path)])
+    #expect(report.diffs[0].warnings == [Warning(.replacedMeanwhile, path)])
     #expect(try fileBytes(path) == next)
     let again = try exchange.apply()
     #expect(again.diffs.map(\.state) == [.applied])
@@ -36,7 +36,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(try exchange.folder.names(in: "inbound").isEmpty)
   }
 
-  @Test("What an interrupted removal has left in a folder is taken under its own name", arguments: [false, true])
+  @Test("A file left by an interrupted removal is processed under its original name", arguments: [false, true])
   func leftover(isApplied: Bool) throws {
     let exchange = try Exchange(notes)
     let sent = try exchange.send("INSERT INTO notes VALUES (2, 2)")
@@ -54,7 +54,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(try exchange.database.log().first?.file == "\(try #require(sent.id)).bdiff")
   }
 
-  @Test("What an interrupted removal has left of a file that is named by itself is found, too")
+  @Test("A file that was named by its path and left by an interrupted removal is found, too")
   func leftoverOfNamedFile() throws {
     let exchange = try Exchange(notes)
     let path = exchange.folder.file("mail.attachment")
@@ -66,7 +66,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(throws: BuckiaError.self) { try exchange.database.processInboundChanges([path], options: options) }
   }
 
-  @Test("Another file stays; one that was caught gets its name back, and where a third has it, both are there")
+  @Test("A replaced file is not removed; one that was moved aside gets its name back unless another file has it")
   func putBack() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write([1], to: "file")
@@ -88,7 +88,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
   }
 
   @Test(
-    "The names of files that are being removed are told apart from all others",
+    "The names of files that are being removed are recognized",
     arguments: [
       (".buckia-x.file", "file"), (".buckia-1z.a.b", "a.b"), (".buckia-.file", nil), (".buckia-x", nil), ("file", nil),
       ("buckia-x.file", nil), (".buckia-x.", ""),
@@ -97,7 +97,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(FileRemoval.plainName(of: name) == plain)
   }
 
-  @Test("A name that leaves no room for another one is removed as it is")
+  @Test("A file whose name is too long for a temporary one is removed without renaming")
   func longName() throws {
     let folder = try TemporaryFolder()
     let name = String(repeating: "n", count: 255)
@@ -108,7 +108,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
   }
 
   @Test(
-    "While files are applied the commit waits for the disk, and the application's setting comes back",
+    "While files are applied, commits wait for the disk; afterwards the app's setting is restored",
     arguments: [0, 1, 2] as [Int64])
   func durability(level: Int64) throws {
     let exchange = try Exchange(notes)
@@ -128,7 +128,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
 
   // MARK: Files that were made here
 
-  @Test("A folder with files that were made from the database keeps them, time after time", arguments: [false, true])
+  @Test("Files in a folder with files made from the same database are never removed", arguments: [false, true])
   func outbox(raw: Bool) throws {
     let exchange = try Exchange(notes)
     try TestDatabases.run("UPDATE notes SET n = 2; INSERT INTO notes VALUES (5, 5)", on: exchange.mine)
@@ -136,13 +136,13 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     let outbox = exchange.folder.file("outbox")
     _ = try exchange.database.createDatabaseDiff(
       since: exchange.base, output: .folder(outbox), options: DiffOptions(isRaw: raw))
-    // What somebody else has put there is applied, and stays, too.
+    // A file of another person in that folder is applied, and stays, too.
     let other = try exchange.plant(
       insertion(into: "notes", values: [9, 9]),
       definitions: definitions(of: exchange.base), id: Exchange.id(at: 1_600_000_000))
     try FileManager.default.moveItem(
       atPath: other, toPath: "\(outbox)/\(URL(fileURLWithPath: other).lastPathComponent)")
-    // The database has moved on since.
+    // The database has changed since.
     try TestDatabases.run("UPDATE notes SET n = 3 WHERE id = 1", on: exchange.mine)
     for round in 0..<2 {
       let report = try exchange.database.processInboundChanges([outbox])
@@ -152,14 +152,14 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
       #expect(try exchange.folder.names(in: "outbox").count == 2)
     }
     #expect(try exchange.rows("SELECT id, n FROM notes ORDER BY id") == ["1|3", "5|5", "9|9"])
-    // A copy is another replica.
+    // A copy is another replica, and removes the files.
     _ = try exchange.folder.copy("base.sqlite", to: "copy.sqlite")
     let copy = DatabaseManager(exchange.folder.file("copy.sqlite"), home: exchange.home)
     #expect(try copy.processInboundChanges([outbox]).removed.count == 2)
     #expect(try exchange.folder.names(in: "outbox").isEmpty)
   }
 
-  @Test("Of many outgoing files the newest are known, and a home that cannot be written is told of")
+  @Test("Only the newest outgoing files are recorded, and a home that cannot be written causes a warning")
   func manyOutgoing() throws {
     let folder = try TemporaryFolder()
     let database = try TestDatabases.run(notes, on: folder.file("notes.sqlite"))
@@ -177,6 +177,6 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(home.outgoingIDs(of: database) == [ids[0], ids[19]])
     try FileManager.default.removeItem(atPath: folder.file("home/outgoing"))
     try folder.makeFolder("home/outgoing")
-    #expect(home.noteOutgoing(ids[0], from: database) == Remark(.outgoingNotNoted, folder.file("home/outgoing")))
+    #expect(home.noteOutgoing(ids[0], from: database) == Warning(.outgoingNotNoted, folder.file("home/outgoing")))
   }
 }

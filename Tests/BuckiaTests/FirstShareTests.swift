@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What people have done with the rows of others before they share for the first time themselves.
+/// Changes that people have made to received rows before their own first share.
 @Suite struct FirstShareTests {
-  /// Somebody with a database, a home and keys, who is known to the others.
+  /// A person with a database, a home and keys, whom the other people trust.
   private struct Person {
     let name: String
     let folder: TemporaryFolder
@@ -16,7 +16,7 @@ import Testing
 
     func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
 
-    /// Replaces the database by a copy of somebody else's.
+    /// Replaces the database with a copy of another person's.
     func copy(_ other: Person) throws {
       try FileManager.default.removeItem(atPath: path)
       try FileManager.default.copyItem(atPath: other.path, toPath: path)
@@ -58,7 +58,7 @@ import Testing
 
   /// Makes people who trust each other.
   ///
-  /// - Parameter key: How the key of the table is declared.
+  /// - Parameter key: The type of the table's key.
   private func people(
     _ names: [String] = ["anna", "ben"], key: String = "INTEGER", _ policy: ConflictPolicy = .keepLocal,
     hasClocks: Bool = false
@@ -100,7 +100,7 @@ import Testing
       #expect(try anna.receive().map(\.conflicts) == [0])
       #expect(try anna.notes == ["THREE|x", "one|x"])
       #expect(try ben.notes == anna.notes)
-      // Nothing is left to be told.
+      // Nothing is left to send.
       #expect(try anna.share(with: ben).id == nil)
       try ben.receive()
       #expect(try ben.share(with: anna).id == nil)
@@ -133,7 +133,7 @@ import Testing
       try anna.receive()
       try anna.folder.write(backup, to: "anna.sqlite")
       try FileManager.default.removeItem(atPath: anna.folder.file("for anna"))
-      // An integer key is given again.
+      // The integer key 4 is assigned again.
       try anna.run(
         """
         UPDATE note SET title = 'THREE' WHERE title = 'three';
@@ -172,7 +172,7 @@ import Testing
   }
 
   @Test(arguments: ["INTEGER", "TEXT"])
-  func `a deletion before the next share reaches the one among several who brought the row`(key: String) throws {
+  func `a deletion in a share with several recipients reaches the author of the row`(key: String) throws {
     let people = try people(["anna", "ben", "cara"], key: key)
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try ben.run("INSERT INTO note VALUES (9,'of ben','x')")
@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicy.takeIncoming, .latest])
-  func `a row of a third person is not taken for a deleted one that had its key`(policy: ConflictPolicy) throws {
+  func `a third person's row is not mistaken for a deleted row with its key`(policy: ConflictPolicy) throws {
     let people = try people(["anna", "ben", "cara"], policy, hasClocks: true)
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try ben.run("INSERT INTO note VALUES (1, 'b', 'ben')")
@@ -216,7 +216,7 @@ import Testing
     for person in people { #expect(try person.notes == ["c|cara"]) }
   }
 
-  @Test func `a row that was never taken is not deleted at its author`() throws {
+  @Test func `a row that a constraint refused is not deleted at its author`() throws {
     let people = try people(key: "TEXT")
     let (anna, ben) = (people[0], people[1])
     for person in people { try person.run("CREATE UNIQUE INDEX titles ON note(title)") }
@@ -229,7 +229,7 @@ import Testing
     #expect(try anna.notes == ["same|of anna"])
   }
 
-  @Test func `a resync does not bring back what its receiver has deleted`() throws {
+  @Test func `a resync does not bring back a row that its recipient has deleted`() throws {
     let people = try people()
     let (anna, ben) = (people[0], people[1])
     try anna.run(Self.notes)
@@ -340,17 +340,17 @@ import Testing
     try ben.share(with: anna)
     try cara.share(with: anna)
     try anna.receive()
-    // Which of the two comes first is open.
+    // The order of the two files is open.
     let values = try anna.database.conflicts().flatMap { ($0.local ?? []) + ($0.incoming ?? []) }.map(\.value)
     #expect(try anna.notes.contains("two|of cara") || values.contains(.text("of cara")))
   }
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming])
-  func `an edit counts more than a later share of the row as it was before`(policy: ConflictPolicy) throws {
+  func `an edit wins over a later share of the unedited row`(policy: ConflictPolicy) throws {
     let people = try people(["anna", "ben", "cara"], policy)
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try anna.run("INSERT INTO note VALUES (1, 'one', 'x')")
-    // The row of Anna has another number there.
+    // Anna's row has another key there.
     try cara.run("INSERT INTO note VALUES (1, 'two', 'y')")
     try anna.share(with: ben)
     try ben.receive()
@@ -370,9 +370,7 @@ import Testing
   }
 
   @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
-  func `a row that is passed on stays deleted when its author has deleted it, too`(key: String, policy: ConflictPolicy)
-    throws
-  {
+  func `a relayed row stays deleted when its author has deleted it, too`(key: String, policy: ConflictPolicy) throws {
     let people = try people(["anna", "ben", "cara"], key: key, policy)
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try anna.run(Self.notes)
@@ -398,7 +396,7 @@ import Testing
   }
 
   @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
-  func `a row that was deleted here and not told yet stays deleted when somebody passes it on`(
+  func `a row with an unsent deletion stays deleted when another person relays the row`(
     key: String, policy: ConflictPolicy
   ) throws {
     for hasClocks in [false, true] {
@@ -450,8 +448,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest], [false, true])
-  func `a row does not get the number that an edit of a deleted row has`(policy: ConflictPolicy, hasClocks: Bool) throws
-  {
+  func `a row does not get the key of an edited and deleted row`(policy: ConflictPolicy, hasClocks: Bool) throws {
     let people = try people(["anna", "ben"], policy, hasClocks: hasClocks)
     let (anna, ben) = (people[0], people[1])
     try ben.share(with: anna)
@@ -476,7 +473,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest])
-  func `a row that somebody has passed on before is its author's row`(_ policy: ConflictPolicy) throws {
+  func `a row that was relayed before its author shared it is one row`(_ policy: ConflictPolicy) throws {
     let people = try people(["anna", "ben", "cara"], policy)
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try ben.run("INSERT INTO note VALUES (1, 'one', 'x')")
@@ -496,9 +493,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest])
-  func `a key that its author spells otherwise is followed by those who share the row back`(_ policy: ConflictPolicy)
-    throws
-  {
+  func `an edit by a recipient finds a row whose key its author has respelled`(_ policy: ConflictPolicy) throws {
     let people = try people(key: "TEXT COLLATE NOCASE", policy)
     let (anna, ben) = (people[0], people[1])
     try anna.run("INSERT INTO note VALUES ('a', 'one', 'x')")
@@ -514,7 +509,7 @@ import Testing
   }
 
   @Test(arguments: [CopyPolicy.same, .apart])
-  func `a person says whether rows of what seems to be a copy are the same rows`(_ answer: CopyPolicy) throws {
+  func `a person decides if the rows of a suspected copy are the same rows`(_ answer: CopyPolicy) throws {
     let people = try people()
     let (anna, ben) = (people[0], people[1])
     try anna.run(Self.notes + ", (5,'five','x')")
@@ -540,7 +535,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest], [false, true])
-  func `a row that was added after a first share is not the row of a copy with its number`(
+  func `a row that was added after the first share is not the copy's row with its key`(
     policy: ConflictPolicy, hasClocks: Bool
   ) throws {
     let people = try people(key: "INTEGER", policy)
@@ -563,8 +558,7 @@ import Testing
   }
 
   @Test(arguments: ["INTEGER", "TEXT"])
-  func `people who both take what is incoming end with the later of two edits that both have shared`(key: String) throws
-  {
+  func `people who use take-incoming end with the same one of their crossing edits`(key: String) throws {
     let people = try people(["anna", "ben", "cleo"], key: key, .takeIncoming)
     try people[0].run(Self.notes)
     func exchange() throws {
@@ -587,7 +581,7 @@ import Testing
   }
 
   @Test(arguments: ["INTEGER", "TEXT"])
-  func `people who both resolve a conflict by what was incoming end with the same row`(key: String) throws {
+  func `people who both resolve a conflict with the incoming version end with the same row`(key: String) throws {
     let people = try people(key: key)
     let (anna, ben) = (people[0], people[1])
     func exchange() throws {
@@ -613,7 +607,7 @@ import Testing
   }
 
   @Test(arguments: ["INTEGER", "TEXT"])
-  func `a copy goes on beside the original's stream`(key: String) throws {
+  func `the diffs of a copy and of the original's stream are both applied`(key: String) throws {
     let people = try people(key: key)
     let (anna, ben) = (people[0], people[1])
     try anna.run("INSERT INTO note VALUES (1,'one','x')")

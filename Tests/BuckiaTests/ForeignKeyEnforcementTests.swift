@@ -4,14 +4,14 @@ import TestSupport
 import Testing
 @testable import SQLiteConnections
 
-/// Foreign keys that the app enforces on its own connection: whatever it enforces, applying comes to the same, and no action
-/// of a foreign key takes a row that only exists here.
+/// Foreign keys that the app enforces on its own connection do not change the result of applying, and no foreign-key
+/// action deletes a row that exists only locally.
 @Suite("Foreign keys that the app enforces")
 struct ForeignKeyEnforcementTests {
-  /// All that an application can see of applying.
+  /// The results of applying that an app can observe.
   private struct Sight: Equatable {
     var content: [String: [String]] = [:]
-    /// The notes with their folders, and whether the photo that was added here is still in its album.
+    /// The notes with their folders. `photos` says if the local photo is still in its album.
     var notes: [String] = []
     var photos: [String] = []
     var conflicts: [String] = []
@@ -35,7 +35,7 @@ struct ForeignKeyEnforcementTests {
     """
   }
 
-  /// Applies what somebody sends on a connection of the app's.
+  /// Applies a diff on a connection of the app.
   private func apply(
     _ sent: String, here: String, _ action: String, enforced: Bool, inTransaction: Bool, policy: ConflictPolicies
   ) throws -> Sight {
@@ -68,7 +68,7 @@ struct ForeignKeyEnforcementTests {
     return sight
   }
 
-  /// Applies on four connections, which must all see the same.
+  /// Applies on four connections with different settings, which must all have the same result.
   private func applyEverywhere(
     _ sent: String, here: String, _ action: String, policy: ConflictPolicies = .keepLocal
   ) throws -> Sight {
@@ -85,7 +85,7 @@ struct ForeignKeyEnforcementTests {
     """
 
   @Test(
-    "A deleted folder takes no note with it that was added here: it stays, or what is declared is done",
+    "When a diff deletes a folder of local notes, the folder stays, or SET NULL or SET DEFAULT is executed",
     arguments: actions)
   func deleted(_ action: String) throws {
     let sight = try applyEverywhere(
@@ -98,7 +98,7 @@ struct ForeignKeyEnforcementTests {
     #expect(sight.changedTables.contains("folder") == isSet)
   }
 
-  @Test("A key that changes stays if rows here refer to it, or what is declared is done", arguments: actions)
+  @Test("A changed key that local rows refer to stays, or the declared action is executed", arguments: actions)
   func updated(_ action: String) throws {
     let sight = try applyEverywhere("UPDATE folder SET code = 'B' WHERE id = 2", here: Self.local, action)
     let isDone = action.hasPrefix("SET") || action == "CASCADE"
@@ -107,7 +107,7 @@ struct ForeignKeyEnforcementTests {
     #expect(sight.changedTables.contains("folder") == isDone)
   }
 
-  @Test("A row that is taken in the place of another deletes none that refer to it", arguments: actions)
+  @Test("A row that replaces a local row deletes no rows that refer to it", arguments: actions)
   func replaced(_ action: String) throws {
     let sight = try applyEverywhere(
       "INSERT INTO folder VALUES (4, 'd', 'theirs')",
@@ -118,7 +118,7 @@ struct ForeignKeyEnforcementTests {
     #expect(sight.changedTables == ["folder"])
   }
 
-  @Test("What another row is to have under UNIQUE is exchanged without a foreign key that follows", arguments: actions)
+  @Test("Swapping UNIQUE values executes no foreign-key action", arguments: actions)
   func exchanged(_ action: String) throws {
     let sight = try applyEverywhere(
       "UPDATE folder SET code = NULL; UPDATE folder SET code = CASE id WHEN 1 THEN 'b' WHEN 2 THEN 'a' ELSE 'c' END",
@@ -127,7 +127,7 @@ struct ForeignKeyEnforcementTests {
     #expect(sight.conflicts.isEmpty)
   }
 
-  @Test("An open violation of the app's own stops applying before anything is written")
+  @Test("A deferred violation in the app's transaction stops applying before anything is written")
   func openViolation() throws {
     let exchange = try Exchange(Self.schema("CASCADE"))
     try exchange.send("INSERT INTO folder VALUES (4, 'd', 'theirs')")

@@ -2,22 +2,22 @@ import Buckia
 import TestSupport
 import Testing
 
-/// Random exchanges in which deletions are forgotten: no row that somebody has seen go ever comes back.
+/// Random exchanges in which deletions are forgotten. A row that has disappeared at a replica never comes back there.
 @Suite struct ForgottenDeletionPropertyTests {
-  /// What one of them has seen of rows that were there.
+  /// The rows that one person has seen, and those that have disappeared.
   private final class Memory {
     var present: Set<String> = []
     var gone: Set<String> = []
   }
 
-  /// A file that is on its way.
+  /// A file in transit.
   private struct Delivery {
     let file: String
     let recipient: Int
   }
 
   @Test(arguments: Seeds.shards)
-  func `whatever is late, doubled or passed on, no deleted row comes back, and all end equal`(shard: Int) throws {
+  func `with late, repeated and relayed files, no deleted row comes back, and all replicas agree`(shard: Int) throws {
     try Seeds.tryEach(12, shard: shard) { try exchange(seed: $0) }
   }
 
@@ -28,7 +28,7 @@ import Testing
       try NotesPerson($0, in: folder, ordersIDs: false)
     }
     let memories = people.map { _ in Memory() }
-    // In a chain, what two have to say to each other goes by way of the one between them.
+    // In a chain, the two outer replicas exchange rows only through the one between them.
     let isChain = seed % 3 == 1
     var travelling: [Delivery] = []
     var made = 0
@@ -45,14 +45,16 @@ import Testing
       memory.present = notes
     }
     func receive(_ place: Int) throws {
-      let before = try people[place].rows("SELECT coalesce(sum(through), 0) FROM buckia_forgotten")
+      let before = try people[place].rows("SELECT coalesce(sum(through), 0) FROM buckia_collected_tombstone")
       try people[place].receive(expecting: [.applied, .alreadyApplied, .waiting])
-      if try before != people[place].rows("SELECT coalesce(sum(through), 0) FROM buckia_forgotten") { forgotten += 1 }
+      if try before != people[place].rows("SELECT coalesce(sum(through), 0) FROM buckia_collected_tombstone") {
+        forgotten += 1
+      }
       try look(place)
     }
     func arrive(_ delivery: Delivery) throws { try people[delivery.recipient].deliver(delivery.file) }
 
-    // All know each other before.
+    // First, all replicas exchange rows.
     for round in 0..<3 {
       for place in people.indices {
         try people[place].run("INSERT INTO note VALUES ('\(people[place].name) at first \(round)', 'begin')")
@@ -89,7 +91,7 @@ import Testing
     for delivery in travelling.shuffled(using: &generator) { try arrive(delivery) }
     for round in 0..<4 {
       for place in people.indices {
-        // Everybody has something to say, and so acknowledges everything.
+        // Each replica has changes to send, and acknowledges all diffs with them.
         try people[place].run("INSERT INTO note VALUES ('\(people[place].name) at last \(round)', 'end')")
         for other in people.indices where mayTalk(place, other) {
           try people[place].share(with: [people[other]])
@@ -108,7 +110,8 @@ import Testing
     let notes = try people.map { try $0.notes() }
     #expect(Set(notes).count == 1, "seed \(seed): \(notes)")
     if people.count == 2,
-      try people.contains(where: { try !$0.rows("SELECT 1 FROM buckia_stamp WHERE operation = 'delete'").isEmpty })
+      try people.contains(where: { try !$0.rows("SELECT 1 FROM buckia_row_version WHERE operation = 'delete'").isEmpty }
+      )
     {
       #expect(forgotten > 0, "seed \(seed)")
       #expect(try people.map { try $0.deletions() } == [[], []], "seed \(seed)")

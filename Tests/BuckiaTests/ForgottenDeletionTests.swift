@@ -4,13 +4,13 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// A deletion is forgotten when everybody knows of it, and not before.
+/// A deletion is forgotten when all replicas know of it, and not before.
 @Suite struct ForgottenDeletionTests {
   private let folder: TemporaryFolder
   private let anna: NotesPerson
   private let ben: NotesPerson
 
-  /// Both have the same notes, and have heard of each other.
+  /// Both have the same notes, and have received shares from each other.
   init() throws {
     folder = try TemporaryFolder()
     (anna, ben) = try NotesPerson.acquainted(
@@ -22,34 +22,34 @@ import Testing
     try anna.share(with: [ben])
     #expect(try anna.deletions() == ["a"])
     try ben.receive()
-    // Ben has been told by Anna herself, and exchanges notes with no other person.
+    // Ben has received the deletion from Anna herself, and exchanges notes with no other person.
     #expect(try ben.deletions() == [])
     #expect(try anna.deletions() == ["a"])
     try ben.run("UPDATE note SET title = 'a buoy' WHERE id = 'd'")
     try ben.share(with: [anna])
     try anna.receive()
     #expect(try anna.deletions() == [])
-    #expect(try anna.rows("SELECT count(*) FROM buckia_told") == ["0"])
-    #expect(try ben.rows("SELECT count(*) FROM buckia_heard") == ["0"])
+    #expect(try anna.rows("SELECT count(*) FROM buckia_sent_deletion") == ["0"])
+    #expect(try ben.rows("SELECT count(*) FROM buckia_received_deletion") == ["0"])
     #expect(try anna.notes() == ben.notes())
     #expect(try anna.notes() == ["b|radio", "c|sail", "d|a buoy"])
   }
 
-  @Test func `deletions that a diff tells nothing of are not looked at`() throws {
+  @Test func `deletions that a diff does not acknowledge are not examined`() throws {
     try anna.run("DELETE FROM note WHERE id = 'a'")
     try anna.share(with: [ben])
     try ben.run("UPDATE note SET title = 'a radio' WHERE id = 'b'")
     try ben.share(with: [anna])
     try anna.receive()
-    // Who looks at it finds the key damaged.
-    try anna.run("UPDATE buckia_told SET key = x'ff'")
+    // The key is damaged, so examining the deletion would fail.
+    try anna.run("UPDATE buckia_sent_deletion SET key = x'ff'")
     try ben.run("UPDATE note SET title = 'the radio' WHERE id = 'b'")
     try ben.share(with: [anna])
     try anna.receive(expecting: [.applied])
-    #expect(try anna.rows("SELECT count(*) FROM buckia_told") == ["1"])
+    #expect(try anna.rows("SELECT count(*) FROM buckia_sent_deletion") == ["1"])
   }
 
-  @Test func `somebody who has nothing to send acknowledges by a file of its own, once`() throws {
+  @Test func `a recipient with nothing to send acknowledges once, with a separate file`() throws {
     let acknowledging: (inout ShareOptions) -> Void = { $0.acknowledges = true }
     try anna.run("DELETE FROM note WHERE id = 'a'")
     try anna.share(with: [ben])
@@ -58,17 +58,17 @@ import Testing
     #expect(try ben.share(with: [anna], acknowledging) != nil)
     try anna.receive()
     #expect(try anna.deletions() == [])
-    // What only acknowledges is not acknowledged in turn.
+    // A file that only acknowledges is not acknowledged in turn.
     #expect(try anna.share(with: [ben], acknowledging) == nil)
     #expect(try ben.share(with: [anna], acknowledging) == nil)
-    // The stream goes on behind it.
+    // The stream continues after it.
     try ben.run("INSERT INTO note VALUES ('e', 'oar')")
     try ben.share(with: [anna])
     try anna.receive(expecting: [.applied])
     #expect(try anna.notes() == ben.notes())
   }
 
-  @Test func `a deletion is kept while what was made before it may still be on its way`() throws {
+  @Test func `a deletion is kept while an earlier diff may still be in transit`() throws {
     try ben.run("UPDATE note SET title = 'a boat' WHERE id = 'a'")
     let late = try ben.share(with: [anna], delivering: false)
     try anna.run("DELETE FROM note WHERE id = 'a'")
@@ -76,7 +76,7 @@ import Testing
     try ben.receive()
     try ben.run("INSERT INTO note VALUES ('e', 'oar')")
     let next = try ben.share(with: [anna], delivering: false)
-    // It waits for the one before it, so its acknowledgement does not count yet.
+    // The diff waits for its predecessor, so its acknowledgement does not count yet.
     try anna.deliver(next)
     try anna.receive(expecting: [.waiting])
     #expect(try anna.deletions() == ["a"])
@@ -87,7 +87,7 @@ import Testing
     #expect(try ben.notes() == anna.notes())
   }
 
-  @Test func `a deletion is kept until each of several has acknowledged it`() throws {
+  @Test func `a deletion is kept until each of several recipients has acknowledged it`() throws {
     let cara = try NotesPerson("cara", in: folder)
     try anna.share(with: [cara])
     try cara.receive()
@@ -109,7 +109,7 @@ import Testing
     #expect(try anna.deletions() == [])
   }
 
-  @Test func `a deletion that only passes through is kept until it was passed on`() throws {
+  @Test func `a relayed deletion is kept until its recipient has acknowledged it`() throws {
     let cara = try NotesPerson("cara", in: folder)
     try ben.share(with: [cara])
     try cara.receive()
@@ -129,7 +129,7 @@ import Testing
     #expect(try cara.notes() == ben.notes())
   }
 
-  @Test func `nothing is forgotten where a diff without a stream has been in the table`() throws {
+  @Test func `no deletion is forgotten in a table from which a diff without a stream was made`() throws {
     let before = try anna.copy("before.sqlite")
     try anna.run("UPDATE note SET title = 'a sail' WHERE id = 'c'")
     try anna.diff(from: before, to: "plain")
@@ -142,7 +142,7 @@ import Testing
     #expect(try anna.deletions() == ["a"])
   }
 
-  @Test func `a row that was inserted again and deleted again is forgotten once that is known`() throws {
+  @Test func `the second deletion of a row is forgotten only once it is acknowledged itself`() throws {
     try anna.run("DELETE FROM note WHERE id = 'a'")
     try anna.share(with: [ben])
     try anna.run("INSERT INTO note VALUES ('a', 'another boat')")
@@ -163,16 +163,17 @@ import Testing
     #expect(try anna.notes() == ben.notes())
   }
 
-  @Test
-  func `a snapshot tells again of the deletions of rows that its reader has brought`() throws {
+  @Test func `a snapshot sends unacknowledged deletions again`() throws {
     try anna.run("DELETE FROM note WHERE id = 'a'")
     try anna.share(with: [ben], delivering: false)
-    #expect(try anna.rows("SELECT count(*) FROM buckia_told") == ["1"])
+    #expect(try anna.rows("SELECT count(*) FROM buckia_sent_deletion") == ["1"])
     try anna.share(with: [ben]) { $0.resyncs = true }
     #expect(
-      try anna.rows("SELECT sequence FROM buckia_told") == ["\(anna.rows("SELECT sequence FROM buckia_share")[0])"])
+      try anna.rows("SELECT sequence FROM buckia_sent_deletion") == [
+        "\(anna.rows("SELECT sequence FROM buckia_share")[0])"
+      ])
     try ben.receive()
-    // The note has gone with the snapshot, of which Ben tells in turn.
+    // The snapshot has removed the note, and Ben's next diff acknowledges it.
     try ben.run("INSERT INTO note VALUES ('e', 'oar')")
     try ben.share(with: [anna])
     try anna.receive()
@@ -193,7 +194,7 @@ import Testing
     #expect(try anna.notes() == ben.notes())
   }
 
-  /// Lets Anna delete a note, tell Ben of it, and forget it.
+  /// Lets Anna delete a note, share the deletion with Ben, and forget it.
   private func forget(_ id: String) throws {
     try anna.run("DELETE FROM note WHERE id = '\(id)'")
     try anna.share(with: [ben])
@@ -206,8 +207,7 @@ import Testing
 
   // MARK: Silence
 
-  @Test
-  func `somebody who has been silent for long is not waited for, and what they made before does not bring a row back`()
+  @Test func `a deletion does not wait for a recipient who is silent for long, and earlier diffs bring no row back`()
     throws
   {
     try anna.run("DELETE FROM note WHERE id = 'a'")
@@ -221,7 +221,7 @@ import Testing
     let outcome = try #require(try anna.receive(expecting: [.waiting]).first)
     #expect(outcome.code == .forgottenDeletions)
     #expect(outcome.reason?.contains("--resync") == true)
-    // Ben has lost what Anna sent. He gets everything again, and so does she.
+    // Ben has lost Anna's share, so both send everything again.
     try anna.share(with: [ben]) { $0.resyncs = true }
     try ben.receive()
     try ben.share(with: [anna]) { $0.resyncs = true }
@@ -231,7 +231,7 @@ import Testing
     #expect(try ben.notes() == anna.notes())
   }
 
-  @Test func `somebody silent who applies what was sent meanwhile needs no snapshot`() throws {
+  @Test func `a silent recipient who first applies the shares sent meanwhile needs no snapshot`() throws {
     try anna.run("DELETE FROM note WHERE id = 'a'")
     try anna.share(with: [ben])
     try anna.age(days: 200)
@@ -245,7 +245,7 @@ import Testing
     #expect(try ben.notes() == anna.notes())
   }
 
-  @Test func `how long somebody is waited for can be set, also for ever`() throws {
+  @Test func `the time to wait for a silent recipient can be set, also to forever`() throws {
     try DatabaseManager(anna.path).setSilenceLimit(days: 0)
     try anna.run("DELETE FROM note WHERE id = 'a'")
     try anna.share(with: [ben], delivering: false)
@@ -260,7 +260,7 @@ import Testing
     #expect(try anna.deletions() == [])
   }
 
-  @Test func `a database from before the deletion that has applied nothing since waits`() throws {
+  @Test func `the diff of a database that was restored from before a forgotten deletion waits`() throws {
     let backup = try ben.copy("backup.sqlite")
     try forget("a")
     try ben.restore(backup)
@@ -306,18 +306,18 @@ import Testing
     try emil.rotateKeys(confirmedBy: dora)
     try emil.receive()
     try emil.run("UPDATE note SET title = 'a buoy' WHERE id = 'c'")
-    // It is the first diff of the new keys, and so a snapshot.
+    // It is the first diff with the new keys, so it is a snapshot.
     try emil.share(with: [dora])
     try dora.receive()
     #expect(try dora.deletions() == [])
     #expect(try emil.notes() == dora.notes())
   }
 
-  @Test func `no one acknowledges a deletion in the place of a recipient who signs`() throws {
+  @Test func `only a signing recipient can acknowledge a deletion that was sent to them`() throws {
     let (dora, emil) = try signers()
     try dora.run("DELETE FROM note WHERE id = 'a'")
     let told = try #require(try dora.share(with: [emil], delivering: false))
-    // Fred has got Emil's database, but not his keys, and applies what was sent to Emil.
+    // Fred has a copy of Emil's database, but not Emil's keys, and applies Emil's share.
     let fred = try NotesPerson("fred", in: folder, isSigning: true)
     try fred.meet(dora)
     try fred.restore(emil.copy("fred's.sqlite"))
@@ -327,7 +327,7 @@ import Testing
     try fred.share(with: [dora])
     try dora.receive(expecting: [.applied, .waiting, .rejected])
     #expect(try dora.deletions() == ["a"])
-    // What Emil has made before he knew of it does not bring the note back.
+    // Emil's edit from before he knew of the deletion does not bring the note back.
     try emil.run("UPDATE note SET title = 'a boat' WHERE id = 'a'")
     try emil.share(with: [dora])
     try dora.receive()

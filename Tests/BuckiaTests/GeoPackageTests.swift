@@ -4,9 +4,9 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// Real GeoPackages, made by the programs people use, where they are to be had.
+/// Real GeoPackages made by other programs, if they are available.
 @Suite struct GeoPackageTests {
-  /// Beside the repository, or where `BUCKIA_GPKG` says.
+  /// The folder beside the repository, or the one that `BUCKIA_GPKG` names.
   private static let folder: URL = {
     if let path = ProcessInfo.processInfo.environment["BUCKIA_GPKG"] { return URL(fileURLWithPath: path) }
     let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -48,8 +48,7 @@ import TestSupport
     try TestDatabases.texts("SELECT name FROM sqlite_schema WHERE \(condition) ORDER BY name", on: path)
   }
 
-  @Test(
-    "The spatial indexes of a real GeoPackage hold what the author's do", .enabled(if: hasFiles), arguments: pairs)
+  @Test("The spatial indexes of a real GeoPackage equal the author's", .enabled(if: hasFiles), arguments: pairs)
   func spatialIndexes(_ pair: Pair) throws {
     let folder = try TemporaryFolder()
     let old = try folder.copy(Self.folder.appendingPathComponent("\(pair.old).gpkg").path, to: "old.gpkg")

@@ -2,7 +2,7 @@ import Buckia
 import TestSupport
 import Testing
 
-/// Integer keys of deleted rows that an app gives to other rows, as SQLite does without AUTOINCREMENT.
+/// Integer keys of deleted rows that are assigned to new rows, as SQLite does without AUTOINCREMENT.
 @Suite struct GivenAwayKeyTests {
   private static let scope = ShareScope(name: "photos") { SharedTable("photo") }
   private static let policies = [ConflictPolicies.keepLocal, .takeIncoming, .latest]
@@ -36,9 +36,7 @@ import Testing
   }
 
   @Test(arguments: policies)
-  func `a row with the key of a received one whose deletion was shared is another row`(_ policies: ConflictPolicies)
-    throws
-  {
+  func `a new row with the key of a received and deleted row is another row`(_ policies: ConflictPolicies) throws {
     try anna.run("INSERT INTO photo VALUES (1, 'of anna', 'x')")
     try anna.share(Self.scope, with: ben)
     try ben.receive(policies)
@@ -54,7 +52,7 @@ import Testing
   }
 
   @Test(arguments: policies)
-  func `an edit of a deleted row leaves the row alone that has its key now`(_ policies: ConflictPolicies) throws {
+  func `an edit of a deleted row does not change the new row with its key`(_ policies: ConflictPolicies) throws {
     try anna.run("INSERT INTO photo VALUES (1, 'old', 'x')")
     try anna.share(Self.scope, with: ben)
     try ben.receive(policies)
@@ -69,7 +67,7 @@ import Testing
   }
 
   @Test(arguments: policies, [true, false])
-  func `a row that two have from its author is one row at a third, also where one has changed all of it`(
+  func `a row that two people relay is one row at a third, even if one of them has changed all of it`(
     _ policies: ConflictPolicies, isChangedFirst: Bool
   ) throws {
     try anna.run("INSERT INTO photo VALUES (1, 'old', 'x')")
@@ -89,10 +87,10 @@ import Testing
   }
 
   @Test(arguments: policies, [false, true])
-  func `a deletion reaches the author of the row after others have been told of it`(
+  func `a deletion that was shared with another person first still reaches the author of the row`(
     _ policies: ConflictPolicies, hasClocks: Bool
   ) throws {
-    // Three people need clocks before the first share to agree on what is later.
+    // Three people need clocks before the first share to agree on which diff is later.
     guard hasClocks || policies != .latest else { return }
     let cara = people[2]
     if hasClocks { for person in people { try DatabaseManager(person.path, home: person.home).keepClocks() } }
@@ -108,7 +106,7 @@ import Testing
   }
 
   @Test(arguments: policies, [false, true])
-  func `a deletion of a row that is gone already leaves the row alone that has the sender's number for it`(
+  func `the deletion of an already deleted row does not delete the local row with its origin key`(
     _ policies: ConflictPolicies, hasClocks: Bool
   ) throws {
     let cara = people[2]
@@ -127,8 +125,7 @@ import Testing
   }
 
   @Test(arguments: policies)
-  func `a received row does not get the number of a row whose deletion was shared`(_ policies: ConflictPolicies) throws
-  {
+  func `a received row does not get the key of a row whose deletion was shared`(_ policies: ConflictPolicies) throws {
     try anna.run("INSERT INTO photo VALUES (1, 'of anna', 'x'), (2, 'second', 'y')")
     try anna.share(Self.scope, with: ben)
     try anna.run("DELETE FROM photo WHERE id = 2")
@@ -140,7 +137,7 @@ import Testing
   }
 
   @Test(arguments: policies, [false, true])
-  func `nor the number of one that a share with more people has left out`(
+  func `a received row does not get the key of a deleted row that a share with more people has left out`(
     _ policies: ConflictPolicies, hasClocks: Bool
   ) throws {
     let cara = people[2]
@@ -159,7 +156,7 @@ import Testing
   }
 
   @Test(arguments: policies, [false, true])
-  func `a reference to a deleted row does not lead to the row that has its number now`(
+  func `a reference to a deleted row does not lead to the new row with its key`(
     _ policies: ConflictPolicies, hasClocks: Bool
   ) throws {
     let people = try HostileContact.people(

@@ -27,7 +27,7 @@ import Testing
   private static let greatKeys: [Int64] = [.max, .max - 1 << 32, 1 << 62, (1 << 62) - 1]
 
   @Test(arguments: ["", " AUTOINCREMENT"].flatMap { schema in greatKeys.map { (schema, $0) } }, [false, true])
-  func `a row of a contact with a great key leaves new keys for rows that collide, and for the application`(
+  func `a contact's row with a very large key leaves free keys for colliding rows and for the app`(
     _ table: (String, Int64), isLatest: Bool
   ) throws {
     let policies: ConflictPolicies = isLatest ? .latest : .keepLocal
@@ -39,7 +39,7 @@ import Testing
     #expect(try anna.rows("SELECT text FROM note WHERE id = 1") == ["of anna"])
     #expect(try anna.rows("SELECT max(id) <= \(Int64.max - 1 << 32) FROM note") == ["1"])
     try anna.run("INSERT INTO note(text) VALUES ('later')")
-    // What the contact says of the row later is said of that row.
+    // Later changes of the contact find that row.
     try mallory.run("UPDATE note SET text = 'greater' WHERE id = \(table.1); INSERT INTO note VALUES (2, 'second')")
     try mallory.share(Self.notes, with: anna)
     #expect(try anna.receive(policies).map(\.state) == [.applied])
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest])
-  func `a great key by which a contact calls a row elsewhere leaves new keys`(_ policies: ConflictPolicies) throws {
+  func `a very large origin key that a contact names leaves free keys`(_ policies: ConflictPolicies) throws {
     try make("INTEGER PRIMARY KEY")
     let elsewhere = try #require(ReplicaID(hex: String(repeating: "ab", count: 16)))
     try mallory.share(Self.notes, with: anna) {
@@ -70,7 +70,7 @@ import Testing
     #expect(try anna.rows("SELECT count(*), max(id) < 100 FROM note") == ["6|1"])
   }
 
-  @Test func `random keys of 63 bits stay as they are`() throws {
+  @Test func `random keys of 63 bits stay unchanged`() throws {
     try make("INTEGER PRIMARY KEY")
     let keys = "1 << 62, (1 << 62) + 5, 7234567890123456789, 9123456789012345678, 8000000000000000000, 1700000000000"
     try mallory.run("DELETE FROM note; INSERT INTO note SELECT value, 'x' || value FROM json_each(json_array(\(keys)))")

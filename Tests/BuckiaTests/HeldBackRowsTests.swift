@@ -4,7 +4,7 @@ import SQLiteChangesets
 import TestSupport
 import Testing
 
-/// Rows that a change of somebody who does not have them would bring into a share, directly or by way of other rows.
+/// Private rows that a contact's change would bring into a share, directly or through other rows.
 @Suite struct HeldBackRowsTests {
   private static let schema = """
     CREATE TABLE album(id TEXT PRIMARY KEY, title, topic);
@@ -48,7 +48,7 @@ import Testing
     for other in [ben, mallory] { try anna.meet(other) }
   }
 
-  /// What somebody has of Anna's private rows after she has shared with them.
+  /// Anna's private rows that `other` has after she has shared with them.
   private func leaks(_ scope: ShareScope, to other: HostileContact) throws -> [String] {
     try anna.share(scope, with: other)
     try other.receive(.takeIncoming)
@@ -67,18 +67,18 @@ import Testing
   private static let movedPhoto = ChangesetWriter(
     "photo", key: [1, 0, 0], [(.update, old: [.text("p"), .text("own"), nil], new: [nil, .text("shared"), nil])])
 
-  @Test func `a private row that a contact hangs on a shared one stays private, and so do its children`() throws {
+  @Test func `a private row that a contact moves to a shared parent stays private, and so do its children`() throws {
     try anna.share(Self.albums, with: mallory)
     try mallory.receive()
     try send(Self.movedPhoto, in: Self.albums, from: mallory)
     #expect(try leaks(Self.albums, to: mallory) == [])
     #expect(try leaks(Self.albums, to: ben) == [])
-    // What is done here counts.
+    // Rows that were inserted here are sent.
     try anna.run("INSERT INTO photo VALUES ('q', 'shared', 'private'); INSERT INTO face VALUES ('g', 'q', 'private')")
     #expect(try leaks(Self.albums, to: mallory) == ["face g", "photo q"])
   }
 
-  @Test func `a change of somebody else does not bring a private row to a recipient`() throws {
+  @Test func `a third person's change does not bring a private row to a recipient`() throws {
     try anna.share(Self.albums, with: ben)
     try anna.share(Self.tagged, with: mallory)
     try mallory.receive()
@@ -100,7 +100,7 @@ import Testing
     #expect(try leaks(Self.albums, to: ben) == [])
   }
 
-  @Test func `a row that meets a condition with a subquery by a contact's row is not sent`() throws {
+  @Test func `a row that meets a condition only through a contact's row is not sent`() throws {
     try anna.share(Self.tagged, with: mallory)
     try mallory.receive()
     try send(
@@ -115,12 +115,12 @@ import Testing
     ChangesetWriter("tag", key: [1, 0, 0], [(.insert, old: [], new: [.null, .text("own"), .integer(3)])]),
     ChangesetWriter("mark", key: [1, 1], [(.insert, old: [], new: [.null, .text("p")])]),
   ])
-  func `a contact's row that only its content identifies brings them no private row`(changes: ChangesetWriter) throws {
+  func `a contact's row that is identified by its content brings them no private row`(changes: ChangesetWriter) throws {
     try anna.share(Self.photos, with: mallory)
     try mallory.receive()
     try send(changes, in: Self.photos, from: mallory)
     #expect(try leaks(Self.photos, to: mallory) == [])
-    // A row of the same table that was inserted here does.
+    // A row of the same table that was inserted here brings one.
     try anna.run("INSERT INTO album VALUES ('a', 'private', 1); INSERT INTO tag VALUES ('a', 3)")
     #expect(try leaks(Self.photos, to: mallory) == ["album a"])
   }
@@ -137,7 +137,7 @@ import Testing
     #expect(try leaks(Self.albums, to: mallory) == [])
   }
 
-  @Test func `a row of which a contact knows some columns is not sent with the others`() throws {
+  @Test func `a row of which a contact knows only some columns is not sent`() throws {
     try anna.run("INSERT INTO album VALUES ('guessed', 'private', 1)")
     let narrow = try HostileContact("narrow", in: folder, "CREATE TABLE album(id TEXT PRIMARY KEY, topic)")
     try anna.meet(narrow)
@@ -154,7 +154,7 @@ import Testing
     #expect(report.leftOut.filter { $0.reason == .heldBack }.flatMap { $0.rows.map(\.key) } == [[.text("guessed")]])
   }
 
-  @Test func `what a contact adds to rows that they have reaches the others`() throws {
+  @Test func `a contact's changes of rows that they have reach other recipients`() throws {
     let everything = ShareScope(name: "everything") {
       SharedTable("album")
       SharedTable("photo")

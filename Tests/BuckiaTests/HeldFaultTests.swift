@@ -4,7 +4,7 @@ import SQLiteSchemas
 import TestSupport
 import Testing
 
-/// What was held of one file and cannot be applied, although there is a place for it now, never stops the others.
+/// Held changes that cannot be applied, although their table or column exists now, do not stop other files.
 @Suite struct HeldFaultTests {
   private static let base = """
     CREATE TABLE log(id INTEGER PRIMARY KEY AUTOINCREMENT, n);
@@ -14,7 +14,7 @@ import Testing
 
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// What there is at the receiver when what is held finds its place.
+    /// SQL that the receiver runs before the held changes are applied.
     let here: String
     let code: BuckiaErrorCode
   }
@@ -56,7 +56,7 @@ import Testing
     return exchange
   }
 
-  @Test("It stays held with the reason, time after time, and all else is applied", arguments: cases)
+  @Test("A held change that cannot be applied stays held with the reason, and all else is applied", arguments: cases)
   func othersGoOn(_ found: Case) throws {
     let exchange = try holding()
     try TestDatabases.run(
@@ -78,14 +78,14 @@ import Testing
         "1|1|NULL", "2|2|NULL", "3|3|NULL", "30|1|NULL",
       ])
     #expect(try exchange.rows("SELECT a FROM t") == ["7"])
-    // Once the cause is gone, it finds its place.
+    // Once the cause is gone, the held change is applied.
     try TestDatabases.run("DROP TRIGGER fault", on: exchange.mine)
     #expect(try exchange.apply(options).diffs.map(\.state) == [.applied])
     #expect(try exchange.rows("SELECT stars FROM notes WHERE id = 2") == ["0"])
     #expect(try exchange.rows("SELECT count(*) FROM buckia_held_change") == ["0"])
   }
 
-  @Test("A file that makes the place for it is applied, and names it", arguments: cases)
+  @Test("A file that creates the missing column is applied, with a warning about the held change", arguments: cases)
   func placeMadeByFile(_ found: Case) throws {
     let exchange = try holding()
     try TestDatabases.run(found.here, on: exchange.mine)
@@ -94,14 +94,14 @@ import Testing
     try exchange.send("INSERT INTO notes VALUES (32, 1)")
     let report = try exchange.apply(ApplyOptions(conflicts: .abort, schema: .additive, triggers: true))
     #expect(report.diffs.map(\.state) == [.applied, .applied, .applied], "\(report.diffs.map(\.reason))")
-    let remarks = report.diffs.flatMap(\.warnings).filter { $0.code == .heldNotApplied }
-    #expect(Set(remarks.map { $0.arguments[1] }) == ["notes"])
+    let warnings = report.diffs.flatMap(\.warnings).filter { $0.code == .heldNotApplied }
+    #expect(Set(warnings.map { $0.arguments[1] }) == ["notes"])
     #expect(report.diffs[1].warnings.contains { $0.code == .heldNotApplied })
     #expect(try exchange.rows("SELECT id FROM notes WHERE id > 3 ORDER BY id") == ["30", "31", "32"])
     #expect(try exchange.rows("SELECT count(*) FROM buckia_held_part WHERE table_name = 'notes'") == ["1"])
   }
 
-  @Test("Inside a transaction of the application, one that a trigger has rolled back is told of")
+  @Test("A trigger that rolls back the transaction of a dry run is an error")
   func ownTransaction() throws {
     let exchange = try holding()
     try TestDatabases.run(

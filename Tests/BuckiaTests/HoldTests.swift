@@ -7,9 +7,9 @@ import SQLiteSchemas
 import TestSupport
 import Testing
 
-/// In the mode `hold` nothing is created: what is unknown here waits in the database for the application's own upgrade.
+/// In the mode `hold` nothing is created. Unknown parts of diffs are held until the app upgrades its schema.
 @Suite struct HoldTests {
-  /// An author whose schema moves on, and receivers that get every diff.
+  /// An author whose schema changes, and receivers that get every diff.
   private struct Chain {
     let folder: TemporaryFolder
     let author: String
@@ -30,7 +30,7 @@ import Testing
       }
     }
 
-    /// The author does something, and sends what has changed since the last time.
+    /// Makes edits, and sends the changes since the last diff.
     mutating func send(_ edits: String, to receivers: [String]) throws {
       try TestDatabases.run(edits, on: author)
       let output = folder.file("out")
@@ -63,7 +63,7 @@ import Testing
     INSERT INTO notes VALUES (1, 'one'), (2, 'two'), (3, 'three')
     """
 
-  @Test("Known columns arrive at once, unknown ones and unknown tables when the app has made a place for them")
+  @Test("Known columns are applied at once, unknown columns and tables once the app has created them")
   func upgrade() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     try chain.send(
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test("What a conflict leaves out is not kept either, and written down")
+  @Test("The unknown columns of a row that a conflict leaves out are in the conflict record")
   func conflict() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     try chain.run("INSERT INTO notes VALUES (4, 'mine')", on: "me")
@@ -122,7 +122,7 @@ import Testing
     #expect(conflicts.last?.key.map(\.column) == ["id"])
   }
 
-  @Test("What was said of a row that a later diff deletes does not come to another row of its key")
+  @Test("A held change of a row that a later diff deletes is not applied to a new row with its key")
   func deletedRow() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     try chain.send("ALTER TABLE notes ADD COLUMN stars; UPDATE notes SET stars = 7 WHERE id < 3", to: ["me"])
@@ -135,7 +135,7 @@ import Testing
     #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "me") == ["0"])
   }
 
-  @Test("Nor when the later diff has waited, too, and both are applied at last")
+  @Test("A held change of a deleted row is not applied to a new row, even if the deletion was held, too")
   func deletedRowOfHeldTable() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     try chain.send(
@@ -154,7 +154,7 @@ import Testing
   }
 
   @Test(
-    "What the user has written since the upgrade meets what was kept as a conflict",
+    "A local edit since the upgrade and a held change of the same value are a conflict",
     arguments: [ConflictPolicy.keepLocal, .takeIncoming, .abort])
   func editedSince(policy: ConflictPolicy) throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
@@ -173,7 +173,7 @@ import Testing
       #expect(try chain.rows("SELECT count(*) FROM buckia_held_change", of: "me") == ["2"])
       #expect(report.diffs.map(\.state) == [.held])
       #expect(report.diffs.first?.reason?.contains("under the policy \"abort\"") == true)
-      // Another policy another time.
+      // A later call with another policy applies the change.
       try chain.apply("me", .hold, .takeIncoming)
       #expect(try chain.rows("SELECT stars FROM notes WHERE id > 3", of: "me") == ["5", "5"])
       return
@@ -182,7 +182,7 @@ import Testing
     #expect(try chain.rows("SELECT count(*) FROM buckia_held_change", of: "me") == ["0"])
   }
 
-  @Test("What creates the place applies what was kept first, and then itself")
+  @Test("A diff that creates a missing table applies the held changes before its own")
   func additiveAfterwards() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     try chain.send(
@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test(
-    "What does not fit here is kept like what is missing",
+    "A change that does not fit the local table is held like a change of a missing one",
     arguments: [
       ("CREATE TABLE t(a TEXT PRIMARY KEY, b)", "column \"a\" of the primary key has an incompatible type"),
       ("CREATE TABLE t(a INTEGER, b PRIMARY KEY)", "another primary key"),
@@ -219,9 +219,9 @@ import Testing
     #expect(report.diffs.map(\.state) == [.held])
     let given = try #require(report.diffs.first?.reason)
     #expect(given.contains(reason), "\(given)")
-    // Nothing happens in between.
+    // Nothing happens before the app changes its schema.
     #expect(try chain.apply("me").diffs.isEmpty)
-    // The app makes it fit, rows that have arrived already included.
+    // The app changes its schema, and keeps the rows that were applied already.
     let isTable = local.hasPrefix("CREATE TABLE")
     try chain.run(
       isTable
@@ -233,7 +233,7 @@ import Testing
     #expect(try chain.rows("SELECT * FROM t", of: "me") == ["1|'49.50'", "2|NULL"])
   }
 
-  @Test("What is damaged stays, is told of, and does not keep anything else from its place")
+  @Test("A damaged held change stays held with the reason, and all else is applied")
   func damage() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     try chain.send(
@@ -253,8 +253,7 @@ import Testing
     #expect(try chain.rows("SELECT count(*) FROM notes", of: "me") == ["5"])
   }
 
-  @Test(
-    "Rows that nothing but their content tells apart wait as a whole", arguments: [KeylessIdentity.rowid, .content])
+  @Test("Rows that are identified by their content are held as a whole", arguments: [KeylessIdentity.rowid, .content])
   func rowsWithoutKey(identity: KeylessIdentity) throws {
     var chain = try Chain(
       """
@@ -280,7 +279,7 @@ import Testing
     #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "me") == ["0"])
   }
 
-  @Test("Virtual tables with rows of their own wait like any others")
+  @Test("Unknown virtual tables are held like other tables")
   func virtualTables() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     let tables = "CREATE VIRTUAL TABLE area USING rtree(id, a, b, +name); CREATE VIRTUAL TABLE words USING fts5(a, b)"
@@ -289,7 +288,7 @@ import Testing
       to: ["me"])
     try chain.send("UPDATE area SET name = 'there' WHERE id = 2; UPDATE words SET b = 'two three'", to: ["me"])
     #expect(try chain.apply("me").diffs.map(\.heldParts) == [2, 2])
-    // An ordinary table of that name is no place for them.
+    // An ordinary table with the same name does not receive their rows.
     try chain.run("CREATE TABLE area(id INTEGER PRIMARY KEY, a, b, name)", on: "me")
     #expect(try chain.apply("me").diffs.isEmpty)
     try chain.run("DROP TABLE area; \(tables)", on: "me")
@@ -299,7 +298,7 @@ import Testing
     #expect(try chain.rows("SELECT rowid FROM words WHERE words MATCH 'one'", of: "me") == [])
   }
 
-  @Test("A dry run says what would be kept, and keeps nothing")
+  @Test("A dry run reports what would be held, and holds nothing")
   func dryRun() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     try chain.send("ALTER TABLE notes ADD COLUMN stars; INSERT INTO notes VALUES (4, 'four', 5)", to: ["me"])
@@ -335,7 +334,7 @@ import Testing
     "ALTER TABLE words ADD COLUMN \"odd \"\" name\" BLOB DEFAULT x'00'",
   ]
 
-  /// One edit of whatever the author has by now.
+  /// Returns a random edit of the tables that the author has in this version.
   private static func edit(version: Int, _ random: inout SeededGenerator) -> String {
     let id = Int.random(in: 1...16, using: &random)
     let n = Int.random(in: 0...4, using: &random)
@@ -376,7 +375,7 @@ import Testing
   }
 
   @Test(
-    "However late and in how many steps the app is upgraded, all is there as if it had been from the start",
+    "However late and in how many steps the app is upgraded, it has the same rows as after an early upgrade",
     arguments: Seeds.shards)
   func asIfUpgradedBefore(shard: Int) throws {
     try Seeds.tryEach(40, shard: shard) { seed in

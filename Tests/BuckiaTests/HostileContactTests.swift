@@ -41,7 +41,7 @@ import Testing
     try DatabaseManager(anna.path).keepClocks()
   }
 
-  @Test func `a stream is acknowledged only by those whom it is for`() throws {
+  @Test func `only a recipient of a stream can acknowledge it`() throws {
     try anna.share(Self.everything, with: ben)
     let (stream, incarnation) = try streamToBen()
     try mallory.share(Self.everything, with: anna) {
@@ -51,11 +51,11 @@ import Testing
     #expect(try anna.rows("SELECT through FROM buckia_acknowledgement") == [])
   }
 
-  @Test func `rows of a stream are sent again only for those whom it is for`() throws {
+  @Test func `only a recipient of a stream can request its rows again`() throws {
     try anna.share(Self.everything, with: ben)
     let (stream, incarnation) = try streamToBen()
     try mallory.share(Self.everything, with: anna) {
-      // Only those who acknowledge a stream are listened to.
+      // Requests count only with an acknowledgement of the stream.
       $0.manifest.acknowledgements = [Manifest.Acknowledgement(stream: stream, incarnation: incarnation, through: 1)]
       $0.manifest.requests = [Manifest.Rows(of: stream, table: "note", buckets: nil)]
     }
@@ -114,7 +114,7 @@ import Testing
     #expect(
       try anna.rows("SELECT note.text FROM comment JOIN note ON note.id = comment.note WHERE comment.id = 'c'")
         == ["of ben"])
-    // What Ben changes in his row later is not changed in the other one.
+    // Ben's later edit of his row does not change the other row.
     try ben.run("UPDATE note SET text = 'of ben, edited' WHERE id = 7")
     try ben.share(Self.everything, with: anna)
     try anna.receive(policies)
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test(arguments: [true, false], [ConflictPolicies.keepLocal, .takeIncoming, .latest])
-  func `a row that somebody edits and passes on is one row when its author shares it, too`(
+  func `a row that was edited and relayed is one row after its author has shared it, too`(
     isEdited: Bool, _ policies: ConflictPolicies
   ) throws {
     let cleo = try HostileContact("cleo", in: folder, Self.schema)
@@ -168,7 +168,7 @@ import Testing
 
   @Test(
     arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest])
-  func `a contact who knows only the keys of private rows is not sent them`(_ policies: ConflictPolicies) throws {
+  func `private rows are not sent to a contact who knows only their keys`(_ policies: ConflictPolicies) throws {
     try anna.share(Self.commentsWithPeople, with: mallory)
     try mallory.receive()
     try mallory.run(
@@ -187,7 +187,7 @@ import Testing
 
   @Test(
     arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest])
-  func `a contact who names a row that is shared with somebody else is not sent it`(
+  func `a row that is shared with another person is not sent to a contact who names its key`(
     _ policies: ConflictPolicies
   ) throws {
     let commentsWithNotes = ShareScope(name: "comments with notes") {
@@ -211,7 +211,7 @@ import Testing
     #expect(try mallory.rows("SELECT * FROM note").allSatisfy { !$0.contains("private") })
   }
 
-  @Test func `a row that comes along has only its key, unless the scope says so`() throws {
+  @Test func `a parent row outside the scope is sent with its key only`() throws {
     try anna.run("INSERT INTO comment VALUES ('a', 'p3', 1, 'by anna')")
     let preview = try anna.share(Self.comments, with: mallory)
     #expect(
@@ -227,7 +227,7 @@ import Testing
   }
 
   @Test(arguments: [WideningPolicy.once, .always])
-  func `a person can say that rows are sent which a recipient's change brings in`(_ widening: WideningPolicy) throws {
+  func `a person can allow that rows brought in by a recipient's change are sent`(_ widening: WideningPolicy) throws {
     try anna.run("INSERT INTO person VALUES ('p4', 'private, too'), ('p5', 'shared')")
     try anna.share(Self.commentsWithPeople, with: mallory)
     try mallory.receive()
@@ -245,7 +245,7 @@ import Testing
       try mallory.receive()
       return try mallory.rows("SELECT name FROM person ORDER BY id")
     }
-    // What somebody here refers to is shared by them.
+    // Rows that local rows refer to are sent.
     try anna.run("INSERT INTO comment VALUES ('a', 'p5', NULL, 'by anna')")
     let held = try anna.share(Self.commentsWithPeople, with: mallory).leftOut.filter { $0.reason == .heldBack }
     #expect(held.map(\.table) == ["person"])
@@ -253,7 +253,7 @@ import Testing
     try mallory.receive()
     #expect(try names(.hold) == ["shared"])
     #expect(try names(widening) == ["private", "private, too", "shared"])
-    // What has been sent stays shared.
+    // Rows that were sent stay shared.
     try anna.run("UPDATE person SET name = 'known'")
     #expect(try names(.hold) == ["known", "known", "known"])
     try mallory.receive()
@@ -280,7 +280,7 @@ import Testing
     #expect(try mallory.rows("SELECT text FROM note") == ["shared"])
   }
 
-  @Test func `a contact's row is not said to come from the diff of somebody else that they name`() throws {
+  @Test func `a contact's row is not attributed to another person's diff that the contact names as origin`() throws {
     try ben.run("INSERT INTO person VALUES ('b', 'of ben')")
     let bens = try #require(try ben.share(Self.everything, with: anna).id)
     try anna.receive(.latest)
@@ -299,7 +299,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest])
-  func `a diff that names an origin which never came is said to come from its sender, who claims it`(
+  func `a row with an unknown origin is attributed to its sender, and marked as claimed`(
     _ policies: ConflictPolicies
   ) throws {
     try mallory.run("INSERT INTO person VALUES ('m', 'of mallory')")

@@ -37,7 +37,7 @@ import Testing
     _ copies: [(ReplicaID, inserted: Int64, deleted: Int64)], of body: Int64 = 2, deletes: Bool = false,
     to other: HostileContact
   ) throws {
-    // The file of this share gets other changes.
+    // The changes of this share are replaced.
     try mallory.run("INSERT INTO note VALUES ('other', random())")
     let row: [ChangesetValue?] = [.null, .text("meeting"), .integer(body)]
     let changes = ChangesetWriter(
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: [(1, 1), (7, 7), (1 << 40, 1 << 40)] as [(Int64, Int64)], [false, true])
-  func `rows that another contact has deleted in advance arrive`(
+  func `rows arrive even if another contact has claimed their deletion in advance`(
     _ claimed: (inserted: Int64, deleted: Int64), deletes: Bool
   ) throws {
     let bens = try incarnation(of: ben)
@@ -82,7 +82,7 @@ import Testing
       try anna.share(Self.all, with: ben)
       try ben.receive()
       #expect(try meetings(ben) == count)
-      // What was deleted stays deleted.
+      // Deleted rows stay deleted.
       try anna.run("DELETE FROM note WHERE title = 'meeting'")
       try anna.share(Self.all, with: ben)
       try ben.receive()
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `a person who has believed the counts does not spread them`() throws {
+  @Test func `a person who has received false counts does not relay them`() throws {
     let cleo = try HostileContact("cleo", in: folder, Self.schema)
     for contact in [anna, ben] { try cleo.meet(contact) }
     try claim([(incarnation(of: ben), 1 << 40, 1 << 40)], to: anna)
@@ -117,7 +117,7 @@ import Testing
     #expect(try anna.share(Self.all, with: cleo).id == nil)
   }
 
-  @Test func `counts of many replicas add only a few rows, and delete none of others`() throws {
+  @Test func `claimed counts of many replicas add only a few rows, and delete no rows of others`() throws {
     try ben.run("INSERT INTO note VALUES ('meeting', 2)")
     try ben.share(Self.all, with: anna)
     try anna.receive()
@@ -141,7 +141,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `counts of rows that were inserted here are known here`(_ deletes: Bool) throws {
+  func `a contact's counts of rows that were inserted here are ignored`(_ deletes: Bool) throws {
     let annas = try incarnation(of: anna)
     try claim([(annas, 1 << 40, 1 << 40)], deletes: deletes, to: anna)
     try anna.run("INSERT INTO note VALUES ('meeting', 2)")
@@ -153,7 +153,7 @@ import Testing
     #expect(try ben.rows("SELECT max(inserted) FROM buckia_counted_copies") == ["1"])
   }
 
-  @Test func `only a recipient of a row can tell that it was deleted`() throws {
+  @Test func `only a recipient of a row can report its deletion`() throws {
     let annas = try incarnation(of: anna)
     let some = ShareScope(name: "some") { SharedTable("note").where("title <> 'meeting'") }
     try anna.run("INSERT INTO note VALUES ('meeting', 2)")
@@ -163,7 +163,7 @@ import Testing
       try claim([(annas, 1, 1)], deletes: deletes, to: anna)
       #expect(try meetings(anna) == 1)
     }
-    // It is believed from others.
+    // Ben is a recipient, so his deletion counts.
     try ben.receive()
     #expect(try meetings(ben) == 1)
     try ben.run("DELETE FROM note WHERE title = 'meeting'")
@@ -172,7 +172,7 @@ import Testing
     #expect(try meetings(anna) == 0)
   }
 
-  @Test func `the greatest counts stay within what a diff may state when contents become equal`() throws {
+  @Test func `the sum of counts stays within the limit of a diff when rows become equal`() throws {
     let bens = try incarnation(of: ben)
     for body in 2...4 { try claim([(bens, 1 << 40, 1 << 40)], of: Int64(body), to: anna) }
     try anna.run("ALTER TABLE note DROP COLUMN body; INSERT INTO note VALUES ('meeting')")

@@ -7,7 +7,7 @@ import SQLiteChangesets
 import TestSupport
 import Testing
 
-/// Folders with a file that is validly packed and hostile inside, and a good file behind it.
+/// Folders with a validly packed file of hostile content, and a good file after it.
 @Suite struct HostileFolderTests {
   private static let schema = """
     CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT NOT NULL, secret TEXT, n NUMERIC DEFAULT 1 CHECK (n < 100));
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(
-    "Whatever a validly packed file says, it is applied, refused or waits, and the good file behind it lands where it belongs",
+    "A validly packed hostile file is applied, held, refused or waits, and the good file after it is applied",
     arguments: Seeds.shards)
   func goodFileFollows(shard: Int) throws {
     let definitions = try Self.definitions.get()
@@ -57,7 +57,7 @@ import Testing
       var random = SeededGenerator(seed: seed)
       let exchange = try Exchange(Self.schema)
       let hostile = HostileFile(definitions, &random)
-      // Our own writer refuses to make some of them.
+      // Buckia's own writer refuses to make some of these files.
       do { try hostile.plant(in: exchange) } catch is DiffFileError { throw Seeds.Unsuitable() }
       try exchange.send("INSERT INTO notes VALUES (1000, 'good', 'none', 7)")
       let options = ApplyOptions(
@@ -72,13 +72,13 @@ import Testing
         try exchange.rows("SELECT id, title, secret, n FROM notes WHERE id = 1000").first
           == "1000|'103.111.111.100'|'110.111.110.101'|7", "\(report.diffs)")
       #expect(try exchange.rows("PRAGMA integrity_check") == ["'111.107'"], "\(report.diffs)")
-      // What was refused is tried again, and stays refused.
+      // A second call tries a refused file again.
       _ = try exchange.apply(options)
     }
   }
 }
 
-/// Definitions, changes and renames of which some parts are not as an honest author would write them.
+/// Definitions, changes and renames, some of which no honest author would write.
 private struct HostileFile {
   private static let tableNames = [
     "notes", "NOTES", "v", "texts_data", "boxes_node", "search", "sqlite_stat1", "sqlite_sequence", "buckia_ledger",

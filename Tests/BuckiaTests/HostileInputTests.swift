@@ -22,7 +22,7 @@ private let schema = """
   """
 
 @Suite struct HostileInputTests {
-  /// A definition as the file claims it, with the changeset that goes with it.
+  /// A table definition in a file, and the reason why the file is refused.
   struct Case: Sendable, CustomTestStringConvertible {
     let name: String
     let table: TableDefinition
@@ -66,7 +66,7 @@ private let schema = """
     ]
   }
 
-  @Test("A diff file that names what it may not is refused and changes nothing", arguments: Case.all)
+  @Test("A diff file with a forbidden table definition is refused and changes nothing", arguments: Case.all)
   func refused(_ item: Case) throws {
     let exchange = try Exchange(schema)
     let before = try exchange.everythingButOurs()
@@ -77,7 +77,7 @@ private let schema = """
     do {
       path = try exchange.plant(changeset, definitions: [item.table])
     } catch let error as DiffFileError {
-      // Our own writer refuses to make some of them.
+      // Buckia's own writer refuses to make some of these files.
       for part in item.reason { #expect(error.description.contains(part), "\(error)") }
       return
     }
@@ -91,7 +91,7 @@ private let schema = """
   }
 
   @Test(
-    "A raw changeset that names what it may not is refused and changes nothing",
+    "A raw changeset for a forbidden or different table is refused and changes nothing",
     arguments: [
       ("buckia_ledger", [UInt8]([1, 0])), ("Buckia_Settings", [1, 0]), ("pragma_table_info", [1, 0]),
       ("v", [1, 0]), ("f", [1, 0]), ("f_data", [1, 0]), ("r_parent", [1, 0]), ("missing", [1, 0]),
@@ -112,7 +112,7 @@ private let schema = """
   }
 
   @Test(
-    "A raw changeset that names a table of SQLite's leaves that alone, whatever comes for it",
+    "Rows of a raw changeset for SQLite's own tables are left out with a warning",
     arguments: ["sqlite_master", "SQLITE_sequence", "sqlite_stat1", "sqlite_", "sqlite_autoindex_notes_1"])
   func tablesOfSQLite(_ table: String) throws {
     let exchange = try Exchange(schema)
@@ -121,7 +121,7 @@ private let schema = """
     try exchange.plantRaw(insertion(into: table, values: [50, 50]))
     let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.applied])
-    #expect(report.diffs.first?.warnings == [Remark(.rowsOfSQLite, table)])
+    #expect(report.diffs.first?.warnings == [Warning(.rowsOfSQLite, table)])
     #expect(report.diffs.map(\.inserted) == [0])
     #expect(try exchange.everythingButOurs() == before)
   }
@@ -154,7 +154,7 @@ private let schema = """
     #expect(LiteralDefault(parsing: "'a' || 'b'") == nil)
   }
 
-  @Test("What is kept of a hostile definition stays data, also when it finds its place")
+  @Test("A held hostile definition is never run as SQL, even when its changes are applied")
   func heldInjection() throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1)")
     let evil = "x\"'); DROP TABLE notes; --"
@@ -203,7 +203,7 @@ private let schema = """
     #expect(try exchange.rows("SELECT count(*) FROM pragma_foreign_key_list('t63')") == ["2"])
   }
 
-  @Test("More columns than a table can have are refused in any mode, and quickly", arguments: SchemaMode.allCases)
+  @Test("More columns than a table can have are refused in any mode", arguments: SchemaMode.allCases)
   func manyColumns(mode: SchemaMode) throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
     let columns = (0..<100_000).map { ColumnDefinition(name: "c\($0)", declaredType: "INTEGER") }
@@ -222,7 +222,7 @@ private let schema = """
     }
   }
 
-  @Test("A value that the column here would alter is a conflict; one that it keeps is fine")
+  @Test("A value that the local column would alter is a conflict, and one that it keeps is applied")
   func alteredValues() throws {
     let exchange = try Exchange(
       "CREATE TABLE t(id INTEGER PRIMARY KEY, d DATE); INSERT INTO t VALUES (1, '2020-01-01')")
@@ -262,8 +262,7 @@ private let schema = """
     #expect(try TestDatabases.tables(of: exchange.mine) == ["notes"])
   }
 
-  @Test(
-    "A diff file that is cut short or has a flipped byte is refused, unless everything in it reads as it was written")
+  @Test("A truncated or altered diff file is refused, unless its content reads as it was written")
   func damage() throws {
     let exchange = try Exchange(schema)
     let sent = try exchange.send(
@@ -282,7 +281,7 @@ private let schema = """
         bytes[Int.random(in: 0..<good.count, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
       }
       try exchange.folder.write(bytes, to: "inbound/\(name)")
-      // Bits of the compressed form that decide nothing may be flipped: what is read is then what the author wrote.
+      // Some bits of the compressed form have no effect: the content then reads as it was written.
       if try content(of: bytes, in: exchange) == written { continue }
       let report = try exchange.apply()
       #expect(report.diffs.map(\.state) == [.rejected], "\(Seeds.replay(seed))")
@@ -313,7 +312,7 @@ private let schema = """
     #expect(refused > 4 * good.count, "\(refused) of \(8 * good.count) flipped bits were noticed")
   }
 
-  /// The manifest and the changes of a diff file, or nil where the file is refused.
+  /// The manifest and the changes of a diff file, or nil if the file is refused.
   private func content(of bytes: [UInt8], in exchange: Exchange) throws -> [[UInt8]]? {
     let path = try exchange.folder.write(bytes, to: "compared.bdiff")
     do {
@@ -324,7 +323,7 @@ private let schema = """
     }
   }
 
-  @Test("At most a thousand refused files are remembered")
+  @Test("At most 1,000 refused files are recorded")
   func boundedRefusals() throws {
     let exchange = try Exchange(schema)
     try exchange.database.initialize()
@@ -342,7 +341,7 @@ private let schema = """
     #expect(log.allSatisfy { ($0.reason?.count ?? 0) <= 1_000 })
   }
 
-  @Test("A reason cannot steer a terminal, whatever the file calls its tables")
+  @Test("Control characters in table names are escaped in reasons")
   func namesInReasons() throws {
     let exchange = try Exchange(schema)
     try exchange.plantRaw(insertion(into: "a\u{1b}[2J\u{202e}b\nc"))
@@ -351,7 +350,7 @@ private let schema = """
     #expect(try exchange.database.log().first?.reason == reason)
   }
 
-  @Test("Updates of more shapes than statements are kept for are all applied")
+  @Test("Updates of more column combinations than there are cached statements are all applied")
   func manyShapes() throws {
     let columns = (0..<10).map { "c\($0)" }
     let exchange = try Exchange(
@@ -367,13 +366,13 @@ private let schema = """
     #expect(try exchange.rows("SELECT count(*) FROM t WHERE \(read) = id") == ["1023"])
   }
 
-  @Test("A damaged conflict record is shown as far as it goes")
+  @Test("A damaged conflict record is shown as far as it can be read")
   func damagedRecord() throws {
     let exchange = try Exchange(schema)
     try exchange.send("UPDATE notes SET n = 5 WHERE id = 1")
     try TestDatabases.run("UPDATE notes SET n = 6 WHERE id = 1", on: exchange.mine)
     #expect(try exchange.apply().diffs.map(\.conflicts) == [1])
-    // The local row says nothing, and the incoming one ends before the key.
+    // The local row has no values, and the incoming row ends before the key.
     try TestDatabases.run("UPDATE buckia_conflict SET local = x'0000', incoming = x'', base = x'00'", on: exchange.mine)
     let record = try #require(try exchange.database.conflicts().first)
     #expect(record.key.map(\.column) == ["id"])

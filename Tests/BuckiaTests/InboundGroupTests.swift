@@ -10,15 +10,15 @@ private let notes = """
   INSERT INTO notes VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)
   """
 
-/// Many files share transactions; nothing of that may show.
+/// Many files share a transaction, which does not change the result.
 @Suite struct InboundGroupTests {
   private struct Stop: Error {}
 
-  @Test("A file that fails midway is taken back alone, those before and behind it are applied")
+  @Test("A file that fails midway is rolled back alone, and the files before and after it are applied")
   func oneFails() throws {
     let exchange = try Exchange(notes)
     for number in 4...8 { try exchange.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
-    // Its first change would be fine, its second meets a row of this database.
+    // The second change of this file meets a local row.
     try exchange.send("INSERT INTO notes VALUES (10, 'x', 0), (11, 'x', 0)")
     for number in 20...24 { try exchange.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
     try TestDatabases.run("INSERT INTO notes VALUES (11, 'mine', 0)", on: exchange.mine)
@@ -35,7 +35,7 @@ private let notes = """
     #expect(try exchange.database.log().count { $0.state == .rejected } == 1)
   }
 
-  @Test("The application can stop between two files: what came before is done, and the rest another time")
+  @Test("The app can stop between two files: earlier files stay applied, and the next call applies the rest")
   func stop() throws {
     let exchange = try Exchange(notes)
     for number in 4...9 { try exchange.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
@@ -54,7 +54,7 @@ private let notes = """
     }
   }
 
-  @Test("A resolver that throws stops the work, and the files before that one are done")
+  @Test("A resolver that throws stops applying, and earlier files stay applied")
   func resolverThrows() throws {
     let exchange = try Exchange(notes)
     for number in 4...6 { try exchange.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
@@ -92,7 +92,7 @@ private let notes = """
     }
   }
 
-  @Test("The foreign keys of a table are looked at in later files of the group that makes it")
+  @Test("The foreign keys of a new table are checked in later files of the same group")
   func newForeignKeys() throws {
     let together = try Exchange(notes)
     let apart = try Exchange(notes)
@@ -122,7 +122,7 @@ private let notes = """
     #expect(try conflicts[0].get() == conflicts[1].get())
   }
 
-  @Test("Hundreds of files of changing fate are what they are one by one")
+  @Test("A group of 120 files has the same outcomes as the files one by one")
   func likeOneByOne() throws {
     let together = try Exchange(notes)
     let apart = try Exchange(notes)

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What files in folders may bring")
+@Suite("Limits of files in folders")
 struct InboundLimitTests {
   private let folder: TemporaryFolder
   private let database: String
@@ -14,7 +14,7 @@ struct InboundLimitTests {
       "CREATE TABLE note(id INTEGER PRIMARY KEY, text)", on: folder.file("notes.db"))
   }
 
-  /// Sends what statements do into the inbound folder.
+  /// Runs statements, and sends their changes to the inbound folder.
   @discardableResult
   private func send(_ statements: String, isRaw: Bool = false) throws -> DiffReport {
     let name = "sent \(UInt64.random(in: 0...(.max))).db"
@@ -42,7 +42,7 @@ struct InboundLimitTests {
 
   private func count() throws -> [String] { try TestDatabases.rows("SELECT count(*) FROM note", on: database) }
 
-  @Test("A small file that unpacks to very much is held until a person names it", arguments: [false, true])
+  @Test("A small file that unpacks to a large size is quarantined until a person names it", arguments: [false, true])
   func bomb(byID: Bool) throws {
     try prepare()
     let sent = try send("INSERT INTO note VALUES (1, zeroblob(70000000))")
@@ -63,7 +63,7 @@ struct InboundLimitTests {
     #expect(try DatabaseManager(database).status().ledger?.quarantined == 0)
   }
 
-  @Test("A change that takes too much memory is held, in files of every size", arguments: [1, 20], [false, true])
+  @Test("A change that takes too much memory is quarantined, in files of every size", arguments: [1, 20], [false, true])
   func largeChange(rows: Int, isRaw: Bool) throws {
     try prepare()
     let numbers = "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))"
@@ -78,7 +78,7 @@ struct InboundLimitTests {
     withExtendedLifetime(sent) {}
   }
 
-  @Test("What one sender brings in a day has a limit, which another call does not restart", arguments: [false, true])
+  @Test("One sender's bytes are limited per day, and another call does not restart the limit", arguments: [false, true])
   func sender(isRaw: Bool) throws {
     try prepare()
     for id in 1...5 { try send("INSERT INTO note VALUES (\(id), randomblob(40000))", isRaw: isRaw) }
@@ -87,7 +87,7 @@ struct InboundLimitTests {
       #expect(outcomes.filter { $0.code == .overLimit && $0.state == .quarantined }.count == 3)
       #expect(try count() == ["2"])
     }
-    // What a person lets through is beside that.
+    // A file that a person names does not count towards the limit.
     let left = try folder.names(in: "inbound").sorted()
     #expect(left.count == 3)
     #expect(try apply("inbound/\(left[0])") { $0.limits.senderBytes = 100_000 }.first?.state == .applied)
@@ -97,7 +97,7 @@ struct InboundLimitTests {
   }
 
   @Test(
-    "The sum of what a sender has brought is read whatever is in its place",
+    "A damaged count of a sender's bytes is ignored, unless it has the date of today",
     arguments: ["'x'", "9223372036854775807", "'20000 9223372036854775807'", "x'00'"])
   func tampered(value: String) throws {
     try prepare()

@@ -51,7 +51,7 @@ private let notes = """
     #expect(!FileManager.default.fileExists(atPath: copy))
   }
 
-  @Test("A file that comes late with a smaller id still applies")
+  @Test("A file that arrives late with a smaller id is still applied")
   func late() throws {
     let exchange = try Exchange(notes)
     let early = try exchange.send("INSERT INTO notes VALUES (4, 'early', 4)", to: .folder(exchange.folder.path))
@@ -90,7 +90,7 @@ private let notes = """
     #expect(try exchange.rows("SELECT id FROM notes WHERE id > 3 ORDER BY id") == ["4", "5", "6"])
   }
 
-  @Test("A raw changeset is idempotent by its content, whatever its name")
+  @Test("A raw changeset is applied once, whatever its name")
   func raw() throws {
     let exchange = try Exchange(notes)
     try exchange.send(
@@ -104,7 +104,7 @@ private let notes = """
     #expect(try exchange.rows("SELECT text FROM notes WHERE id = 3") == ["'114.97.119'"])
   }
 
-  @Test("Two files with one id: the second is refused and flagged")
+  @Test("Of two files with one id, the second is refused")
   func equivocation() throws {
     let exchange = try Exchange(notes)
     let id = Exchange.id(at: 1_700_000_000)
@@ -118,7 +118,7 @@ private let notes = """
     #expect(try exchange.rows("SELECT id FROM notes WHERE id > 3") == ["7"])
   }
 
-  @Test("An id from the future waits, and applies when its time has come")
+  @Test("A file with an id far in the future waits, and one with an id slightly ahead is applied")
   func future() throws {
     let exchange = try Exchange(notes)
     let table = try #require(try definitions(of: exchange.base).first)
@@ -142,7 +142,7 @@ private let notes = """
     #expect(try exchange.apply().diffs.map(\.state) == [.applied, .waiting])
   }
 
-  @Test("Under trust \"known\" the file of an unknown sender is set aside, and the mode stays")
+  @Test("Under trust \"known\" the file of an unknown sender is quarantined, and the trust mode is kept")
   func trust() throws {
     let exchange = try Exchange(notes)
     #expect(try exchange.database.initialize(trust: .known).trust == .known)
@@ -184,7 +184,7 @@ private let notes = """
     }
   }
 
-  @Test("A folder that nothing was put into yet may be missing, in a folder that is there")
+  @Test("An inbound folder may be missing if its parent folder exists")
   func missingFolder() throws {
     let exchange = try Exchange(notes)
     let missing = exchange.folder.file("not-yet")
@@ -228,7 +228,7 @@ private let notes = """
     let exchange = try Exchange(notes)
     let home = BuckiaHome(path: exchange.folder.file("other/home"))
     let first = try home.newIDs(50, after: [], unixSeconds: 1_800_000_000)
-    #expect(first.remark == nil)
+    #expect(first.warning == nil)
     #expect(first.ids == first.ids.sorted())
     #expect(Set(first.ids).count == 50)
     let ahead = Exchange.id(at: 1_800_000_200)

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 @testable import SQLiteConnections
 
-/// Many rows for tables with indexes, as they come in files: how the indexes are kept does not show.
+/// Many incoming rows for tables with indexes. Dropping and recreating indexes does not change the result.
 @Suite struct IndexedTableTests {
   private static let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c TEXT);"
   private static let schema = "PRAGMA journal_mode = WAL; \(table)"
   private static let indexes = "CREATE INDEX ta ON t(a); CREATE INDEX tb ON t(b, c); CREATE INDEX tl ON t(lower(c));"
 
-  /// So little memory that it pays to create indexes again.
+  /// Options with so little memory that indexes are dropped and created again.
   private static func options(_ conflicts: ConflictPolicies = .keepLocal, isDryRun: Bool = false) -> ApplyOptions {
     var options = ApplyOptions(conflicts: conflicts, isDryRun: isDryRun)
     options.memoryLimit = 64 << 10
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(
-    "A large file rebuilds the indexes, read bit by bit or before",
+    "A large file rebuilds the indexes, whether it is read before or while it is applied",
     arguments: ["journal_mode = WAL", "journal_mode = DELETE", "auto_vacuum = FULL"], [7_000, 60_000])
   func large(setting: String, rows: Int) throws {
     let exchange = try Exchange(Self.schema)
@@ -50,7 +50,7 @@ import Testing
     try requireSound(exchange, rows: rows, indexes: 3)
   }
 
-  @Test("When an index cannot be created again, its file comes to the same end as where it is kept")
+  @Test("A file after which an index cannot be created again is refused")
   func failingExpression() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.database.initialize()
@@ -64,7 +64,7 @@ import Testing
     try requireSound(exchange, rows: 6_010, indexes: 2)
   }
 
-  @Test("A file that is refused leaves the indexes alone")
+  @Test("A refused file does not rebuild the indexes")
   func refused() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.database.initialize()
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test(
-    "On a connection of the app's the indexes are dropped only where nothing of the app's can mind",
+    "On the app's connection, indexes are dropped only without a transaction, resolver or running statement",
     arguments: Borrowing.allCases)
   func borrowed(_ borrowing: Borrowing) throws {
     let exchange = try Exchange(Self.schema)

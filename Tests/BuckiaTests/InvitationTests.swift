@@ -9,7 +9,7 @@ import Testing
 @testable import BuckiaFormat
 @testable import SQLiteConnections
 
-/// Inviting somebody, accepting it, and taking the answer.
+/// Inviting a person, accepting the invitation, and taking the answer.
 @Suite struct InvitationTests {
   private let folder: TemporaryFolder
   private let anna: Identity
@@ -88,8 +88,7 @@ import Testing
   // MARK: From the invitation to the first rows
 
   @Test(arguments: [TrustMode.any, .known])
-  func `a person who accepts is trusted on both sides, and gets the rows with the next share`(_ trust: TrustMode) throws
-  {
+  func `after an answer both people trust each other, and the next share sends the rows`(_ trust: TrustMode) throws {
     try database("anna").initialize(trust: trust)
     let invitation = try Invitation(invite().text)
     #expect(
@@ -116,7 +115,7 @@ import Testing
 
     #expect(try database("anna").sharedScopes(with: [ShareRecipient(contact)]) == [Self.scope])
     #expect(try database("anna").sharedScopes(with: [ShareRecipient(contact), ShareRecipient("x")]).isEmpty)
-    // Encrypted for him, since his card came with the answer.
+    // The share is encrypted for Ben, because his card came with the answer.
     let share = try database("anna").share(
       Self.scope, to: [ShareRecipient(contact)], output: .folder(shared), signedBy: anna)
     #expect(share.isSnapshot && share.sequence == 1)
@@ -131,7 +130,7 @@ import Testing
     #expect(try rows("SELECT * FROM photo ORDER BY id", of: "ben") == ["1|1|beach|NULL", "2|1|sea|NULL"])
   }
 
-  @Test func `what comes along with the answer is from a contact already`() throws {
+  @Test func `a diff that arrives with the answer is already from a trusted contact`() throws {
     try database("anna").initialize(trust: .known)
     try accept(invite())
     let base = try folder.copy("ben.sqlite", to: "base.sqlite")
@@ -146,14 +145,14 @@ import Testing
     #expect(report.diffs.map(\.sender) == ["Ben"])
   }
 
-  @Test func `the recipient's name is the one that was given, and a contact needs no invitation`() throws {
+  @Test func `the recipient gets the name that the invitation gives, and a contact cannot be invited`() throws {
     try accept(invite(to: "Benno"))
     #expect(try apply().answers.first?.contact?.name == "Benno")
     #expect(code { _ = try invite(to: "benno") } == .contactExists)
     #expect(code { _ = try invite(to: "a/b") } == .invalidName)
   }
 
-  @Test func `what cannot be shared is not offered`() throws {
+  @Test func `an invitation with a missing table or an invalid duration is an error`() throws {
     let scope = ShareScope { SharedTable("nowhere") }
     #expect(code { _ = try database("anna").invite(scope, as: anna) } == .noSuchTable)
     var options = InvitationOptions()
@@ -166,16 +165,16 @@ import Testing
     #expect(try rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'buckia%'", of: "anna") == ["0"])
   }
 
-  // MARK: Once
+  // MARK: Single use
 
-  @Test func `accepting twice does nothing, whatever became of the answer`() throws {
+  @Test func `accepting twice makes no second answer, and delivers the first one if it was not written`() throws {
     let invitation = try invite()
     let first = try accept(invitation)
     let again = try accept(invitation, at: now + 30 * Self.day)
     #expect(again.wasAccepted && again.path == nil && again.inviter == nil)
     #expect(again.answer == first.answer && again.acceptedAt == first.acceptedAt)
     #expect(try folder.names(in: "shared").count == 1)
-    // An answer that a crash has held up is delivered, with the same bytes.
+    // An answer whose delivery a crash has prevented is delivered, with the same bytes.
     try FileManager.default.removeItem(atPath: try #require(first.path))
     try TestDatabases.run("UPDATE buckia_accepted SET is_delivered = 0", on: folder.file("ben.sqlite"))
     let late = try accept(invitation)
@@ -183,7 +182,7 @@ import Testing
     #expect(try String(contentsOfFile: try #require(late.path), encoding: .utf8) == "\(first.answer)\n")
   }
 
-  @Test func `an answer that comes again changes nothing`() throws {
+  @Test func `a repeated answer changes nothing`() throws {
     try accept(invite())
     #expect(try apply { $0.keepsFiles = true }.answers.map(\.state) == [.accepted])
     let contacts = try home("anna").contacts()
@@ -192,9 +191,9 @@ import Testing
     #expect(try rows("SELECT count(*) FROM buckia_share", of: "anna") == ["1"])
   }
 
-  @Test func `a crash between the contact and the database is made good by the next call`() throws {
+  @Test func `after a crash between writing the contact and the database, the next call takes the answer`() throws {
     try accept(invite(to: "Benno"))
-    // The contact is written first: this is what is left if the process dies behind that.
+    // The contact is written first, so a crash after that leaves this state.
     try home("anna").change { contacts in
       _ = try contacts.admit(ben.card, preferring: ["Benno"], because: .invitation, besides: anna.card, at: 1)
     }
@@ -205,7 +204,7 @@ import Testing
     #expect(try rows("SELECT count(used_at) FROM buckia_invitation", of: "anna") == ["1"])
   }
 
-  @Test func `a second person who has the invitation is refused, and named as a danger`() throws {
+  @Test func `a second person who uses the invitation is refused`() throws {
     let invitation = try invite()
     let carla = try home("carla").makeIdentity(named: "Carla")
     try accept(invitation)
@@ -228,7 +227,7 @@ import Testing
     #expect(report.answers.map(\.state) == [.refused])
     #expect(report.answers.map(\.code) == [.endedKey])
     #expect(try home("anna").contacts().all.isEmpty)
-    // Nor does an answer to another invitation.
+    // An answer to another invitation does not bring them back, either.
     try accept(invite())
     #expect(try apply().answers.map(\.code).contains(.endedKey))
     #expect(try rows("SELECT count(used_at) FROM buckia_invitation", of: "anna") == ["1"])
@@ -259,7 +258,7 @@ import Testing
     #expect(try rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'buckia%'", of: "ben") == ["0"])
   }
 
-  @Test func `an answer that comes after the invitation has expired is refused`() throws {
+  @Test func `an answer that arrives after the invitation has expired is refused`() throws {
     let invitation = try invite(at: now - 8 * Self.day)
     try accept(invitation, at: now - 7 * Self.day - 1)
     #expect(code { try accept(invitation, in: "carla", at: now - Self.day) } == .expiredInvitation)
@@ -268,13 +267,13 @@ import Testing
     #expect(try home("anna").contacts().all.isEmpty)
   }
 
-  @Test func `one's own invitation is not accepted`() throws {
+  @Test func `a person cannot accept their own invitation`() throws {
     let invitation = try invite()
     #expect(
       code {
         _ = try database("anna").accept(invitation, answer: .folder(shared), as: anna)
       } == .ownKey)
-    // One's own answer, in a folder that both use, is left alone.
+    // A person's own answer, in a folder that both use, is left alone.
     try accept(invitation)
     let own = try apply(to: "ben")
     #expect(own.answers.map(\.state) == [.notOurs])
@@ -289,7 +288,7 @@ import Testing
     #expect(try folder.names(in: "shared").isEmpty)
   }
 
-  @Test func `another's name is not taken over by an invitation`() throws {
+  @Test func `an invitation does not take over the name of another contact`() throws {
     let other = try home("carla").makeIdentity(named: "Anna")
     try home("ben").addContact(other.card.text)
     let invitation = try invite()
@@ -330,12 +329,12 @@ import Testing
     }
     #expect(try home("anna").contacts().all.isEmpty)
     #expect(try rows("SELECT count(used_at) FROM buckia_invitation", of: "anna") == ["0"])
-    // The true one is taken after all that.
+    // The genuine answer can still be taken.
     _ = try plant(answer.text)
     #expect(try apply().answers.map(\.state) == [.accepted])
   }
 
-  @Test func `a refused answer leaves its reason in the ledger, once, until it is taken`() throws {
+  @Test func `a refused answer is in the ledger once, with its reason, until it is taken`() throws {
     let invitation = try invite()
     let answer = try Acceptance(verifying: accept(invitation).answer)
     for name in try folder.names(in: "shared") { try FileManager.default.removeItem(atPath: "\(shared)/\(name)") }
@@ -359,7 +358,7 @@ import Testing
     #expect(try apply().answers.map(\.state) == [.refused])
     #expect(try database("anna").log().map(\.sender).sorted().last == "unsigned")
     try FileManager.default.removeItem(atPath: nonsense)
-    // One that is taken later is refused no more: the same bytes that were expired for a while.
+    // An answer that was expired for a while, and is taken later, counts as refused no longer.
     let late = try plant(answer.text)
     let expiry = try rows("SELECT expires_at FROM buckia_invitation", of: "anna")
     try TestDatabases.run("UPDATE buckia_invitation SET expires_at = 1", on: folder.file("anna.sqlite"))
@@ -388,7 +387,7 @@ import Testing
     #expect(try home("anna").contacts().all.isEmpty)
   }
 
-  // MARK: Ways in
+  // MARK: Ways to take an answer
 
   @Test func `a dry run says what would happen, and changes nothing`() throws {
     try accept(invite())
@@ -401,7 +400,7 @@ import Testing
     #expect(try folder.names(in: "shared").count == 1)
   }
 
-  @Test func `a transaction of the app, which may roll back, admits no one`() throws {
+  @Test func `no answer is taken in the app's transaction, which may be rolled back`() throws {
     let invitation = try invite()
     try accept(invitation)
     let connection = try SQLiteConnection(opening: folder.file("anna.sqlite"), as: .readWrite)
@@ -429,8 +428,8 @@ import Testing
     #expect(try DiffInspection.verify([renamed], home: home("anna")).files.map(\.isGood) == [false])
   }
 
-  @Test func `a name that turns text around is no name here`() throws {
-    // Buckia makes no such identity: the card is made by hand.
+  @Test func `a contact's name with control characters is not used`() throws {
+    // Buckia makes no such identity, so the test makes the card itself.
     var generator = SeededGenerator(seed: 4)
     let signing = PrivateKey(using: &generator)
     let encryption = PrivateKey(using: &generator)

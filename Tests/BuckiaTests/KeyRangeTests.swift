@@ -3,7 +3,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Copies of a database that give out integer keys from ranges of their own.
+/// Copies of a database that assign integer keys from separate ranges.
 @Suite struct KeyRangeTests {
   private static let schema = """
     CREATE TABLE photo(id INTEGER PRIMARY KEY AUTOINCREMENT, title TEXT);
@@ -37,7 +37,7 @@ import Testing
       "SELECT p.id, p.title, c.id, c.text FROM photo AS p JOIN comment AS c ON c.photo = p.id ORDER BY p.title")
   }
 
-  @Test func `what people add apart keeps its keys wherever it is shared`() throws {
+  @Test func `rows that people add independently keep their keys when they are shared`() throws {
     let people = try ["anna", "ben", "cara"].map { try person($0) }
     for round in 0..<4 {
       for person in people { try add("\(person.name) \(round)", by: person) }
@@ -53,11 +53,11 @@ import Testing
     for person in people {
       #expect(try keys(person) == found)
       // No row had to get another key.
-      #expect(try person.rows("SELECT count(*) FROM buckia_row_name") == ["0"])
+      #expect(try person.rows("SELECT count(*) FROM buckia_origin_key") == ["0"])
     }
   }
 
-  @Test func `plain diffs of two copies meet no taken key`() throws {
+  @Test func `plain diffs of two copies have no colliding keys`() throws {
     let origin = try TestDatabases.run(
       Self.schema + "INSERT INTO photo(title) VALUES ('first')", on: folder.file("origin"))
     var copies: [(path: String, home: BuckiaHome)] = []
@@ -86,11 +86,11 @@ import Testing
     #expect(others[0].count == 5 && Set(others[0]) == Set(others[1]))
   }
 
-  @Test func `a copy gives out other keys`() throws {
+  @Test func `a copy assigns other keys`() throws {
     let anna = try person("anna")
     try add("one", by: anna)
     let copy = try folder.copy("anna.sqlite", to: "copy")
-    // What the copy is, it finds out when it is used.
+    // The copy is recognized as one when it is used for the first time.
     try DatabaseManager(copy, home: anna.home).initialize()
     for path in [anna.path, copy] { try TestDatabases.run("INSERT INTO photo(title) VALUES ('two')", on: path) }
     let keys = try [anna.path, copy].map { try TestDatabases.rows("SELECT max(id) FROM photo", on: $0) }
@@ -107,9 +107,9 @@ import Testing
     #expect(try database.examine().warnings.filter { $0.code == .integerKeys }.count == 2)
     let report = try database.useKeyRanges()
     #expect(report.tables == ["counted"])
-    #expect(report.warnings == [Remark(.noKeyRange, "plain")])
+    #expect(report.warnings == [Warning(.noKeyRange, "plain")])
     let warnings = try database.examine().warnings
-    #expect(warnings.contains(Remark(.noKeyRange, "plain")) && !warnings.contains { $0.code == .integerKeys })
+    #expect(warnings.contains(Warning(.noKeyRange, "plain")) && !warnings.contains { $0.code == .integerKeys })
     #expect(try TestDatabases.rows("SELECT id FROM counted", on: path) == ["1", "2"])
     try TestDatabases.run("INSERT INTO counted(v) VALUES (3)", on: path)
     #expect(try TestDatabases.rows("SELECT max(id) % 1048576 FROM counted", on: path) == ["1"])

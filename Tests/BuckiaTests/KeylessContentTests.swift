@@ -4,11 +4,11 @@ import SQLiteChangesets
 import Testing
 import TestSupport
 
-/// Tables without a key, in databases that have given the same rows rowids of their own: rows go by what is in them.
+/// Tables without a key in databases where equal rows have different rowids. Rows are identified by their content.
 @Suite struct KeylessContentTests {
   private static let schema = "CREATE TABLE log(line TEXT, n, real REAL); CREATE TABLE wide(a, b)"
 
-  /// Rows, of which many are there several times, and some are equal only as numbers.
+  /// Random rows. Many are repeated, and some are equal only as numbers.
   private static func rows(_ count: Int, _ random: inout SeededGenerator) -> String {
     let values = ["1", "1.0", "NULL", "'a'", "'A'", "x'61'", "''", "x''", "9223372036854775807", "-0.0"]
     return (0..<count).map { _ in
@@ -18,7 +18,7 @@ import TestSupport
     }.joined(separator: ";")
   }
 
-  /// Every row with how often it is there.
+  /// Every row with its number of copies.
   private static func content(of path: String) throws -> [String: Int] {
     var counts: [String: Int] = [:]
     for (table, rows) in try TestDatabases.content(of: path) {
@@ -27,7 +27,8 @@ import TestSupport
     return counts
   }
 
-  @Test("What was added and taken away on one side is on the other, whatever the rowids", arguments: Seeds.shards)
+  @Test(
+    "Rows that the author adds and removes are added and removed here, whatever their rowids", arguments: Seeds.shards)
   func likeCounting(shard: Int) throws {
     try Seeds.tryEach(40, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
@@ -53,7 +54,7 @@ import TestSupport
         since: older, output: .folder(folder.path), options: DiffOptions(keyless: .content))
       #expect(report.tables.allSatisfy { $0.updated == 0 })
       if let path = report.path {
-        // So that both sides can be counted alike, the receiver's rows have the new column, too.
+        // The rows of the old database and the receiver get the new column, too, so that all can be counted alike.
         if report.tables.contains(where: { !$0.newColumns.isEmpty }) {
           for path in [older, mine] { try TestDatabases.run("ALTER TABLE log ADD COLUMN more DEFAULT 7", on: path) }
         }
@@ -69,7 +70,7 @@ import TestSupport
     }
   }
 
-  @Test("A row that is not there any more cannot be taken away, and none other goes in its place")
+  @Test("Deleting a row that no longer exists deletes no other row")
   func missing() throws {
     let exchange = try Exchange(
       "CREATE TABLE log(line, n); INSERT INTO log VALUES ('a', 1), ('b', 2), ('b', 2), ('c', 3)")
@@ -85,7 +86,7 @@ import TestSupport
   }
 
   @Test(
-    "Rows that only compare equal are told apart: by sign, storage class and case",
+    "Rows that only compare equal are distinguished by sign, storage class and case",
     arguments: [
       ("0.0", "-0.0"), ("-0.0", "0.0"), ("0", "-0.0"), ("1", "1.0"), ("1.0", "1"), ("'a'", "'A'"), ("'A'", "'a'"),
     ])
@@ -106,7 +107,7 @@ import TestSupport
       #expect(report.diffs.map { [$0.inserted, $0.deleted] } == [[1, 2]])
       #expect(try Self.content(of: exchange.mine) == Self.content(of: theirs))
 
-      // Where the row itself is gone, the one that is equal to it stays.
+      // If the row itself is gone, the row that compares equal stays.
       try TestDatabases.run("DELETE FROM log", on: theirs)
       let rest = exchange.folder.file("rest.bdiff")
       _ = try DatabaseManager(theirs, home: BuckiaHome(path: exchange.folder.file("home"))).createDatabaseDiff(
@@ -116,7 +117,7 @@ import TestSupport
     }
   }
 
-  @Test("A column that converts numbers identifies a row by what it makes of them")
+  @Test("Rows are identified by their values after the conversion by the column")
   func convertedValues() throws {
     let exchange = try Exchange(
       "CREATE TABLE log(i INTEGER, r REAL, t TEXT); INSERT INTO log VALUES (1.0, 2, 3), (0, -0.0, 'a')")
@@ -137,7 +138,7 @@ import TestSupport
     #expect(try exchange.rows("SELECT * FROM log") == [])
   }
 
-  @Test("The DELETE of a patchset has no content, so it takes no row that has no key")
+  @Test("The DELETE of a patchset has no content, so it deletes no row without a key")
   func patchset() throws {
     let exchange = try Exchange("CREATE TABLE log(line); INSERT INTO log VALUES ('a'), ('b')")
     var writer = ChangesetWriter()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BuckiaFormat
 
-/// Rows without a key, and rows with NULL in it, between people who share with each other: they are known by their content.
+/// Rows without a key, or with NULL in it, that people share with each other. They are identified by their content.
 @Suite struct KeylessShareTests {
   private static let all = ShareScope(name: "all") { SharedTable("note") }
 
@@ -19,7 +19,7 @@ import Testing
     try names.map { try SharingPerson($0, in: folder, sql) }
   }
 
-  /// Lets all share with all, and apply what comes, a few times.
+  /// Lets all people share with each other and apply the shares, a few times.
   private func exchange(_ people: [SharingPerson], _ scope: ShareScope = all, times: Int = 2) throws {
     for _ in 0..<times {
       for one in people {
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(arguments: ["note(title, body)", "note(id TEXT, title, body, PRIMARY KEY(id, title))"])
-  func `equal and other rows stay as many as they are, however often they are shared`(table: String) throws {
+  func `the number of equal and other rows stays the same, however often they are shared`(table: String) throws {
     let people = try people(["anna", "ben"], "CREATE TABLE \(table)")
     let (anna, ben) = (people[0], people[1])
     try anna.run("INSERT INTO note(title, body) VALUES ('a', NULL), ('a', NULL), ('b', 1)")
@@ -57,7 +57,7 @@ import Testing
     try ben.receive()
     try ben.run("DELETE FROM note WHERE title = 'a'; UPDATE note SET body = 2 WHERE title = 'c'")
     try ben.run("DELETE FROM note WHERE rowid = (SELECT rowid FROM note WHERE title = 'b' LIMIT 1)")
-    // What is sent again does not bring back what was deleted.
+    // A resync does not bring back deleted rows.
     try anna.share(Self.all, with: ben) { $0.resyncs = true }
     try ben.receive()
     try ben.share(Self.all, with: anna)
@@ -93,7 +93,7 @@ import Testing
     for person in people { #expect(try notes(person) == ["a|1", "b|NULL"], "\(person.name)") }
   }
 
-  @Test func `rows of a table that gets a column are the same rows`() throws {
+  @Test func `rows of a table that gets a new column stay the same rows`() throws {
     let people = try people()
     let (anna, ben) = (people[0], people[1])
     try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1)")
@@ -109,7 +109,7 @@ import Testing
     #expect(try notes(ben) == notes(anna))
   }
 
-  @Test func `columns that are left out do not make other rows`() throws {
+  @Test func `rows with omitted columns are the same rows`() throws {
     let people = try people()
     let (anna, ben) = (people[0], people[1])
     let titles = ShareScope(name: "titles") { SharedTable("note").omitting("body") }
@@ -160,7 +160,7 @@ import Testing
     #expect(try notes(anna, "photo") == ["x|p", "x|p", "x|q"])
   }
 
-  @Test func `a row that a constraint refuses is not told as deleted`() throws {
+  @Test func `a row that a constraint refuses is not sent as deleted`() throws {
     let people = try people(["anna", "ben"], "CREATE TABLE note(title UNIQUE, body)")
     let (anna, ben) = (people[0], people[1])
     try anna.run("INSERT INTO note VALUES ('a', 1), ('b', 1)")
@@ -212,7 +212,7 @@ import Testing
     }
   }
 
-  @Test func `a row that one recipient of several has brought and another has passed on can be deleted`() throws {
+  @Test func `a row that one of several recipients has sent and another has relayed can be deleted`() throws {
     let people = try HostileContact.people(["anna", "ben", "cara"], in: folder, "CREATE TABLE note(title, body)")
     let (anna, ben, cara) = (people[0], people[1], people[2])
     try anna.share(Self.all, withAll: [ben, cara])
@@ -231,7 +231,7 @@ import Testing
     for person in people { #expect(try person.rows("SELECT * FROM note") == ["a|1"], "\(person.name)") }
   }
 
-  @Test func `a row that waits for the row it refers to is not told as deleted`() throws {
+  @Test func `a row that waits for its parent is not sent as deleted`() throws {
     let people = try HostileContact.people(
       ["anna", "ben"], in: folder,
       "CREATE TABLE album(id TEXT PRIMARY KEY, name); CREATE TABLE photo(album REFERENCES album(id), title)")
@@ -260,7 +260,7 @@ import Testing
     for person in people { #expect(try person.rows("SELECT * FROM photo") == ["s|beach"], "\(person.name)") }
   }
 
-  @Test func `two people have the same words where only one shares a table without a key`() throws {
+  @Test func `two people have the same words even if only one shares a table without a key`() throws {
     let tables = "CREATE TABLE note(title, body); CREATE TABLE thing(id TEXT PRIMARY KEY)"
     let (anna, ben) = (try HostileContact("anna", in: folder, tables), try HostileContact("ben", in: folder, tables))
     try anna.meet(ben)
@@ -281,7 +281,7 @@ import Testing
     #expect(try words(ben) != words(anna))
   }
 
-  @Test func `copies of a dataset have the same rows`() throws {
+  @Test func `copies of a dataset end with the same rows`() throws {
     let anna = try people(["anna"])[0]
     try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1), ('c', 1)")
     _ = try DatabaseManager(anna.path, home: anna.home).beginDataset()
@@ -312,7 +312,7 @@ import Testing
     }
     #expect(try anna.receive().map(\.state) == [.applied])
     let rows = try anna.rows("SELECT title, count(*) FROM note GROUP BY title")
-    // What was inserted here is known here.
+    // Counts of rows that were inserted here are ignored.
     #expect(rows.first == "a|1")
     #expect(try #require(rows.last?.split(separator: "|").last.flatMap { Int($0) }) <= 16)
   }

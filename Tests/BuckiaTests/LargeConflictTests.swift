@@ -3,7 +3,7 @@ import SQLiteChangesets
 import TestSupport
 import Testing
 
-/// Conflicts about rows with large values, which a small file can name by the thousand.
+/// Conflicts about rows with large values. A small file can cause thousands of them.
 @Suite struct LargeConflictTests {
   private static let table = ChangesetTable(name: "t", keyFlags: [1, 0, 0])
 
@@ -31,7 +31,7 @@ import Testing
     """
   }
 
-  @Test("A large value is stored once, however many conflicts have it, and comes back whole with each of them")
+  @Test("A large value is stored once, however many conflicts have it, and each of them has the whole value")
   func storedOnce() throws {
     let exchange = try Exchange(Self.rows(1, bytes: 1 << 20))
     let before = try TestDatabases.size(of: exchange.mine)
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "Of large values that stay in their rows only so much is copied; of those that are overwritten, all",
+    "Large values that stay in their rows are copied up to a limit, and overwritten ones always",
     arguments: [
       ConflictPolicy.keepLocal, .takeIncoming,
     ])
@@ -75,7 +75,7 @@ import Testing
     #expect(copied == (policy == .keepLocal ? 63 : 70))
     #expect(try TestDatabases.size(of: exchange.mine) - before < 72 << 20)
     guard policy == .keepLocal else { return }
-    // What the record has left out is kept when the row loses it, and comes back with the local version.
+    // A value that the record lacks is stored when the row loses it, and comes back with the local version.
     let row = "SELECT length(b), hex(substr(b, 1, 30)), hex(substr(b, -30)) FROM t WHERE id = 70"
     let whole = try exchange.rows(row)
     for answer in [ConflictAnswer.incoming, .local] {

@@ -7,9 +7,9 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// As large as SQLite allows.
+/// Data as large as SQLite allows.
 @Suite struct LargeDataTests {
-  /// Ships the difference of two databases in a file and applies it.
+  /// Writes the differences between two databases to a file, and applies it.
   private func ship(
     _ folder: TemporaryFolder, _ older: String, _ newer: String, method: DiffMethod? = nil, onto target: String,
     options: ApplyOptions = ApplyOptions()
@@ -43,7 +43,7 @@ import Testing
 
   private static func columns(_ value: (Int) -> String) -> String { (0..<1_999).map(value).joined(separator: ", ") }
 
-  @Test("Tables of 2,000 columns", arguments: wide)
+  @Test("Changes of tables of 2,000 columns are found by all methods and applied", arguments: wide)
   func columns(_ wide: Wide) throws {
     let folder = try TemporaryFolder()
     let insert: (Int) -> String = { row in
@@ -70,7 +70,8 @@ import Testing
     #expect(try WholeContent(of: made) == WholeContent(of: newer))
   }
 
-  @Test("Conflicts in tables of 2,000 columns", arguments: wide, [ConflictPolicy.keepLocal, .takeIncoming])
+  @Test(
+    "Conflicts in tables of 2,000 columns have all columns", arguments: wide, [ConflictPolicy.keepLocal, .takeIncoming])
   func conflicts(_ wide: Wide, policy: ConflictPolicy) throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run(
@@ -95,7 +96,7 @@ import Testing
     #expect(records.allSatisfy { $0.local?.count == (wide.key == "rowid" ? 2_001 : 2_000) })
   }
 
-  @Test("Values that change places in a table of 2,000 columns", arguments: wide)
+  @Test("UNIQUE values are swapped in a table of 2,000 columns", arguments: wide)
   func circle(_ wide: Wide) throws {
     let folder = try TemporaryFolder()
     let table = wide.table.replacing("c7,", with: "c7 UNIQUE,")
@@ -111,7 +112,7 @@ import Testing
     #expect(try WholeContent(of: target) == WholeContent(of: newer))
   }
 
-  @Test("A reference that is broken in a table of 2,000 columns is told of", arguments: wide)
+  @Test("A broken reference in a table of 2,000 columns is a conflict", arguments: wide)
   func brokenReference(_ wide: Wide) throws {
     let folder = try TemporaryFolder()
     let table = wide.table.replacing("c7,", with: "c7 REFERENCES p,")
@@ -126,7 +127,7 @@ import Testing
     #expect(try DatabaseManager(target).conflicts().map(\.kind) == [.foreignKey])
   }
 
-  @Test("More tables than one diff file has room for are sent in several, and named")
+  @Test("Tables that exceed one diff file are named, and the next diff sends them")
   func room() throws {
     let folder = try TemporaryFolder()
     // A line feed takes two bytes in a document, and a control character six.
@@ -148,7 +149,7 @@ import Testing
 
   // MARK: Bytes
 
-  @Test("A blob of 100 MB")
+  @Test("A blob of 100 MB is sent and applied")
   func blob() throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run(
@@ -169,7 +170,7 @@ import Testing
 
   // MARK: Tables
 
-  @Test("10,000 tables, of which a few have changed")
+  @Test("Of 10,000 tables, only the ten changed ones are sent")
   func tables() throws {
     let folder = try TemporaryFolder()
     let older = folder.file("older")
@@ -183,7 +184,7 @@ import Testing
           case 1: "(k TEXT PRIMARY KEY COLLATE NOCASE, v, UNIQUE (v))"
           case 2: "(a, b)"
           case 3: "(k TEXT, n INT, v, PRIMARY KEY (n, k)) WITHOUT ROWID"
-          // SQLite looks through all tables with foreign keys whenever it makes another.
+          // SQLite searches all tables with foreign keys whenever it creates another.
           default: "(id INTEGER PRIMARY KEY, up\(index < 100 ? " REFERENCES t0" : ""), g AS (up + 1))"
           }
         try connection.execute("CREATE TABLE t\(index)\(definition)")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteConnections
 
-/// A connection of an app's is after each call as it was before.
+/// Each call leaves the app's connection as it was before.
 @Suite struct LentConnectionTests {
   private static let schema = """
     CREATE TABLE album(id TEXT PRIMARY KEY, code TEXT UNIQUE, title TEXT);
@@ -17,7 +17,7 @@ import Testing
     CREATE TRIGGER photo_history AFTER INSERT ON photo BEGIN INSERT INTO history(photo) VALUES (NEW.id); END;
     """
 
-  /// What others do, and how it is applied here.
+  /// The incoming changes, and how they are applied.
   private enum Kind: Int, CaseIterable {
     case parentDeleted, parentRekeyed, keylessRows, triggersOn, latestWithDeletedParent, heldPart, failing, encrypted
   }
@@ -40,7 +40,7 @@ import Testing
     try app.lend { try $0.keepClocks() }
   }
 
-  /// Somebody changes a copy of what all began with, and sends that.
+  /// Makes edits in a copy of the common base, and sends them.
   private func send(_ edits: String, keyless: KeylessIdentity = .rowid, keeping: Bool = false) throws {
     let theirs = folder.file("theirs")
     if folder.has("theirs") { try FileManager.default.removeItem(atPath: theirs) }
@@ -70,7 +70,7 @@ import Testing
       signedBy: ben.identity())
   }
 
-  @Test func `hundreds of calls of every kind leave a connection as it was, also those that fail`() throws {
+  @Test func `hundreds of calls of every kind, even failing ones, leave a connection as it was`() throws {
     try TestDatabases.run(
       """
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
@@ -198,9 +198,7 @@ import Testing
     }
   }
 
-  @Test func `an encrypted file that comes after a deleted parent is applied without temporary files of SQLite's`()
-    throws
-  {
+  @Test func `an encrypted file after a deleted parent is applied without temporary files of SQLite`() throws {
     try makeAlbums()
     try apply()
     try TestDatabases.run("INSERT INTO album VALUES ('e', 'f', 'Of Ben')", on: folder.file("ben"))
@@ -213,7 +211,7 @@ import Testing
   }
 
   @Test(arguments: ["CREATE TEMP TABLE of_the_app(x)", "CREATE TEMP VIEW of_the_app AS SELECT 1", "BEGIN"])
-  func `an encrypted file is not applied where SQLite would write it to temporary files in clear`(_ obstacle: String)
+  func `an encrypted file is not applied if SQLite would write plaintext to temporary files`(_ obstacle: String)
     throws
   {
     try TestDatabases.run("INSERT INTO album VALUES ('e', 'f', 'Of Ben')", on: folder.file("ben"))
@@ -233,9 +231,7 @@ import Testing
     #expect(try app.connection.integer("SELECT count(*) FROM album") == 1)
   }
 
-  @Test func `a TEMP table that SQLite does not drop while the app reads is empty, and gone after the next call`()
-    throws
-  {
+  @Test func `a TEMP table that cannot be dropped while the app reads is empty, and dropped by the next call`() throws {
     try makeAlbums()
     do {
       let reading = try app.connection.prepare("SELECT * FROM album")
@@ -252,9 +248,9 @@ import Testing
     #expect(try app.connection.integer("SELECT count(*) FROM temp.sqlite_schema") == 0)
   }
 
-  @Test func `a call inside of another one leaves the TEMP tables that the other needs`() throws {
+  @Test func `a nested call keeps the TEMP tables that the outer call needs`() throws {
     try makeAlbums()
-    // Sound: the resolver is called on this thread.
+    // Safe: the resolver is called on this thread.
     nonisolated(unsafe) let connection = app
     nonisolated(unsafe) var count: Int64?
     try app.lend { database in
@@ -271,7 +267,7 @@ import Testing
     #expect(try app.connection.integer("SELECT count(*) FROM temp.sqlite_schema") == 0)
   }
 
-  @Test func `TEMP tables of the app's stay, whatever their names`() throws {
+  @Test func `the app's TEMP tables stay, whatever their names`() throws {
     try app.connection.execute("CREATE TEMP TABLE buckia_results AS SELECT 7 AS x")
     try makeAlbums()
     try apply()
@@ -279,7 +275,7 @@ import Testing
     #expect(try app.connection.integer("SELECT x FROM buckia_results") == 7)
   }
 
-  @Test func `a UTF-16 database is compared without a collating sequence left on its connection`() throws {
+  @Test func `comparing a UTF-16 database leaves no collating sequence on its connection`() throws {
     let sql = "PRAGMA encoding = 'UTF-16le'; CREATE TABLE note(id TEXT PRIMARY KEY) WITHOUT ROWID"
     try TestDatabases.run(sql, on: folder.file("before"))
     let connection = try SQLiteConnection(
@@ -292,12 +288,12 @@ import Testing
   }
 }
 
-/// A connection as an app may have set it up: with hooks of its own.
+/// A connection with hooks, as an app may have set it up.
 private final class AppConnection {
   let connection: SQLiteConnection
   private let sqlite: LoadedSQLite
   private let home: BuckiaHome
-  /// What the hooks are called with. The first place counts calls of the authorizer, the second those of the progress handler.
+  /// The context of the hooks: the number of authorizer calls, and of progress handler calls.
   private let context = UnsafeMutablePointer<Int>.allocate(capacity: 2)
 
   init(to path: String, home: BuckiaHome) throws {
@@ -338,9 +334,9 @@ private final class AppConnection {
     try DatabaseManager.borrowing(pointer, home: home, body)
   }
 
-  /// Sets the hooks of which there is one for each connection.
+  /// Sets the commit, rollback and update hooks, of which each connection has one.
   ///
-  /// - Returns: Which of them were set before.
+  /// - Returns: For each hook, true if it was set before.
   private func setHooks() throws -> [Bool] {
     typealias Context = UnsafeMutableRawPointer?
     typealias Text = UnsafePointer<CChar>?
@@ -361,7 +357,7 @@ private final class AppConnection {
     ]
   }
 
-  /// All that a call could leave behind.
+  /// All that a call could change.
   func state() throws -> [String] {
     var state = ["statements left: \(connection.handle.routines.next_stmt(pointer, nil) != nil)"]
     state.append("in a transaction: \(connection.isInTransaction)")

@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 @testable import SQLiteConnections
 
-/// What one file meets here, through triggers, counters or damage, never stops the others.
+/// A file that fails because of local triggers, counters or damage does not stop other files.
 @Suite struct LocalFaultTests {
   private static let base = """
     CREATE TABLE log(id INTEGER PRIMARY KEY AUTOINCREMENT, n);
@@ -20,9 +20,9 @@ import Testing
 
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// What there is at the receiver besides.
+    /// SQL that the receiver runs before applying.
     let here: String
-    /// What the file in the middle does; those before and after it insert the notes 10 and 30.
+    /// The edits of the second file. The first and the third file insert the notes 10 and 30.
     let edits: String
     let code: BuckiaErrorCode
   }
@@ -80,7 +80,7 @@ import Testing
       edits: "UPDATE notes SET n = 0 WHERE id = 2", code: BuckiaErrorCode(rawValue: "conflict")),
   ]
 
-  @Test("The file is refused with the reason, time after time, and those around it are applied", arguments: cases)
+  @Test("A failing file is refused with the reason in each call, and the files around it are applied", arguments: cases)
   func othersGoOn(_ found: Case) throws {
     let exchange = try Exchange(Self.base)
     try TestDatabases.run(found.here, on: exchange.mine)
@@ -99,7 +99,7 @@ import Testing
     #expect(try exchange.database.log().count { $0.state == .applied } == 2)
   }
 
-  @Test("A file that makes a table cannot take its last id, and its other rows are inserted")
+  @Test("A row with the last id of a new AUTOINCREMENT table is refused, and the other rows are inserted")
   func lastIDOfNewTable() throws {
     let exchange = try Exchange(Self.base)
     try exchange.send("INSERT INTO notes VALUES (10, 1)")
@@ -122,7 +122,7 @@ import Testing
     #expect(try exchange.rows("SELECT id FROM made") == ["1"])
   }
 
-  @Test("In the application's own transaction a rollback by a trigger is told of, and nothing is applied behind it")
+  @Test("A trigger that rolls back the app's transaction is an error, and later files are not applied")
   func ownTransaction() throws {
     let exchange = try Exchange(Self.base)
     try TestDatabases.run(
@@ -147,7 +147,7 @@ import Testing
     #expect(try exchange.folder.names(in: "inbound").count == 2)
   }
 
-  /// What an app can set on the connection that it lends: a limit, and an authorizer.
+  /// Sets a limit of SQLite, as an app can on the connection that it lends.
   private func setLimit(_ connection: borrowing SQLiteConnection, _ limit: Int32, to value: Int32) throws {
     typealias Limit = @convention(c) (OpaquePointer, Int32, Int32) -> Int32
     let function = try LoadedSQLite.linked.get().function("sqlite3_limit", as: Limit.self)
@@ -169,7 +169,7 @@ import Testing
     #expect(function(connection.handle.pointer, refused, nil) == 0)
   }
 
-  @Test("A limit or an authorizer of the application's refuses one file, not the others", arguments: [18, 23])
+  @Test("A limit or an authorizer of the app refuses one file, not the others", arguments: [18, 23])
   func lentConnection(code: Int) throws {
     let exchange = try Exchange(Self.base)
     try exchange.database.initialize()
@@ -191,7 +191,7 @@ import Testing
 
   // MARK: The ledger
 
-  @Test("A raw changeset that waited under a future name is applied under a present one, once")
+  @Test("A raw changeset that waited under an id from the future is applied once under a present one")
   func futureThenPresent() throws {
     let exchange = try Exchange(Self.base)
     let changes = insertion(into: "notes", values: [10, 1])
@@ -207,7 +207,7 @@ import Testing
   }
 
   @Test(
-    "Ledger tables that another program has altered are named, without a word of our SQL",
+    "Ledger tables that another program has altered are an error without SQL in its message",
     arguments: [
       "ALTER TABLE buckia_ledger RENAME COLUMN state TO stand",
       "CREATE UNIQUE INDEX one ON buckia_ledger(raw)",
@@ -228,7 +228,7 @@ import Testing
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
-  @Test("The greatest number of a ledger entry leaves room for others")
+  @Test("Files can be applied after a ledger entry with the greatest number")
   func greatestEntry() throws {
     let exchange = try Exchange(Self.base)
     try exchange.send("INSERT INTO notes VALUES (10, 1)")

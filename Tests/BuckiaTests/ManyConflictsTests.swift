@@ -2,7 +2,7 @@ import Buckia
 import TestSupport
 import Testing
 
-/// Recorded conflicts one at a time, of which there can be millions.
+/// Recorded conflicts, of which there can be millions, are read one at a time.
 @Suite("Many conflicts")
 struct ManyConflictsTests {
   private struct Stop: Error {}
@@ -12,7 +12,8 @@ struct ManyConflictsTests {
     INSERT INTO person VALUES (1, 1), (2, 2)
     """
 
-  /// A file that three people and their phones are left out of, and one with two changes of rows that were changed here.
+  /// An exchange of two files. Three people and their phones are left out of the first one. The second one changes two
+  /// rows that were edited here.
   private func exchange() throws -> Exchange {
     let exchange = try Exchange(Self.schema)
     try TestDatabases.run(
@@ -35,7 +36,7 @@ struct ManyConflictsTests {
     return ids
   }
 
-  @Test("A filter and a number give the newest of those that match, oldest first")
+  @Test("A filter with a limit gives the newest matching conflicts, oldest first")
   func filtered() throws {
     let exchange = try exchange()
     let all = try exchange.database.conflicts()
@@ -71,7 +72,7 @@ struct ManyConflictsTests {
     }
   }
 
-  @Test("Each row says which conflict has left out the row that it refers to, also where that one is not asked for")
+  @Test("A conflict names the one that left out its parent row, even if the filter excludes that one")
   func causes() throws {
     let exchange = try exchange()
     let all = try exchange.database.conflicts()
@@ -91,7 +92,7 @@ struct ManyConflictsTests {
     }
   }
 
-  @Test("Who has seen enough stops by throwing, and a database without a ledger has none")
+  @Test("Throwing stops the enumeration, and a database without a ledger has no conflicts")
   func stops() throws {
     let exchange = try exchange()
     var seen = 0
@@ -106,7 +107,7 @@ struct ManyConflictsTests {
     #expect(try bare.database.conflicts().isEmpty && bare.database.conflictCounts().isEmpty)
   }
 
-  @Test("A dry run has the first conflicts, and how many there are")
+  @Test("A dry run reports the first 10,000 conflicts, and the number of all")
   func dryRun() throws {
     let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
     let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050) INSERT INTO t SELECT i,"
@@ -122,7 +123,7 @@ struct ManyConflictsTests {
     #expect(try exchange.database.conflicts().isEmpty)
   }
 
-  @Test("A dry run beside a record with the greatest number there is ends well")
+  @Test("A dry run succeeds next to a conflict record with the greatest number")
   func greatestNumber() throws {
     let exchange = try exchange()
     try TestDatabases.run(
@@ -135,7 +136,7 @@ struct ManyConflictsTests {
     #expect(try exchange.database.conflicts().last?.id == .max)
   }
 
-  @Test("All conflicts that a filter chooses are counted, and the first thousand are told")
+  @Test("All conflicts that a filter selects are counted, and up to 1,000 refused ones are listed")
   func told() throws {
     let exchange = try Exchange("CREATE TABLE note(id INTEGER PRIMARY KEY, n)")
     let rows =
@@ -151,7 +152,7 @@ struct ManyConflictsTests {
     #expect(report.counts.changedSince == 1_100)
     #expect(report.conflicts.map(\.id) == Array(1...1_000) + Array(1_101...1_200))
     #expect(report.refused.count == 1_000)
-    // Those that are named are all told.
+    // Conflicts that are selected by number are all listed.
     let named = try exchange.database.resolve(
       Array(1...1_200), taking: .incoming, options: ResolveOptions(isForced: true))
     #expect(named.conflicts.count == 1_200)

@@ -20,7 +20,7 @@ import Testing
     try home.makeIdentity(named: "Anna")
   }
 
-  /// Somebody who is named by a key alone.
+  /// A recipient who is named by a key alone.
   private struct Reader {
     let identity = AgeIdentity()
     let recipient: ShareRecipient
@@ -39,7 +39,7 @@ import Testing
       scope, to: recipients, output: output ?? .folder(outbox), signedBy: home.identity())
   }
 
-  /// True if an identity opens a file, and the file says that it is for it.
+  /// The outcome of a file that is applied with the identity of a reader.
   private func outcome(of file: String, with reader: Reader) throws -> DiffOutcome {
     let database = try TestDatabases.run("VACUUM", on: folder.file("\(UUID().uuidString).sqlite"))
     var options = ApplyOptions()
@@ -49,7 +49,7 @@ import Testing
     return try #require(report.diffs.first)
   }
 
-  @Test func `130 recipients get three files of one diff, and each opens the one of their group alone`() throws {
+  @Test func `130 recipients get three files of one diff, and each can open only the file of their group`() throws {
     let readers = try Reader.some(130)
     let recipients = readers.map(\.recipient)
     let report = try share(to: recipients)
@@ -65,7 +65,7 @@ import Testing
       let codes = try report.files.map { try outcome(of: #require($0.path), with: reader).code }
       #expect(codes == (0..<3).map { $0 == group ? nil : .noMatchingIdentity })
     }
-    // All files hold the same, byte for byte.
+    // All files have the same content, byte for byte.
     let contents = try report.files.map { file in
       let opener = try #require(readers.first { $0.isAmong(file) })
       let plain = folder.file(UUID().uuidString)
@@ -81,7 +81,7 @@ import Testing
     #expect(next.files.map(\.recipients) == report.files.map(\.recipients))
   }
 
-  @Test func `everyone in every group opens exactly one file`() throws {
+  @Test func `each recipient can open exactly one file`() throws {
     let readers = try Reader.some(70)
     let report = try share(to: readers.map(\.recipient))
     let files = try report.files.map { try #require($0.path) }
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test func `a crash between two of the files repeats id and bytes for those that are missing`() throws {
+  @Test func `after a crash between two files, the missing ones are written with the same id and bytes`() throws {
     let readers = try Reader.some(130)
     let recipients = readers.map(\.recipient)
     // The second folder cannot be made, as if the disk had failed there.
@@ -146,7 +146,7 @@ import Testing
     #expect(try share(to: recipients).delivered.isEmpty)
   }
 
-  @Test func `several files do not go to one file or stream, and nothing is made then`() throws {
+  @Test func `a share of several files to one file or stream is an error, and nothing is recorded`() throws {
     let recipients = try Reader.some(65).map(\.recipient)
     for output in [DiffOutput.file(folder.file("one.bdiff.age"), replacing: false), .stream { _ in }] {
       let error = #expect(throws: BuckiaError.self) { try share(to: recipients, output) }
@@ -156,9 +156,7 @@ import Testing
     #expect(try share(to: recipients).isSnapshot)
   }
 
-  @Test func `recipients that are safe from quantum computers do not get the same contents as others in another file`()
-    throws
-  {
+  @Test func `a share of several files to both quantum-safe and other recipients is refused`() throws {
     let recipients =
       try Reader.some(64).map(\.recipient) + [ShareRecipient(AgeIdentity(quantumSafe: true).recipient())]
     #expect {
@@ -168,7 +166,7 @@ import Testing
     }
   }
 
-  @Test func `thousands get one diff, whose manifest names each of them`() throws {
+  @Test func `2,000 recipients get one diff, whose manifest names each of them`() throws {
     let readers = try Reader.some(2_000)
     let report = try share(to: readers.map(\.recipient))
     #expect(report.files.count == 32)
@@ -178,7 +176,7 @@ import Testing
     #expect(report.bytes > 2_000 * 32 && report.bytes < 2_000 * 45, "\(report.bytes) bytes")
   }
 
-  @Test func `more than a manifest can name are refused`() throws {
+  @Test func `more recipients than a manifest can name are refused`() throws {
     let keys = (0...10_000).compactMap { number in
       AgeRecipient(x25519: (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) })
     }

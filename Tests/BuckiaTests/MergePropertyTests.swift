@@ -4,11 +4,11 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-@Suite("Any merge") struct MergePropertyTests {
+@Suite("Random merges") struct MergePropertyTests {
   /// The tables of a case, and statements that change them.
   private struct Case {
     var random: SeededGenerator
-    /// True if rows have keys, in each of the tables.
+    /// The definitions of the tables. Rows of `r` have no key.
     static let tables = [
       "k": "CREATE TABLE k(id INTEGER PRIMARY KEY, a, b TEXT COLLATE NOCASE)",
       "w": "CREATE TABLE w(x TEXT, y INT, a, b, PRIMARY KEY (y, x)) WITHOUT ROWID",
@@ -25,7 +25,7 @@ import Testing
       }
     }
 
-    /// A statement about one of the rows whose number leaves a rest, so that two sides never change the same row.
+    /// A statement about a row whose id divided by 3 leaves `rest`, so that two sides never change the same row.
     mutating func statement(rest: Int, side: Int) -> String {
       let table = random.pick(["k", "w", "r"])
       let id = 3 * Int.random(in: 0..<12, using: &random) + rest
@@ -61,7 +61,7 @@ import Testing
       .flatMap { try TestDatabases.rows($0, on: path) }
   }
 
-  @Test("Where two sides change different rows, the merge is what comes of both changes, whichever side is ours")
+  @Test("If two sides change different rows, the merge has the changes of both, whichever side is ours")
   func disjointChanges() throws {
     for seed in Seeds.range(60) {
       let folder = try TemporaryFolder()
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  /// Statements of one side: edits with values that no other side writes, around a change of the schema.
+  /// Statements of one side: edits with values that the other side does not write, around a change of the schema.
   private struct Migration {
     var random: SeededGenerator
     let side: String
@@ -210,13 +210,13 @@ import Testing
             kept.insert(text)
           }
         }
-        // Numbers of rows may become others, and ids that a side drew at random are longer. NULL is no value.
+        // Integer keys may change, and ids that a side drew at random are longer. NULL is no value.
         let lost = written.filter {
           !kept.contains($0) && $0 != "NULL" && $0.utf8.count < 12 && ($0.hasPrefix("0") || Int($0) == nil)
         }
         #expect(lost.isEmpty, "\(Seeds.replay(seed)): \(lost)\n\(script)\n\(report)")
       } catch {
-        // Nothing is lost where there is no result.
+        // A refused merge has no result, so nothing is lost.
         #expect(!FileManager.default.fileExists(atPath: out), "\(Seeds.replay(seed)): \(error)")
         failed += 1
       }

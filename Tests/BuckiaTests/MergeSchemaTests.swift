@@ -25,7 +25,7 @@ import Testing
     #expect(try three.text(ThreeWay.ownTables).isEmpty)
   }
 
-  @Test("A rename that the definitions do not show can be declared, and one that is none is refused")
+  @Test("A rename that the definitions do not show can be declared, and a false declaration is refused")
   func declaredRename() throws {
     let three = try ThreeWay(
       base: Self.base, ours: Self.edit,
@@ -40,7 +40,7 @@ import Testing
     #expect(error?.description.contains("\"t.b\" has not become \"title\"") == true, "\(String(describing: error))")
   }
 
-  @Test("A column that was dropped and another one added in its place are not taken for one renamed")
+  @Test("A dropped column and another one added in its place are not mistaken for a rename")
   func droppedAndAdded() throws {
     let three = try ThreeWay(
       base: Self.base, ours: "UPDATE t SET b = 'EDIT' WHERE id = 1",
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "A column that they have dropped stays where it was edited here, and goes where it was not",
+    "A column that theirs has dropped stays if ours has edited it, and is dropped if not",
     arguments: [true, false])
   func droppedThere(isEdited: Bool) throws {
     let three = try ThreeWay(
@@ -63,7 +63,7 @@ import Testing
     #expect(try three.text("SELECT * FROM t") == (isEdited ? ["1|a1|EDIT", "2|x|b2"] : ["1|EDIT", "2|x"]))
   }
 
-  @Test("A column that was dropped here comes back only with rows of theirs, and an edit of it is a conflict")
+  @Test("A column that ours has dropped comes back only with new rows of theirs, and an edit of it is a conflict")
   func droppedHere() throws {
     for (theirs, rows) in [
       ("UPDATE t SET b = 'EDIT' WHERE id = 1", ["1|a1", "2|a2"]),
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(
-    "A type that would make another value of an edit keeps the local definition of the table",
+    "A new column type that would alter an edited value is not merged",
     arguments: [("'007'", false), ("'7'", true), ("'seven'", true)])
   func retyped(value: String, isMerged: Bool) throws {
     let three = try ThreeWay(
@@ -90,7 +90,7 @@ import Testing
     #expect(try three.text("SELECT b FROM t WHERE id = 1") == [value.replacingOccurrences(of: "'", with: "")])
   }
 
-  @Test("Integer keys that have become text on one side are the same rows", arguments: [true, false])
+  @Test("Rows whose integer keys have become text on one side are the same rows", arguments: [true, false])
   func keyBecameText(isOurs: Bool) throws {
     let migration = Self.rebuild("id TEXT PRIMARY KEY, a TEXT, b TEXT") + "; UPDATE t SET b = 'theirs' WHERE id = '2'"
     let three = try ThreeWay(
@@ -99,7 +99,7 @@ import Testing
     #expect(try three.text("SELECT id, a, b FROM t ORDER BY id") == ["1|EDIT|b1", "2|a2|theirs", "3|NEW|b3"])
   }
 
-  @Test("Another primary key on one side keeps the edits of both")
+  @Test("The edits of both sides are kept if one side has changed the primary key")
   func otherKey() throws {
     let three = try ThreeWay(
       base: Self.base, ours: "UPDATE t SET b = 'EDIT' WHERE id = 1",
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(
-    "A generated column here keeps what is computed: their other values are conflicts, and the row is merged",
+    "A generated column of ours keeps its values: other values of theirs are conflicts, and rows are merged",
     arguments: ["VIRTUAL", "STORED"])
   func generatedHere(storage: String) throws {
     let ours = """
@@ -141,7 +141,7 @@ import Testing
     #expect(try clean.text("SELECT b FROM t") == ["EDIT!", "a2!"])
   }
 
-  /// What one side has made of the table, with the base.
+  /// The bases, and the changes of the table by one side.
   private static var migrations: [(base: String, migration: String)] {
     var found: [(String, String)] = []
     for base in [Self.base, Self.keyless] {
@@ -169,7 +169,7 @@ import Testing
   private static let keyless = base.replacingOccurrences(of: " PRIMARY KEY", with: "")
 
   @Test(
-    "What a person wrote is in a row or a conflict, whichever side has another key, or computes the column",
+    "Each edit is in a row or a conflict, whichever side has another key or generates the column",
     arguments: [true, false])
   func nothingIsLost(isOurs: Bool) throws {
     for (base, migration) in Self.migrations {
@@ -190,7 +190,7 @@ import Testing
     }
   }
 
-  @Test("All changes of a table that has a new column as its key here are conflicts, with what they were made of")
+  @Test("All changes of a table whose key is a new column of ours are conflicts with their values")
   func newKeyHere() throws {
     let three = try ThreeWay(
       base: Self.base, ours: Self.rebuild("k INTEGER PRIMARY KEY, id INTEGER, a TEXT, b TEXT", "NULL, id, a, b"),
@@ -209,7 +209,7 @@ import Testing
   }
 
   @Test(
-    "A table that was dropped here comes back as it is there, with all that belongs to it", arguments: [false, true])
+    "A table that ours has dropped comes back as theirs has it, with indexes and triggers", arguments: [false, true])
   func returnedTable(changesSchema: Bool) throws {
     let base = """
       CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES (1);
@@ -234,7 +234,7 @@ import Testing
   }
 
   @Test(
-    "A value that was cleared, and a row that was deleted, do not keep a column that the other side has dropped",
+    "Clearing a value or deleting a row does not keep a column that the other side has dropped",
     arguments: [true, false])
   func clearedBesideDropped(isOurs: Bool) throws {
     for (edit, rows) in [
@@ -248,7 +248,7 @@ import Testing
       #expect(try three.text("SELECT * FROM t") == rows)
       #expect(report.schemaChanges.filter { $0.contains("add") }.isEmpty)
     }
-    // A row that has moved within the case of its values has not the values of the base.
+    // A value that differs from the base only in case counts as edited.
     let other = try ThreeWay(
       base: "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b COLLATE NOCASE); INSERT INTO t VALUES (1, 'a', 'b')",
       ours: isOurs ? "ALTER TABLE t DROP COLUMN b" : "UPDATE t SET b = 'B'",
@@ -256,7 +256,7 @@ import Testing
     #expect(try !other.merge().isClean)
   }
 
-  @Test("Columns that were added are named, or counted")
+  @Test("The report names a single added column, and counts several")
   func addedColumns() throws {
     for (columns, change) in [(["c"], "add column t.c"), (["c", "d"], "add 2 columns to t")] {
       let theirs = columns.map { "ALTER TABLE t ADD COLUMN \($0) DEFAULT 1" }.joined(separator: ";")
@@ -265,7 +265,7 @@ import Testing
     }
   }
 
-  @Test("A file whose author has dropped a column, or given it another type, is refused where it has other values here")
+  @Test("A file that drops a column, or changes its type, is refused if local values of it would be lost")
   func adopted() throws {
     for (migration, value) in [
       ("ALTER TABLE t DROP COLUMN b", "EDIT"), (Self.rebuild("id INTEGER PRIMARY KEY, a TEXT, b INTEGER"), "007"),
@@ -283,7 +283,7 @@ import Testing
     }
   }
 
-  @Test("Integer keys that their author has made text leave the rows where they are")
+  @Test("Adopting integer keys that have become text keeps the rows and their local edits")
   func adoptedTextKey() throws {
     let exchange = try Exchange(Self.base)
     try TestDatabases.run("UPDATE t SET a = 'EDIT' WHERE id = 1", on: exchange.mine)
@@ -293,8 +293,8 @@ import Testing
   }
 }
 
-@Suite("Merging rows that SQLite numbers, and what does not merge") struct MergeRowTests {
-  @Test("Rows without a key go by their content where VACUUM has moved them", arguments: [true, false])
+@Suite("Merging rows with assigned keys, and limits of merging") struct MergeRowTests {
+  @Test("Rows without a key are matched by their content after VACUUM has moved them", arguments: [true, false])
   func vacuum(isOurs: Bool) throws {
     let (moved, edited) = ("VACUUM; INSERT INTO k VALUES ('t', 3)", "UPDATE k SET b = 99 WHERE a = 'r'")
     let three = try ThreeWay(
@@ -304,7 +304,7 @@ import Testing
     #expect(try three.text("SELECT a, b FROM k ORDER BY a") == ["p|1", "r|99", "t|3"])
   }
 
-  @Test("An update of a row without a key meets a conflict where its rowid is that of another row")
+  @Test("An UPDATE of a row without a key is a conflict if another row has its rowid")
   func movedRowInADiff() throws {
     let exchange = try Exchange(
       "CREATE TABLE k(a, b); INSERT INTO k VALUES ('p', 1), ('q', 2), ('r', 3); DELETE FROM k WHERE a = 'q'")
@@ -315,7 +315,7 @@ import Testing
     #expect(try exchange.texts("SELECT a, b FROM k ORDER BY a") == ["p|1", "r|3", "t|3"])
   }
 
-  @Test("Rows that do not travel and differ make a merge and a diff incomplete, and equal ones do not")
+  @Test("Different rows that cannot be sent make a merge and a diff incomplete, and equal ones do not")
   func leftOut() throws {
     for (table, insertion) in [
       ("CREATE VIRTUAL TABLE f USING fts4(body)", "INSERT INTO f(body) VALUES ('bravo')"),
@@ -347,7 +347,7 @@ import Testing
   }
 
   @Test(
-    "A virtual table that one side has made, changed or dropped and that a merge cannot make is named, and not if both have"
+    "A virtual table that a merge cannot make is named if only one side has made, changed or dropped it"
   )
   func unmadeTable() throws {
     let table = "CREATE TABLE z(id TEXT PRIMARY KEY);"
@@ -368,7 +368,7 @@ import Testing
     #expect(try made.text("SELECT count(*) FROM sqlite_schema WHERE name = 'f'") == ["1"])
   }
 
-  @Test("An empty file is no database without tables", arguments: ["ours.db", "theirs.db"])
+  @Test("An empty file is refused as no database", arguments: ["ours.db", "theirs.db"])
   func emptyFile(name: String) throws {
     let three = try ThreeWay(base: "CREATE TABLE t(id INTEGER PRIMARY KEY)", ours: "", theirs: "")
     try Data().write(to: URL(fileURLWithPath: three.folder.file(name)))
@@ -395,8 +395,7 @@ import Testing
     CREATE TABLE visit(id INTEGER PRIMARY KEY, site INTEGER REFERENCES site(fid), t TEXT); INSERT INTO site VALUES (1, 'a', '');
     """
 
-  @Test(
-    "Rows that both have added under one number are kept both, with what refers to them, and numbers go on behind all")
+  @Test("Two rows added with one key are both kept, references follow, and the counter is beyond all keys")
   func remapped() throws {
     let three = try ThreeWay(
       base: Self.sites, ours: "INSERT INTO site VALUES (2, 'ours', ''); INSERT INTO visit VALUES (1, 2, 'ov')",
@@ -415,7 +414,7 @@ import Testing
     #expect(try three.merge(options).conflicts > 0)
   }
 
-  @Test("The same row under another number is one row, and what refers to it follows")
+  @Test("Equal rows with different keys are one row, and references follow")
   func matched() throws {
     let (ours, theirs) = (
       "INSERT INTO site VALUES (2, 'x', ''), (3, 'same', 'n')",
@@ -425,7 +424,7 @@ import Testing
     #expect(try three.merge().isClean)
     #expect(try three.text("SELECT fid, name FROM site ORDER BY fid") == ["1|a", "2|x", "3|same"])
     #expect(try three.text("SELECT site FROM visit") == ["3"])
-    // What else differs is a conflict of the one row.
+    // A difference in another column is a conflict of the one row.
     let other = try ThreeWay(
       base: Self.sites, ours: ours, theirs: theirs + "; UPDATE site SET note = 'theirs' WHERE fid = 2")
     var options = MergeOptions()
@@ -435,7 +434,7 @@ import Testing
     #expect(try other.text("SELECT site FROM visit") == ["3"])
   }
 
-  @Test("Counts that triggers keep are added up, the later of two times stays, and ignored columns stay as they are")
+  @Test("Counters of triggers are added up, the later of two times stays, and ignored columns keep their values")
   func settledColumns() throws {
     let three = try ThreeWay(
       base: """
@@ -460,11 +459,11 @@ import Testing
     options.ignoredColumns = ["item": ["typo"]]
     options.replacesOutput = true
     #expect(throws: BuckiaError.self) { try three.merge(options) }
-    let remarks = try DatabaseManager(three.base).examine().warnings
-    #expect(remarks.filter { [.counters, .timesKept].contains($0.code) }.map { $0.arguments[1] } == ["n", "changed"])
+    let warnings = try DatabaseManager(three.base).examine().warnings
+    #expect(warnings.filter { [.counters, .timesKept].contains($0.code) }.map { $0.arguments[1] } == ["n", "changed"])
   }
 
-  @Test("The result is readable for no more people than each of the three, and a link stays one")
+  @Test("The result has the strictest permissions of the three files, and a symbolic link stays a link")
   func permissionsAndLinks() throws {
     let three = try ThreeWay(
       base: "CREATE TABLE t(id TEXT PRIMARY KEY)", ours: "", theirs: "INSERT INTO t VALUES ('1')")

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Three databases: what two sides began with, and what each has made of it.
+/// Three databases: the base of two sides, and what each side has made of it.
 struct ThreeWay {
   let folder: TemporaryFolder
   var base: String { folder.file("base.db") }
@@ -27,7 +27,7 @@ struct ThreeWay {
     return report
   }
 
-  /// The rows of a query, columns parted by bars.
+  /// The rows of a query, with columns separated by bars.
   func text(_ sql: String, _ path: String? = nil) throws -> [String] {
     try TestDatabases.texts(sql, on: path ?? out)
   }
@@ -43,8 +43,7 @@ struct ThreeWay {
     "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT, body TEXT);"
     + "INSERT INTO notes VALUES (1, 'one', 'a'), (2, 'two', 'b'), (3, 'three', 'c')"
 
-  @Test(
-    "The result is ours with their changes; a merge without conflicts leaves no trace, and the inputs stay as they are")
+  @Test("The result is ours with their changes; a merge without conflicts adds no tables and keeps the inputs")
   func clean() throws {
     let three = try ThreeWay(
       base: Self.notes,
@@ -94,7 +93,7 @@ struct ThreeWay {
     #expect(try three.folder.names(in: "") == ["base.db", "ours.db", "theirs.db"])
   }
 
-  @Test("What one side has deleted and the other changed is a conflict; what both have deleted is gone")
+  @Test("A row that one side has deleted and the other changed is a conflict; a row deleted by both is deleted")
   func deleteAgainstUpdate() throws {
     let three = try ThreeWay(
       base: Self.notes,
@@ -107,7 +106,7 @@ struct ThreeWay {
   }
 
   @Test(
-    "Rows that both have added under one key are one row if they are equal, and else a conflict, with what refers to them"
+    "Equal rows added with one key are one row; different ones and rows that refer to them are conflicts"
   )
   func sameKey() throws {
     let three = try ThreeWay(
@@ -142,7 +141,7 @@ struct ThreeWay {
     #expect(report.warnings.first?.arguments == ["log", "2"])
   }
 
-  @Test("Rows with the greatest rowid leave room for others all the same")
+  @Test("Two rows with the greatest rowid are both kept")
   func keylessWithoutRowIDs() throws {
     let three = try ThreeWay(
       base: "CREATE TABLE log(line)", ours: "INSERT INTO log(rowid, line) VALUES (9223372036854775807, 'mine')",
@@ -151,7 +150,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT line FROM log ORDER BY line") == ["mine", "yours"])
   }
 
-  @Test("Without a base, equal rows are one and others conflict", arguments: [true, false])
+  @Test("Without a base, equal rows are one row, and different rows with one key conflict", arguments: [true, false])
   func withoutBase(isEmptyFile: Bool) throws {
     let three = try ThreeWay(
       base: "", ours: Self.notes + "; CREATE TABLE log(line); INSERT INTO log VALUES ('m')",
@@ -168,7 +167,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT line FROM log ORDER BY line") == ["m", "y"])
   }
 
-  @Test("Columns and tables of both sides are in the result, with constraints, and so are indexes and triggers of both")
+  @Test("The result has the columns, tables, constraints, indexes and triggers of both sides")
   func schemasOfBoth() throws {
     let three = try ThreeWay(
       base: Self.notes,
@@ -199,7 +198,7 @@ struct ThreeWay {
     #expect(throws: SQLiteError.self) { try TestDatabases.run("INSERT INTO theirs_only VALUES (2, 0)", on: three.out) }
   }
 
-  @Test("Different changes of one table are named, and its rows are merged as far as they fit")
+  @Test("Different schema changes of one table are reported, and its rows are merged as far as they fit")
   func differentChangesOfATable() throws {
     let three = try ThreeWay(
       base: Self.notes,
@@ -214,7 +213,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT title, rank FROM notes WHERE id = 1") == ["one|5"])
   }
 
-  @Test("Where both have made a table again, and theirs has another key, its rows are left out and the others merged")
+  @Test("If both sides have rebuilt a table, theirs with another key, its rows are left out and others merged")
   func anotherKey() throws {
     let three = try ThreeWay(
       base: "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT NOT NULL); INSERT INTO t VALUES (1, 'x'); " + Self.notes,
@@ -230,7 +229,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT id FROM notes") == ["2", "3"])
   }
 
-  @Test("A row that does not fit their new constraint keeps the schema as it is, and the report says so")
+  @Test("If a row violates a new constraint of theirs, the schema is not merged, and the report says so")
   func rowsThatDoNotFit() throws {
     let three = try ThreeWay(
       base: "CREATE TABLE t(a INTEGER PRIMARY KEY, b)", ours: "INSERT INTO t VALUES (1, 'same'), (2, 'same')",
@@ -242,7 +241,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT count(*) FROM t, more") == ["2"])
   }
 
-  @Test("A table that one side has dropped and the other changed is named")
+  @Test("A table that one side has dropped and the other changed is kept and reported")
   func droppedTables() throws {
     let base =
       "CREATE TABLE a(x INTEGER PRIMARY KEY, y); INSERT INTO a VALUES (1, 1); CREATE TABLE b(x INTEGER PRIMARY KEY, y);"
@@ -257,7 +256,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT x, y FROM a") == ["1|2"])
   }
 
-  @Test("Full-text indexes that triggers keep are up to date, and are nothing that was left out")
+  @Test("Full-text indexes that triggers keep are up to date, and not reported as left out")
   func fullText() throws {
     let three = try ThreeWay(
       base: Self.notes + """
@@ -269,7 +268,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT rowid FROM search('needle')") == ["4"])
   }
 
-  @Test("OURS itself can be the result; its settings stay as they are")
+  @Test("OURS itself can be the result, and keeps its settings")
   func inPlace() throws {
     let three = try ThreeWay(
       base: "PRAGMA page_size = 8192; PRAGMA encoding = 'UTF-16le'; " + Self.notes,
@@ -288,7 +287,7 @@ struct ThreeWay {
     #expect(try three.folder.names(in: "").filter { $0.hasPrefix(".") }.isEmpty)
   }
 
-  @Test("What others have committed into a write-ahead log counts, and a database that is locked is busy")
+  @Test("Commits in a write-ahead log are merged, and a locked database is reported as busy")
   func inUse() throws {
     let three = try ThreeWay(base: Self.notes, ours: "PRAGMA journal_mode = WAL", theirs: "PRAGMA journal_mode = WAL")
     let other = try SQLiteConnection(opening: three.theirs, as: .readWrite)
@@ -306,7 +305,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT count(*) FROM notes", three.ours) == ["5"])
   }
 
-  @Test("A file that is there already is replaced only if that is wanted")
+  @Test("An existing output file is replaced only if the options allow it")
   func existingOutput() throws {
     let three = try ThreeWay(
       base: Self.notes, ours: "DELETE FROM notes WHERE id = 1", theirs: "DELETE FROM notes WHERE id = 2")
@@ -330,8 +329,7 @@ struct ThreeWay {
     #expect(try three.folder.names(in: "") == ["base.db", "ours.db", "theirs.db"])
   }
 
-  @Test(
-    "A ledger that ours has stays as it is, and databases that trust known senders only take no changes without one")
+  @Test("A ledger of ours stays unchanged, and a database that trusts only known senders refuses a merge in place")
   func ledger() throws {
     let three = try ThreeWay(base: Self.notes, ours: "", theirs: "DELETE FROM notes WHERE id = 1")
     try DatabaseManager(three.ours).initialize()
@@ -346,7 +344,7 @@ struct ThreeWay {
     #expect(try three.text("SELECT count(*) FROM notes", three.ours) == ["3"])
   }
 
-  @Test("Nothing to take leaves the database to the byte, and mixed-up paths are refused")
+  @Test("A merge without changes keeps the database byte for byte, and unrelated databases are refused")
   func nothingAndUnrelated() throws {
     let three = try ThreeWay(base: Self.notes, ours: "UPDATE notes SET title = 'x'", theirs: "")
     let before = try Data(contentsOf: URL(fileURLWithPath: three.ours))
@@ -357,7 +355,7 @@ struct ThreeWay {
     #expect(error?.code == .nothingInCommon)
   }
 
-  @Test("A borrowed database is merged into as part of the transaction that the app has open")
+  @Test("A merge into a borrowed database is part of the app's open transaction")
   func borrowed() throws {
     let three = try ThreeWay(base: Self.notes, ours: "", theirs: "DELETE FROM notes WHERE id = 1")
     let app = try SQLiteConnection(opening: three.ours, as: .readWrite)
@@ -371,7 +369,7 @@ struct ThreeWay {
     #expect(try app.integer("SELECT count(*) FROM notes") == 3)
   }
 
-  @Test("The resolver is asked about conflicts")
+  @Test("A resolver decides conflicts of a merge")
   func resolver() throws {
     let three = try ThreeWay(
       base: Self.notes, ours: "UPDATE notes SET title = 'ours' WHERE id = 1",

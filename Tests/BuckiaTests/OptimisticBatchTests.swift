@@ -4,7 +4,7 @@ import BuckiaLedger
 import TestSupport
 import Testing
 
-/// Small files of one folder are applied as if they were one; what comes of it must be as if they were not.
+/// Small files of one folder are applied as a batch, with the same result as one by one.
 @Suite struct OptimisticBatchTests {
   private static let schema = """
     CREATE TABLE plain(id INTEGER PRIMARY KEY, text TEXT CHECK (text <> 'no'), stars INTEGER);
@@ -20,9 +20,9 @@ import Testing
     INSERT INTO child SELECT id, 'p' || (id % 10 + 1) FROM plain;
     """
 
-  /// One small edit, mostly of rows of its own.
+  /// A small random edit, mostly of rows that no other edit touches.
   ///
-  /// - Parameter clash: In one of how many cases it touches what others touch, too.
+  /// - Parameter clash: One in this many edits touches rows of other edits, too.
   private static func edit(_ number: Int, clash: Int, _ random: inout SeededGenerator) -> String {
     let mine = 100 + 10 * number
     let place = random.oneIn(clash) ? Int.random(in: 1...40, using: &random) : mine
@@ -40,7 +40,7 @@ import Testing
 
   private static let policies: [ConflictPolicy] = [.keepLocal, .takeIncoming, .abort]
 
-  @Test("A folder of small files comes out as its files do one by one", arguments: 0..<4)
+  @Test("A folder of small files has the same result as its files one by one", arguments: 0..<4)
   func likeOneByOne(shard: Int) throws {
     try Seeds.tryEach(40, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
@@ -85,7 +85,7 @@ import Testing
       + "\(outcome.conflicts) \(outcome.omitted) \(outcome.changedTables.sorted()) \(outcome.warnings)"
   }
 
-  @Test("Files that arrive twice, under one name or two, are applied once")
+  @Test("Files that are named twice are applied once")
   func twice() throws {
     let exchange = try Exchange(Self.schema)
     for number in 0..<6 { try exchange.send("INSERT INTO plain VALUES (\(number + 100), 'x', 0)") }
@@ -97,7 +97,7 @@ import Testing
     #expect(try exchange.rows("SELECT count(*) FROM plain WHERE id >= 100") == ["6"])
   }
 
-  @Test("One change of a row follows the other, across files")
+  @Test("Successive changes of a row in several files are applied in order")
   func chain() throws {
     let exchange = try Exchange("CREATE TABLE t(k TEXT PRIMARY KEY, v INTEGER)")
     let path = try TestDatabases.run(

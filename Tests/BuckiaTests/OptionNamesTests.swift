@@ -3,15 +3,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A misspelled table or column must not pass for a decision.
-@Suite("Tables and columns that options name")
+/// A misspelled table or column in an option is refused or reported.
+@Suite("Names of tables and columns in options")
 struct OptionNamesTests {
   private static let schema = """
     CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT UNIQUE); CREATE TABLE tag(id TEXT PRIMARY KEY, label TEXT UNIQUE);
     INSERT INTO note VALUES (1, 'one')
     """
 
-  @Test("A table that is missing after apply is named, whichever option is about it; one that a file makes is not")
+  @Test("A table in any option that is missing after apply is reported, and one that a file creates is not")
   func unknownTables() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("CREATE TABLE later(id INTEGER PRIMARY KEY, v); INSERT INTO later VALUES (1, 2)")
@@ -22,7 +22,7 @@ struct OptionNamesTests {
     #expect(named == [["nota"], ["notc"], ["nots"]])
   }
 
-  @Test("A column that its table lacks is refused, and so is matching rows that have no numbers")
+  @Test("An unknown column in an option is refused, and so is matching rows without integer keys")
   func unknownColumns() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO note VALUES (2, 'two')")

@@ -5,7 +5,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Rows that wait outside their table are found by what changes, and are left alone by everything else.
+/// Parked rows are tried again only after changes that concern them.
 @Suite("Parked rows")
 struct ParkedRowTests {
   private static let schema = """
@@ -14,7 +14,7 @@ struct ParkedRowTests {
     CREATE TABLE note(photo INTEGER REFERENCES photo(id), t TEXT);
     """
 
-  /// Sends what is done after earlier edits.
+  /// Sends edits that are made after earlier ones, which are not sent.
   private func send(_ edits: String, after earlier: String = "", _ exchange: Exchange) throws {
     let name = "\(UInt64.random(in: 0...UInt64.max)).sqlite"
     let before = try exchange.folder.copy("base.sqlite", to: name)
@@ -25,7 +25,7 @@ struct ParkedRowTests {
       since: before, output: .folder(exchange.inbound), options: DiffOptions())
   }
 
-  /// Rows wait from now on that refer to albums which the receiver does not have.
+  /// Parks rows that refer to rows which the receiver has deleted.
   private func park(_ rows: String, in schema: String, without deletions: String) throws -> Exchange {
     let exchange = try Exchange(schema)
     try TestDatabases.run(deletions, on: exchange.mine)
@@ -35,7 +35,7 @@ struct ParkedRowTests {
   }
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming, .latest])
-  func `rows that nothing concerns are not tried again`(_ policy: ConflictPolicy) throws {
+  func `parked rows that no change concerns are not tried again`(_ policy: ConflictPolicy) throws {
     let first = """
       INSERT INTO photo SELECT value, 'none' || value, value FROM \(Self.numbers);
       INSERT INTO note SELECT value, value FROM \(Self.numbers);
@@ -54,7 +54,7 @@ struct ParkedRowTests {
     ] {
       try send(edits, exchange)
       try exchange.apply(options)
-      // A row that is tried is stored again, with another number.
+      // A row that is tried in vain is stored again, with another number.
       let after = try numbers()
       #expect(Set(after).subtracting(parked).count <= 2)
       parked = after
@@ -71,7 +71,7 @@ struct ParkedRowTests {
     (WITH RECURSIVE n(value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 500) SELECT * FROM n)
     """
 
-  /// How a row refers to another, and what brings that.
+  /// A schema, a row that refers to another one, and a change that brings the other one.
   struct Reference: Sendable, CustomTestStringConvertible {
     let schema: String
     let child: String
@@ -132,7 +132,7 @@ struct ParkedRowTests {
   ]
 
   @Test(arguments: references, [false, true])
-  func `a row returns when the row comes that it refers to`(_ reference: Reference, isLocal: Bool) throws {
+  func `a parked row returns when the row that it refers to arrives`(_ reference: Reference, isLocal: Bool) throws {
     let exchange = try Exchange(reference.schema + "CREATE TABLE other(id INTEGER PRIMARY KEY);")
     // The author does not enforce foreign keys.
     try send(reference.child, exchange)
@@ -152,7 +152,7 @@ struct ParkedRowTests {
     #expect(try exchange.texts("PRAGMA foreign_key_check") == [])
   }
 
-  @Test func `rows that refer to each other and to a third return together`() throws {
+  @Test func `parked rows that refer to each other and to a third row return together`() throws {
     let exchange = try Exchange(
       """
       CREATE TABLE a(id INTEGER PRIMARY KEY, b REFERENCES b, x REFERENCES x);
@@ -171,7 +171,7 @@ struct ParkedRowTests {
     #expect(try exchange.texts("SELECT count(*) FROM buckia_parked") == ["0"])
   }
 
-  @Test func `a row returns when the table that it refers to has another name, or does not count any more`() throws {
+  @Test func `a parked row returns when its parent table is renamed, or its foreign key removed`() throws {
     for change in [
       "ALTER TABLE album RENAME TO folder; INSERT INTO folder VALUES ('a', 1)",
       "ALTER TABLE album RENAME COLUMN id TO name; INSERT INTO album VALUES ('a', 1)",
@@ -194,7 +194,7 @@ struct ParkedRowTests {
     try send(first, exchange)
     try exchange.apply()
     #expect(try exchange.texts("SELECT count(*) FROM buckia_parked") == ["3"])
-    // In shares, such rows have no number.
+    // In shares, such rows have no rowid.
     let changes = ChangesetWriter(
       "note", key: [1, 0, 0], [(.delete, old: [.null, .integer(7), .text("one")], new: [])])
     try exchange.plantRaw(changes.bytes)
@@ -206,7 +206,7 @@ struct ParkedRowTests {
     #expect(try exchange.texts("SELECT t FROM note") == ["two"])
   }
 
-  @Test func `a row that a constraint keeps out waits until it is gone`() throws {
+  @Test func `a parked row that a constraint refuses waits until it violates none`() throws {
     let exchange = try Exchange(Self.schema)
     try send("INSERT INTO photo VALUES (1, 'a', 'same')", exchange)
     try exchange.apply()
@@ -224,7 +224,7 @@ struct ParkedRowTests {
   // MARK: Conflict records
 
   @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming], [false, true])
-  func `a row that refers to a refused one has one record, which says where it is`(
+  func `a row that refers to a refused one has one conflict record, which says if it is parked`(
     _ policy: ConflictPolicy, hasGrandchild: Bool
   ) throws {
     let exchange = try Exchange(
@@ -249,7 +249,7 @@ struct ParkedRowTests {
     }
   }
 
-  @Test func `a reference that is changed to a refused row has one record`() throws {
+  @Test func `a reference that is changed to a refused row has one conflict record`() throws {
     let exchange = try Exchange(
       """
       CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
@@ -263,7 +263,7 @@ struct ParkedRowTests {
     #expect(try exchange.database.conflicts().filter { $0.table == "note" }.map(\.outcome) == [.merged])
   }
 
-  @Test func `a row that refers to another one here under take-incoming is recorded as taken`() throws {
+  @Test func `under take-incoming, a row that refers to a local row instead of its parent counts as taken`() throws {
     let exchange = try Exchange(
       """
       CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT UNIQUE);

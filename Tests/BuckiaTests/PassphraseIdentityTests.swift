@@ -13,7 +13,7 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// As a person's, but with a work factor that tests can afford.
+  /// A passphrase with a work factor that tests can afford.
   private func passphrase(_ text: String) -> IdentityPassphrase { IdentityPassphrase(Array(text.utf8), workFactor: 4) }
 
   private func home(_ passphrase: IdentityPassphrase? = nil) -> BuckiaHome {
@@ -32,13 +32,13 @@ import Testing
     } catch { return (error as? BuckiaError)?.code }
   }
 
-  /// Counts how often somebody is asked.
+  /// Counts how often the passphrase is asked for.
   private final class Asked: @unchecked Sendable {
-    // Touched by one test, in one thread at a time.
+    // Used by one test, on one thread at a time.
     var count = 0
   }
 
-  @Test func `the secret keys open with the passphrase alone, and the card without it`() throws {
+  @Test func `the secret keys can be read with the passphrase only, and the card without it`() throws {
     let made = try home(passphrase("horse")).makeIdentity(named: "Anna")
     let sealed = String(decoding: try bytes(), as: UTF8.self)
     #expect(sealed.hasPrefix("-----BEGIN AGE ENCRYPTED FILE-----"))
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func `age's own decryption opens it`() throws {
+  @Test func `a protected identity can be decrypted as an age file`() throws {
     let made = try home(passphrase("horse")).makeIdentity(named: "Anna")
     try FileDecryption(identities: [], passphrase: "horse").decrypt(file, to: folder.file("plain"))
     let plain = Array(try Data(contentsOf: URL(fileURLWithPath: folder.file("plain"))))
@@ -70,7 +70,7 @@ import Testing
     #expect(code { _ = try AgeIdentity.identities(inFile: file) } == .passphraseNeeded)
   }
 
-  @Test func `a passphrase is added, changed and removed, and the keys stay`() throws {
+  @Test func `a passphrase can be added, changed and removed, and the keys stay`() throws {
     let made = try home().makeIdentity(named: "Anna")
     #expect(try home().isIdentityProtected() == false)
     try home().changePassphrase(to: passphrase("one"))
@@ -86,7 +86,7 @@ import Testing
     #expect(try home().identity() == made)
   }
 
-  @Test func `new keys are protected as the old ones were, and the old ones still open files`() throws {
+  @Test func `new keys are protected like the old ones, and the old ones can still open files`() throws {
     let home = home(passphrase("horse"))
     let first = try home.makeIdentity(named: "Anna")
     let rotation = try home.rotateIdentity()
@@ -95,7 +95,7 @@ import Testing
     #expect(identity.card == rotation.card && identity.rotations == [rotation])
     #expect(identity.encryptionKeys == [rotation.card.encryptionKey, first.card.encryptionKey])
     #expect(try home.identity().decryptionSeeds.count == 2)
-    // A passphrase that nothing needs protects nothing by itself.
+    // A passphrase that was not needed does not protect the new keys.
     let plain = BuckiaHome(path: folder.file("plain"), passphrase: nil)
     try plain.makeIdentity(named: "Ben")
     let asked = BuckiaHome(path: folder.file("plain"), passphrase: passphrase("x"))
@@ -103,7 +103,7 @@ import Testing
     #expect(try plain.isIdentityProtected() == false)
   }
 
-  @Test func `a crash between the two files is mended by the next who unlocks it`() throws {
+  @Test func `after a crash between writing the two files, the next unlocking repairs the public one`() throws {
     let home = home(passphrase("horse"))
     try home.makeIdentity(named: "Anna")
     let old = try bytes("identity.public")
@@ -132,7 +132,7 @@ import Testing
     #expect(code { _ = try home().publicIdentity() } != nil)
   }
 
-  @Test func `a person without a passphrase is not asked for it, and one who has it only once`() throws {
+  @Test func `the passphrase is not asked for if no file needs it, and only once for several files`() throws {
     let schema = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1)"
     let exchange = try Exchange(schema)
     let protected = BuckiaHome(path: exchange.home.path, passphrase: passphrase("horse"))
@@ -149,7 +149,7 @@ import Testing
     let plain = try database.processInboundChanges([exchange.inbound])
     #expect(plain.diffs.map(\.state) == [.applied])
     #expect(asked.count == 0)
-    // What is encrypted for him needs it: once for all files.
+    // Files that are encrypted for Ben need the passphrase, once for all of them.
     let annas = BuckiaHome(path: folder.file("home of Anna"))
     let anna = try annas.makeIdentity(named: "Anna")
     let theirs = try TestDatabases.run("CREATE TABLE extra(id INTEGER PRIMARY KEY)", on: folder.file("anna.sqlite"))

@@ -17,7 +17,7 @@ import Testing
       """)
   }
 
-  /// Records what somebody does to a copy of the base.
+  /// Records edits of a copy of the base.
   private func record(_ edits: String, asPatchset: Bool = false) throws -> [UInt8] {
     let copy = try exchange.folder.copy("base.sqlite", to: "author-\(UInt64.random(in: 0...UInt64.max)).sqlite")
     let author = try SQLiteConnection(opening: copy, as: .readWrite)
@@ -27,18 +27,18 @@ import Testing
     return try asPatchset ? session.patchset() : session.changeset()
   }
 
-  @Test("A patchset overwrites what it meets, and the result says that it could not be seen")
+  @Test("A patchset overwrites local edits, and a warning says that conflicts cannot be detected")
   func patchset() throws {
     try TestDatabases.run("UPDATE notes SET n = 100", on: exchange.mine)
     let edits = "UPDATE notes SET n = 7 WHERE id = 1; DELETE FROM notes WHERE id = 2;"
     try exchange.plantRaw(record("\(edits) INSERT INTO notes VALUES (4, 'd', 4)", asPatchset: true))
     let outcome = try #require(try exchange.apply().diffs.first)
     #expect(outcome.state == .applied && outcome.conflicts == 0)
-    #expect(outcome.warnings == [Remark(.noOldValues, "2")])
+    #expect(outcome.warnings == [Warning(.noOldValues, "2")])
     #expect(try exchange.rows("SELECT id, n FROM notes ORDER BY id") == ["1|7", "3|100", "4|4"])
   }
 
-  @Test("A changeset, and a patchset of INSERTs, have nothing of the kind to say", arguments: [true, false])
+  @Test("A changeset, and a patchset of INSERTs, cause no such warning", arguments: [true, false])
   func withOldValues(asPatchset: Bool) throws {
     let edits =
       asPatchset ? "INSERT INTO notes VALUES (4, 'd', 4)" : "UPDATE notes SET n = 5; DELETE FROM notes WHERE id = 2"
@@ -47,7 +47,7 @@ import Testing
     #expect(outcome.state == .applied && outcome.warnings.isEmpty)
   }
 
-  @Test("What ANALYZE has written in a recorded database is left out by name, and the rest is applied")
+  @Test("Recorded changes by ANALYZE are left out with a warning, and the rest is applied")
   func statistics() throws {
     let changes = try record("INSERT INTO notes VALUES (4, 'd', 4); ANALYZE")
     try #require(String(decoding: changes, as: UTF8.self).contains("sqlite_stat1"))
@@ -58,12 +58,12 @@ import Testing
     #expect(tables == ["notes", "sqlite_stat1"])
     let outcome = try #require(try exchange.apply().diffs.first)
     #expect(outcome.state == .applied && outcome.inserted == 1)
-    #expect(outcome.warnings == [Remark(.rowsOfSQLite, "sqlite_stat1")])
+    #expect(outcome.warnings == [Warning(.rowsOfSQLite, "sqlite_stat1")])
     #expect(outcome.changedTables == ["notes"])
     #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'") == ["0"])
   }
 
-  @Test("An empty changeset is what SQLite records where nothing has changed: it is good, and applied once")
+  @Test("An empty changeset, which SQLite records if nothing has changed, is valid and applied once")
   func nothing() throws {
     let changes = try record("UPDATE notes SET n = n")
     #expect(changes.isEmpty)
@@ -80,7 +80,7 @@ import Testing
     #expect(try exchange.everythingButOurs() == before)
     #expect(try exchange.database.log().map(\.state) == [.applied])
 
-    // In a folder it may be a file that has only begun to arrive, so it stays there.
+    // In a folder, an empty file may have only begun to arrive, so it stays there.
     #expect(try exchange.folder.names(in: "inbound").count == 1)
     try exchange.folder.write(
       record("DELETE FROM notes"), to: "inbound/\(exchange.folder.names(in: "inbound")[0])")
@@ -89,13 +89,13 @@ import Testing
     #expect(try exchange.folder.names(in: "inbound") == [])
   }
 
-  @Test("The inverse of an empty changeset, several joined and one sorted are nothing, and no file")
+  @Test("Inverting, joining and sorting empty changesets gives no changes and no file")
   func rewritingNothing() throws {
     let path = try exchange.folder.write([], to: "nothing")
     for rewritten in try [
       RewrittenChanges(inverting: path), RewrittenChanges(concatenating: [path, path]), RewrittenChanges(sorting: path),
     ] {
-      #expect(rewritten.tables.isEmpty && rewritten.remarks.isEmpty)
+      #expect(rewritten.tables.isEmpty && rewritten.warnings.isEmpty)
       #expect(try rewritten.write(to: .folder(exchange.inbound), home: home).path == nil)
     }
     let change = try exchange.plantRaw(record("DELETE FROM notes WHERE id = 1"))
@@ -103,7 +103,7 @@ import Testing
     #expect(joined.tables.map(\.deleted) == [1])
   }
 
-  @Test("An empty file that is called a diff file is a damaged one")
+  @Test("An empty file with the name of a diff file is refused")
   func emptyDiffFile() throws {
     let path = try exchange.folder.write([], to: "changes.bdiff")
     #expect(try DiffInspection.verify([path]).files.map(\.isGood) == [false])
@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test(
-    "A key that became another which compares equal is not lost, though the INSERT comes first",
+    "A row whose key becomes another that compares equal is kept, even if the INSERT comes first",
     arguments: [true, false])
   func insertBeforeDelete(enforcesForeignKeys: Bool) throws {
     let exchange = try Exchange(
@@ -124,7 +124,7 @@ import Testing
       """
       UPDATE words SET w = 'Apple' WHERE n = 1; UPDATE loose SET k = 2 WHERE n = 1; UPDATE loose SET k = -0.0 WHERE n = 2
       """, raw: true, to: .file(path, replacing: false))
-    // SQLite's inverse of our changeset has what was deleted first.
+    // In SQLite's inverse of the changeset, the INSERT comes before the DELETE.
     let inverse = try StockChangesets.invert(fileBytes(path))
     try exchange.plantRaw(fileBytes(path), id: Exchange.id(at: 1_600_000_000))
     try exchange.plantRaw(inverse, id: Exchange.id(at: 1_600_000_001))

@@ -29,7 +29,7 @@ struct RebasedFilesTests {
     return nil
   }
 
-  /// Applies files in order to the copy that is as both were in the beginning, where nothing may be in conflict.
+  /// Applies files in order to a copy of the common base, and expects no conflicts.
   private func apply(_ paths: [String]) throws {
     let report = try exchange.database.processInboundChanges(paths, options: ApplyOptions(conflicts: .abort))
     #expect(report.diffs.map(\.state) == paths.map { _ in .applied })
@@ -38,7 +38,7 @@ struct RebasedFilesTests {
   }
 
   @Test(
-    "With new keys, the rows of both are there, with those that refer to them, in a circle, too; rowids get new ones, too"
+    "With remapped keys and rowids, the rows of both files are kept, and references follow, even in a cycle"
   )
   func remap() throws {
     let theirs = try send(
@@ -54,7 +54,7 @@ struct RebasedFilesTests {
     let rebase = try #require(changes.rebase)
     #expect(rebase.conflictCount == 0 && rebase.conflicts.isEmpty)
     #expect(rebase.remappedKeys.map { "\($0.table) \($0.key) \($0.newKey)" } == ["notes 3 5", "log 1 2"])
-    #expect(Set(changes.remarks.map(\.code)) == [.undeclaredReferences, .newKeysUnchecked])
+    #expect(Set(changes.warnings.map(\.code)) == [.undeclaredReferences, .newKeysUnchecked])
     let path = try #require(try changes.write(to: .folder(exchange.folder.file("out")), home: home).path)
     #expect(path.hasSuffix(".bdiff"))
     try apply([theirs, path])
@@ -65,7 +65,7 @@ struct RebasedFilesTests {
     #expect(try exchange.rows("SELECT count(*) FROM log") == ["2"])
   }
 
-  @Test("UNIQUE values are compared as their columns compare them, and rows that refer to one that gives way are named")
+  @Test("UNIQUE values are compared as their columns compare them; rows that refer to a losing row are named")
   func uniqueValues() throws {
     let theirs = try send("INSERT INTO notes VALUES(7, 'Same', NULL)", as: "theirs.bdiff")
     let mine = try send(
@@ -85,12 +85,12 @@ struct RebasedFilesTests {
     #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "2", "8"])
   }
 
-  @Test("Raw changesets say what is not known of their tables; a database tells it, and which keys are in use")
+  @Test("Raw changesets cause a warning about missing definitions, and a database has them and the keys in use")
   func schemaOfDatabase() throws {
     let theirs = try send("INSERT INTO notes VALUES(3, 'x', NULL)", as: "theirs", raw: true)
     let mine = try send("INSERT INTO notes VALUES(3, 'y', NULL), (4, 'X', 3)", as: "mine", raw: true)
     let blind = try RewrittenChanges(rebasing: mine, onto: [theirs], options: RebaseOptions(remapsKeys: true))
-    #expect(blind.remarks == [Remark(.rebasedWithoutDefinition, "notes")])
+    #expect(blind.warnings == [Warning(.rebasedWithoutDefinition, "notes")])
     #expect(blind.rebase?.conflicts.map(\.kind) == [.insertedByBoth])
     #expect(blind.rebase?.conflicts.first?.key.first?.column == "column 1")
     try TestDatabases.run("INSERT INTO notes VALUES(90, 'z', NULL)", on: exchange.mine)
@@ -98,12 +98,12 @@ struct RebasedFilesTests {
     let seeing = try RewrittenChanges(rebasing: mine, onto: [theirs], options: options)
     #expect(seeing.rebase?.remappedKeys.map(\.newKey) == [91])
     #expect(seeing.rebase?.conflicts.map(\.kind) == [.unique])
-    #expect(seeing.remarks.map(\.code) == [.undeclaredReferences])
+    #expect(seeing.warnings.map(\.code) == [.undeclaredReferences])
     let missing = RebaseOptions(schema: exchange.folder.file("missing"))
     #expect(code { _ = try RewrittenChanges(rebasing: mine, onto: [theirs], options: missing) } == .noDatabase)
   }
 
-  @Test("Several incoming files count in their order, and files that describe a table differently are refused")
+  @Test("Several incoming files count in their order, and files with different definitions of a table are refused")
   func severalFiles() throws {
     let first = try send("UPDATE notes SET text = 'A' WHERE id = 1", as: "1.bdiff")
     let second = try send("UPDATE notes SET up = 2 WHERE id = 1", as: "2.bdiff")

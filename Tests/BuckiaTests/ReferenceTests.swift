@@ -5,7 +5,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// No reference leads nowhere after a diff is applied, whatever its author and somebody here have done to parents and children.
+/// After a diff is applied, no reference dangles, whatever both sides have done to parents and children.
 @Suite("References after a diff")
 struct ReferenceTests {
   private static let policies: [ConflictPolicy] = [.keepLocal, .takeIncoming, .latest]
@@ -21,7 +21,7 @@ struct ReferenceTests {
     return exchange
   }
 
-  /// Sends what is done after earlier edits.
+  /// Sends edits that are made after earlier ones, which are not sent.
   private func send(_ edits: String, after earlier: String, _ exchange: Exchange) throws {
     let before = try exchange.folder.copy("base.sqlite", to: "before.sqlite")
     try TestDatabases.run(earlier, on: before)
@@ -55,7 +55,7 @@ struct ReferenceTests {
     #expect(reason == "the row id = 7 of table \"photo\" refers to it, so it stays")
   }
 
-  @Test func `under abort the diff is refused`() throws {
+  @Test func `under abort, a diff that deletes a referenced album is refused`() throws {
     let exchange = try Exchange(Self.albums)
     try TestDatabases.run("INSERT INTO photo VALUES (7, 2, 'mine')", on: exchange.mine)
     try exchange.send("DELETE FROM album WHERE id = 2")
@@ -63,7 +63,7 @@ struct ReferenceTests {
     #expect(try exchange.texts("SELECT count(*) FROM album") == ["2"])
   }
 
-  @Test func `a chain of parents stays, however long it is, and an unreferenced one goes`() throws {
+  @Test func `a chain of referenced parents stays, however long it is, and an unreferenced row is deleted`() throws {
     let exchange = try apply(
       "DELETE FROM node",
       after: """
@@ -76,7 +76,7 @@ struct ReferenceTests {
     #expect(try exchange.texts("SELECT id FROM node WHERE id BETWEEN 1000 AND 1999") == [])
   }
 
-  @Test func `rows that refer to each other in a circle stay together`() throws {
+  @Test func `rows that refer to each other in a cycle stay together`() throws {
     let exchange = try apply(
       "DELETE FROM a; DELETE FROM b",
       after: """
@@ -90,7 +90,7 @@ struct ReferenceTests {
     #expect(try exchange.texts("SELECT * FROM b") == ["1|X"])
   }
 
-  @Test func `a composite key that others refer to keeps its values`() throws {
+  @Test func `a composite key that local rows refer to keeps its values`() throws {
     let exchange = try apply(
       "UPDATE p SET b = 22, t = 'new' WHERE id = 2; DELETE FROM p WHERE id = 3",
       after: """
@@ -104,7 +104,7 @@ struct ReferenceTests {
   }
 
   @Test(arguments: [("CASCADE", "new", 0), ("SET NULL", "NULL", 0), ("SET DEFAULT", "d", 0), ("NO ACTION", "a", 1)])
-  func `what ON UPDATE declares is done`(_ action: String, _ reference: String, _ kept: Int) throws {
+  func `the declared ON UPDATE action is executed`(_ action: String, _ reference: String, _ kept: Int) throws {
     let exchange = try apply(
       "UPDATE p SET u = 'new' WHERE id = 1",
       after: """
@@ -121,7 +121,7 @@ struct ReferenceTests {
     ("SET NULL", "", "NULL", 0), ("SET DEFAULT", "DEFAULT 2", "2", 0), ("SET DEFAULT", "DEFAULT 9", "1", 1),
     ("SET DEFAULT", "", "NULL", 0), ("SET NULL", "NOT NULL", "1", 1), ("CASCADE", "", "1", 1), ("RESTRICT", "", "1", 1),
   ])
-  func `what ON DELETE declares is done, unless it takes a row away or cannot be done`(
+  func `the declared ON DELETE action is executed, unless it deletes a row or is refused`(
     _ action: String, _ rest: String, _ reference: String, _ kept: Int
   ) throws {
     let exchange = try apply(
@@ -138,7 +138,7 @@ struct ReferenceTests {
   }
 
   @Test(arguments: policies)
-  func `a photo without an album waits, and what is done to it meanwhile`(_ policy: ConflictPolicy) throws {
+  func `a photo without an album is parked, with later changes of it`(_ policy: ConflictPolicy) throws {
     let exchange = try Exchange(
       Self.albums + "CREATE TABLE note(id INTEGER PRIMARY KEY, photo REFERENCES photo(id));")
     let options = ApplyOptions(conflicts: ConflictPolicies(policy))
@@ -159,7 +159,7 @@ struct ReferenceTests {
     try exchange.apply(options)
     #expect(try exchange.texts("SELECT id FROM photo ORDER BY id") == ["1", "4"])
     #expect(try exchange.database.conflicts().count == 3)
-    // The app makes the album again, and the next diff finds it, whatever that is about.
+    // The app inserts the album again, and the next diff brings the photo back, whatever the diff changes.
     try TestDatabases.run("INSERT INTO album VALUES (2, 'again')", on: exchange.mine)
     try exchange.send("UPDATE album SET t = 'first' WHERE id = 1")
     try exchange.apply(options)
@@ -168,7 +168,7 @@ struct ReferenceTests {
     #expect(try exchange.texts("SELECT count(*) FROM buckia_parked") == ["0"])
   }
 
-  @Test func `a reference that is changed to a row that is not here stays, and the other columns are written`() throws {
+  @Test func `a reference that changes to a missing row keeps its value, and the other columns are written`() throws {
     let exchange = try apply(
       "UPDATE photo SET album = 2, t = 'newer' WHERE id = 1", after: Self.albums, here: "DELETE FROM album WHERE id = 2"
     )
@@ -176,7 +176,7 @@ struct ReferenceTests {
     #expect(try conflicts(exchange) == ["photo 1 foreignKey merged"])
   }
 
-  @Test func `a reference that leads nowhere already is left alone`() throws {
+  @Test func `a reference that dangled before is left unchanged`() throws {
     let exchange = try Exchange(Self.albums + "INSERT INTO photo VALUES (5, 77, 'lost');")
     try TestDatabases.run("INSERT INTO photo VALUES (6, 78, 'lost')", on: exchange.mine)
     try exchange.send("UPDATE photo SET t = 'still' WHERE id = 5; INSERT INTO album VALUES (3, 'three')")
@@ -200,7 +200,7 @@ struct ReferenceTests {
   }
 
   @Test(arguments: policies)
-  func `an album that one deletes while another adds a photo to it comes back to all`(_ policy: ConflictPolicy) throws {
+  func `an album that one deletes while another adds a photo to it returns to both`(_ policy: ConflictPolicy) throws {
     let folder = try TemporaryFolder()
     let schema = Self.albums("INTEGER")
     let anna = try SharingPerson("anna", in: folder, schema + "INSERT INTO album VALUES (1, 'one'), (2, 'two');")
@@ -240,8 +240,7 @@ struct ReferenceTests {
   }
 
   @Test(arguments: ["INTEGER", "TEXT"], policies)
-  func `an album that a third person keeps comes back to who has deleted it`(key: String, policy: ConflictPolicy) throws
-  {
+  func `a deleted album comes back if another person has added a photo`(key: String, policy: ConflictPolicy) throws {
     let people = try HostileContact.people(
       ["anna", "ben", "cara"], in: TemporaryFolder(), Self.albums(key))
     let (anna, ben) = (people[0], people[1])
@@ -259,7 +258,7 @@ struct ReferenceTests {
   }
 
   @Test(arguments: policies, [false, true])
-  func `a photo in an album that is gone does not get into another one with its number`(
+  func `a photo in a deleted album does not get into another album with its key`(
     _ policy: ConflictPolicy, hasClocks: Bool
   ) throws {
     let people = try HostileContact.people(
@@ -280,7 +279,7 @@ struct ReferenceTests {
   }
 
   @Test(arguments: policies)
-  func `an album of a dataset comes back once, though its number was given to another one`(_ policy: ConflictPolicy)
+  func `an album of a dataset comes back once, although its key was given to another album`(_ policy: ConflictPolicy)
     throws
   {
     let people = try HostileContact.people(["anna", "ben"], in: TemporaryFolder(), Self.albums("INTEGER"))
@@ -301,7 +300,7 @@ struct ReferenceTests {
   }
 }
 
-/// Random exchanges over foreign keys of all kinds.
+/// Random exchanges with foreign keys of all kinds.
 @Suite struct ReferencePropertyTests {
   private static let schema = """
     CREATE TABLE folder(id INTEGER PRIMARY KEY, up INTEGER REFERENCES folder(id), code TEXT COLLATE NOCASE UNIQUE);
@@ -323,7 +322,7 @@ struct ReferenceTests {
   }
 
   @Test(arguments: Seeds.shards)
-  func `no reference leads nowhere after any diff of an exchange`(shard: Int) throws {
+  func `no reference dangles after any diff of a random exchange`(shard: Int) throws {
     try Seeds.tryEach(40, shard: shard) { try exchange(seed: $0) }
   }
 
@@ -355,7 +354,7 @@ struct ReferenceTests {
     }
   }
 
-  /// Does something at random, if the foreign keys allow it.
+  /// Makes a random edit, if the foreign keys allow it.
   private func edit(_ person: SharingPerson, _ random: inout SeededGenerator, _ made: Int) {
     func one(_ table: String, _ column: String) -> String {
       "(SELECT \(column) FROM \(table) ORDER BY abs(random() % 1000 + \(made)) LIMIT 1)"
@@ -387,7 +386,7 @@ struct ReferenceTests {
         INSERT INTO note(photo, a, b) SELECT \(one("photo", "id")), a, b FROM (SELECT 1) LEFT JOIN maker ON maker.id = \(number)
         """
       }
-    // What the foreign keys or a key refuse is not done.
+    // Edits that a foreign key or a primary key refuses are skipped.
     _ = Result { try person.run("PRAGMA foreign_keys = ON; \(sql)") }
   }
 }

@@ -4,10 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the ledger remembers of a file that is refused.
+/// The record of a refused file in the ledger.
 @Suite struct RefusedFileTests {
   @Test(
-    "A refused file is remembered by the bytes that were read, whatever takes its name meanwhile",
+    "A refused file is recorded by the bytes that were read, even if another file takes its name",
     arguments: ["bdiff", "changeset", "bdiff.age"])
   func digest(ofKind suffix: String) throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n)")
@@ -17,7 +17,7 @@ import Testing
     let report = try exchange.database.processInboundChanges(
       [exchange.inbound],
       progress: { progress in
-        // It has been opened, and is refused next.
+        // The file has been opened, and is refused next.
         guard progress.path == path else { return }
         try Data("another file".utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
       })

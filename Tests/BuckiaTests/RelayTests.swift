@@ -4,13 +4,13 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// What somebody passes on keeps the id of the diff that it came from: it is no later for having gone a longer way.
+/// Relayed changes keep the id of the diff that they come from, so they become no later by being relayed.
 @Suite struct RelayTests {
   /// People who share all notes with each other.
   private struct Circle {
     let folder: TemporaryFolder
     let names: [String]
-    /// One for all, so that a later diff has a greater id; else those of one second are in any order.
+    /// True if all share one home, so that later diffs have greater ids. Otherwise, ids of one second have no order.
     private let ordersIDs: Bool
 
     /// - Parameter keepsClocks: True if the later diff wins.
@@ -74,7 +74,7 @@ import Testing
       try TestDatabases.texts("SELECT id, title, body FROM note ORDER BY id", on: folder.file("\(name).sqlite"))
     }
 
-    /// The diffs that decide about a note.
+    /// The diffs that have set the columns of a note.
     func deciding(_ name: String, _ id: String) throws -> [KSUID?] {
       let origin = try database(name).origin(ofRowIn: "note", key: ["id": .text(id)])
       return origin.columns.map { $0.source?.diff }
@@ -85,7 +85,7 @@ import Testing
   private static let rows = "INSERT INTO note VALUES ('a','one','x'),('b','two','y'),('c','three','z')"
 
   @Test(
-    "Somebody gets changes directly and through another: all have the same rows, and the author's diff decides",
+    "Changes that arrive directly and by relay have the author's diff as origin, and all replicas have the same rows",
     arguments: [false, true])
   func chain(isDirectFirst: Bool) throws {
     let circle = try Circle(["anna", "ben", "cara"], Self.rows)
@@ -109,13 +109,12 @@ import Testing
       #expect(try circle.deciding("cara", "d") == [edit, edit, edit])
     }
     for name in circle.names { #expect(try circle.notes(name) == ["a|uno|x", "b|two|y", "d|four|w"]) }
-    // What is passed on is stamped with its origin here, too, and nothing is left to be said.
+    // Relayed changes keep their origin at the relay, too, and nothing is left to send.
     #expect(try circle.deciding("ben", "a") == [first, edit, first])
     #expect(try circle.share("ben", with: ["cara"]).id == nil)
   }
 
-  @Test(
-    "An older value that is passed on later does not beat a newer one, and a value beside it that was edited here does")
+  @Test("A relayed older value does not beat a newer one, but the relay's own edit of another column does")
   func olderByALongerWay() throws {
     let circle = try Circle(["anna", "ben", "cara"], Self.rows)
     try circle.share("anna", with: ["ben"])
@@ -130,7 +129,7 @@ import Testing
     let newer = try #require(try circle.share("ben", with: ["anna"]).id)
     try circle.receive("cara")
     try circle.run("cara", "UPDATE note SET body = 'of cara' WHERE id = 'a'")
-    // It has a later id than what Ben has done.
+    // The relay's diff has a greater id than Ben's.
     let last = try #require(try circle.share("cara", with: ["ben"]).id)
     #expect(last > newer)
     try circle.receive("ben")
@@ -147,7 +146,7 @@ import Testing
   }
 
   @Test(
-    "What comes back in a stream for several people does nothing, also where the row has been edited since",
+    "An echo in a stream for several people does nothing, even if the row was edited since",
     arguments: [false, true])
   func echo(keepsClocks: Bool) throws {
     let circle = try Circle(["anna", "ben", "cara"], Self.rows, keepsClocks: keepsClocks)
@@ -171,7 +170,7 @@ import Testing
     #expect(try circle.notes("cara") == ["a|first|of ben", "c|three|z", "d|four|w"])
   }
 
-  @Test("A snapshot for several people does not bring back what one of them has made, passed on and deleted")
+  @Test("A snapshot for several people does not bring back a row that its author, one of them, has deleted")
   func ownRowsInASnapshot() throws {
     let circle = try Circle(["anna", "ben", "cara"], Self.rows, keepsClocks: false)
     try circle.share("anna", with: ["ben", "cara"])
@@ -182,11 +181,11 @@ import Testing
     try circle.run("ben", "INSERT INTO note VALUES ('d','four','w')")
     try circle.share("ben", with: ["anna", "cara"])
     try circle.receive("anna")
-    // With this one on its way, it is not known at Ben's what Anna has of him.
+    // With this diff in transit, Ben does not know which of his rows Anna has.
     try circle.run("ben", "UPDATE note SET body = 'later' WHERE id = 'c'")
     try circle.share("ben", with: ["anna", "cara"])
     try circle.run("ben", "DELETE FROM note WHERE id = 'd'")
-    // A diff brings back nothing of his.
+    // A diff does not bring back Ben's deleted row.
     try circle.run("anna", "UPDATE note SET title = 'uno' WHERE id = 'a'")
     try circle.share("anna", with: ["ben", "cara"])
     try circle.receive("ben")
@@ -196,7 +195,7 @@ import Testing
     #expect(try circle.notes("ben") == ["a|uno|x", "b|two|y", "c|three|later"])
   }
 
-  @Test("A row that is withdrawn and shared again is back, and an update that was made meanwhile is in it")
+  @Test("A withdrawn row that is shared again comes back with the updates that were made meanwhile")
   func withdrawal() throws {
     let circle = try Circle(["anna", "ben", "cara"], Self.rows)
     let first = try #require(try circle.share("anna", with: ["ben"], where: "body <> 'q'").id)
@@ -208,12 +207,13 @@ import Testing
     #expect(report.tables.map(\.withdrawn) == [1])
     try circle.receive("ben")
     #expect(try circle.notes("ben") == ["b|two|y", "c|three|z"])
-    // It was not deleted: neither who has withdrawn it knows of a deletion, nor who has had it.
+    // The row was not deleted: neither the replica that withdrew it nor its recipient has a tombstone.
     for name in ["anna", "ben"] {
       let connection = try SQLiteConnection(opening: circle.folder.file("\(name).sqlite"), as: .readOnly)
       #expect(
         try connection.integer(
-          "SELECT count(*) FROM buckia_clock_1 JOIN buckia_stamp ON stamp = stamps WHERE operation = 'delete'") == 0)
+          "SELECT count(*) FROM buckia_clock_1 JOIN buckia_row_version ON row_version = row_versions WHERE operation = 'delete'"
+        ) == 0)
     }
     try circle.share("cara", with: ["anna", "ben"])
     try circle.receive("anna")
@@ -229,13 +229,13 @@ import Testing
     #expect(first < (try #require(try circle.deciding("ben", "a")[1])))
   }
 
-  @Test("However changes travel in a ring, all have the same rows in the end", arguments: Seeds.shards)
+  @Test("After random shares in a ring, all replicas have the same rows in the end", arguments: Seeds.shards)
   func ring(_ shard: Int) throws {
     for seed in Seeds.range(6, shard: shard) {
       var random = SeededGenerator(seed: seed)
       let names = ["anna", "ben", "cara", "dora"].prefix(Int.random(in: 3...4, using: &random)).map { $0 }
       let circle = try Circle(names, Self.rows, ordersIDs: random.oneIn(2))
-      /// To whom each one sends: none to all others.
+      /// The recipients of each person: the next one in the ring, or the next two.
       let recipients = names.indices.map { place in
         let next = names[(place + 1) % names.count]
         let other = names[(place + 2) % names.count]

@@ -7,7 +7,7 @@ import SQLiteSchemas
 import TestSupport
 import Testing
 
-/// Two schemas do not show that a column was renamed: its author declares it, and receivers remember it of that author.
+/// Two schemas do not show that a column was renamed. Its author declares it, and receivers record it for that author.
 @Suite struct RenameTests {
   private let folder: TemporaryFolder
   private let home: BuckiaHome
@@ -42,7 +42,7 @@ import Testing
     return try #require(report.diffs.first)
   }
 
-  @Test("A declared rename costs nothing: unchanged rows do not travel, and the column keeps its name here")
+  @Test("With a declared rename, unchanged rows are not sent, and the column keeps its local name")
   func declared() throws {
     let report = try diff(from: older, to: newer, [Self.rename])
     #expect(report.tables.map(\.updated) == [1])
@@ -59,7 +59,7 @@ import Testing
     #expect(try TestDatabases.rows("SELECT * FROM buckia_rename", on: mine) == [])
   }
 
-  @Test("A sender's later diffs need not declare it again, and no other sender's columns are found by it")
+  @Test("A declared rename applies to later diffs of the same sender, and to those of no other sender")
   func remembered() throws {
     let mine = try folder.copy("older", to: "mine")
     try apply(sign(diff(from: older, to: newer, [Self.rename]), by: 1), to: mine)
@@ -75,7 +75,7 @@ import Testing
     #expect(try apply(sign(diff(from: newer, to: latest, []), by: 1), to: mine).plan.map(\.action) == [.rename])
     #expect(try TestDatabases.rows("SELECT title FROM notes WHERE id = 1", on: mine) == ["'79.78.69'"])
 
-    // This app is upgraded, and the sender's other device is not.
+    // The receiver's app is upgraded, and the sender's other device is not.
     try TestDatabases.run("ALTER TABLE notes RENAME COLUMN title TO heading", on: mine)
     let other = try folder.copy("older", to: "other")
     try TestDatabases.run("UPDATE notes SET title = '3' WHERE id = 3", on: other)
@@ -85,7 +85,7 @@ import Testing
       try TestDatabases.rows("SELECT heading FROM notes", on: mine) == ["'79.78.69'", "'84.87.79'", "'51'"])
   }
 
-  @Test("What is held finds its place though the rename of its key is not declared again")
+  @Test("Held changes are applied although the rename of their key is not declared again")
   func heldBesideRenamedKey() throws {
     try TestDatabases.run(
       "ALTER TABLE notes RENAME COLUMN id TO number; ALTER TABLE notes ADD COLUMN more; UPDATE notes SET more = 5",
@@ -101,7 +101,7 @@ import Testing
     #expect(try TestDatabases.rows("SELECT more FROM notes", on: mine) == ["5", "5", "5"])
   }
 
-  @Test("Only renames of columns that are here are kept, and of a sender's no more than the newest thousand")
+  @Test("Only renames of existing columns are kept, and no more than the newest 1,000 of a sender")
   func bounded() throws {
     let mine = try TestDatabases.run(
       "CREATE TABLE notes(id INTEGER PRIMARY KEY, title, stars)", on: folder.file("mine"))
@@ -138,7 +138,7 @@ import Testing
     return report
   }
 
-  @Test("Nothing but the name may have changed, and in the mode exact that is a difference")
+  @Test("A diff with only a rename is applied in the mode hold, and refused in the mode exact")
   func nameAlone() throws {
     try TestDatabases.run("UPDATE notes SET heading = 'two' WHERE id = 2", on: newer)
     let report = try diff(from: older, to: newer, [Self.rename])
@@ -150,7 +150,7 @@ import Testing
     #expect(again.path == nil)
   }
 
-  @Test("Undeclared it is a new column with all its values, and the old one stays")
+  @Test("An undeclared rename is a new column with all its values, and the old column stays")
   func undeclared() throws {
     let report = try diff(from: older, to: newer, [])
     #expect(report.tables.map(\.updated) == [3])
@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test(
-    "What is no rename is refused",
+    "A declaration that is no rename is refused",
     arguments: [
       ColumnRename(table: "notes", from: "nothing", to: "heading"),
       ColumnRename(table: "notes", from: "title", to: "nothing"),

@@ -9,10 +9,10 @@ import Testing
 
 @testable import Buckia
 
-/// Which replica a database is, and that it begins again where it was restored or copied.
+/// Which replica a database is, and when it becomes another one because it was restored or copied.
 @Suite struct ReplicaTests {
   @Test(
-    "A database gets a replica id and an incarnation with its ledger, which stay, and only its owner reads what home knows"
+    "A database keeps the replica id and incarnation of its ledger, and only the owner can read the home's record"
   )
   func begins() throws {
     let bench = try ReplicaBench()
@@ -36,7 +36,7 @@ import Testing
     #expect(try other.replica()?.incarnation != replica.incarnation)
   }
 
-  @Test("A restored backup goes on as another replica, and says so once", arguments: [true, false])
+  @Test("A restored backup becomes another replica, with one warning", arguments: [true, false])
   func restored(inPlace: Bool) throws {
     let bench = try ReplicaBench()
     try bench.apply()
@@ -44,20 +44,20 @@ import Testing
     let backup = try bench.folder.copy(bench.path, to: "backup.sqlite")
     try bench.apply()
     try bench.replace(with: backup, inPlace: inPlace)
-    #expect(try bench.apply() == [Remark(.replicaRestored)])
+    #expect(try bench.apply() == [Warning(.replicaRestored)])
     let next = try #require(try bench.replica())
     #expect(next.id != replica.id)
     #expect(next.incarnation != replica.incarnation)
     #expect(try bench.apply() == [])
     #expect(try bench.replica() == next)
-    // From before the incarnation that is known now.
+    // The backup is from before the incarnation that the home knows now.
     try bench.replace(with: backup, inPlace: inPlace)
-    #expect(try bench.initialize() == [Remark(.replicaRestored)])
+    #expect(try bench.initialize() == [Warning(.replicaRestored)])
     #expect(try bench.replica()?.incarnation != next.incarnation)
     #expect(try bench.replica()?.incarnation != replica.incarnation)
   }
 
-  @Test("A backup is noticed by a diff that was made since, too, and no later diff says it is of the old replica")
+  @Test("A restored backup is also detected if only a diff was made since, and the next diff names the new replica")
   func restoredBeforeDiff() throws {
     let bench = try ReplicaBench()
     try bench.initialize()
@@ -67,8 +67,8 @@ import Testing
     #expect(made.warnings == [])
     try bench.replace(with: backup)
     let report = try bench.diff()
-    #expect(report.warnings == [Remark(.replicaRestored)])
-    // What was made before is no file of somebody else.
+    #expect(report.warnings == [Warning(.replicaRestored)])
+    // The earlier diff still counts as a file of this database.
     let known = try DatabaseManager(bench.path, home: bench.home).outgoingIDs()
     #expect(known.isSuperset(of: [made.id, report.id].compactMap { $0 }))
     let sender = try DiffFile.verified(at: try #require(report.path)).manifest.sender
@@ -78,30 +78,30 @@ import Testing
     #expect(sender?.incarnation != replica.incarnation)
   }
 
-  @Test("A copy becomes a replica of its own, the original stays what it is")
+  @Test("A copy becomes another replica, and the original stays the same one")
   func copied() throws {
     let bench = try ReplicaBench()
     try bench.apply()
     let replica = try #require(try bench.replica())
     let original = try #require(FileSystem.resolved(bench.path))
     let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
-    #expect(try bench.apply(to: copy) == [Remark(.replicaCopied, original)])
+    #expect(try bench.apply(to: copy) == [Warning(.replicaCopied, original)])
     #expect(try bench.apply(to: copy) == [])
     let other = try #require(try bench.replica(copy))
     #expect(other.id != replica.id)
     #expect(other.incarnation != replica.incarnation)
     #expect(try bench.apply() == [])
     #expect(try bench.replica() == replica)
-    // A diff is enough, too.
+    // A diff makes a copy another replica, too.
     let another = try bench.folder.copy(bench.path, to: "another.sqlite")
     let report = try bench.diff(of: another)
-    #expect(report.warnings == [Remark(.replicaCopied, original)])
+    #expect(report.warnings == [Warning(.replicaCopied, original)])
     let sender = try DiffFile.verified(at: try #require(report.path)).manifest.sender
     #expect(sender?.replica == (try bench.replica(another)?.id))
     #expect(sender?.replica != replica.id)
   }
 
-  @Test("A copy of a database that is locked is a copy all the same")
+  @Test("A copy of a locked database is recognized as a copy")
   func copyOfLocked() throws {
     let bench = try ReplicaBench()
     try bench.apply()
@@ -111,7 +111,7 @@ import Testing
     #expect(try bench.apply(to: copy).map(\.code) == [.replicaCopied])
   }
 
-  @Test("A moved or renamed database stays what it is; a link of either kind is no copy")
+  @Test("A moved or renamed database stays the same replica, and a link of either kind is no copy")
   func moved() throws {
     let bench = try ReplicaBench()
     try bench.apply()
@@ -126,13 +126,12 @@ import Testing
     #expect(try bench.apply() == [])
     #expect(try bench.apply(to: moved) == [])
     #expect(try bench.replica(moved) == replica)
-    // What is a copy counts from where it is now.
+    // A copy is recognized by the present path of the original.
     let copy = try bench.folder.copy(moved, to: "copy.sqlite")
-    #expect(try bench.apply(to: copy) == [Remark(.replicaCopied, try #require(FileSystem.resolved(moved)))])
+    #expect(try bench.apply(to: copy) == [Warning(.replicaCopied, try #require(FileSystem.resolved(moved)))])
   }
 
-  @Test(
-    "A copy that takes the place of the original is what it was, and a copy that was never used is a restored backup")
+  @Test("A copy in the original's place stays the same replica, and an unused copy of the original causes no warning")
   func copyReplaces() throws {
     let bench = try ReplicaBench()
     try bench.apply()
@@ -143,27 +142,27 @@ import Testing
     try FileManager.default.removeItem(atPath: bench.path)
     #expect(try bench.apply(to: bench.move(copy, to: "notes.sqlite")) == [])
     #expect(try bench.replica() == replica)
-    // The path belongs to another replica now, so no other database claims to be the first one.
+    // The path belongs to another replica now, so no other database has the first one.
     #expect(try bench.apply(to: unused) == [])
   }
 
-  @Test("Where home is lost or new, the database goes on as the same replica, and says so")
+  @Test("With a lost or new home, the database stays the same replica, with a warning")
   func lostHome() throws {
     let bench = try ReplicaBench()
     try bench.apply()
     let replica = try #require(try bench.replica())
     let other = BuckiaHome(path: bench.folder.file("other"))
-    #expect(try bench.apply(home: other) == [Remark(.replicaOtherHome)])
+    #expect(try bench.apply(home: other) == [Warning(.replicaOtherHome)])
     let next = try #require(try bench.replica())
     #expect(next == replica)
     #expect(try bench.apply(home: other) == [])
-    // What is damaged is not known.
+    // A damaged record counts as unknown.
     try Data("nonsense".utf8).write(to: URL(fileURLWithPath: "\(other.replicaFolder)/\(next.id)"))
-    #expect(try bench.apply(home: other) == [Remark(.replicaOtherHome)])
+    #expect(try bench.apply(home: other) == [Warning(.replicaOtherHome)])
     #expect(try bench.apply(home: other) == [])
   }
 
-  @Test func `a share that is the first command in a copy with a home of its own says only that it is a copy`() throws {
+  @Test func `a share as the first command in a copy with another home warns only of an unknown replica`() throws {
     let bench = try ReplicaBench()
     try bench.apply()
     let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
@@ -175,52 +174,52 @@ import Testing
     let report = try DatabaseManager(copy, home: other).share(
       ShareScope(name: "all") { SharedTable("shared") }, to: [ShareRecipient("anna")],
       output: .folder(bench.folder.file("outbox")), options: options, signedBy: other.identity())
-    #expect(report.warnings == [Remark(.replicaUnknown)])
+    #expect(report.warnings == [Warning(.replicaUnknown)])
   }
 
-  @Test("A copy that its home does not know becomes a replica of its own")
+  @Test("A copy that its home does not know becomes another replica")
   func unknownCopy() throws {
     let bench = try ReplicaBench()
     try bench.apply()
     let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
     let other = BuckiaHome(path: bench.folder.file("other"))
-    #expect(try bench.apply(to: copy, home: other) == [Remark(.replicaUnknown)])
+    #expect(try bench.apply(to: copy, home: other) == [Warning(.replicaUnknown)])
     #expect(try bench.replica(copy)?.id != bench.replica()?.id)
   }
 
-  @Test("A backup from before the database was a replica begins as another one; so does a new database in its place")
+  @Test("A backup from before the first replica becomes another one with a warning, and a new database has none")
   func olderThanReplica() throws {
     let bench = try ReplicaBench()
     let backup = try bench.folder.copy(bench.path, to: "backup.sqlite")
     try bench.apply()
     let replica = try #require(try bench.replica())
     try bench.replace(with: backup)
-    #expect(try bench.apply() == [Remark(.replicaMissing)])
+    #expect(try bench.apply() == [Warning(.replicaMissing)])
     #expect(try bench.replica()?.id != replica.id)
     #expect(try bench.apply() == [])
-    // The maker of a new database knows that it is one.
+    // A new database that is initialized causes no warning.
     try FileManager.default.removeItem(atPath: bench.path)
     #expect(try bench.initialize() == [])
   }
 
-  @Test("A home that cannot be written is told of, and nothing fails")
+  @Test("A home that cannot be written causes a warning, and nothing fails")
   func readOnlyHome() throws {
     let bench = try ReplicaBench()
     try bench.folder.write([], to: "occupied")
     let occupied = BuckiaHome(path: bench.folder.file("occupied"))
-    let remark = Remark(.replicaNotKept, "\(occupied.path)/replicas")
-    for _ in 0..<2 { #expect(try bench.apply(home: occupied) == [remark]) }
-    #expect(try bench.initialize(home: occupied) == [remark])
-    // What could not be kept outside is not begun.
+    let warning = Warning(.replicaNotKept, "\(occupied.path)/replicas")
+    for _ in 0..<2 { #expect(try bench.apply(home: occupied) == [warning]) }
+    #expect(try bench.initialize(home: occupied) == [warning])
+    // A replica that the home cannot record is not begun.
     #expect(try bench.replica() == nil)
     #expect(try bench.apply() == [])
     let replica = try #require(try bench.replica())
-    #expect(try bench.apply(home: occupied) == [remark])
+    #expect(try bench.apply(home: occupied) == [warning])
     #expect(try bench.replica() == replica)
     #expect(try bench.apply() == [])
   }
 
-  @Test("A dry run begins nothing")
+  @Test("A dry run begins no replica")
   func dryRun() throws {
     let bench = try ReplicaBench()
     var options = ApplyOptions()
@@ -235,18 +234,18 @@ import Testing
     #expect(try bench.replica(copy) == replica)
   }
 
-  @Test("Several processes that begin at once agree on the replica, and none thinks that it is a copy")
+  @Test("Simultaneous first calls agree on one replica, and none of them reports a copy")
   func simultaneous() async throws {
     let bench = try ReplicaBench()
-    let remarks = try await withThrowingTaskGroup(of: [Remark].self) { group in
+    let warnings = try await withThrowingTaskGroup(of: [Warning].self) { group in
       for _ in 0..<8 { group.addTask { try bench.initialize() } }
       return try await group.reduce(into: []) { $0 += $1 }
     }
-    #expect(remarks == [])
+    #expect(warnings == [])
     #expect(try FileSystem.names(in: bench.home.replicaFolder).count == 1)
   }
 
-  @Test("Home knows the replicas of many databases, and drops those that are gone first")
+  @Test("The home knows the replicas of many databases, and drops those of missing databases first")
   func many() throws {
     let bench = try ReplicaBench()
     try bench.initialize()
@@ -255,7 +254,7 @@ import Testing
     for number in 0..<(2 * BuckiaHome.replicaLimit) {
       let id = try #require(ReplicaID.random(using: &generator))
       let path = number < 10 ? bench.path : bench.folder.file("gone-\(number).sqlite")
-      // Five of them are of transactions that were rolled back.
+      // Five of them are from transactions that were rolled back.
       let progress = number < 5 ? nil : LedgerProgress()
       try bench.folder.write(
         Array(KnownReplica(incarnation: replica.incarnation, progress: progress, path: path).line.utf8),
@@ -270,19 +269,20 @@ import Testing
     #expect(try bench.replica() == replica)
   }
 
-  @Test("Any path is kept", arguments: ["/plain", "/with space", "/100%", "/line\nend", "/ü/\u{1F600}", "/%20"])
+  @Test(
+    "A record can have any path", arguments: ["/plain", "/with space", "/100%", "/line\nend", "/ü/\u{1F600}", "/%20"])
   func paths(path: String) throws {
     let incarnation = try #require(IncarnationID([UInt8](repeating: 7, count: 16)))
     for progress in [nil, LedgerProgress(), LedgerProgress(entry: .max, made: .maximum)] {
       let known = KnownReplica(incarnation: incarnation, progress: progress, path: path)
       #expect(KnownReplica(line: Array(known.line.utf8)) == known)
-      // What a longer line has left behind is nothing.
+      // Text that a longer line has left behind is ignored.
       #expect(KnownReplica(line: Array("\(known.line)left".utf8)) == known)
       #expect(KnownReplica(line: Array(known.line.utf8.dropLast())) == nil)
     }
   }
 
-  @Test("A diff says which replica it is from; one of a database without a ledger, and a raw changeset, do not")
+  @Test("A diff names its replica, and a diff of a database without a ledger does not")
   func sender() throws {
     let bench = try ReplicaBench()
     #expect(try DiffFile.verified(at: try #require(try bench.diff().path)).manifest.sender == nil)
@@ -294,7 +294,7 @@ import Testing
     #expect(try bench.diff(of: nil, DiffOptions(isRaw: true)).warnings == [])
   }
 
-  @Test("A diff of a database that somebody else writes to says its replica, and that it could not be noted")
+  @Test("A diff of a locked database names its replica, and a warning says that the diff was not recorded")
   func diffOfLocked() throws {
     let bench = try ReplicaBench()
     try bench.initialize()
@@ -308,13 +308,13 @@ import Testing
       let report = try DatabaseManager(path, home: bench.home).createDatabaseDiff(
         since: before, output: .folder(bench.folder.file("outbox")))
       let sender = try DiffFile.verified(at: try #require(report.path)).manifest.sender
-      // A copy cannot become a replica of its own now, and must not speak for the other one.
+      // A copy cannot become another replica now, and must not name the original one.
       #expect(sender?.replica == (path == copy ? nil : replica.id))
       #expect(report.warnings.map(\.code) == [path == copy ? .replicaUnsettled : .diffNotNoted])
     }
   }
 
-  @Test("An undo begins again, too, unless it is only tried")
+  @Test("An undo makes a copy another replica, too, unless it is a dry run")
   func undo() throws {
     let bench = try ReplicaBench()
     try bench.apply()
@@ -330,7 +330,7 @@ import Testing
     #expect(try copy.undo([.unsigned]).warnings == [])
   }
 
-  @Test("The outbox of a database that was moved is not emptied; a copy takes what is in it like anybody's")
+  @Test("A moved database keeps the files in its outbox, and a copy applies and removes them")
   func outbox() throws {
     let bench = try ReplicaBench()
     try bench.initialize()

@@ -3,16 +3,16 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What apps keep in sets, write as JSON, and list.
+/// Values that apps keep in sets, write as JSON, and list.
 @Suite struct ReportValueTests {
-  /// What comes back when a value is written as JSON and read again.
+  /// Writes a value as JSON and reads it again.
   private func copy<Value: Codable & Hashable>(of value: Value) throws -> Value {
     let copy = try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))
     #expect(Set([value]).contains(copy), "\(value)")
     return copy
   }
 
-  @Test func `reports, conflicts, entries and contacts are hashable, and the same when they have been JSON`() throws {
+  @Test func `reports, conflicts, entries and contacts are hashable, and survive a JSON round trip`() throws {
     let exchange = try Exchange(
       """
       CREATE TABLE notes(id INTEGER PRIMARY KEY, a, b, c, d);
@@ -48,7 +48,7 @@ import Testing
     #expect(try copy(of: merged) == merged)
   }
 
-  @Test func `what rebasing and inviting report is the same when it has been JSON`() throws {
+  @Test func `the reports of rebasing and inviting survive a JSON round trip`() throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, a); INSERT INTO notes VALUES (1, 0)")
     let paths = try ["1", "x'ff'"].map { value in
       let (now, file) = (exchange.folder.file("now \(value)"), exchange.folder.file("\(value.count).bdiff"))

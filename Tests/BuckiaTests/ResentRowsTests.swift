@@ -4,7 +4,8 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// A difference between sender and receiver is mended by their next files: the receiver asks for the rows in question, and gets them again.
+/// A difference between sender and receiver is repaired by their next files: the receiver requests rows, and gets them
+/// again.
 @Suite struct ResentRowsTests {
   private static let schema = """
     CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
@@ -23,7 +24,7 @@ import Testing
   private let anna: SharingPerson
   private let ben: SharingPerson
 
-  /// Both have heard of each other.
+  /// Both have shared with each other.
   init() throws {
     folder = try TemporaryFolder()
     anna = try SharingPerson("anna", in: folder, Self.schema + Self.rows)
@@ -37,7 +38,7 @@ import Testing
     try ben.receive()
   }
 
-  /// What Anna sends, and what Ben says of it.
+  /// Anna's share report, and the differences that Ben finds.
   private func fromAnna() throws -> (ShareReport, [[String]]) {
     let report = try anna.share(Self.album, with: ben)
     return (report, try ben.receive().differences)
@@ -59,16 +60,16 @@ import Testing
   }
 
   @Test(arguments: [
-    "DELETE FROM buckia_vouch_2 WHERE k0 = 7", "UPDATE buckia_vouch_2 SET hash = hash / 2 WHERE k0 = 7",
+    "DELETE FROM buckia_provenance_2 WHERE k0 = 7", "UPDATE buckia_provenance_2 SET hash = hash / 2 WHERE k0 = 7",
   ])
-  func `the receiver asks for the rows of a part, and gets no others`(_ damage: String) throws {
+  func `the receiver requests the rows of a bucket, and gets no others`(_ damage: String) throws {
     try ben.run(damage)
     try anna.run("UPDATE photo SET title = 'new' WHERE id IN (8, 9); DELETE FROM photo WHERE id = 7")
     #expect(try fromAnna().1 == [["photo", "1"]])
     let request = try fromBen()
     #expect(request.id != nil)
     #expect(request.tables == [])
-    // It is not asked for twice.
+    // The rows are not requested twice.
     #expect(try ben.share(Self.album, with: anna).id == nil)
     try anna.run("INSERT INTO photo VALUES (2000,1,'at the same time')")
     let (mending, differences) = try fromAnna()
@@ -83,8 +84,8 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `a shadow that was altered is mended, too`() throws {
-    try anna.run("UPDATE buckia_shadow_2 SET title = 'z' WHERE id = 7; DELETE FROM buckia_shadow_2 WHERE id = 8")
+  @Test func `an altered baseline is repaired, too`() throws {
+    try anna.run("UPDATE buckia_baseline_2 SET title = 'z' WHERE id = 7; DELETE FROM buckia_baseline_2 WHERE id = 8")
     try anna.run("UPDATE photo SET title = title || '!' WHERE id = 9")
     #expect(try fromAnna().1.map(\.first) == ["photo"])
     _ = try fromBen()
@@ -92,14 +93,14 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `rows that are sent again keep what was edited here, and those that are gone go`() throws {
+  @Test func `rows that are sent again keep local edits, and rows that have left the scope are removed`() throws {
     try ben.run("UPDATE photo SET title = 'of ben' WHERE id = 9")
-    try ben.run("DELETE FROM buckia_vouch_2 WHERE k0 = 7")
+    try ben.run("DELETE FROM buckia_provenance_2 WHERE k0 = 7")
     try anna.run("UPDATE photo SET title = 'of anna' WHERE id = 7")
     #expect(try fromAnna().1 == [["photo", "1"]])
     try ben.share(Self.album, with: anna)
     #expect(try anna.receive().differences == [])
-    // All rows of that part have left the scope meanwhile.
+    // All rows but one have left the scope meanwhile.
     try anna.run("UPDATE photo SET album = 2 WHERE id <> 9")
     #expect(try fromAnna().1 == [])
     #expect(try anna.alteredStates() == [])
@@ -109,8 +110,8 @@ import Testing
     #expect(try anna.rows("SELECT title FROM photo WHERE id = 9") == ["of ben"])
   }
 
-  @Test func `where it is not known which parts differ, the whole table comes again`() throws {
-    try ben.run("DELETE FROM buckia_vouch_2 WHERE k0 < 500")
+  @Test func `if the differing buckets are unknown, the whole table is sent again`() throws {
+    try ben.run("DELETE FROM buckia_provenance_2 WHERE k0 < 500")
     try anna.run("UPDATE photo SET title = title || '!'")
     #expect(try fromAnna().1 == [["photo", "an unknown number"]])
     _ = try fromBen()
@@ -120,7 +121,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `unshared rows can be asked for, and nothing comes`() throws {
+  @Test func `a request for unshared rows is ignored`() throws {
     try ben.run(
       "UPDATE buckia_state SET difference = x'00', table_name = 'secret' WHERE table_name = 'photo' AND sender = ''")
     try anna.run("CREATE TABLE secret(id INTEGER PRIMARY KEY)")
@@ -129,18 +130,20 @@ import Testing
     #expect(try anna.share(Self.album, with: ben).id == nil)
   }
 
-  @Test(arguments: 0..<6) func `whatever is lost, two more files of each mend it`(_ seed: UInt64) throws {
+  @Test(arguments: 0..<6) func `random differences are repaired by two more files of each side`(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     print("to repeat: seed \(seed)")
     for step in 0..<4 {
       let id = Int.random(in: 1...1000, using: &random)
-      let shadow = try anna.rows("SELECT 'buckia_shadow_' || shadow FROM buckia_shadow WHERE table_name = 'photo'")[0]
-      let vouch = try ben.rows("SELECT 'buckia_vouch_' || vouch FROM buckia_vouch WHERE table_name = 'photo'")[0]
+      let baseline = try anna.rows(
+        "SELECT 'buckia_baseline_' || baseline FROM buckia_baseline WHERE table_name = 'photo'")[0]
+      let provenance = try ben.rows(
+        "SELECT 'buckia_provenance_' || provenance FROM buckia_provenance WHERE table_name = 'photo'")[0]
       switch Int.random(in: 0..<4, using: &random) {
-      case 0: try ben.run("DELETE FROM \(vouch) WHERE k0 = \(id)")
-      case 1: try ben.run("UPDATE \(vouch) SET hash = \(id) WHERE k0 BETWEEN \(id) AND \(id + 5)")
-      case 2: try anna.run("DELETE FROM \(shadow) WHERE id BETWEEN \(id) AND \(id + 3)")
-      default: try anna.run("UPDATE \(shadow) SET title = 'z' WHERE id = \(id)")
+      case 0: try ben.run("DELETE FROM \(provenance) WHERE k0 = \(id)")
+      case 1: try ben.run("UPDATE \(provenance) SET hash = \(id) WHERE k0 BETWEEN \(id) AND \(id + 5)")
+      case 2: try anna.run("DELETE FROM \(baseline) WHERE id BETWEEN \(id) AND \(id + 3)")
+      default: try anna.run("UPDATE \(baseline) SET title = 'z' WHERE id = \(id)")
       }
       try anna.run("UPDATE photo SET title = 't\(step)' WHERE id BETWEEN \(id) AND \(id + 9)")
       try ben.run("UPDATE photo SET title = 'b\(step)' WHERE id = \(Int.random(in: 1...1000, using: &random))")

@@ -23,7 +23,7 @@ struct ResolveTests {
     return exchange
   }
 
-  /// What a conflict is about, and the rows that each answer makes.
+  /// The edits of a conflict, and the rows that each answer makes.
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let local: String
@@ -60,7 +60,7 @@ struct ResolveTests {
     """
 
   @Test(
-    "Each answer makes the row what it says, and one can change one's mind any number of times", arguments: Case.all,
+    "Each answer writes its version of the row, and a conflict can be resolved again and again", arguments: Case.all,
     [ConflictPolicy.keepLocal, .takeIncoming])
   func answers(_ item: Case, _ policy: ConflictPolicy) throws {
     let exchange = try Self.conflict(item.local, item.incoming, policy: policy)
@@ -79,7 +79,7 @@ struct ResolveTests {
     #expect(try exchange.texts("PRAGMA integrity_check") == ["ok"])
   }
 
-  @Test("Who has not seen the last answer to a conflict gives none")
+  @Test("An answer is refused if it was given without seeing the last resolution")
   func unseenAnswer() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20 WHERE id = 1")
@@ -97,7 +97,7 @@ struct ResolveTests {
     #expect(try exchange.texts("SELECT stars FROM notes WHERE id = 1") == ["10"])
   }
 
-  @Test("Columns that a missing row's author has not told are named, and get their defaults")
+  @Test("Columns of a missing row that its author has not sent are named, and get their defaults")
   func unknownColumns() throws {
     let exchange = try Self.conflict(
       "DELETE FROM notes WHERE id = 1", "UPDATE notes SET stars = 20 WHERE id = 1")
@@ -107,11 +107,11 @@ struct ResolveTests {
     #expect(try exchange.texts("SELECT id, stars FROM notes WHERE id = 1") == ["1|20"])
   }
 
-  @Test("Values are written into the row as it is now; the key and the other columns stay")
+  @Test("Values are written to the present row, and the key and the other columns stay")
   func values() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20, text = 'theirs' WHERE id = 1")
-    // Text was merged.
+    // The column text was merged.
     #expect(try exchange.database.conflicts().map(\.outcome) == [.merged])
     let report = try exchange.database.resolve([1], taking: .values(["STARS": 15]))
     #expect(report.changedTables == ["notes"])
@@ -125,7 +125,7 @@ struct ResolveTests {
     #expect(try exchange.database.resolutions(of: 1).count == 1)
   }
 
-  @Test("What is said to differ in a merged row is what was changed since")
+  @Test("The differences of a merged row are the changes since the merge")
   func changedSinceMerge() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20, text = 'theirs' WHERE id = 1")
@@ -134,7 +134,7 @@ struct ResolveTests {
     #expect(Self.text(refusal?.differences ?? []) == "code: 'a' → 'later'")
   }
 
-  @Test("Rows of R-trees and of full-text tables without content elsewhere are resolved, too")
+  @Test("Conflicts of rows of R-trees and FTS5 tables are resolved, too")
   func virtualTables() throws {
     let exchange = try Self.conflict(
       "UPDATE areas SET x1 = 5; UPDATE docs SET body = 'mine'",
@@ -156,7 +156,7 @@ struct ResolveTests {
     differences.map { "\($0.column): \($0.known ?? .null) → \($0.present ?? .null)" }.joined(separator: ", ")
   }
 
-  @Test("A row that was changed since is left alone, and the report says what differs")
+  @Test("A row that was changed since the conflict is left alone, and the report has the differences")
   func changedSince() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20 WHERE id = 1")
@@ -169,7 +169,7 @@ struct ResolveTests {
     }
     #expect(try exchange.texts("SELECT text, stars FROM notes WHERE id = 1") == ["later|10"])
     #expect(try exchange.database.conflicts().first?.isOpen == true)
-    // What the author has not changed stays as somebody has made it here.
+    // Columns that the author has not changed keep their local values.
     let forced = ResolveOptions(isForced: true)
     try exchange.database.resolve([1], taking: .incoming, options: forced)
     #expect(try exchange.texts("SELECT text, stars FROM notes WHERE id = 1") == ["later|20"])
@@ -178,7 +178,7 @@ struct ResolveTests {
   }
 
   @Test(
-    "A row that was deleted or has come back since is left alone, too",
+    "A row that was deleted or has come back since the conflict is left alone, too",
     arguments: [
       (
         "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20 WHERE id = 1",
@@ -197,7 +197,7 @@ struct ResolveTests {
     #expect(try exchange.texts(Self.all) == before)
   }
 
-  @Test("A constraint that is no longer in the way lets the row in, and one that is refuses it again")
+  @Test("A row is refused as long as it violates a constraint, and taken afterwards")
   func constraint() throws {
     let exchange = try Self.conflict(
       "INSERT INTO notes VALUES (5, 'mine', 10, 'x')", "INSERT INTO notes VALUES (4, 'theirs', 20, 'x')")
@@ -216,7 +216,7 @@ struct ResolveTests {
     CREATE TABLE child(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES parent(id), name TEXT)
     """
 
-  @Test("A row follows the one that it refers to: not before that is taken, and at once where both are asked for")
+  @Test("A row is taken only after the row that it refers to, or together with it")
   func foreignKey() throws {
     let incoming = "INSERT INTO parent VALUES (1, 'theirs'); INSERT INTO child VALUES (7, 1, 'child')"
     for isTogether in [false, true] {
@@ -239,7 +239,7 @@ struct ResolveTests {
     }
   }
 
-  @Test("Rows that follow one with a new key get new keys, too, where others have theirs here")
+  @Test("Rows that refer to a row with a new key get new keys, too, if theirs are in use")
   func followersWithTakenKeys() throws {
     let schema =
       Self.family + "; CREATE TABLE leaf(id INTEGER PRIMARY KEY, child INTEGER REFERENCES child(id), name TEXT)"
@@ -259,7 +259,7 @@ struct ResolveTests {
     #expect(try exchange.database.conflicts().allSatisfy { !$0.isOpen })
   }
 
-  @Test("A row that refers to the same row as another one gets a new key where that has its own", arguments: [1, 2])
+  @Test("If two parents are resolved as the same row, a child whose key is in use gets a new key", arguments: [1, 2])
   func followerOfSameRow(_ place: Int) throws {
     let exchange = try Self.conflict(
       "INSERT INTO parent VALUES (2, 'n'); INSERT INTO child VALUES (1, \(place), 'mine')",
@@ -271,7 +271,7 @@ struct ResolveTests {
     #expect(try exchange.database.conflicts().allSatisfy { !$0.isOpen })
   }
 
-  @Test("References that a resolution breaks are told")
+  @Test("References that a resolution breaks are reported")
   func violations() throws {
     let exchange = try Self.conflict(
       "UPDATE parent SET name = 'mine'; INSERT INTO child VALUES (1, 1, 'here')", "DELETE FROM parent",
@@ -284,7 +284,7 @@ struct ResolveTests {
     #expect(try exchange.texts("PRAGMA foreign_key_check").isEmpty)
   }
 
-  @Test func `a row that refers to nothing is deleted, or refers to another one, as the answer says`() throws {
+  @Test func `an answer can delete a row without a parent, or give it another parent`() throws {
     for isDeleted in [true, false] {
       let exchange = try Self.conflict(
         "DELETE FROM parent WHERE id = 1", "INSERT INTO child VALUES (1, 1, 'x')",
@@ -301,7 +301,7 @@ struct ResolveTests {
     }
   }
 
-  @Test("A row that waits for its parent is taken once it refers to another")
+  @Test("A row that waits for its parent is refused, and taken with another reference")
   func reported() throws {
     let exchange = try Self.conflict(
       "DELETE FROM parent", "INSERT INTO child VALUES (1, 1, 'x')",
@@ -326,7 +326,7 @@ struct ResolveTests {
     #expect(try TestDatabases.content(of: exchange.mine) == before)
   }
 
-  @Test("Many are resolved by a filter, and one that cannot be does not stop the others")
+  @Test("A filter resolves many conflicts, and a refused one does not stop the others")
   func many() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET stars = stars + 10", "UPDATE notes SET stars = stars + 20")
@@ -344,7 +344,7 @@ struct ResolveTests {
     #expect(try exchange.database.resolve([99], taking: .local).refused.first?.refusal?.code == .noSuchConflict)
   }
 
-  @Test("Values that two rows have swapped go in where both are resolved together")
+  @Test("Values that rows have swapped are taken if their conflicts are resolved together")
   func swap() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET code = 'm' || id",
@@ -355,7 +355,7 @@ struct ResolveTests {
     #expect(try exchange.texts("SELECT code FROM notes ORDER BY id") == ["m3", "m9", "m2"])
   }
 
-  @Test("Conflicts that came later for the same key stay by themselves")
+  @Test("A later conflict about the same key stays open")
   func sameKey() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20 WHERE id = 1")
@@ -368,7 +368,7 @@ struct ResolveTests {
     #expect(Self.text(later.refused.first?.refusal?.differences ?? []) == "stars: 10 → 20")
   }
 
-  @Test("What the app's resolver has written is known, so that it is not taken for a later change")
+  @Test("A row that the app's resolver has written does not count as changed since")
   func resolvedByApp() throws {
     let exchange = try Exchange(Self.notes)
     try TestDatabases.run("UPDATE notes SET stars = 10 WHERE id = 1", on: exchange.mine)
@@ -381,7 +381,7 @@ struct ResolveTests {
   }
 
   @Test(
-    "Tables of every kind are resolved to the byte: composite keys, no rowid, no key, and values of every class",
+    "Rows of tables of every kind, with values of every storage class, are restored to the byte",
     arguments: [
       "k1 TEXT COLLATE NOCASE, k2 BLOB, v, PRIMARY KEY (k2, k1)) WITHOUT ROWID",
       "k1 TEXT, k2 BLOB, v)", "v, k1 TEXT PRIMARY KEY, k2 INT) STRICT",
@@ -410,7 +410,7 @@ struct ResolveTests {
     #expect(try exchange.texts("SELECT typeof(v) || hex(v) FROM t") == before)
   }
 
-  @Test("A full-text index that triggers keep follows, and the changed keys are reported")
+  @Test("A full-text index that triggers keep is updated, and the changed keys are reported")
   func indexes() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET text = 'mine' WHERE id = 1", "UPDATE notes SET text = 'theirs' WHERE id = 1",
@@ -430,7 +430,7 @@ struct ResolveTests {
     #expect(try exchange.texts("SELECT rowid FROM search WHERE search MATCH 'mine'").isEmpty)
   }
 
-  @Test("On a connection of the app it is part of the app's transaction", arguments: [true, false])
+  @Test("On the app's connection, a resolution is part of the app's transaction", arguments: [true, false])
   func borrowed(commits: Bool) throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20 WHERE id = 1")
@@ -445,7 +445,7 @@ struct ResolveTests {
     #expect(try exchange.database.conflicts().first?.isOpen == !commits)
   }
 
-  @Test("A table that has another key or is gone by now is refused with the reason")
+  @Test("A conflict of a table that has another key, or was dropped, is refused with the reason")
   func otherSchema() throws {
     let exchange = try Self.conflict(
       "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20 WHERE id = 1")
@@ -460,7 +460,7 @@ struct ResolveTests {
     #expect(try exchange.database.resolve([1], taking: .local).refused.first?.refusal?.code == .noSuchTable)
   }
 
-  @Test("A database without conflicts says so, and gets no ledger for it")
+  @Test("Resolving in a database without conflicts is an error, and creates no ledger")
   func noLedger() throws {
     let exchange = try Exchange(Self.notes)
     let error = #expect(throws: BuckiaError.self) { try exchange.database.resolve([1], taking: .local) }

@@ -26,7 +26,7 @@ struct RewrittenChangesTests {
     return nil
   }
 
-  @Test("Diff files make a diff file, which applies")
+  @Test("Joined diff files make a diff file that can be applied")
   func join() throws {
     let first = try send("UPDATE notes SET text = 'A' WHERE id = 1; INSERT INTO notes VALUES(4, 'd')", as: "1.bdiff")
     let second = try send("DELETE FROM notes WHERE id = 1; DELETE FROM notes WHERE id = 2", as: "2.bdiff")
@@ -41,7 +41,7 @@ struct RewrittenChangesTests {
     #expect(try TestDatabases.rows("SELECT id FROM notes", on: exchange.mine) == ["3", "4"])
   }
 
-  @Test("The inverse of changes and the changes leave nothing, and no file")
+  @Test("Changes joined with their inverse give no changes and no file")
   func undo() throws {
     let edits = try send("UPDATE notes SET text = 'A' WHERE id = 1; DELETE FROM notes WHERE id = 2", as: "1.bdiff")
     let undo = exchange.folder.file("undo.bdiff")
@@ -54,7 +54,7 @@ struct RewrittenChangesTests {
     #expect(report.bytes == 0)
   }
 
-  @Test("The inverse brings back keys that only changed as they are compared, and says what it does not undo")
+  @Test("The inverse restores keys that became others which compare equal, with a warning")
   func equalKeys() throws {
     let exchange = try Exchange(
       """
@@ -73,7 +73,7 @@ struct RewrittenChangesTests {
       try exchange.send(edits, raw: raw, to: .file(path, replacing: false))
       let undo = exchange.folder.file(raw ? "undo.changeset" : "undo.bdiff")
       let report = try RewrittenChanges(inverting: path).write(to: .file(undo, replacing: false), home: home)
-      #expect(report.remarks == [Remark(.inverseOfChanges)])
+      #expect(report.warnings == [Warning(.inverseOfChanges)])
       let before = try exchange.everythingButOurs()
       let options = ApplyOptions(conflicts: .abort)
       for file in [path, undo] {
@@ -83,7 +83,7 @@ struct RewrittenChangesTests {
     }
   }
 
-  @Test("The inverse of joined files goes backwards, and that of a diff deletes first")
+  @Test("The inverse of joined files runs backwards, and that of a diff has deletions first")
   func order() throws {
     let first = try send("INSERT INTO notes VALUES (4, 'd'); DELETE FROM notes WHERE id = 3", as: "1.bdiff")
     let second = try send("DELETE FROM notes WHERE id = 1", as: "2.bdiff")
@@ -102,37 +102,37 @@ struct RewrittenChangesTests {
     #expect(try inverse(of: first) == ["delete [\"4\"]", "insert [\"3\"]"])
   }
 
-  @Test("Sorting keeps the author's schema; inverting and joining leave it out, and say so")
+  @Test("Sorting keeps the author's schema; inverting and joining leave it out with a warning")
   func authorSchema() throws {
     let path = try send("CREATE INDEX by_text ON notes(text); DELETE FROM notes WHERE id = 1", as: "1.bdiff")
     #expect(try DiffInspection.open(path).statements?.contains { $0.name == "by_text" } == true)
     let sorted = try RewrittenChanges(sorting: path)
-    #expect(sorted.remarks == [])
+    #expect(sorted.warnings == [])
     let copy = exchange.folder.file("sorted.bdiff")
     _ = try sorted.write(to: .file(copy, replacing: false), home: home)
     #expect(try DiffInspection.open(copy).author == DiffInspection.open(path).author)
     #expect(
-      try RewrittenChanges(inverting: path).remarks == [Remark(.inverseOfChanges), Remark(.schemaLeftOut, path)])
+      try RewrittenChanges(inverting: path).warnings == [Warning(.inverseOfChanges), Warning(.schemaLeftOut, path)])
     let joined = try RewrittenChanges(concatenating: [path])
-    #expect(joined.remarks == [Remark(.schemaLeftOut, path)])
+    #expect(joined.warnings == [Warning(.schemaLeftOut, path)])
     _ = try joined.write(to: .file(copy, replacing: true), home: home)
     #expect(try DiffInspection.open(copy).statements == nil)
   }
 
-  @Test("What was replaced by taking the incoming version does not come back by the inverse, which says so")
+  @Test("The inverse does not restore a local row that take-incoming has replaced, and has a warning")
   func afterReplacing() throws {
     try TestDatabases.run("UPDATE notes SET text = 'mine' WHERE id = 1", on: exchange.mine)
     let path = try send("UPDATE notes SET text = 'theirs' WHERE id = 1", as: "1.bdiff")
     let undo = exchange.folder.file("undo.bdiff")
     let changes = try RewrittenChanges(inverting: path)
-    #expect(changes.remarks.map(\.code) == [.inverseOfChanges])
+    #expect(changes.warnings.map(\.code) == [.inverseOfChanges])
     _ = try changes.write(to: .file(undo, replacing: false), home: home)
     let options = ApplyOptions(conflicts: .takeIncoming)
     _ = try exchange.database.processInboundChanges([path, undo], options: options)
     #expect(try exchange.rows("SELECT text = 'a' FROM notes WHERE id = 1") == ["1"])
   }
 
-  @Test("What cannot make a diff file says why, and its changes alone can be had")
+  @Test("Changes that cannot make a diff file are an error, and can be written as a raw changeset")
   func refusals() throws {
     let raw = try send("DELETE FROM notes", as: "1.changeset", raw: true)
     let diff = try send("DELETE FROM notes WHERE id = 3", as: "2.bdiff")
@@ -152,7 +152,7 @@ struct RewrittenChangesTests {
     #expect(code { _ = try RewrittenChanges(sorting: exchange.folder.file("missing")) } == .noSuchFile)
   }
 
-  @Test("A check that throws stops the verification of a file, and everything after it", arguments: [true, false])
+  @Test("A poll that throws stops the verification and the rewriting of a file", arguments: [true, false])
   func stopping(raw: Bool) throws {
     let path = try send(
       "WITH n(i) AS (VALUES(10) UNION ALL SELECT i + 1 FROM n WHERE i < 30000) INSERT INTO notes SELECT i, hex(randomblob(100)) FROM n",

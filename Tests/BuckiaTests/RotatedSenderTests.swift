@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Shares of somebody who goes on with new keys.
+/// Shares of a sender who has new keys.
 @Suite struct RotatedSenderTests {
   private let folder: TemporaryFolder
   private let scope = ShareScope(name: "all") { SharedTable("note").where("NOT hidden") }
@@ -54,14 +54,14 @@ import Testing
     try TestDatabases.texts(query, on: folder.file("\(name).sqlite"))
   }
 
-  /// Confirms new keys of somebody.
+  /// Confirms the new keys of a person.
   private func confirm(_ name: String, by other: String) throws {
     let identity = try home(name).identity()
     for rotation in identity.rotations.suffix(1) { try home(other).addContact(rotation.text) }
     try home(other).trustContact(name, fingerprint: identity.fingerprint)
   }
 
-  /// Makes somebody who has the card of anna and has not confirmed it.
+  /// Makes Carla, who has the card of Anna and has not confirmed it.
   private func meetCarla() throws {
     try run("CREATE TABLE note(id TEXT PRIMARY KEY, text, hidden INTEGER NOT NULL DEFAULT 0)", on: "carla")
     try home("carla").makeIdentity(named: "carla")
@@ -73,7 +73,7 @@ import Testing
     try DatabaseManager(folder.file("\(name).sqlite"), home: home(name)).status(includesWords: true).words.map(\.words)
   }
 
-  @Test func `new keys begin again by a snapshot, which is taken without conflicts once they are confirmed`() throws {
+  @Test func `new keys begin with a snapshot, which is applied without conflicts once they are confirmed`() throws {
     #expect(try share().isSnapshot)
     #expect(try receive(trust: .known).map(\.state) == [.applied])
     try run("UPDATE note SET text = 'ONE' WHERE id = 'a'")
@@ -96,19 +96,19 @@ import Testing
     #expect(old == ["a|ONE", "b|two", "c|mine", "d|four", "x|mine"])
     #expect(try rows() == ["a|ONE", "b|TWO", "c|mine", "e|five", "x|mine"])
 
-    // It goes on in the new stream, and rows that are withdrawn go: the old stream does not keep them.
+    // The new stream continues. Withdrawn rows are removed, because the old stream does not keep them.
     try run("UPDATE note SET hidden = 1 WHERE id = 'e'; UPDATE note SET hidden = 1 WHERE id = 'a'")
     let next = try share()
     #expect(!next.isSnapshot && next.sequence == 2)
     #expect(try receive().map(\.state) == [.applied])
     #expect(try rows() == ["b|TWO", "c|mine", "x|mine"])
-    #expect(try rows("ben", "SELECT count(DISTINCT sender) FROM buckia_vouch") == ["1"])
+    #expect(try rows("ben", "SELECT count(DISTINCT sender) FROM buckia_provenance") == ["1"])
     #expect(try rows("ben", "SELECT count(DISTINCT sender) FROM buckia_state WHERE sender IS NOT NULL") == ["1"])
     let streams = try DatabaseManager(folder.file("ben.sqlite"), home: home("ben")).status().streams
     #expect(streams.map(\.isEnded) == [false, true])
   }
 
-  @Test func `a file that is on its way when its sender gets new keys is settled by the next share`() throws {
+  @Test func `a file in transit while its sender gets new keys is replaced by the next share`() throws {
     try share()
     try receive(trust: .known)
     try run("UPDATE note SET text = 'on its way' WHERE id = 'a'; DELETE FROM note WHERE id = 'd'")
@@ -118,7 +118,7 @@ import Testing
     let early = try receive()
     #expect(early.map(\.code) == [.endedKey])
     #expect(early.allSatisfy { $0.reason?.contains("`buckia share`") == true }, "\(early)")
-    // Nothing has changed since, and there is a share all the same.
+    // Nothing has changed since, but the new key needs a snapshot.
     #expect(try share().isSnapshot)
     let settled = try receive()
     #expect(settled.map(\.state) == [.alreadyApplied, .applied], "\(settled)")
@@ -127,7 +127,7 @@ import Testing
     #expect(try rows("ben", "SELECT count(*) FROM buckia_refused") == ["0"])
   }
 
-  @Test func `a thief of the old key cannot go on with its stream, nor end the new one`() throws {
+  @Test func `a thief of the old key can neither continue its stream nor end the new one`() throws {
     let stolen = try home("anna").identity()
     try share()
     try receive(trust: .known)
@@ -149,7 +149,7 @@ import Testing
     #expect(try rows() == ["a|ONE", "b|TWO", "c|three", "d|four"])
   }
 
-  @Test func `a snapshot waits until its key is confirmed, also where everybody is trusted`() throws {
+  @Test func `a snapshot is not applied until its key is confirmed, even if all senders are trusted`() throws {
     try share()
     try receive(trust: .any)
     _ = try home("anna").rotateIdentity()
@@ -168,13 +168,13 @@ import Testing
     #expect(try rows() == ["b|two", "c|three"])
   }
 
-  @Test func `a snapshot that was taken before its key was confirmed has the rows of the old stream, too`() throws {
+  @Test func `a snapshot that was applied before its key was confirmed takes over the rows of the old stream`() throws {
     try meetCarla()
     try share(to: "carla")
     try receive(by: "carla", trust: .any)
     _ = try home("anna").rotateIdentity()
     try share(to: "carla")
-    // Everybody is taken here; nothing says yet that it is the same sender.
+    // All senders are trusted here, and nothing shows yet that this is the same sender.
     #expect(try receive(by: "carla").map(\.state) == [.applied])
     try confirm("anna", by: "carla")
     try run("UPDATE note SET hidden = 1 WHERE id = 'a'")
@@ -183,7 +183,7 @@ import Testing
     #expect(try rows("carla") == ["b|two", "c|three", "d|four"])
   }
 
-  @Test func `rows with other numbers are not doubled by a snapshot whose key is not confirmed yet`() throws {
+  @Test func `rows with mapped keys are not duplicated by a snapshot whose key is not confirmed yet`() throws {
     for name in ["anna", "ben"] {
       try run("DROP TABLE note; CREATE TABLE note(id INTEGER PRIMARY KEY, text, hidden DEFAULT 0)", on: name)
       try run("INSERT INTO note(text) VALUES ('of \(name)')", on: name)
@@ -204,7 +204,7 @@ import Testing
     for name in ["anna", "ben"] { #expect(try rows(name, texts) == ["of anna, edited", "of ben"], "\(name)") }
   }
 
-  @Test func `a stream that was replaced before its key was confirmed has no words of its own`() throws {
+  @Test func `a stream that was replaced before the new key was confirmed has no words of its own`() throws {
     try meetCarla()
     try share(to: "carla")
     try receive(by: "carla", trust: .any)
@@ -216,10 +216,10 @@ import Testing
     #expect(try words("carla") == words("anna"))
   }
 
-  @Test func `no sender takes over a stream by naming it, unless their key was confirmed as the next one`() throws {
+  @Test func `a sender cannot take over a stream by naming it unless their key was confirmed as its next one`() throws {
     try share()
     try receive(trust: .any)
-    // Carla has got the database, and shares it as her own.
+    // Carla has a copy of the database, and shares it as her own.
     try home("carla").makeIdentity(named: "carla")
     try know("ben", by: "carla")
     try FileManager.default.copyItem(atPath: folder.file("anna.sqlite"), toPath: folder.file("carla.sqlite"))
@@ -233,7 +233,7 @@ import Testing
     #expect(try rows().count == 4)
   }
 
-  @Test func `a share of a version that did not note who signs begins again once, when there were other keys`() throws {
+  @Test func `a share whose signer was not recorded begins again only if there were other keys`() throws {
     try share()
     try run("UPDATE buckia_share SET signer = NULL; UPDATE note SET text = 'ONE' WHERE id = 'a'")
     #expect(try !share().isSnapshot)
@@ -244,7 +244,7 @@ import Testing
     #expect(try !share().isSnapshot)
   }
 
-  @Test func `when the receiver has new keys, the stream goes on, and their acknowledgements count`() throws {
+  @Test func `after the receiver rotates keys, the stream continues, and their acknowledgements count`() throws {
     try share()
     try receive(trust: .known)
     try run("INSERT INTO note(id, text) VALUES ('x','mine')", on: "ben")

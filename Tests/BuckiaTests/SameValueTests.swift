@@ -2,7 +2,7 @@ import Buckia
 import TestSupport
 import Testing
 
-/// Two people add a row with the same UNIQUE value, and others that refer to it.
+/// Two people add a row with the same UNIQUE value, and other rows that refer to it.
 @Suite struct SameValueTests {
   private static let schema = """
     CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT UNIQUE);

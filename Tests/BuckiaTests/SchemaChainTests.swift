@@ -5,21 +5,21 @@ import SQLiteSchemas
 import Testing
 import TestSupport
 
-/// A database goes through ten versions of its schema; its oldest copy and the nine diffs make the newest of it.
+/// A database goes through ten versions of its schema. Its oldest copy and the nine diffs make the newest version.
 @Suite struct SchemaChainTests {
-  /// A database whose schema and rows change at random, and what is known of it.
+  /// A database whose schema and rows change at random, with a record of its tables.
   private struct Author {
     struct Table {
       var name: String
-      /// The columns beside the key `id`, in their order, each with the name that it had first.
+      /// The columns beside the key `id`, in order.
       var columns: [Column]
-      /// The clause of the key, and what comes behind the columns.
+      /// The clause of the key, and the options after the columns.
       let key: String
       let end: String
     }
 
     struct Column {
-      /// Its names, the first one first.
+      /// Its names, the oldest one first.
       var names: [String]
       var name: String { names[names.count - 1] }
       let type: String
@@ -29,7 +29,7 @@ import TestSupport
     private var count = 0
     /// The renames since the last version.
     var renames: [ColumnRename] = []
-    /// The tables that the steps since the last version have to do with.
+    /// The tables that steps and edits have touched since the last version.
     var touched: Set<String> = []
 
     private mutating func newName(_ prefix: String) -> String {
@@ -60,7 +60,7 @@ import TestSupport
       return "CREATE TABLE \(name)(\(columns.joined(separator: ", "))) \(table.end)"
     }
 
-    /// One step of the schema.
+    /// Returns SQL for a random change of the schema.
     mutating func step(_ random: inout SeededGenerator) -> String {
       guard !tables.isEmpty, !random.oneIn(4) else { return createTable(&random) }
       let place = Int.random(in: 0..<tables.count, using: &random)
@@ -81,15 +81,15 @@ import TestSupport
       case 3:
         let column = Int.random(in: 0..<tables[place].columns.count, using: &random)
         let old = tables[place].columns[column].name
-        // One rename of a column a version.
+        // A column is renamed at most once for each version.
         guard !renames.contains(where: { $0.newName == old }) else { return "" }
         let new = newName("r")
-        // A column that is not in the last version is simply new under its new name.
+        // A column that the last version lacks is new under its new name.
         renames.append(ColumnRename(table: TableName(tables[place].name), from: old, to: new))
         tables[place].columns[column].names.append(new)
         return "ALTER TABLE \(table) RENAME COLUMN \(Self.quoted(old)) TO \(Self.quoted(new))"
       case 4:
-        // Made again with its columns in another order.
+        // Rebuilds the table with its columns in another order.
         tables[place].columns.shuffle(using: &random)
         let names = (tables[place].columns.map { Self.quoted($0.name) } + ["id"]).joined(separator: ", ")
         return """
@@ -105,7 +105,7 @@ import TestSupport
       }
     }
 
-    /// One edit of the rows.
+    /// Returns SQL for a random edit of rows.
     mutating func edit(_ random: inout SeededGenerator) -> String {
       guard let table = tables.randomElement(using: &random), let column = table.columns.randomElement(using: &random)
       else {
@@ -124,7 +124,7 @@ import TestSupport
     }
   }
 
-  /// What a database has of an author's tables, by their columns.
+  /// The rows of an author's tables in a database, by table.
   private static func content(
     of path: String, _ author: Author, naming name: (Author.Table, Author.Column) throws -> String
   ) throws -> [String: [String]] {
@@ -160,7 +160,7 @@ import TestSupport
         let edits = (0..<Int.random(in: 0...12, using: &random)).map { _ in author.edit(&random) }
         try TestDatabases.run(steps + edits, on: path)
         copies.append(try folder.copy("author", to: "version-\(version)"))
-        // What was made and renamed, or renamed and dropped, within one version is no rename between two.
+        // A column added and renamed, or renamed and dropped, within one version is no rename between two versions.
         let renames = author.renames.filter { rename in
           let name = { (tables: [Author.Table], column: String) in
             tables.contains { TableName($0.name) == rename.table && $0.columns.contains { $0.name == column } }
@@ -171,7 +171,7 @@ import TestSupport
           since: copies[version - 1], output: .folder(folder.path),
           options: DiffOptions(renames: renames))
         guard let made = report.path else { continue }
-        // Renames are remembered of those who sign.
+        // Receivers record the renames of signing senders only.
         try sign(fileAt: made, by: 1)
         diffs.append((made, author.touched))
       }
@@ -192,7 +192,7 @@ import TestSupport
     }
   }
 
-  /// The name that a column has in a database that renames none: the one that it had in the first diff it was in.
+  /// The name of a column in a database that renames none: the one in the first diff that had the column.
   private static func name(
     of column: Author.Column, of table: Author.Table, in path: String
   ) throws -> String {
@@ -203,7 +203,7 @@ import TestSupport
     } ?? "missing"
   }
 
-  /// An order in which each diff comes after those before it that have to do with one of its tables.
+  /// A random order in which each diff comes after the earlier ones that have touched one of its tables.
   private static func anyOrder(of touched: [Set<String>], _ random: inout SeededGenerator) -> [Int] {
     var left = Array(touched.indices)
     var order: [Int] = []

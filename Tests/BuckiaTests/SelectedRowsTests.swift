@@ -5,7 +5,7 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// Diff files of some rows and columns, of a database with nothing to compare it with, and of a connection that is open.
+/// Diff files of selected rows and columns, of a database without a base, and of an open connection.
 @Suite struct SelectedRowsTests {
   private static let schema = """
     CREATE TABLE notes(id INTEGER PRIMARY KEY, owner INT, text TEXT, secret TEXT); CREATE TABLE tags(name TEXT PRIMARY KEY);
@@ -22,8 +22,7 @@ import TestSupport
     home = BuckiaHome(path: folder.file("home"))
   }
 
-  @Test(
-    "A diff from nothing is a snapshot: applied to an empty database it makes the rows and columns that are selected")
+  @Test("A diff without a base is a snapshot, which makes the selected rows and columns in an empty database")
   func snapshot() throws {
     let options = DiffOptions(
       selections: ["notes": RowSelection(where: "owner = $me", ["me": 7], omitting: ["secret"])])
@@ -38,11 +37,11 @@ import TestSupport
     #expect(try TestDatabases.rows("SELECT count(*) FROM tags", on: target) == ["1"])
   }
 
-  @Test("New ids are greater than those that either database has seen, also when only one is compared")
+  @Test("New ids are greater than those that the database has applied, whatever the home")
   func newestID() throws {
     let target = try TestDatabases.run("PRAGMA user_version = 1", on: folder.file("target"))
     func diff() throws -> DiffReport {
-      // Each with a clock of its own, which knows of no other.
+      // Each home has a clock of its own, which does not know the other ids.
       try DatabaseManager(target, home: BuckiaHome(path: folder.file("home\(UInt64.random(in: 0...(.max)))")))
         .createDatabaseDiff(since: nil, output: .folder(folder.path))
     }
@@ -51,7 +50,7 @@ import TestSupport
     for _ in 0..<20 { #expect(try #require(try diff().id) > #require(report.id)) }
   }
 
-  @Test("A diff is written of what a connection sees inside its transaction")
+  @Test("A diff of a connection has the changes in its open transaction")
   func borrowed() throws {
     let connection = try SQLiteConnection(opening: database, as: .readWrite)
     try connection.execute("BEGIN; INSERT INTO notes VALUES (3, 7, 'three', 's')")

@@ -5,11 +5,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Whose files are applied, and what reports call them.
+/// Which senders' files are applied, and how reports name the senders.
 @Suite struct SenderTests {
   private static let schema = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1)"
 
-  /// A person of their own, with a home of their own.
+  /// The identity of a person with a home of their own.
   private func person(_ name: String, in folder: TemporaryFolder) throws -> Identity {
     try BuckiaHome(path: folder.file("home of \(name)")).makeIdentity(named: name)
   }
@@ -32,13 +32,13 @@ import Testing
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(report.diffs.map(\.sender) == ["Anna"])
     #expect(try exchange.database.log().map(\.sender) == ["Anna"])
-    // A person who does not know her sees the key.
+    // A person who does not know Anna sees her key.
     let stranger = BuckiaHome(path: exchange.folder.file("other"))
     #expect(try DatabaseManager(exchange.mine, home: stranger).log().map(\.sender) == ["key \(anna.card.key)"])
   }
 
   @Test
-  func `a stranger's file is kept, says what to do, and is applied once that is done`() throws {
+  func `a stranger's file is quarantined with instructions, and applied once they are followed`() throws {
     let exchange = try Exchange(Self.schema)
     let anna = try person("Anna", in: exchange.folder)
     try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna)
@@ -68,11 +68,11 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `the changes of a stranger's file are not looked at`(isDryRun: Bool) throws {
+  func `the changes of a stranger's file are not read`(isDryRun: Bool) throws {
     let exchange = try Exchange(Self.schema)
     let anna = try person("Anna", in: exchange.folder)
     let path = try #require(try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna).path)
-    // The end of a file is that of its changes: who unpacks them finds them damaged.
+    // The changes are at the end of the file, so reading them would find the damage.
     var bytes = try Array(Data(contentsOf: URL(fileURLWithPath: path)))
     bytes.removeLast(8)
     try Data(bytes).write(to: URL(fileURLWithPath: path))
@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test(arguments: [TrustMode.any, .known])
-  func `nothing from a removed contact's key is applied, with any others trusted`(_ mode: TrustMode) throws {
+  func `nothing signed with a removed contact's key is applied, even if all are trusted`(_ mode: TrustMode) throws {
     let exchange = try Exchange(Self.schema)
     let anna = try person("Anna", in: exchange.folder)
     try trust(anna, in: exchange.home)
@@ -137,7 +137,7 @@ import Testing
   }
 
   @Test
-  func `after a rotation the new key counts, and the old one no more`() throws {
+  func `after a confirmed rotation the new key is accepted, and the old one is not`() throws {
     let exchange = try Exchange(Self.schema)
     let annas = BuckiaHome(path: exchange.folder.file("home of Anna"))
     let before = try annas.makeIdentity(named: "Anna")
@@ -145,7 +145,7 @@ import Testing
     let rotation = try annas.rotateIdentity()
     let after = try annas.identity()
     try exchange.home.addContact(rotation.text)
-    // A proposal changes nothing yet.
+    // An unconfirmed rotation changes nothing yet.
     try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: after)
     let proposed = try #require(try exchange.apply(known).diffs.first)
     #expect(proposed.state == .quarantined)
@@ -161,7 +161,7 @@ import Testing
   }
 
   @Test
-  func `a waiting file of a contact who was removed meanwhile is not applied when its predecessor comes`() throws {
+  func `a waiting file of a contact who was removed meanwhile is not applied when its predecessor arrives`() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     let anna = try person("Anna", in: exchange.folder)
     try trust(anna, in: exchange.home)
@@ -179,7 +179,7 @@ import Testing
   }
 
   @Test(arguments: [TrustMode.any, .known])
-  func `what is held of a contact who was removed stays held when there is a place for it`(_ mode: TrustMode) throws {
+  func `held changes of a removed contact stay held when they could be applied`(_ mode: TrustMode) throws {
     let exchange = try Exchange(Self.schema)
     let anna = try person("Anna", in: exchange.folder)
     let ben = try person("Ben", in: exchange.folder)
@@ -195,14 +195,14 @@ import Testing
     let report = try exchange.apply(ApplyOptions(trust: mode))
     #expect(report.diffs.map(\.state) == [.held, .applied])
     #expect(report.diffs.first?.reason?.contains("the contact \"Anna\", whose key has signed it, was removed") == true)
-    // Nor does it keep what others have sent from its place.
+    // Held changes of other contacts are applied.
     #expect(try exchange.rows("SELECT id, stars FROM notes ORDER BY id") == ["1|NULL", "2|NULL", "3|3"])
     #expect(try exchange.apply().diffs.map(\.state) == [.held])
     #expect(try exchange.rows("SELECT count(*) FROM buckia_held_part") == ["1"])
   }
 
   @Test
-  func `what is held of a contact who has other keys since is released`() throws {
+  func `held changes of a contact who has new keys are applied`() throws {
     let exchange = try Exchange(Self.schema)
     let annas = BuckiaHome(path: exchange.folder.file("home of Anna"))
     let before = try annas.makeIdentity(named: "Anna")
@@ -217,7 +217,7 @@ import Testing
   }
 
   @Test
-  func `what was held of strangers stays held once only known senders are trusted`() throws {
+  func `held changes of strangers stay held once only known senders are trusted`() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("ALTER TABLE notes ADD COLUMN stars; INSERT INTO notes VALUES (2, 2, 2)")
     #expect(try exchange.apply(ApplyOptions(schema: .hold)).diffs.map(\.state) == [.held])
@@ -229,7 +229,7 @@ import Testing
   }
 
   @Test
-  func `contacts that others can change stop the work, instead of trusting whom they say`() throws {
+  func `a contacts file that others can write is an error, and nothing is applied`() throws {
     let exchange = try Exchange(Self.schema)
     let anna = try person("Anna", in: exchange.folder)
     try trust(anna, in: exchange.home)
@@ -242,7 +242,7 @@ import Testing
   }
 
   @Test
-  func `a bare changeset cannot be signed`() throws {
+  func `a raw changeset cannot be signed`() throws {
     let exchange = try Exchange(Self.schema)
     let anna = try person("Anna", in: exchange.folder)
     let error = #expect(throws: BuckiaError.self) {

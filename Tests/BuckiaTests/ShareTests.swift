@@ -3,7 +3,7 @@ import BuckiaLedger
 import TestSupport
 import Testing
 
-/// Sharing a part of a database: what is sent first, what is sent next, and what happens in between.
+/// Sharing a part of a database: the first share, later shares, and events in between.
 @Suite struct ShareTests {
   private let folder: TemporaryFolder
   private let home: BuckiaHome
@@ -45,7 +45,7 @@ import Testing
 
   private func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
 
-  /// Applies all files of the outbox to a database and gives its rows.
+  /// Applies all files of the outbox to a database, and returns its rows.
   private func received(in name: String = "ben.sqlite", _ query: String) throws -> [String] {
     var options = ApplyOptions()
     options.keepsFiles = true
@@ -61,18 +61,18 @@ import Testing
 
   private static let photos = "SELECT * FROM photo ORDER BY id"
 
-  @Test func `a column that is added later is shared with a remark where columns are left out by name`() throws {
-    #expect(try share { $0.isDryRun = true }.warnings == [Remark(.laterColumns, "album")])
+  @Test func `a column that is added later is shared with a warning if the scope omits columns by name`() throws {
+    #expect(try share { $0.isDryRun = true }.warnings == [Warning(.laterColumns, "album")])
     #expect(try share().warnings.isEmpty)
-    #expect(try DatabaseManager(path).examine().warnings.contains(Remark(.laterColumns, "album")))
+    #expect(try DatabaseManager(path).examine().warnings.contains(Warning(.laterColumns, "album")))
     try run("ALTER TABLE album ADD COLUMN secret TEXT DEFAULT 'x'; ALTER TABLE photo ADD COLUMN place TEXT DEFAULT 'y'")
     let preview = try share { $0.isDryRun = true }
-    #expect(preview.warnings == [Remark(.laterColumns, "album"), Remark(.newColumnShared, "album", "secret")])
-    #expect(try share().warnings == [Remark(.newColumnShared, "album", "secret")])
+    #expect(preview.warnings == [Warning(.laterColumns, "album"), Warning(.newColumnShared, "album", "secret")])
+    #expect(try share().warnings == [Warning(.newColumnShared, "album", "secret")])
     #expect(try received("SELECT secret FROM album") == ["x"])
   }
 
-  @Test func `where the columns are named that are shared, one that is added later stays here`() throws {
+  @Test func `if the scope names the shared columns, a column that is added later is not shared`() throws {
     let scope = ShareScope {
       SharedTable("album").columns("NAME")
       SharedTable("photo").children(of: "album").columns("album", "title").rewriting("owner", to: .null)
@@ -93,12 +93,12 @@ import Testing
     (SharedTable("album").columns("nama"), "the scope shares column \"album.nama\", which does not exist"),
     (SharedTable("album").columns("name").omitting("note"), "both columns of table \"album\" that are shared and"),
   ])
-  func `columns that do not fit are refused`(table: SharedTable, message: String) throws {
+  func `a scope with unknown or contradictory columns is refused`(table: SharedTable, message: String) throws {
     let error = #expect(throws: BuckiaError.self) { try share(ShareScope(tables: [table])) }
     #expect(error?.code == .invalidScope && error?.description.contains(message) == true)
   }
 
-  @Test func `the first share is a snapshot, the next has what has changed`() throws {
+  @Test func `the first share is a snapshot, and the next one has the changes since`() throws {
     let first = try share()
     #expect(first.isSnapshot)
     #expect(first.sequence == 1)
@@ -119,13 +119,13 @@ import Testing
     #expect(try share().id == nil)
   }
 
-  @Test func `what others do not get does not make a file`() throws {
+  @Test func `changes that are not shared make no file`() throws {
     try share()
     try run("UPDATE album SET note = 'x'; UPDATE photo SET owner = 3; INSERT INTO log VALUES ('c')")
     #expect(try share().id == nil)
   }
 
-  @Test func `each audience has its own stream`() throws {
+  @Test func `each group of recipients has its own stream`() throws {
     let ben = try share()
     let cara = try share(to: ["cara"])
     #expect(cara.isSnapshot)
@@ -137,7 +137,7 @@ import Testing
     #expect(try share(to: ["ben", "cara"]).id == nil)
   }
 
-  @Test func `a dry run says which rows would leave, and changes nothing`() throws {
+  @Test func `a dry run reports the rows that would be sent, and changes nothing`() throws {
     let report = try share { $0.isDryRun = true }
     #expect(report.isDryRun)
     #expect(report.id == nil)
@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a dry run says how large the file is, within a fifth of that`(isUnencrypted: Bool) throws {
+  func `a dry run estimates the size of the file to within a fifth`(isUnencrypted: Bool) throws {
     let signer = try home.makeIdentity(named: "Anna")
     let recipient = try ShareRecipient(AgeIdentity().recipient())
     func shared(isDryRun: Bool) throws -> ShareReport {
@@ -178,8 +178,7 @@ import Testing
     }
   }
 
-  @Test func `a row that would dangle is left out and named, the rest is shared, and it goes when it is mended`() throws
-  {
+  @Test func `a row with a dangling reference is left out and named, and sent once its parent exists`() throws {
     try run("INSERT INTO photo VALUES (9,77,'of no album',7)")
     let scope = ShareScope(name: "all") { SharedTable("photo").omitting("owner") }
     let first = try share(scope)
@@ -193,7 +192,7 @@ import Testing
     var status = try DatabaseManager(path, home: home).status()
     #expect(status.leftOut.map { "\($0.people) \($0.table) \($0.rows)" } == ["ben photo 1"])
 
-    // Nothing has changed, and it is still named.
+    // Nothing has changed, and the row is still named.
     let second = try share(scope)
     #expect(second.id == nil)
     #expect(second.leftOut == first.leftOut)
@@ -210,7 +209,7 @@ import Testing
     "photo(id TEXT, album INTEGER REFERENCES album(id), title TEXT, PRIMARY KEY(id, title)) WITHOUT ROWID",
     "photo(id, album INTEGER REFERENCES album(id), title TEXT)",
   ])
-  func `a row that was sent and dangles since stays at the receivers as it was sent last`(photo: String) throws {
+  func `a sent row whose reference dangles since then stays at the recipients as sent last`(photo: String) throws {
     try run("DROP TABLE photo; CREATE TABLE \(photo); INSERT INTO photo VALUES (1,1,'beach'),(2,1,'sea'),(3,2,'snow')")
     let scopes = [
       ShareScope(name: "whole") { SharedTable("photo") },
@@ -220,7 +219,7 @@ import Testing
         tables: [SharedTable("album").where("id < 9"), SharedTable("photo").children(of: "album").where("1")]),
     ]
     for scope in scopes { try share(scope, to: [scope.name ?? ""]) }
-    // One refers to nothing, and another refers to what is not there any more.
+    // One photo refers to a missing album, and another one to a deleted album.
     try run(
       "UPDATE photo SET album = 77 WHERE id = 1; INSERT INTO photo VALUES (4,2,'new'); DELETE FROM album WHERE id = 1")
     for scope in scopes {
@@ -228,7 +227,7 @@ import Testing
       #expect(report.leftOut.map(\.count).reduce(0, +) == 2)
       let changed = report.tables.first { $0.name == "photo" }
       #expect([changed?.inserted, changed?.updated, changed?.withdrawn] == [1, 0, 0])
-      // Without a key, only what has kept its content is the same row.
+      // Without a key, only a row with the same content is the same row.
       #expect(changed?.deleted == (photo.hasPrefix("photo(id,") ? 1 : 0))
       #expect(try share(scope, to: [scope.name ?? ""]).id == nil)
     }
@@ -243,7 +242,7 @@ import Testing
     }
   }
 
-  @Test func `a row for which the condition fails is left out and named, and goes when it is mended`() throws {
+  @Test func `a row for which the condition fails is left out and named, and sent once it is corrected`() throws {
     try run("INSERT INTO album VALUES (3, '{\"open\": 1}', NULL), (4, 'no JSON', NULL); DELETE FROM album WHERE id < 3")
     let scope = ShareScope(name: "open") {
       SharedTable("album").where("json_extract(name, '$.open') = :open", ["open": 1])
@@ -262,7 +261,7 @@ import Testing
     #expect(try received("SELECT id FROM album") == ["3", "4", "5", "6"])
   }
 
-  @Test func `columns beyond the most that a diff may add go with the next shares`() throws {
+  @Test func `columns beyond the limit of a diff are sent with the next shares`() throws {
     try share()
     for column in 0..<150 { try run("ALTER TABLE photo ADD COLUMN c\(column) DEFAULT \(column)") }
     try run("UPDATE photo SET c149 = 'new'")
@@ -280,7 +279,7 @@ import Testing
     #expect(try fileBytes(path) == before)
   }
 
-  @Test func `a file that was not written is delivered by the next call, with the same id and bytes`() throws {
+  @Test func `a file that could not be written is delivered by the next call`() throws {
     let blocked = folder.file("blocked")
     try TestDatabases.run("CREATE TABLE t(x)", on: blocked)
     var options = ShareOptions()
@@ -296,7 +295,7 @@ import Testing
     #expect(try received(Self.photos) == ["1|1|later|NULL", "2|1|sea|NULL"])
   }
 
-  @Test func `rows without a key travel by their content`() throws {
+  @Test func `rows without a key are shared by their content`() throws {
     let scope = ShareScope { SharedTable("log") }
     try share(scope)
     #expect(try received("SELECT text FROM log ORDER BY 1") == ["a", "a", "b"])
@@ -305,7 +304,7 @@ import Testing
     #expect(try received("SELECT text FROM log ORDER BY 1") == ["a", "b", "d"])
   }
 
-  @Test func `a new column of a shared table travels, for rows of the past, too`() throws {
+  @Test func `a new column of a shared table is sent, for existing rows, too`() throws {
     try share()
     try run("ALTER TABLE photo ADD COLUMN stars INTEGER DEFAULT 3; UPDATE photo SET stars = 5 WHERE id = 1")
     #expect(try share().tables.map(\.updated) == [1])
@@ -313,7 +312,7 @@ import Testing
     #expect(try share().id == nil)
   }
 
-  @Test func `with keep, rows that have left the scope stay where they are`() throws {
+  @Test func `with keep, rows that have left the scope stay at the recipient`() throws {
     try share()
     #expect(try received(Self.photos).count == 2)
     try run("UPDATE photo SET album = 2 WHERE id = 2; UPDATE photo SET title = 'sand' WHERE id = 1")
@@ -322,9 +321,7 @@ import Testing
     #expect(try received(Self.photos) == ["1|1|sand|NULL", "2|1|sea|NULL"])
   }
 
-  @Test func `a row that was kept and comes back into the scope meets no conflict but where both have changed it`()
-    throws
-  {
+  @Test func `a kept row that returns to the scope is a conflict only if both sides have changed it`() throws {
     let scope = ShareScope(name: "beach") { SharedTable("photo").where("album = 1").omitting("owner") }
     let ben = folder.file("ben.sqlite")
     try run("INSERT INTO photo VALUES (4,1,'rock',7),(5,1,'pier',7)")
@@ -342,7 +339,7 @@ import Testing
     #expect(conflicts.map { $0.key.map(\.value) } == [[.integer(5)]])
   }
 
-  @Test func `a share with more people takes the place of the one with fewer`() throws {
+  @Test func `a share with more people replaces the one with fewer`() throws {
     let scope = ShareScope(name: "all") {
       SharedTable("album")
       SharedTable("photo")
@@ -357,7 +354,7 @@ import Testing
       "DELETE FROM photo WHERE id = 1; DELETE FROM log WHERE text = 'b'; UPDATE album SET name = 'autumn' WHERE id = 1")
     let wider = try share(scope, to: ["ben", "cleo"])
     #expect(wider.isSnapshot)
-    #expect(wider.warnings == [Remark(.shareReplaced, "\"ben\"")])
+    #expect(wider.warnings == [Warning(.shareReplaced, "\"ben\"")])
     #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine", "3|snow"])
     #expect(try rows("SELECT * FROM log", of: "ben.sqlite") == ["a", "a"])
     #expect(try rows("SELECT name FROM album ORDER BY id", of: "ben.sqlite") == ["autumn", "winter"])
@@ -366,12 +363,12 @@ import Testing
     #expect(try share(scope, to: ["cleo", "ben"]).warnings.isEmpty)
     #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine"])
     #expect(try received(in: "cleo.sqlite", "SELECT id, title FROM photo ORDER BY id") == ["2|sea"])
-    #expect(try share(scope).warnings == [Remark(.shareBeside, "\"ben\", \"cleo\"")])
+    #expect(try share(scope).warnings == [Warning(.shareBeside, "\"ben\", \"cleo\"")])
     #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine"])
     #expect(try DatabaseManager(ben).conflicts().isEmpty)
   }
 
-  @Test func `a restored database begins another stream, which takes the place of the first`() throws {
+  @Test func `a share of a restored database begins another stream with a snapshot`() throws {
     try share()
     let backup = try folder.copy("anna.sqlite", to: "backup.sqlite")
     try run("UPDATE photo SET title = 'lost' WHERE id = 1")

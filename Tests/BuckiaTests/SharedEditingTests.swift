@@ -32,7 +32,7 @@ import Testing
     ben = try SharingPerson("ben", in: folder, Self.schema)
   }
 
-  @Test func `what came from somebody is not sent back to them`() throws {
+  @Test func `a received change is not sent back to its sender`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.share(Self.album(1), with: anna)
@@ -52,7 +52,7 @@ import Testing
     #expect(try ben.photos() == ["a|1|the beach", "d|1|newer"])
   }
 
-  @Test func `an edit that was not taken is not quietly reverted at its author`() throws {
+  @Test func `an edit that was not taken is a conflict at its author, and not reverted there`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.share(Self.album(1), with: anna)
@@ -62,7 +62,7 @@ import Testing
     try ben.share(Self.album(1), with: anna)
     #expect(try anna.receive().diffs.map(\.conflicts) == [1])
     #expect(try anna.photos()[0] == "a|1|of anna")
-    // The other column's table was taken; only the row in dispute is sent, and is a conflict there.
+    // The edit of the album was taken. Only the photo in dispute is sent, and is a conflict at Ben's replica.
     let report = try anna.share(Self.album(1), with: ben)
     #expect(report.tables.map(\.name) == ["photo"])
     #expect(try ben.receive().diffs.map(\.conflicts) == [1])
@@ -102,7 +102,7 @@ import Testing
     #expect(try ben.photos() == ["a|1|beach"])
   }
 
-  @Test func `a row that was here before stays when others withdraw it`() throws {
+  @Test func `a row that existed before stays when its sender withdraws it`() throws {
     try ben.run("INSERT INTO album VALUES (1,'summer'); INSERT INTO photo VALUES ('b',1,'sea')")
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
@@ -112,7 +112,7 @@ import Testing
     #expect(try ben.photos() == ["b|1|sea"])
   }
 
-  @Test func `who is told of a withdrawal withdraws the row in turn, and does not delete it`() throws {
+  @Test func `a recipient of a withdrawal withdraws the row in turn, and does not delete it`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
@@ -126,7 +126,7 @@ import Testing
     #expect(try cara.photos() == ["a|1|beach"])
   }
 
-  @Test func `a withdrawal is not answered`() throws {
+  @Test func `a withdrawal is not sent back`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.share(Self.album(1), with: anna)
@@ -139,7 +139,7 @@ import Testing
     #expect(try anna.photos() == ["a|1|beach", "b|2|sea", "c|2|snow"])
   }
 
-  @Test func `a real deletion goes through all hands`() throws {
+  @Test func `a deletion is relayed as a deletion`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
@@ -153,7 +153,7 @@ import Testing
     #expect(try cara.photos() == ["b|1|sea"])
   }
 
-  @Test func `what an undo removes here is deleted nowhere else, unless that is asked for`() throws {
+  @Test func `a row that an undo removes is deleted nowhere else, unless the share propagates it`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.share(Self.album(1), with: anna)
@@ -169,10 +169,10 @@ import Testing
     #expect(try ben.share(Self.album(1), with: anna).tables.allSatisfy { $0.deleted == 0 && $0.withdrawn == 0 })
     #expect(try anna.receive().diffs.allSatisfy { $0.deleted == 0 })
     #expect(try anna.photos().contains("d|1|rain"))
-    // Nothing goes back and forth.
+    // Neither side sends anything more.
     #expect(try anna.share(Self.album(1), with: ben).tables.isEmpty)
     #expect(try ben.share(Self.album(1), with: anna).tables.isEmpty)
-    // What is there again, and is deleted then, is deleted.
+    // A row that is restored and then deleted is deleted at the other side, too.
     try DatabaseManager(ben.path, home: ben.home).undo([.diff(try #require(undo.undone.first).id.description)])
     #expect(try ben.photos() == ["a|1|beach", "b|1|sea", "d|1|rain"])
     try ben.share(Self.album(1), with: anna)
@@ -183,7 +183,7 @@ import Testing
     #expect(try anna.photos() == ["a|1|beach", "b|1|sea", "c|2|snow"])
   }
 
-  @Test func `each of many rows that an undo removes is withdrawn, and no longer when it is back`() throws {
+  @Test func `many rows that an undo removes are withdrawn, and not once they are restored`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     try anna.run(
       """
@@ -202,7 +202,7 @@ import Testing
     #expect(try withdrawn() == [])
   }
 
-  @Test func `a row that an undo removes and a redo brings back is deleted by each person who deletes it`() throws {
+  @Test func `a row that an undo removes and a redo restores can be deleted afterwards`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     let diff = try #require(try anna.share(Self.album(1), with: ben).id).description
     try ben.receive()
@@ -210,7 +210,7 @@ import Testing
     try cara.receive()
     let undo = try DatabaseManager(ben.path, home: ben.home).undo([.diff(diff)])
     #expect(try ben.photos().isEmpty)
-    // Passed on as what it is: not shared any more.
+    // The removal is relayed as a withdrawal.
     let report = try ben.share(Self.album(1), with: cara, { $0.isDryRun = true })
     #expect(report.tables.map { [$0.deleted, $0.withdrawn] } == [[0, 1], [0, 2]])
     let asked = try ben.share(Self.album(1), with: cara, { ($0.isDryRun, $0.propagates) = (true, true) })
@@ -222,7 +222,7 @@ import Testing
     #expect(try cara.photos() == ["b|1|sea"])
   }
 
-  @Test func `a withdrawal is passed on as a deletion where that is asked for`() throws {
+  @Test func `a withdrawal is relayed as a deletion if the share propagates it`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     try cara.run(Self.rows)
     try anna.share(Self.album(1), with: ben)
@@ -235,11 +235,11 @@ import Testing
     let asked = try ben.share(Self.album(1), with: cara, { $0.propagates = true })
     #expect(asked.tables.map { [$0.deleted, $0.withdrawn] } == [[1, 0]])
     try cara.receive()
-    // Cara had it herself: as a withdrawal it would have stayed.
+    // Cara had the row herself, so a withdrawal would have left it.
     #expect(try cara.photos() == ["a|1|beach", "c|2|snow"])
   }
 
-  @Test func `who has lost a file gets everything again, keeps their own edits and has no conflicts`() throws {
+  @Test func `a recipient who has lost a file keeps their own edits in a resync, without conflicts`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.run("UPDATE photo SET title = 'of ben' WHERE id = 'a'")
@@ -261,7 +261,7 @@ import Testing
     #expect(try ben.photos()[1] == "d|1|again")
   }
 
-  @Test func `a snapshot leaves what somebody has deleted or has of others, and deletes what is not shared any more`()
+  @Test func `a snapshot keeps the recipient's deletions and own rows, and deletes rows that are no longer shared`()
     throws
   {
     try ben.run("INSERT INTO photo VALUES ('x',NULL,'own')")
@@ -278,7 +278,7 @@ import Testing
     #expect(try ben.rows("SELECT * FROM album") == [])
   }
 
-  @Test func `who begins again with an empty database gets their own rows back, too`() throws {
+  @Test func `a recipient who begins again with an empty database gets their own rows back, too`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.run("INSERT INTO photo VALUES ('d',1,'of ben'); UPDATE photo SET title = 'the beach' WHERE id = 'a'")
@@ -294,9 +294,9 @@ import Testing
     #expect(try anna.photos() == ["a|1|the beach", "b|1|sea", "c|2|snow", "d|1|of ben"])
   }
 
-  // MARK: What was not taken
+  // MARK: Changes that were not taken
 
-  /// Both have shared album 1 with each other, and know that the other has it.
+  /// Lets both share album 1 with each other, and know that the other has it.
   private func shareBothWays() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
@@ -304,7 +304,7 @@ import Testing
     try anna.receive()
   }
 
-  @Test func `what is held is not reverted at its author, neither before the upgrade nor after it`() throws {
+  @Test func `held changes are not reverted at their author, neither before nor after the upgrade`() throws {
     try shareBothWays()
     try ben.run("ALTER TABLE photo ADD COLUMN stars INTEGER; INSERT INTO photo VALUES ('d',1,'new',4)")
     try ben.run("UPDATE photo SET title = 'of ben', stars = 5 WHERE id = 'a'")
@@ -322,7 +322,7 @@ import Testing
     try ben.receive()
     let bens = ["a|1|of ben|5", "b|1|by anna|NULL", "d|1|new|4"]
     #expect(try ben.photos() == bens)
-    // There is a place for them now, and nothing in it yet.
+    // The column exists now, but the held changes are not applied yet.
     try anna.run("ALTER TABLE photo ADD COLUMN stars INTEGER")
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
@@ -334,7 +334,7 @@ import Testing
     #expect(try ben.photos() == bens)
   }
 
-  @Test func `what is refused is not reverted at its author`() throws {
+  @Test func `refused changes are not reverted at their author`() throws {
     try shareBothWays()
     try anna.run("UPDATE photo SET title = 'of anna' WHERE id = 'a'")
     try ben.run("UPDATE photo SET title = 'of ben'; INSERT INTO photo VALUES ('d',1,'new')")
@@ -348,7 +348,7 @@ import Testing
     #expect(try ben.photos() == ["a|1|of ben", "b|1|of ben", "d|1|new"])
   }
 
-  @Test func `a row for which there was no room is not deleted at its author`() throws {
+  @Test func `a row that a UNIQUE constraint refuses is not deleted at its author`() throws {
     let schema = "CREATE TABLE tag(id TEXT PRIMARY KEY, name TEXT UNIQUE); "
     let dora = try SharingPerson("dora", in: folder, schema + "INSERT INTO tag VALUES ('a','one')")
     let emil = try SharingPerson("emil", in: folder, schema)
@@ -368,7 +368,7 @@ import Testing
     #expect(try emil.rows("SELECT * FROM tag ORDER BY id") == ["a|one", "d|two"])
   }
 
-  @Test func `rows that refer to one for which there was no room do not stop sharing`() throws {
+  @Test func `rows that refer to a row refused by a UNIQUE constraint do not stop sharing`() throws {
     let schema = """
       CREATE TABLE tag(id TEXT PRIMARY KEY, name TEXT UNIQUE); CREATE TABLE photo(id TEXT PRIMARY KEY);
       CREATE TABLE photo_tag(photo REFERENCES photo(id), tag REFERENCES tag(id), PRIMARY KEY(photo, tag)) WITHOUT ROWID;
@@ -387,7 +387,7 @@ import Testing
     try emil.run("INSERT INTO tag VALUES ('e','sunset'); INSERT INTO photo_tag VALUES ('q','e')")
     try exchange()
     try exchange()
-    // The tag goes at one side by itself, and the link stays.
+    // One side deletes the tag, and the link stays.
     try dora.run("DELETE FROM tag WHERE id = 'd'; INSERT INTO photo VALUES ('r')")
     let report = try dora.share(all, with: emil)
     #expect(report.leftOut.map(\.reason) == [.noParent])
@@ -402,14 +402,14 @@ import Testing
     #expect(try dora.alteredStates().isEmpty)
   }
 
-  @Test func `what somebody changes before they share back for the first time is no conflict`() throws {
+  @Test func `changes that are made before the first share back are no conflict`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.run("UPDATE photo SET title = 'by ben' WHERE id = 'a'; INSERT INTO photo VALUES ('d',1,'new')")
     try anna.run("UPDATE album SET name = 'by anna' WHERE id = 1; DELETE FROM photo WHERE id = 'b'")
     try ben.share(Self.album(1), with: anna)
     #expect(try anna.receive().diffs.map(\.conflicts) == [0])
-    // What she has deleted does not come back, and her own edit stays.
+    // The row that Anna has deleted does not come back, and her own edit stays.
     #expect(try anna.photos() == ["a|1|by ben", "c|2|snow", "d|1|new"])
     #expect(try anna.rows("SELECT name FROM album WHERE id = 1") == ["by anna"])
     try anna.share(Self.album(1), with: ben)
@@ -418,7 +418,7 @@ import Testing
     #expect(try ben.rows("SELECT name FROM album") == ["by anna"])
   }
 
-  @Test func `a row that both have changed before is a conflict of the column that both have changed`() throws {
+  @Test func `a row that both have edited before the first share back is one conflict`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()
     try ben.run("UPDATE photo SET title = 'by ben'")

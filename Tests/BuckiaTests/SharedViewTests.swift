@@ -4,7 +4,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// The view `buckia_shared` tells with whom a row is shared, and if they have it.
+/// The view `buckia_shared` shows with whom a row is shared, and if they have it.
 @Suite struct SharedViewTests {
   private static let schema = """
     CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
@@ -37,7 +37,7 @@ import Testing
     LEFT JOIN buckia_shared AS s ON s.table_name = 'photo' AND s.key = p.id ORDER BY p.id, s.direction
     """
 
-  @Test func `a row is joined to the streams that have it, and to who has acknowledged them`() throws {
+  @Test func `the view joins a row to its streams and their acknowledgements`() throws {
     try anna.share(Self.album, with: ben)
     #expect(
       try anna.rows(Self.photos) == [#"a|sent|["ben"]|1|NULL"#, #"b|sent|["ben"]|1|NULL"#, "c|NULL|NULL|NULL|NULL"])
@@ -60,7 +60,7 @@ import Testing
     #expect(try anna.rows("SELECT count(DISTINCT diff) FROM buckia_shared") == ["2"])
   }
 
-  @Test func `a share with several people tells who of them has acknowledged it, and how far`() throws {
+  @Test func `the view shows which of several recipients have acknowledged a share`() throws {
     let cara = try SharingPerson("cara", in: folder, Self.schema)
     for person in [anna, ben, cara] { try person.home.makeIdentity(named: person.name) }
     func share(_ person: SharingPerson, with names: [String], into output: String) throws {
@@ -70,7 +70,7 @@ import Testing
         Self.album, to: names.map { ShareRecipient($0) }, output: .folder(folder.file(output)), options: options,
         signedBy: person.home.identity())
     }
-    /// Applies what is for both, and shares back.
+    /// Applies the files for both, and shares back.
     func answer(_ person: SharingPerson) throws {
       let report = try DatabaseManager(person.path, home: person.home).processInboundChanges(
         [folder.file("for both")], options: ApplyOptions(keepsFiles: true))
@@ -101,7 +101,7 @@ import Testing
     #expect(try acknowledged() == ["\(people)|2|\(bens)|1", "\(people)|2|\(caras)|1"].sorted())
   }
 
-  @Test func `keys of several columns are columns of their own`() throws {
+  @Test func `the view has a column for each column of a key`() throws {
     try anna.share(Self.album, with: ben)
     try ben.receive()
     for person in [anna, ben] {
@@ -109,7 +109,7 @@ import Testing
         try person.rows("SELECT key, key2, key3, key4 FROM buckia_shared WHERE table_name = 'mark'")
           == ["1|here|NULL|NULL"])
     }
-    // Integers are kept in blocks.
+    // Integer keys are stored in blocks.
     try anna.run("INSERT INTO album SELECT column1, 'x' FROM (VALUES (-129),(-1),(0),(127),(128),(1000000))")
     try anna.share(ShareScope(name: "all albums") { SharedTable("album") }, with: ben)
     try ben.receive()
@@ -118,7 +118,7 @@ import Testing
         == ["-129", "-1", "0", "1", "2", "127", "128", "1000000"])
   }
 
-  @Test func `the example of the specification runs`() throws {
+  @Test func `the example query of the specification runs`() throws {
     try anna.share(Self.album, with: ben)
     let page = try String(contentsOfFile: Self.repository + "/Schemas/ledger.md", encoding: .utf8)
     let parts = page.components(separatedBy: "## buckia_shared\n")
@@ -139,20 +139,20 @@ import Testing
     try anna.run("ALTER TABLE photo RENAME TO picture; ALTER TABLE album RENAME COLUMN name TO title")
   }
 
-  @Test func `hundreds of streams fit`() throws {
+  @Test func `the view works with hundreds of streams`() throws {
     try DatabaseManager(anna.path, home: anna.home).initialize()
     try anna.share(Self.album, with: ben)
     // A compound SELECT may have 500 terms.
     try anna.run(
       (10..<520).map {
-        "INSERT INTO buckia_shadow VALUES (\($0), 1, 't\($0)', ''); CREATE TABLE buckia_shadow_\($0)(id INTEGER PRIMARY KEY); INSERT INTO buckia_shadow_\($0) VALUES (\($0));"
+        "INSERT INTO buckia_baseline VALUES (\($0), 1, 't\($0)', ''); CREATE TABLE buckia_baseline_\($0)(id INTEGER PRIMARY KEY); INSERT INTO buckia_baseline_\($0) VALUES (\($0));"
       }.joined())
     try anna.share(Self.album, with: SharingPerson("cara", in: folder, Self.schema))
     #expect(try anna.rows("SELECT table_name FROM buckia_shared WHERE key = 519") == ["t519"])
     #expect(try anna.rows("SELECT count(*) FROM buckia_shared WHERE key > 9 AND table_name GLOB 't[0-9]*'") == ["510"])
   }
 
-  @Test func `neither the view nor its tables travel`() throws {
+  @Test func `a diff contains neither the view nor its tables`() throws {
     try anna.share(Self.album, with: ben)
     let before = try TestDatabases.run(Self.schema, on: folder.file("before.sqlite"))
     let report = try DatabaseManager(anna.path, home: anna.home).createDatabaseDiff(
@@ -162,7 +162,7 @@ import Testing
   }
 }
 
-/// What an examination says of references that keys cannot follow, and of what is kept of streams.
+/// What an examination reports about hidden references, and about the stored state of streams.
 @Suite struct SharingExaminationTests {
   private static func hidden(_ sql: String) throws -> [[String]] {
     let folder = try TemporaryFolder()
@@ -171,7 +171,7 @@ import Testing
   }
 
   @Test(arguments: ["photo_id", "photoID", "id_photo", "PHOTO_ID", "photos", "Photos"])
-  func `an integer column that is named after a table seems to refer to it`(_ name: String) throws {
+  func `an integer column that is named after a table is reported as a hidden reference`(_ name: String) throws {
     #expect(
       try Self.hidden(
         "CREATE TABLE photos(id INTEGER PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, \(name) INT)")
@@ -185,11 +185,11 @@ import Testing
     "CREATE TABLE mark(id TEXT PRIMARY KEY, photos REAL)", "CREATE TABLE mark(id TEXT PRIMARY KEY, photos)",
     "CREATE TABLE mark(id TEXT PRIMARY KEY, photo INTEGER)", "CREATE TABLE mark(id TEXT PRIMARY KEY, film_id INTEGER)",
   ])
-  func `other columns do not`(_ sql: String) throws {
+  func `columns with a declared reference, another type or another name are not reported`(_ sql: String) throws {
     #expect(try Self.hidden("CREATE TABLE photos(id INTEGER PRIMARY KEY); \(sql)") == [])
   }
 
-  @Test func `nor do columns that refer to keys which stay the same, or that are the key`() throws {
+  @Test func `columns that refer to text keys, and key columns, are not reported`() throws {
     #expect(
       try Self.hidden("CREATE TABLE photo(id TEXT PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INT)")
         == [])
@@ -197,11 +197,11 @@ import Testing
     #expect(
       try Self.hidden("CREATE TABLE photo(id TEXT PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo INT)")
         == [])
-    // A price has a price: its own name is no reference.
+    // A column with the name of its own table is no reference.
     #expect(try Self.hidden("CREATE TABLE price(id INTEGER PRIMARY KEY, price INTEGER)") == [])
   }
 
-  @Test func `a reference that a scope declares is known`() throws {
+  @Test func `a reference that a scope declares is not reported`() throws {
     let folder = try TemporaryFolder()
     let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INTEGER);"
     let anna = try SharingPerson("anna", in: folder, schema)
@@ -213,24 +213,24 @@ import Testing
     #expect(try DatabaseManager(anna.path).examine().warnings.filter { $0.code == .hiddenReference } == [])
   }
 
-  @Test func `a shared table whose keys can come again is named`() throws {
+  @Test func `a shared table whose keys can be reused is reported`() throws {
     let folder = try TemporaryFolder()
     let schema = """
       CREATE TABLE photo(id INTEGER PRIMARY KEY); CREATE TABLE mark(id INTEGER PRIMARY KEY AUTOINCREMENT);
       CREATE TABLE own(id INTEGER PRIMARY KEY); CREATE TABLE text(id TEXT PRIMARY KEY);
       """
     let (anna, ben) = (try SharingPerson("anna", in: folder, schema), try SharingPerson("ben", in: folder, schema))
-    func named() throws -> [Remark] {
+    func named() throws -> [Warning] {
       try DatabaseManager(anna.path).examine().warnings.filter { $0.code == .reusedKeys }
     }
     #expect(try named() == [])
     try anna.run("INSERT INTO photo VALUES (1); INSERT INTO mark VALUES (1); INSERT INTO text VALUES ('a')")
     try anna.share(
       ShareScope(tables: [SharedTable("photo"), SharedTable("mark"), SharedTable("text")]), with: ben)
-    #expect(try named() == [Remark(.reusedKeys, "photo")])
+    #expect(try named() == [Warning(.reusedKeys, "photo")])
   }
 
-  @Test func `what another program has altered of a stream is named`() throws {
+  @Test func `stream state that another program has altered is reported`() throws {
     let folder = try TemporaryFolder()
     let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT) WITHOUT ROWID;"
     let anna = try SharingPerson("anna", in: folder, schema + "INSERT INTO photo VALUES (1,'a'),(2,'b')")
@@ -238,7 +238,8 @@ import Testing
     try anna.share(ShareScope(name: "all") { SharedTable("photo") }, with: ben)
     try ben.receive()
     for (person, damage) in [
-      (anna, "UPDATE buckia_shadow_1 SET title = 'x' WHERE id = 1"), (ben, "DELETE FROM buckia_vouch_1 WHERE k0 = 2"),
+      (anna, "UPDATE buckia_baseline_1 SET title = 'x' WHERE id = 1"),
+      (ben, "DELETE FROM buckia_provenance_1 WHERE k0 = 2"),
     ] {
       #expect(try DatabaseManager(person.path).examine().warnings.filter { $0.code == .stateAltered } == [])
       try person.run(damage)

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// People of whom each shares all notes with all others at once.
+/// People who each share all notes with all others in one share.
 @Suite struct SharedWithAllTests {
   private static let notes = ShareScope(name: "notes") { SharedTable("note") }
 
@@ -41,7 +41,7 @@ import Testing
 
   private static func now() -> UInt32 { UInt32(Int64(Date().timeIntervalSince1970) - KSUID.epoch) + 20 }
 
-  @Test func `a deletion that is passed on names the row as its author does, and deletes no other`() throws {
+  @Test func `a relayed deletion names the origin key of the row, and deletes no other row`() throws {
     for person in people { try DatabaseManager(person.path).keepClocks() }
     let (anna, cara, dora) = (people[0], people[2], people[3])
     var second = Self.now()
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(arguments: [ConflictPolicies.takeIncoming, .latest])
-  func `a row that arrives after its author's deletion stays deleted, and its number can be used again`(
+  func `a row that arrives after its deletion stays deleted, and its key can be used again`(
     _ policies: ConflictPolicies
   ) throws {
     for person in people { try DatabaseManager(person.path).keepClocks() }
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicies.keepLocal, .takeIncoming, .latest])
-  func `a second share with one of several people does not bring back what they have deleted`(
+  func `a second share with one of several people does not bring back a row that they have deleted`(
     key: String, _ policies: ConflictPolicies
   ) throws {
     for person in people { try person.run("DROP TABLE note; CREATE TABLE note(id \(key) PRIMARY KEY, text)") }
@@ -125,7 +125,7 @@ import Testing
     for person in people { #expect(try person.rows("SELECT text FROM note") == ["TWO"], "\(person.name)") }
   }
 
-  @Test func `a row that refers to itself under another number is edited without a conflict`() throws {
+  @Test func `a row that refers to itself under a mapped key is edited without a conflict`() throws {
     for person in people {
       try person.run("DROP TABLE note; CREATE TABLE note(id INTEGER PRIMARY KEY, text, parent REFERENCES note)")
     }
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  @Test func `edits of a row that its author has deleted are edits of one row`() throws {
+  @Test func `edits of a row that its author has deleted are merged`() throws {
     for person in people { try person.run("DROP TABLE note; CREATE TABLE note(id INTEGER PRIMARY KEY, text, place)") }
     let (anna, ben, dora) = (people[0], people[1], people[3])
     var second = Self.now()
@@ -162,7 +162,7 @@ import Testing
     try share(by: anna, &second)
     try ben.receive()
     #expect(try ben.rows("SELECT text, place FROM note") == ["another text|another place"])
-    // The author has not deleted the edits without a conflict, and then all have the same again.
+    // The author's deletion has the edits in the conflict record, and all have the same rows again.
     try settle(.keepLocal, &second)
     for person in people { #expect(try person.rows("SELECT text FROM note") == [], "\(person.name)") }
     let recorded = try DatabaseManager(dora.path).conflicts()

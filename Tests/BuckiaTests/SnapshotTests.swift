@@ -5,10 +5,10 @@ import Testing
 @testable import Buckia
 @testable import SQLiteConnections
 
-/// A copy of the database after each exchange is what the next difference is made from.
+/// A snapshot of the database after each exchange is the base of the next diff.
 @Suite("Snapshots, and rounds of exchange")
 struct SnapshotTests {
-  @Test("A snapshot is written through a link that leads nowhere yet, and replaced only where that is wanted")
+  @Test("A snapshot is written through a dangling symbolic link, and replaced only if that is allowed")
   func linked() throws {
     let folder = try TemporaryFolder()
     let database = DatabaseManager(
@@ -23,7 +23,7 @@ struct SnapshotTests {
     #expect(try database.snapshot(to: folder.file("link")).isReplacement)
   }
 
-  /// One of two people: a database, what both know of it, and the folder in which the other's files arrive.
+  /// One of two people: a database, a snapshot of the rows that both have, and the inbound folder.
   private struct Person {
     private let folder: TemporaryFolder
     let database: DatabaseManager
@@ -40,12 +40,12 @@ struct SnapshotTests {
       try folder.makeFolder("\(name)-inbound")
     }
 
-    /// Sends what changed since the last exchange.
+    /// Sends the changes since the last exchange.
     func send(to other: Person) throws -> DiffReport {
       try database.createDatabaseDiff(since: shared, output: .folder(other.inbound))
     }
 
-    /// Applies what has come, and keeps what both know now.
+    /// Applies the inbound folder, and renews the snapshot.
     @discardableResult
     func receive() throws -> ApplyReport {
       var options = ApplyOptions()
@@ -55,7 +55,7 @@ struct SnapshotTests {
 
     func edit(_ sql: String) throws { try TestDatabases.run(sql, on: database.path) }
 
-    /// The rows, without what Buckia keeps.
+    /// The rows, without Buckia's tables.
     var content: [String: [String]] {
       get throws { try TestDatabases.content(of: database.path).filter { !$0.key.hasPrefix("buckia_") } }
     }
@@ -81,7 +81,7 @@ struct SnapshotTests {
   }
 
   @Test(
-    "Round by round each sends its own changes alone, nothing comes back, and both end alike",
+    "In each round each side sends only its own changes, and both end with the same rows",
     arguments: ["DELETE", "WAL"])
   func alternating(journal: String) throws {
     let (_, anna, ben) = try people(journal)
@@ -100,11 +100,11 @@ struct SnapshotTests {
       #expect(report.applied.count == 1 && report.applied[0].conflicts == 0)
       #expect(try anna.content == ben.content)
     }
-    // Nothing is left to be said.
+    // Nothing is left to send.
     #expect(try ben.send(to: anna).id == nil)
   }
 
-  @Test("Both edit at once, send and then apply: what has come does not go back")
+  @Test("If both sides edit, send and then apply, received changes are not sent back")
   func simultaneous() throws {
     let (_, anna, ben) = try people()
     for round in 1...4 {
@@ -122,10 +122,10 @@ struct SnapshotTests {
     }
   }
 
-  @Test("Whenever each edits, sends and applies, nothing is lost and nothing comes back", arguments: Seeds.range(6))
+  @Test("In any order of edits, sends and applies, nothing is lost and nothing is sent back", arguments: Seeds.range(6))
   func anyOrder(seed: UInt64) throws {
     let (_, anna, ben) = try people()
-    // Both begin with a copy of which all is known to both.
+    // Both begin with a snapshot of the same rows.
     for person in [anna, ben] { try person.database.snapshot(to: person.shared) }
     var random = SeededGenerator(seed: seed)
     var added = 0
@@ -137,7 +137,7 @@ struct SnapshotTests {
         added += 1
         try one.edit("INSERT INTO notes VALUES ('\(isAnna ? "anna" : "ben") \(step)', '', '')")
       case 1:
-        // What is sent is one's own.
+        // A diff has only rows of its sender.
         let report = try one.send(to: other)
         let rows = try report.path.map { try keys(in: $0) } ?? []
         #expect(rows.allSatisfy { $0.hasPrefix(isAnna ? "anna" : "ben") }, "\(rows) \(Seeds.replay(seed))")
@@ -155,7 +155,7 @@ struct SnapshotTests {
     #expect(try anna.send(to: ben).id == nil && ben.send(to: anna).id == nil, "\(Seeds.replay(seed))")
   }
 
-  /// The keys of the rows that a diff file is about.
+  /// The keys of the rows in a diff file.
   private func keys(in path: String) throws -> [String] {
     var keys: [String] = []
     try DiffInspection.open(path).forEachChange { change in
@@ -164,7 +164,7 @@ struct SnapshotTests {
     return keys
   }
 
-  @Test("What was not sent before others' changes are applied is in the next difference, and their changes are not")
+  @Test("The next diff has the edits that were unsent when changes were applied, and not the applied changes")
   func unsent() throws {
     let (folder, anna, ben) = try people()
     for person in [anna, ben] { try person.database.snapshot(to: person.shared) }
@@ -173,7 +173,7 @@ struct SnapshotTests {
       UPDATE notes SET title = 'Ben' WHERE id = 'a'; UPDATE notes SET text = 'Ben' WHERE id = 'b';
       DELETE FROM notes WHERE id = 'c'; INSERT INTO notes VALUES ('d', 'Ben', '')
       """)
-    // The same row in another column, the same column, a row that is gone here, and a key that is taken.
+    // The same row in another column, the same column, a row that was deleted here, and a key that is in use.
     try anna.edit(
       """
       UPDATE notes SET text = 'Anna' WHERE id IN ('a', 'b', 'c'); INSERT INTO notes VALUES ('d', 'Anna', ''), ('e', 'Anna', '')
@@ -182,7 +182,7 @@ struct SnapshotTests {
     let report = try ben.receive()
     #expect(report.snapshot?.unsentChanges == 4)
     #expect(report.diffs[0].conflicts == 3)
-    // What others know: Anna's changes where they were taken, else what was there before.
+    // The snapshot has Anna's changes if they were taken, and the old values otherwise.
     let known = try TestDatabases.rows(
       "SELECT id || ' ' || title || ' ' || text FROM notes ORDER BY id", on: ben.shared)
     let expected = ["a Boat Anna", "b Radio y", "c Bell z", "e Anna "]
@@ -194,7 +194,7 @@ struct SnapshotTests {
     #expect(try folder.names(in: ".").allSatisfy { !$0.contains(".tmp") })
   }
 
-  @Test("With take-incoming the incoming version is known to both, and the local one is gone")
+  @Test("With take-incoming, a row that took the incoming version is not sent back")
   func takesIncoming() throws {
     let (_, anna, ben) = try people()
     for person in [anna, ben] { try person.database.snapshot(to: person.shared) }
@@ -207,7 +207,7 @@ struct SnapshotTests {
     #expect(changes(try ben.send(to: anna)) == [0, 1, 0])
   }
 
-  @Test("A row that was decided otherwise on each side is not sent back and forth")
+  @Test("A row in a conflict that each side decided differently is not sent back and forth")
   func conflicts() throws {
     let (_, anna, ben) = try people()
     try anna.edit("UPDATE notes SET title = 'Anna' WHERE id = 'a'")
@@ -217,12 +217,12 @@ struct SnapshotTests {
     #expect(try anna.receive().diffs[0].conflicts == 1)
     #expect(try ben.receive().diffs[0].conflicts == 1)
     #expect(try anna.send(to: ben).id == nil)
-    // Who edits it again sends it again.
+    // A new edit of the row is sent.
     try ben.edit("UPDATE notes SET title = 'Both' WHERE id = 'a'")
     #expect(changes(try ben.send(to: anna)) == [0, 1, 0])
   }
 
-  @Test("Without a copy of its own what has come would go back")
+  @Test("Without a new snapshot, received changes are sent back")
   func echo() throws {
     let (_, anna, ben) = try people()
     try anna.edit("INSERT INTO notes VALUES ('d', 'Mast', '')")
@@ -231,7 +231,7 @@ struct SnapshotTests {
     #expect(changes(try ben.send(to: anna)) == [1, 0, 0])
   }
 
-  @Test("A copy is one file, private where the database is, and equal to it", arguments: ["DELETE", "WAL"])
+  @Test("A snapshot is one file, equal to the database, and private if the database is", arguments: ["DELETE", "WAL"])
   func file(journal: String) throws {
     let (folder, anna, _) = try people(journal)
     #expect(chmod(anna.database.path, 0o600) == 0)
@@ -249,7 +249,7 @@ struct SnapshotTests {
       try TestDatabases.rows("PRAGMA journal_mode", on: copy) == (try TestDatabases.rows("SELECT 'delete'", on: copy)))
   }
 
-  @Test("Nothing but an earlier copy is replaced")
+  @Test("Only an earlier snapshot or an empty file is replaced")
   func refusals() throws {
     let (folder, anna, _) = try people()
     func code(_ path: String) -> BuckiaErrorCode? {
@@ -278,7 +278,7 @@ struct SnapshotTests {
     #expect(try folder.names(in: ".").allSatisfy { !$0.hasSuffix(".tmp") })
   }
 
-  @Test("Where another database has the name of the snapshot, nothing is applied and it stays as it is")
+  @Test("If another database has the path of the snapshot, nothing is applied, and that database stays unchanged")
   func otherDatabase() throws {
     let (folder, anna, ben) = try people()
     try anna.edit("DELETE FROM notes WHERE id = 'a'")
@@ -297,7 +297,7 @@ struct SnapshotTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: mail)) == content)
   }
 
-  @Test("In a transaction of the app no copy is made, since that may roll back; a dry run makes none")
+  @Test("A snapshot is made neither in the app's transaction, which may be rolled back, nor by a dry run")
   func transactions() throws {
     let (folder, anna, ben) = try people()
     try anna.edit("DELETE FROM notes WHERE id = 'a'")
@@ -322,7 +322,7 @@ struct SnapshotTests {
     #expect(try TestDatabases.content(of: folder.file("copy.sqlite"))["notes"]?.count == 2)
   }
 
-  @Test("What was applied before the work stopped is not sent back, nor is what the app changes of it lost")
+  @Test("After an interruption, applied changes are not sent back, and later edits of them are sent")
   func stopped() throws {
     struct Stop: Error {}
     let (_, anna, ben) = try people()
@@ -340,7 +340,7 @@ struct SnapshotTests {
     #expect(interruption?.cause is Stop)
     #expect(interruption?.report.applied.count == 1)
     #expect(interruption?.report.snapshot != nil)
-    // Anna must hear of it: were the row not in the snapshot, there would be nothing to say.
+    // The deletion must be sent. If the snapshot lacked the row, there would be nothing to send.
     try ben.edit("DELETE FROM notes WHERE id = 'd'")
     #expect(changes(try ben.send(to: anna)) == [0, 0, 1])
     try ben.receive()
@@ -349,11 +349,11 @@ struct SnapshotTests {
   }
 
   @Test(
-    "What was applied before the process died is not sent back, and what was changed here is sent",
+    "After a crash, applied changes are not sent back, and local edits are sent",
     arguments: ["diff", "apply"])
   func died(next: String) throws {
     let (folder, anna, ben) = try people()
-    // Before it ends, a first round makes snapshots that are known as such.
+    // A first round makes snapshots that are recognized as such.
     try anna.receive()
     try ben.receive()
     try ben.edit("UPDATE notes SET text = 'sent' WHERE id = 'c'")
@@ -364,14 +364,14 @@ struct SnapshotTests {
     let before = folder.file("before")
     try FileManager.default.copyItem(atPath: ben.shared, toPath: before)
     try ben.receive()
-    // As if the process had died before the new snapshot was there.
+    // As if the process had died before the new snapshot was written.
     try FileManager.default.removeItem(atPath: ben.shared)
     try FileManager.default.moveItem(atPath: before, toPath: ben.shared)
     if next == "apply" { #expect(try ben.receive().warnings.isEmpty) }
     #expect(changes(try ben.send(to: anna)) == [0, 1, 1])
     try anna.receive()
     #expect(try anna.content == ben.content)
-    // From now on, all is as ever.
+    // Later rounds work as usual.
     try ben.edit("UPDATE notes SET title = 'Yawl' WHERE id = 'a'")
     try ben.receive()
     #expect(changes(try ben.send(to: anna)) == [0, 1, 0] || next == "diff")
@@ -379,7 +379,7 @@ struct SnapshotTests {
     #expect(try anna.content == ben.content)
   }
 
-  @Test("What a diff did that is not kept counts as changed here after such a death, and that is said")
+  @Test("After a crash, changes without an undo record are sent back, with a warning")
   func diedUnknown() throws {
     let (folder, anna, ben) = try people()
     try ben.receive()
@@ -396,7 +396,7 @@ struct SnapshotTests {
     #expect(changes(report) == [1, 0, 0])
   }
 
-  @Test("Who writes between the files and the copy is told of", arguments: [false, true])
+  @Test("A write between the files and the snapshot is reported", arguments: [false, true])
   func meanwhile(writes: Bool) throws {
     let (_, anna, _) = try people()
     let connection = try SQLiteConnection(opening: anna.database.path, as: .readWrite)
@@ -411,7 +411,7 @@ struct SnapshotTests {
     #expect(try TestDatabases.content(of: anna.shared)["notes"] == anna.content["notes"])
   }
 
-  @Test("A row that was sent, and deleted when the table had got another column, is sent as deleted")
+  @Test("The deletion of a sent row is sent even if the table has got another column since")
   func upgradedAfterSending() throws {
     let (_, anna, ben) = try people()
     try ben.edit("UPDATE notes SET title = 'Dinghy' WHERE id = 'a'")
@@ -431,7 +431,7 @@ struct SnapshotTests {
     #expect(try anna.content == ben.content)
   }
 
-  @Test("A row that was sent as deleted and is there again is sent as a new one")
+  @Test("A row that is inserted again after its deletion was sent is sent as a new one")
   func reinserted() throws {
     let (_, anna, ben) = try people()
     try anna.database.snapshot(to: anna.shared)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Buckia
 
-/// Where a database stands.
+/// The status of a database.
 @Suite struct StatusTests {
-  @Test("A database without a ledger has nothing but that to say")
+  @Test("The status of a database without a ledger is empty")
   func nothing() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     let status = try exchange.database.status()
@@ -18,7 +18,7 @@ import Testing
     #expect(status.streams.isEmpty)
   }
 
-  @Test("Streams are told with how far they have come, what waits and what for, and which have ended")
+  @Test("The status has the last diff, the waiting and missing diffs, and the end of each stream")
   func streams() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var anna = try StreamAuthor(1, person: 1)
@@ -54,7 +54,7 @@ import Testing
     #expect(second.sender == "unsigned")
     #expect(streams["03"]?.isEnded == true)
     #expect(streams["04"]?.isEnded == false)
-    // When all has come, nothing is missing.
+    // Once all diffs have arrived, none is missing.
     try exchange.deliver(files[2], lost)
     try exchange.apply()
     let later = try exchange.database.status()
@@ -63,7 +63,7 @@ import Testing
     #expect(later.streams.map(\.sequence).max() == 5)
   }
 
-  @Test("Conflicts, refused files and the replica are told; looking changes nothing")
+  @Test("The status has conflicts, refused files and the replica, and reading it changes nothing")
   func everythingElse() throws {
     let exchange = try Exchange(
       "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1), (2, 2)")

@@ -31,7 +31,7 @@ import Testing
     #expect(throws: Stop.self) { try stopped.resolve(matching: ConflictFilter(), taking: .incoming) }
     #expect(throws: Stop.self) { try stopped.resolve([1], taking: .incoming) }
     for copy in [stopped.backupDatabase(to:), { _ = try stopped.snapshot(to: $0) }] as [(String) throws -> Any] {
-      // Where the file system shares blocks, nothing is copied and nothing asked.
+      // If the file system shares blocks, nothing is copied, and the poll is not called.
       do { _ = try copy(exchange.folder.file("copy.sqlite")) } catch is Stop {}
     }
     #expect(try exchange.everythingButOurs() == before)
@@ -42,7 +42,7 @@ import Testing
     #expect(try exchange.database.undo([.diff("\(id)")]).undone.map(\.updated) == [2_000])
   }
 
-  @Test func `encrypting and decrypting that are stopped leave no file`() throws {
+  @Test func `stopped encryption and decryption leave no file`() throws {
     let folder = try TemporaryFolder()
     try Data(repeating: 7, count: 1_000_000).write(to: URL(fileURLWithPath: folder.file("plain")))
     let home = BuckiaHome(path: folder.file("home"))

@@ -6,8 +6,8 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Sender and receiver know if they have the same: a difference is found when the next diff is applied, and nothing else is taken
-/// for one.
+/// Sender and receiver know if they have the same rows: a difference is detected when the next diff is applied, and
+/// nothing else counts as one.
 @Suite struct StreamStateTests {
   private static let schema = """
     CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
@@ -46,7 +46,7 @@ import Testing
     return try ben.receive().differences
   }
 
-  @Test func `who has applied all diffs of a stream has what its sender says`() throws {
+  @Test func `a receiver of all diffs of a stream has the state digests of its sender`() throws {
     #expect(try sharePhotos() == [])
     try anna.run("UPDATE photo SET title = 'x' WHERE id = 'a'; INSERT INTO photo VALUES ('d',1,'new')")
     #expect(try sharePhotos() == [])
@@ -56,9 +56,9 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `a lost row is found when it is changed at its sender, and mended by sharing everything again`() throws {
+  @Test func `a lost row is detected when its sender changes it, and repaired by a resync`() throws {
     #expect(try sharePhotos() == [])
-    try ben.run("DELETE FROM buckia_vouch_2 WHERE k0 = 'a'")
+    try ben.run("DELETE FROM buckia_provenance_2 WHERE k0 = 'a'")
     #expect(try ben.alteredStates().count == 1)
     try anna.run("UPDATE photo SET title = 'x' WHERE id = 'a'")
     #expect(try sharePhotos() == [["photo", "1"]])
@@ -71,20 +71,20 @@ import Testing
     #expect(try sharePhotos() == [])
   }
 
-  @Test func `a row that was altered in what is noted of a stream is found when it goes`() throws {
+  @Test func `an altered row hash is detected when the row is deleted`() throws {
     #expect(try sharePhotos() == [])
-    try ben.run("UPDATE buckia_vouch_2 SET hash = hash / 2 WHERE k0 = 'b'")
+    try ben.run("UPDATE buckia_provenance_2 SET hash = hash / 2 WHERE k0 = 'b'")
     try anna.run("DELETE FROM photo WHERE id = 'b'")
     #expect(try sharePhotos() == [["photo", "1"]])
-    // It stays known until it is mended, whatever else comes.
+    // The difference stays known until it is repaired, whatever else arrives.
     try anna.run("UPDATE album SET name = 'x'; INSERT INTO photo VALUES ('e',1,'e')")
     #expect(try sharePhotos() == [["photo", "1"]])
   }
 
   @Test(arguments: [
-    "UPDATE buckia_shadow_2 SET title = 'z' WHERE id = 'a'", "DELETE FROM buckia_shadow_2 WHERE id = 'a'",
+    "UPDATE buckia_baseline_2 SET title = 'z' WHERE id = 'a'", "DELETE FROM buckia_baseline_2 WHERE id = 'a'",
   ])
-  func `a sender whose shadow was altered is found out by the next diff`(_ sql: String) throws {
+  func `an altered baseline of the sender is detected by the next diff`(_ sql: String) throws {
     #expect(try sharePhotos() == [])
     try anna.run("\(sql); UPDATE photo SET title = 'q' WHERE id = 'a'")
     #expect(try sharePhotos() == [["photo", "1"]])
@@ -92,7 +92,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `what both sides change and take is no difference`() throws {
+  @Test func `changes that both sides make and take cause no difference`() throws {
     #expect(try sharePhotos() == [])
     try ben.share(Self.album, with: anna)
     #expect(try anna.receive().differences == [])
@@ -103,7 +103,7 @@ import Testing
     #expect(try anna.receive().differences == [])
     #expect(try anna.rows("SELECT count(*) FROM buckia_note WHERE kind = 'aside'") == ["4"])
     try expectAgreement()
-    // The stream has said less than the shadow has: what is said now counts from there.
+    // The stream has sent less than the baseline has. The next diff counts from there.
     try anna.run("UPDATE photo SET title = 'anna' WHERE id IN ('a','d'); DELETE FROM photo WHERE id = 'e'")
     try anna.run("INSERT INTO photo VALUES ('b',1,'back')")
     #expect(try sharePhotos() == [])
@@ -113,7 +113,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `rows that stay where they are, though they have left the scope, are no difference`() throws {
+  @Test func `rows that are kept after they have left the scope are no difference`() throws {
     #expect(try sharePhotos() == [])
     try anna.run("UPDATE photo SET album = 2 WHERE id = 'b'; UPDATE photo SET title = 'sand' WHERE id = 'a'")
     #expect(try sharePhotos { $0.onLeave = .keep } == [])
@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test(arguments: ["stars INTEGER DEFAULT 3", "stars", "stars TEXT DEFAULT 5"])
-  func `a new column counts with the value that rows get which were there before`(_ column: String) throws {
+  func `a new column counts with the value that existing rows get`(_ column: String) throws {
     #expect(try sharePhotos() == [])
     try anna.run("ALTER TABLE photo ADD COLUMN \(column); UPDATE photo SET stars = 7 WHERE id = 'a'")
     #expect(try sharePhotos() == [])
@@ -135,7 +135,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `a column that is gone makes the sums unknown until everything is shared again`() throws {
+  @Test func `a dropped column makes the state digests unknown until a resync`() throws {
     #expect(try sharePhotos() == [])
     try anna.run("ALTER TABLE photo ADD COLUMN note TEXT DEFAULT 'n'; UPDATE photo SET note = 'x' WHERE id = 'a'")
     #expect(try sharePhotos() == [])
@@ -148,7 +148,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `a lost diff is no difference once everything was shared again`() throws {
+  @Test func `a lost diff is no difference after a resync`() throws {
     #expect(try sharePhotos() == [])
     try anna.run("UPDATE photo SET title = 'lost' WHERE id = 'a'; DELETE FROM photo WHERE id = 'b'")
     try FileManager.default.removeItem(atPath: folder.file("for ben"))
@@ -161,7 +161,7 @@ import Testing
     try expectAgreement()
   }
 
-  @Test func `the sums of a small diff take little room`() throws {
+  @Test func `the state digests of a small diff take little space`() throws {
     try anna.run(
       "WITH r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r WHERE x < 1000) INSERT INTO photo SELECT 'p' || x, 1, 't' || x FROM r"
     )
@@ -173,7 +173,7 @@ import Testing
     #expect(try ben.receive().differences == [])
   }
 
-  @Test(arguments: 0..<12) func `sums that follow changes are those of the rows, whatever happens`(_ seed: UInt64)
+  @Test(arguments: 0..<12) func `state digests that follow random changes equal those of the rows`(_ seed: UInt64)
     throws
   {
     var random = SeededGenerator(seed: seed)

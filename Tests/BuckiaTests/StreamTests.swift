@@ -7,9 +7,9 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// The order of the diffs of one stream, of which each builds on the one before it.
+/// The order of the diffs of a stream, each of which builds on its predecessor.
 @Suite struct StreamTests {
-  @Test("A diff waits for the one before it, whose id is named, and is applied when that has come")
+  @Test("A diff waits for its predecessor, names its id, and is applied when it has arrived")
   func gap() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()
@@ -26,7 +26,7 @@ import Testing
     #expect(try exchange.rows("SELECT id FROM t") == ["1"])
     #expect(try exchange.database.log().map(\.state) == [.applied, .waiting, .waiting])
     #expect(try exchange.database.log().last?.reason?.contains("\(files[1].id)") == true)
-    // What waits stays where it is, and what comes later waits with it.
+    // Waiting files stay in the folder, and later files wait, too.
     try exchange.deliver(files[4])
     #expect(try exchange.apply().diffs.map(\.state) == [.waiting, .waiting, .waiting])
     try exchange.deliver(files[1])
@@ -36,7 +36,7 @@ import Testing
     #expect(try exchange.folder.names(in: "inbound") == [])
   }
 
-  @Test("A diff whose predecessor was refused says so")
+  @Test("A diff whose predecessor was refused waits with that reason")
   func refusedPredecessor() throws {
     let exchange = try Exchange("\(StreamAuthor.schema); INSERT INTO t VALUES (2, 'mine')")
     var author = try StreamAuthor()
@@ -48,7 +48,7 @@ import Testing
     #expect(try exchange.apply().diffs.map(\.state) == [.applied, .applied])
   }
 
-  @Test("A newcomer waits for a snapshot, which makes the diffs before it needless")
+  @Test("A new receiver waits for a snapshot, which replaces the diffs before it")
   func newcomer() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()
@@ -68,7 +68,7 @@ import Testing
     #expect(try exchange.database.log().allSatisfy { $0.state == .applied })
   }
 
-  @Test("Of two diffs with one place in a stream the second waits, until a snapshot settles it")
+  @Test("The second of two diffs with one sequence number waits until a snapshot ends the fork")
   func fork() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()
@@ -91,7 +91,7 @@ import Testing
     #expect(try exchange.folder.names(in: "inbound") == [])
   }
 
-  @Test("A snapshot that comes after a newer one changes nothing, and who goes on from it is found to have gone back")
+  @Test("A snapshot that is older than the applied one changes nothing, and diffs that follow it are a fork")
   func olderSnapshot() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()
@@ -107,7 +107,7 @@ import Testing
     #expect(late.diffs.first?.reason?.contains("the snapshot \(newer.id)") == true)
     #expect(try exchange.rows("SELECT id FROM t") == ["60"])
     #expect(try exchange.folder.names(in: "inbound") == [])
-    // Their database was restored from a time between the two.
+    // The sender's database was restored from a time between the two.
     let again = try author.next(after: older, row: 70)
     try exchange.deliver(again, author.next(after: again, row: 80))
     let report = try exchange.apply()
@@ -117,7 +117,7 @@ import Testing
     #expect(try exchange.rows("SELECT id FROM t") == ["60"])
   }
 
-  @Test("A diff that follows another file than the one with this id that was applied is refused")
+  @Test("A diff that names its predecessor's id with another digest is refused")
   func otherPredecessor() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()
@@ -133,7 +133,7 @@ import Testing
     #expect(report.diffs.first?.reason?.contains("\(first.id)") == true)
   }
 
-  @Test("A snapshot that takes the place of a stream ends it")
+  @Test("A snapshot that replaces a stream ends it")
   func replacedStream() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var old = try StreamAuthor(1)
@@ -153,8 +153,7 @@ import Testing
     #expect(try exchange.rows("SELECT id FROM t") == ["50", "51"])
   }
 
-  @Test(
-    "A file that waits for a lost one is settled with the snapshot that comes along, in whatever order they are named")
+  @Test("A file that waits for a lost one is settled by a snapshot in the same call, in any order of the files")
   func settledTogether() throws {
     for order in [
       [0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1], [1, 2, 3, 0], [3, 0, 1, 2], [2, 0, 3, 1],
@@ -177,7 +176,7 @@ import Testing
     }
   }
 
-  @Test("Files of a stream that are named in another order than theirs are all applied by one call")
+  @Test("Files of a stream that are named out of order are all applied by one call")
   func namedInAnyOrder() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()
@@ -188,7 +187,7 @@ import Testing
     #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3", "4"])
   }
 
-  @Test("A dry run settles what waits as the real one does, and leaves it waiting")
+  @Test("A dry run settles waiting files as a real run does, and leaves them waiting")
   func dryRun() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()
@@ -202,7 +201,7 @@ import Testing
     #expect(try exchange.folder.names(in: "inbound") == [])
   }
 
-  @Test("Streams of other people with the same id have nothing to do with each other")
+  @Test("Streams of different senders with the same id are unrelated")
   func ofOthers() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var anna = try StreamAuthor(1, person: 1)
@@ -216,7 +215,7 @@ import Testing
     #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3"])
   }
 
-  @Test("Whatever order, duplicates and pauses files come with, all of them are applied once")
+  @Test("In any order, with duplicates and pauses, all files are applied once")
   func anyOrder() throws {
     for seed in Seeds.range(40) {
       var random = SeededGenerator(seed: seed)
@@ -253,7 +252,7 @@ import Testing
     }
   }
 
-  @Test("On a connection of the application a diff waits for the one before it, too")
+  @Test("On the app's connection, a diff waits for its predecessor, too")
   func borrowed() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()
@@ -276,7 +275,7 @@ import Testing
     transaction.rollback()
   }
 
-  @Test("All diffs that wait name the one that is missing, and are applied when it has come")
+  @Test("All waiting diffs name the missing one, and are applied when it has arrived")
   func manyWaiting() throws {
     let exchange = try Exchange(StreamAuthor.schema)
     var author = try StreamAuthor()

@@ -12,21 +12,21 @@ private let photos = """
   INSERT INTO notes VALUES (1, 'one')
   """
 
-/// Large files are applied while the rest of them is still being read and checked. Nothing of that may show.
+/// Large files are applied while the rest of them is still being read and verified. This does not change the result.
 @Suite struct StreamedFileTests {
   private static let manyRows = """
     WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 90)
     INSERT INTO photos SELECT i, randomblob(100000) FROM n; INSERT INTO notes VALUES (2, 'two')
     """
 
-  /// Flips a byte at a place of the file, a part of its length.
+  /// Damages a byte of the file at a fraction of its length.
   private func damage(_ path: String, at part: Double) throws {
     var bytes = try fileBytes(path)
     bytes[Int(Double(bytes.count - 1) * part)] ^= 0x10
     try Data(bytes).write(to: URL(fileURLWithPath: path))
   }
 
-  @Test("A large file arrives whole, in a folder with others and by itself")
+  @Test("Large files are applied completely, in a folder with small ones")
   func whole() throws {
     let exchange = try Exchange(photos)
     try exchange.send("INSERT INTO notes VALUES (3, 'three')")
@@ -61,8 +61,7 @@ private let photos = """
     #expect(try exchange.apply().diffs.map(\.state) == [.rejected])
   }
 
-  @Test(
-    "Of a file that is damaged it is said so, even when it would be refused for another reason, or is applied already")
+  @Test("Damage is reported even if the file would be refused for another reason, or was applied before")
   func precedence() throws {
     let exchange = try Exchange(photos)
     let path = try #require(try exchange.send(Self.manyRows).path)
@@ -77,7 +76,7 @@ private let photos = """
     #expect(try exchange.database.processInboundChanges([copy]).diffs.map(\.state) == [.alreadyApplied])
   }
 
-  @Test("What a conflict, a dry run, distrust or the application's stop leaves behind is nothing")
+  @Test("A file that is refused, tried in a dry run, stopped or quarantined changes nothing")
   func takenBack() throws {
     struct Stop: Error {}
     let exchange = try Exchange(photos)

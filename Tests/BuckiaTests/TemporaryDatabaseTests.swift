@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct TemporaryDatabaseTests {
-  @Test func `the copy of a killed process is deleted by the next one, and nothing else is`() throws {
+  @Test func `the temporary copy of a killed process is deleted by the next one, and no other file is`() throws {
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run("CREATE TABLE t(a)", on: folder.file("notes.sqlite"))
     let living = try TemporaryDatabase(in: folder.path, permissions: 0o600)

@@ -20,7 +20,7 @@ private let edits = """
   INSERT INTO plain VALUES (3, 'z'); UPDATE plain SET b = 'Y' WHERE a = 2; DELETE FROM plain WHERE a = 1
   """
 
-/// Taking back what diffs did.
+/// Undoing diffs.
 @Suite struct UndoTests {
   @discardableResult
   private func undo(
@@ -30,7 +30,7 @@ private let edits = """
   }
 
   @Test(
-    "A diff that is taken back leaves everything as it was, and the undo can be taken back, too",
+    "Undoing a diff restores everything, and the undo can be undone, too",
     arguments: [false, true])
   func thereAndBack(_ isRaw: Bool) throws {
     let exchange = try Exchange(schema)
@@ -46,14 +46,14 @@ private let edits = """
     #expect(try exchange.everythingButOurs() == before)
     let again = try undo(report.undone.first?.id, in: exchange)
     #expect(try exchange.everythingButOurs() == after)
-    // And once more, from the beginning.
+    // The diff can be undone a second time.
     try undo(applied.id, in: exchange)
     #expect(try exchange.everythingButOurs() == before)
     #expect(again.undone.map(\.diff) == report.undone.map { "\($0.id)" })
     #expect(try exchange.database.log().map(\.state) == [.applied, .applied, .applied, .applied])
   }
 
-  @Test("What was taken back says so in the log, is not taken back twice, and is not applied again")
+  @Test("An undone diff is marked in the log, cannot be undone twice, and is not applied again")
   func onlyOnce() throws {
     let exchange = try Exchange(schema)
     let sent = try exchange.send(edits)
@@ -73,8 +73,7 @@ private let edits = """
       try exchange.database.log().map(\.reason) == [nil, "undone by \(try exchange.database.log()[2].diff!)", nil])
   }
 
-  @Test(
-    "What has been changed since stays: other columns merge, the rest is a conflict, unless all is to be taken back")
+  @Test("Later edits of the same values are conflicts, which keep-local keeps and take-incoming undoes")
   func changedSince() throws {
     let later = """
       UPDATE note SET body = 'later' WHERE id = 2; UPDATE note SET title = 'later' WHERE id = 4;
@@ -97,7 +96,7 @@ private let edits = """
     }
   }
 
-  @Test("What a diff did where it met conflicts is taken back, not what its author did")
+  @Test("After conflicts, an undo reverts what the diff did here, not what its author did")
   func afterConflicts() throws {
     for policy in [
       ConflictPolicies.keepLocal, .takeIncoming, [.column("title", of: "note"): .takeIncoming, .otherwise: .keepLocal],
@@ -119,8 +118,7 @@ private let edits = """
     }
   }
 
-  @Test(
-    "What triggers did is taken back with the rows they did it for, and columns that only exist here keep their values")
+  @Test("Changes by triggers are undone with their rows, and columns that exist only here keep their values")
   func triggersAndLocalColumns() throws {
     let exchange = try Exchange(schema)
     try TestDatabases.run(
@@ -140,7 +138,7 @@ private let edits = """
     #expect(try exchange.everythingButOurs() == before)
   }
 
-  @Test("Many small diffs that were applied together are taken back one by one, and all of a sender at once")
+  @Test("Many small diffs that were applied together can be undone one by one, and all of a sender at once")
   func many() throws {
     let exchange = try Exchange(schema)
     var ids: [KSUID] = []
@@ -161,7 +159,7 @@ private let edits = """
     #expect(try exchange.everythingButOurs() == before)
   }
 
-  @Test("What one diff wrote and a later one replaced does not come back when both are taken back, in any order")
+  @Test("When several diffs of one value are undone in any order, the value from before them comes back")
   func anyOrder() throws {
     for seed in Seeds.range(20) {
       var random = SeededGenerator(seed: seed)
@@ -177,7 +175,7 @@ private let edits = """
         ids.append(try #require(sent.id))
       }
       try exchange.apply(ApplyOptions(conflicts: .takeIncoming))
-      // Some are taken back and brought back in between.
+      // Some are undone and redone in between.
       for id in ids.shuffled(using: &random) {
         let undone = try undo(id, in: exchange)
         guard random.oneIn(3) else { continue }
@@ -188,7 +186,7 @@ private let edits = """
     }
   }
 
-  @Test("A row is known also if a changeset does not tell the order of its key")
+  @Test("A row is identified even if a changeset lacks the order of its key columns")
   func orderOfKey() throws {
     let exchange = try Exchange("CREATE TABLE pair(a, b, v, PRIMARY KEY (b, a)); INSERT INTO pair VALUES (1, 2, 0)")
     var first = ChangesetWriter()
@@ -209,7 +207,7 @@ private let edits = """
     #expect(try exchange.rows("SELECT v FROM pair") == ["0"])
   }
 
-  @Test("Only so much is kept, and what is not is said to be gone")
+  @Test("Undo records are kept up to a limit, and undoing a diff without them is an error")
   func retention() throws {
     let exchange = try Exchange(schema)
     try exchange.database.setUndoRetention(bytes: 3_000)
@@ -219,7 +217,7 @@ private let edits = """
     let before = try exchange.everythingButOurs()
     let error = #expect(throws: BuckiaError.self) { try undo(large.id, in: exchange) }
     #expect(error?.code == .notKept)
-    // All or nothing.
+    // An undo of several diffs is all or nothing.
     #expect(throws: BuckiaError.self) { try undo(small.id, large.id, in: exchange) }
     #expect(try exchange.everythingButOurs() == before)
     let report = try exchange.database.undo([.unsigned])
@@ -235,7 +233,7 @@ private let edits = """
     #expect(try exchange.rows("SELECT count(*) FROM buckia_effect") == ["0"])
   }
 
-  @Test("What was done is kept for 30 days, unless something else is set; of what is older nothing is known")
+  @Test("Undo records are kept for 30 days, and older ones are deleted")
   func expiry() throws {
     let exchange = try Exchange(schema)
     var sent: [DiffReport] = []
@@ -256,7 +254,7 @@ private let edits = """
     #expect(try exchange.rows("SELECT id FROM note WHERE id >= 10 ORDER BY id") == ["10", "12"])
   }
 
-  @Test("A diff of many rows is kept in several blocks, and taken back as a whole")
+  @Test("A diff of many rows has several undo blocks, and is undone as a whole")
   func manyBlocks() throws {
     let exchange = try Exchange(schema)
     let before = try exchange.everythingButOurs()
@@ -272,7 +270,7 @@ private let edits = """
         == ["1|1|1"])
     #expect(try undo(large.id, in: exchange).undone.map(\.deleted) == [30_000])
     #expect(try exchange.everythingButOurs() == before)
-    // The older of its blocks are too much: then the others are of no use.
+    // Its older blocks exceed the limit, so the others are of no use.
     let next = try exchange.send("INSERT INTO note VALUES (40000, 'n', 'n')")
     try exchange.apply()
     try exchange.database.setUndoRetention(bytes: 500_000)
@@ -281,7 +279,7 @@ private let edits = """
     #expect(try undo(next.id, in: exchange).undone.map(\.deleted) == [1])
   }
 
-  @Test("Small diffs that are applied together share a block, and each can be taken back")
+  @Test("Small diffs that are applied together share an undo block, and each can be undone")
   func sharedBlock() throws {
     let exchange = try Exchange(schema)
     let sent = try (10..<60).map { try exchange.send("INSERT INTO note VALUES (\($0), 'n', 'n')") }
@@ -292,7 +290,7 @@ private let edits = """
     #expect(try exchange.rows("SELECT count(*) FROM note WHERE id >= 10") == ["47"])
   }
 
-  @Test("Blocks that another program has written are named, and nothing is taken back")
+  @Test("Undo blocks that another program has altered are an error, and nothing is undone")
   func alteredBlocks() throws {
     let exchange = try Exchange(schema)
     let sent = try exchange.send("INSERT INTO note VALUES (10, 'n', 'n')")
@@ -306,7 +304,7 @@ private let edits = """
     #expect(try exchange.rows("SELECT count(*) FROM note WHERE id = 10") == ["1"])
   }
 
-  @Test("A row that is too large to be kept is never copied, and the diff can then not be taken back")
+  @Test("A row that is too large to be kept is not copied, and its diff cannot be undone")
   func largeRows() throws {
     let exchange = try Exchange("\(schema); INSERT INTO note VALUES (9, 'n', zeroblob(100000))")
     try exchange.database.setUndoRetention(bytes: 50_000)
@@ -332,7 +330,7 @@ private let edits = """
     #expect(try exchange.database.log().count == 1)
   }
 
-  @Test("Columns that were added since are not in the way; those that were dropped are named")
+  @Test("An undo works after columns were added, and names columns that were dropped")
   func changedSchema() throws {
     let exchange = try Exchange(schema)
     let before = try exchange.rows("SELECT * FROM note")
@@ -347,7 +345,7 @@ private let edits = """
     #expect(error?.description.contains("note.body") == true)
   }
 
-  @Test("An undo of any changes leaves the rows as they were before")
+  @Test("Undoing random changes restores the rows from before")
   func anyChanges() throws {
     for seed in Seeds.range(60) {
       var random = SeededGenerator(seed: seed)

@@ -11,9 +11,9 @@ import Testing
 
 private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1)"
 
-/// Every file is applied or named, and what cannot be read for now is not passed by.
+/// Every file is applied or named, and later files wait for one that cannot be read for now.
 @Suite struct UnreadFileTests {
-  @Test("A file of which only a part was there is not counted any more when the whole has been applied")
+  @Test("The refusals of a partial file are forgotten once the whole file is applied")
   func partFirst() throws {
     let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT)")
     let report = try exchange.send("INSERT INTO t VALUES (1, 'a')")
@@ -30,12 +30,12 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(try exchange.database.log().map(\.state) == [.applied])
   }
 
-  @Test("A file that cannot even be looked at is refused by name: only what does not exist is gone")
+  @Test("A file that cannot be examined is refused as unreadable, and the refusal is not recorded")
   func unsearchable() throws {
     let exchange = try Exchange(notes)
     try exchange.send("INSERT INTO notes VALUES (2, 2)")
-    // The folder's path is as long as a path may be, so that those of its files are too long. To the superuser, who may search
-    // every folder, that is the same.
+    // The folder's path is as long as a path may be, so the paths of its files are too long. This holds for the
+    // superuser, too, who may search every folder.
     let room = Int(PATH_MAX) - 3 - exchange.inbound.utf8.count
     let longPath = exchange.inbound + String(repeating: "/.", count: room / 2)
     let report = try exchange.database.processInboundChanges([longPath])
@@ -45,7 +45,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(try exchange.apply().applied.count == 1)
   }
 
-  @Test("A path that leads through a file is not missing, but cannot be examined")
+  @Test("A path that leads through a file is unreadable, not missing")
   func throughFile() throws {
     let exchange = try Exchange(notes)
     let error = #expect(throws: BuckiaError.self) {
@@ -78,7 +78,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
       byteCount: 0, digest: { [] })
   }
 
-  @Test("What cannot be read for now is not passed by: later files of its sender wait, those of others do not")
+  @Test("If a file cannot be read for now, later files of its sender wait, and those of others do not")
   func laterOnesWait() throws {
     let exchange = try Exchange(notes)
     let (first, second, third) = (try file(10, by: "aa"), try file(11, by: "aa"), try file(12, by: "bb"))
@@ -91,7 +91,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
       try ReadyFiles.receive([second], into: exchange.mine).map(\.state) == [.applied], "the next run tries again")
   }
 
-  @Test("A file whose sender is not known either is waited for by all, one that was applied before excepted")
+  @Test("All files wait for an unreadable file of an unknown sender, except those that were applied before")
   func anybodysFile() throws {
     let exchange = try Exchange(notes)
     let (first, second) = (try file(10, by: ""), try file(11, by: "bb"))
@@ -100,7 +100,7 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(outcomes.map(\.state) == [.rejected, .alreadyApplied, .waiting])
   }
 
-  @Test("A file that is at fault itself is not waited for")
+  @Test("Later files do not wait for a file that is at fault itself")
   func ownFault() throws {
     let exchange = try Exchange(notes)
     let outcomes = try ReadyFiles.receive(

@@ -2,13 +2,13 @@ import Buckia
 import TestSupport
 import Testing
 
-/// What was edited here and not shared yet is later than what arrives, since the share that tells of it will be.
+/// Unsent edits are later than incoming changes, because the share that sends them will be.
 @Suite struct UnsentEditTests {
   private let folder: TemporaryFolder
   private let anna: NotesPerson
   private let ben: NotesPerson
 
-  /// Both have the same notes, and each has heard that the other has them.
+  /// Both have the same notes, and have received shares from each other.
   init() throws {
     folder = try TemporaryFolder()
     (anna, ben) = try NotesPerson.acquainted(
@@ -28,8 +28,7 @@ import Testing
     try person.rows("SELECT title FROM note WHERE id = '\(id)'").first
   }
 
-  @Test func `an edit that was not shared yet is kept, with what has come in the record, and reaches the other`() throws
-  {
+  @Test func `an unsent edit is kept and reaches the other, with the incoming version in the conflict record`() throws {
     try set("of ben", by: ben)
     try ben.share(with: [anna])
     try set("of anna", by: anna)
@@ -43,13 +42,13 @@ import Testing
     #expect(title(conflict.incoming) == .text("of ben"))
     try exchange(anna, ben)
     #expect(try self.title(ben) == "of anna")
-    // It was made on what Ben has: nothing is in dispute there.
+    // The edit was rebased on Ben's version, so it is no conflict there.
     #expect(try DatabaseManager(ben.path).conflicts().isEmpty)
     #expect(try anna.share(with: [ben]) == nil)
     #expect(try ben.share(with: [anna]) == nil)
   }
 
-  @Test func `an edit that is taken back before it is shared takes back what has come meanwhile, too`() throws {
+  @Test func `an unsent edit that restores the old value also replaces the value that arrived meanwhile`() throws {
     try set("of ben", by: ben)
     try ben.share(with: [anna])
     try set("of anna", by: anna)
@@ -60,7 +59,7 @@ import Testing
     #expect(try title(ben) == "boat")
   }
 
-  @Test func `an edit outlives several diffs, however these are grouped`() throws {
+  @Test func `an unsent edit is kept when several diffs arrive, however they are grouped`() throws {
     for title in ["one", "two", "three"] {
       try set(title, by: ben)
       try ben.share(with: [anna])
@@ -75,11 +74,11 @@ import Testing
     #expect(try anna.notes() == ben.notes())
   }
 
-  @Test func `what was shared has the id of its share, which decides`() throws {
+  @Test func `a shared edit has the id of its share, and the later share wins`() throws {
     try set("of anna", by: anna)
     try anna.share(with: [ben])
     try set("of ben", by: ben)
-    // Made later, without having seen it.
+    // Ben's share is later, and he has not seen Anna's edit.
     try ben.share(with: [anna])
     try anna.receive()
     try ben.receive()
@@ -87,7 +86,7 @@ import Testing
     #expect(try title(ben) == "of ben")
   }
 
-  @Test func `what somebody else has done is no edit of one's own, also before it is passed on`() throws {
+  @Test func `another person's change is no unsent edit, even before it is relayed`() throws {
     let cara = try NotesPerson("cara", in: folder)
     try exchange(anna, cara)
     try cara.run("INSERT INTO note VALUES ('d', 'sail')")
@@ -98,7 +97,7 @@ import Testing
     try set("of ben", by: ben)
     try exchange(ben, anna)
     #expect(try title(anna) == "of ben")
-    // Nor is what was shared with one of several, and not with the other yet.
+    // An edit that was shared with one of several people is no unsent edit, either.
     try set("of anna", by: anna)
     try anna.share(with: [cara])
     try set("of ben again", by: ben)
@@ -106,7 +105,7 @@ import Testing
     #expect(try title(anna) == "of ben again")
   }
 
-  @Test func `an edit upon what somebody else has done is one's own`() throws {
+  @Test func `an edit on top of another person's change is an unsent edit`() throws {
     let cara = try NotesPerson("cara", in: folder)
     try exchange(anna, cara)
     try cara.run("INSERT INTO note VALUES ('d', 'sail')")
@@ -117,7 +116,7 @@ import Testing
     try set("of ben", by: ben)
     try exchange(ben, anna)
     #expect(try title(anna) == "of anna")
-    // Where it is not known any more what Cara has done, the ids decide.
+    // Without a record of what Cara's diff did, the ids decide.
     try DatabaseManager(anna.path).setUndoRetention(bytes: nil, days: 0)
     try set("of cara again", by: cara)
     try exchange(cara, anna)
@@ -131,7 +130,7 @@ import Testing
     #expect(try anna.notes() == cara.notes())
   }
 
-  @Test func `a deletion beats an edit that was not shared`() throws {
+  @Test func `a deletion beats an unsent edit`() throws {
     try ben.run("DELETE FROM note WHERE id = 'a'")
     try ben.share(with: [anna])
     try set("of anna", by: anna)
@@ -142,8 +141,7 @@ import Testing
   }
 
   @Test(arguments: Seeds.shards)
-  func `who edits and receives keeps what they have set until they have shared it, and all end equal`(shard: Int) throws
-  {
+  func `unsent edits are kept until they are shared, and all replicas end equal`(shard: Int) throws {
     try Seeds.tryEach(8, shard: shard) { seed in
       var generator = SeededGenerator(seed: seed)
       let folder = try TemporaryFolder()

@@ -5,10 +5,11 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// Text that is not what its encoding says, names among it: what cannot travel as it is, is named.
+/// Text and names that are invalid in their encoding. Those that cannot be sent unchanged are named.
 @Suite struct UnusualTextTests {
   private static let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT, w);"
-  /// In a UTF-8 database: a byte that is no UTF-8, half a surrogate pair, a code point that is no character, and good text.
+  /// In a UTF-8 database: a byte that is no UTF-8, half a surrogate pair, a code point that is no character, and valid
+  /// text.
   private static let broken = """
     INSERT INTO t VALUES (1, CAST(x'61ff62' AS TEXT), 1), (2, CAST(x'eda080' AS TEXT), 1), (3, CAST(x'efbfbf' AS TEXT), 1),
       (4, char(65533), 1), (5, 'Ünï' || char(0) || char(128512), 1)
@@ -25,7 +26,7 @@ import TestSupport
     return (exchange, report)
   }
 
-  @Test("Text that is no UTF-8 travels byte for byte between databases that store UTF-8")
+  @Test("Text that is no UTF-8 is sent byte for byte between databases that store UTF-8")
   func bytes() throws {
     let (exchange, report) = try receive(encoding: "UTF-8", edits: Self.broken)
     let warnings = report.diffs.flatMap(\.warnings)
@@ -34,7 +35,7 @@ import TestSupport
     #expect(Array(rows.prefix(3)) == ["'97.255.98'", "'237.160.128'", "'239.191.191'"])
   }
 
-  @Test("Where UTF-16 has no room for it, the column is named", arguments: ["UTF-16le", "UTF-16be"], [1, 5])
+  @Test("Text that UTF-16 cannot store causes a warning with the column", arguments: ["UTF-16le", "UTF-16be"], [1, 5])
   func intoUTF16(encoding: String, files: Int) throws {
     let (exchange, report) = try receive(encoding: encoding, edits: Self.broken, files: files)
     #expect(report.diffs.count == files)
@@ -46,14 +47,14 @@ import TestSupport
     #expect(rows[3] == "'239.191.189'" && rows[4] == "'195.156.110.195.175.0.240.159.152.128'")
   }
 
-  @Test("Good text is stored as UTF-16 without a word")
+  @Test("Valid text is stored as UTF-16 without a warning")
   func good() throws {
     let edits = "INSERT INTO t VALUES (4, char(65533, 65532), 1), (5, 'Ünï' || char(0) || char(128512, 1114109), x'ff')"
     let (_, report) = try receive(encoding: "UTF-16le", edits: edits)
     #expect(report.diffs.map(\.warnings) == [[]])
   }
 
-  @Test("Half a surrogate pair in UTF-16 is named where it travels, and only there", arguments: ["le", "be"])
+  @Test("Half a surrogate pair in UTF-16 is named only in columns that are sent", arguments: ["le", "be"])
   func fromUTF16(order: String) throws {
     let folder = try TemporaryFolder()
     let (lone, good) = order == "le" ? ("3dd86100", "3dd800de") : ("d83d0061", "d83dde00")
@@ -84,7 +85,7 @@ import TestSupport
       """, on: path)
   }
 
-  @Test("A name that is no UTF-8 keeps its table at home, and nothing else")
+  @Test("A table with a name or column name that is no UTF-8 is not sent, and all others are")
   func names() throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run(
@@ -118,7 +119,7 @@ import TestSupport
     }
   }
 
-  @Test("Tables whose names only look alike are not taken for one another, in a folder of many files")
+  @Test("Tables whose names only look alike are not mistaken for each other, in a folder of many files")
   func lookalikes() throws {
     let composed = "CREATE TABLE \"caf\u{e9}\"(id INTEGER PRIMARY KEY, \"e\u{301}\");"
     let decomposed = "CREATE TABLE \"cafe\u{301}\"(id INTEGER PRIMARY KEY, \"\u{e9}\");"
@@ -134,7 +135,7 @@ import TestSupport
     #expect(report.skipped.map(\.reason.description) == ["a new index; definitions of this kind do not travel"])
   }
 
-  @Test("What comes for a table with a column whose name is no UTF-8 is refused with the reason")
+  @Test("A file for a table with a column name that is no UTF-8 is refused with the reason")
   func receiving() throws {
     let exchange = try Exchange("CREATE TABLE drink(id INTEGER PRIMARY KEY, priceQ, v)")
     try spoil(exchange.mine)
@@ -145,7 +146,7 @@ import TestSupport
 
   // MARK: Collating sequences
 
-  @Test("Tables by a collating sequence that only the application knows are compared", arguments: DiffMethod.allCases)
+  @Test("Tables with a collating sequence that only the app knows are compared", arguments: DiffMethod.allCases)
   func collations(method: DiffMethod) throws {
     let folder = try TemporaryFolder()
     let older = folder.file("older")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The constraint that a conflict is about")
 struct ViolatedConstraintTests {
-  /// A table with an index or a constraint, a row here, and one that comes in.
+  /// A table with an index or a constraint, local rows, and an incoming row.
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var columns = "id INTEGER PRIMARY KEY, a TEXT, b INTEGER"
@@ -16,7 +16,7 @@ struct ViolatedConstraintTests {
     var name: String?
     var constrained: [String] = []
     var expression: String?
-    /// The keys of the rows in the way.
+    /// The keys of the rows that have the UNIQUE value.
     var others: [String] = []
 
     static let all = [
@@ -56,13 +56,13 @@ struct ViolatedConstraintTests {
     ]
   }
 
-  @Test("It is named, and so are the rows that have a UNIQUE value", arguments: Case.all)
+  @Test("A conflict names the violated constraint, and the rows that have the UNIQUE value", arguments: Case.all)
   func inserted(_ item: Case) throws {
     let record = try record(item, send: "INSERT INTO t VALUES \(item.incoming)")
     try expect(record, item)
   }
 
-  @Test("An UPDATE is refused by the same rows, and never by its own", arguments: Case.all)
+  @Test("A refused UPDATE names the same rows, and never its own row", arguments: Case.all)
   func updated(_ item: Case) throws {
     let record = try record(
       item, base: "(9, 'own', 5)", send: "UPDATE t SET (id, a, b) = (SELECT * FROM (VALUES \(item.incoming)))")
@@ -82,7 +82,7 @@ struct ViolatedConstraintTests {
     #expect(record.others.allSatisfy { $0.map(\.column) == ["id"] })
   }
 
-  /// The only conflict of a table that is constrained here only.
+  /// The only conflict of a table whose constraint exists only here.
   private func record(_ item: Case, base: String? = nil, send edit: String) throws -> ConflictRecord {
     let rows = base.map { "; INSERT INTO t VALUES \($0)" } ?? ""
     let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b INTEGER)\(rows)")
@@ -97,7 +97,7 @@ struct ViolatedConstraintTests {
     return try #require(records.first)
   }
 
-  @Test("Composite keys and tables without a rowid name the row in the way by its key")
+  @Test("In a table with a composite key and no rowid, the row that has the UNIQUE value is named by its key")
   func compositeKey() throws {
     let exchange = try Exchange("CREATE TABLE t(k TEXT, n INTEGER, v UNIQUE, PRIMARY KEY (n, k)) WITHOUT ROWID")
     try TestDatabases.run("INSERT INTO t VALUES ('here', 1, 'x')", on: exchange.mine)
@@ -107,7 +107,7 @@ struct ViolatedConstraintTests {
     #expect(Set(other.map { "\($0.column)=\($0.value ?? .null)" }) == ["n=1", "k='here'"])
   }
 
-  @Test("A foreign key names its columns, and the parent with its key")
+  @Test("A foreign-key conflict names the columns, and the parent with its key")
   func foreignKey() throws {
     let exchange = try Exchange(
       "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p(id)); INSERT INTO p VALUES (5)"
@@ -122,8 +122,7 @@ struct ViolatedConstraintTests {
     #expect(record.parent?.key.first?.value == 5)
   }
 
-  @Test(
-    "Where an UPDATE makes a row refer to one that was left out, that one is named, not the one that it refers to here")
+  @Test("An UPDATE that makes a row refer to a left-out row names that row, not its present parent")
   func updatedReference() throws {
     let exchange = try Exchange(
       """
@@ -142,7 +141,7 @@ struct ViolatedConstraintTests {
     #expect(early.refused.first?.refusal?.code == .brokenReference)
   }
 
-  @Test("A message of a trigger, and names with anything in them, do not mislead")
+  @Test("Messages of triggers and unusual names are not misread")
   func oddMessages() throws {
     #expect(ViolatedConstraint(message: "no more notes today", table: "t") == nil)
     let odd = ViolatedConstraint(message: "UNIQUE constraint failed: a, b.c, a, b.d.e", table: "a, b")

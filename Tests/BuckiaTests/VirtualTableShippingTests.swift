@@ -23,7 +23,7 @@ import TestSupport
     return try connection.text("SELECT rtreecheck('main', 'places')") == "ok"
   }
 
-  @Test("What one person changes the other finds")
+  @Test("Changes of R-trees and full-text tables arrive, and searches find them")
   func shipped() throws {
     let exchange = try Exchange(Self.schema)
     let report = try exchange.send(
@@ -47,7 +47,7 @@ import TestSupport
     #expect(try Self.sound(exchange))
   }
 
-  @Test("Many files in one round are applied as if each came by itself, a table made by the first among them")
+  @Test("Many files are applied in one call, with a virtual table that the first one creates")
   func manyFiles() throws {
     let exchange = try Exchange(Self.schema)
     let made = "CREATE VIRTUAL TABLE more USING fts5(a);"
@@ -62,7 +62,7 @@ import TestSupport
     }
     let report = try exchange.apply()
     #expect(report.diffs.allSatisfy { $0.state == .applied })
-    // The first UPDATE of the same row wins, each later one meets another row than its author saw.
+    // The first UPDATE of the row is applied. Each later one meets another row than its author saw.
     #expect(report.diffs.map(\.conflicts).reduce(0, +) == 11)
     #expect(try exchange.rows("SELECT count(*) FROM more('word')") == ["12"])
     #expect(try exchange.rows("SELECT count(*) FROM words('word')") == ["12"])
@@ -70,7 +70,7 @@ import TestSupport
     #expect(try Self.sound(exchange))
   }
 
-  @Test("A file that is refused behind others leaves nothing of its own")
+  @Test("A file that is refused after others leaves no changes of its own")
   func refusedBehindOthers() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO words(rowid, title) VALUES (50, 'first')")
@@ -89,7 +89,7 @@ import TestSupport
     #expect(try Self.sound(exchange))
   }
 
-  @Test("Rows of what triggers keep here are not written, and the report says so")
+  @Test("Incoming rows of a full-text table that triggers keep are left out with a warning")
   func keptHere() throws {
     let exchange = try Exchange(Self.schema)
     try exchange.send("INSERT INTO words(rowid, title) VALUES (3, 'astray'); INSERT INTO notes VALUES (7, 'bell')")
@@ -139,7 +139,7 @@ import TestSupport
   ]
 
   @Test(
-    "A virtual table that may not be created, or is another here, refuses the file, and nothing changes",
+    "A file with a forbidden or different virtual table is refused, and nothing changes",
     arguments: hostile)
   func refused(_ item: Hostile) throws {
     let exchange = try Exchange(Self.schema)

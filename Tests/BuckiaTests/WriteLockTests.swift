@@ -11,7 +11,7 @@ import Testing
 
 /// Other writers of the database wait while rows are written, and never for a file to be read or verified.
 @Suite struct WriteLockTests {
-  /// Files of which each is there only once it has been waited for. Somebody else writes meanwhile.
+  /// Files that each arrive only after a wait, in which another connection writes.
   private final class Source: IncomingFileSource {
     private final class Reader: IncomingFileReader {
       private var files: ArraySlice<IncomingFile>
@@ -37,7 +37,7 @@ import Testing
     }
 
     private let path: String
-    /// The files as they come first, and as they come once all of them is verified.
+    /// The files as they arrive, and as they are once they are verified.
     private let arriving: [IncomingFile]
     private let verified: [IncomingFile]
     private(set) var outcomes: [DiffOutcome] = []
@@ -74,7 +74,7 @@ import Testing
     try receiver.end()
   }
 
-  /// Receives files that come in this way, and are whole when they are asked for again.
+  /// Receives files with the given content, which are complete when they are requested again.
   private func receive(
     _ count: Int, _ content: (IncomingChanges) -> IncomingFile.Content
   ) throws -> (outcomes: [DiffOutcome], waits: Int, notes: [String]) {
@@ -100,7 +100,7 @@ import Testing
     )
   }
 
-  @Test("Between two files, when the next is not there yet, others can write")
+  @Test("Other connections can write between two files if the next one has not arrived yet")
   func betweenFiles() throws {
     let (outcomes, waits, notes) = try receive(5) { .verified($0) }
     #expect(outcomes.map(\.state) == [.applied, .applied, .applied, .applied, .applied])
@@ -108,7 +108,7 @@ import Testing
     #expect(notes == ["0", "1", "2", "3", "4"])
   }
 
-  @Test("While a file arrives too slowly, others can write, and it is applied once it is whole")
+  @Test("Other connections can write while a file arrives slowly, and it is applied once it is complete")
   func stalled() throws {
     let (outcomes, waits, notes) = try receive(2) { changes in
       let feed = ChangesetFeed(patience: 5)
@@ -122,8 +122,7 @@ import Testing
     #expect(notes == ["0", "1"])
   }
 
-  @Test(
-    "A DELETE that arrives behind an INSERT whose key is here the same leaves the new row", arguments: [false, true])
+  @Test("A DELETE that arrives after an INSERT with an equal key leaves the new row", arguments: [false, true])
   func deleteBehindInsert(isHere: Bool) throws {
     let exchange = try Exchange(
       "CREATE TABLE words(w TEXT PRIMARY KEY COLLATE NOCASE); \(isHere ? "INSERT INTO words VALUES ('apple');" : "") "

@@ -7,7 +7,7 @@ import Testing
 private func applyAndTell(notes: String, inbound: String, home: BuckiaHome) throws {
   let database = DatabaseManager(notes, home: home)
   let report = try database.processInboundChanges([inbound])
-  for remark in report.warnings { print(remark) }
+  for warning in report.warnings { print(warning) }
 }
 
 /// Looks if it was restored.

@@ -100,8 +100,8 @@ final class RandomDatabase {
   private func insertRow() throws {
     let table = randomTable()
     let values = table.columns.map { table.key.contains($0) ? key(of: table.name, $0) : value() }
-    let verb = Bool.random(using: &random) ? "INSERT OR IGNORE" : "INSERT OR REPLACE"
-    try connection.execute("\(verb) INTO \(quoted(table.name)) VALUES(\(values.joined(separator: ",")))")
+    let keyword = Bool.random(using: &random) ? "INSERT OR IGNORE" : "INSERT OR REPLACE"
+    try connection.execute("\(keyword) INTO \(quoted(table.name)) VALUES(\(values.joined(separator: ",")))")
   }
 
   private func updateRows() throws {

@@ -3,15 +3,15 @@ import Crypto
 import Foundation
 import NIOConcurrencyHelpers
 
-/// A server that does what the documentation of Bunny.net's storage API says.
+/// A server that behaves as the documentation of Bunny.net's storage API says.
 public final class BunnyStandIn: Sendable {
-  /// The password of the zone, which is called `zone`.
+  /// The password of the zone, which is named `zone`.
   public static let password = "zone password"
 
   private let server: FaultServer
   /// The address.
   public var address: String { server.address }
-  /// The requests that have come, in their order.
+  /// The received requests, in order.
   public var requests: [FaultServer.Request] { server.requests }
 
   /// Starts a server with an empty zone.
@@ -25,7 +25,7 @@ public final class BunnyStandIn: Sendable {
       guard let path = encoded.removingPercentEncoding, path.hasPrefix("/zone/") else { return .answer(404) }
       switch request.method {
       case "PUT":
-        // What arrives with another digest than it was sent with is not stored.
+        // Content with another digest than announced is not stored.
         guard request.header("Checksum") == nil || request.header("Checksum") == Self.digest(request.body) else {
           return .answer(400, body: Array(#"{"HttpCode":400,"Message":"Checksum does not match"}"#.utf8))
         }
@@ -49,7 +49,7 @@ public final class BunnyStandIn: Sendable {
     SHA256.hash(data: body).map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
   }
 
-  /// An object, or the part of it that a `Range` field wants (RFC 9110, section 14.2).
+  /// An object, or the part of it that a `Range` field requests (RFC 9110, section 14.2).
   private static func object(_ body: [UInt8], range: String?) -> FaultServer.Behaviour {
     let headers = [("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")]
     guard let range else { return .answer(200, headers: headers, body: body) }

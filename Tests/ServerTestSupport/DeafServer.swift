@@ -1,17 +1,17 @@
 import NIOCore
 import NIOPosix
 
-/// A port of the loopback interface at which somebody listens who takes no connection, and where there is no room left
-/// to wait: a client that connects gets no answer at all.
+/// A port of the loopback interface whose listener accepts no connections, and whose queue is full: a client that
+/// connects gets no answer at all.
 public final class DeafServer: Sendable {
   private let channels: [any Channel]
   /// The address.
   public let address: String
 
-  /// How many connections are made to fill the line of those who wait.
+  /// The greatest number of connections made to fill the queue.
   private static let limit = 64
 
-  /// Listens, and fills the line.
+  /// Listens, and fills the queue.
   public init() async throws {
     let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.backlog, value: 1)
@@ -26,7 +26,7 @@ public final class DeafServer: Sendable {
           try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.milliseconds(500)).connect(host: "127.0.0.1", port: port).get())
       } catch {
-        // Who comes next would wait as this one did.
+        // The next client would wait as this one did.
         isFull = true
       }
     }

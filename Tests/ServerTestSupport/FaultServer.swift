@@ -4,20 +4,20 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// An HTTP server on the loopback interface that does what a test wants: answers, and every way in which servers fail.
+/// An HTTP server on the loopback interface that answers, or fails in any way that a test chooses.
 public final class FaultServer: Sendable {
-  /// A request that has come whole.
+  /// A complete request.
   public struct Request: Sendable {
     /// The method, in capitals.
     public let method: String
-    /// The path and the query, as they were sent.
+    /// The path and the query, as sent.
     public let target: String
-    /// The header fields, in their order.
+    /// The header fields, in order.
     public let headers: [(name: String, value: String)]
-    /// The bytes that came along.
+    /// The body.
     public let body: [UInt8]
 
-    /// The value of a header field; nil where there is none.
+    /// The value of a header field; nil if there is none.
     public func header(_ name: String) -> String? {
       headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
@@ -25,21 +25,21 @@ public final class FaultServer: Sendable {
 
   /// What the server does.
   public enum Behaviour: Sendable {
-    /// Answers.
+    /// Sends an answer.
     case answer(Int, headers: [(String, String)] = [], body: [UInt8] = [])
     /// Closes the connection without an answer.
     case reset
-    /// Says nothing more, and keeps the connection open.
+    /// Sends nothing more, and keeps the connection open.
     case stall
-    /// Announces so many bytes, sends some of them, and closes the connection.
+    /// Announces a number of bytes, sends some of them, and closes the connection.
     case truncate(announced: Int, sent: [UInt8], headers: [(String, String)] = [])
-    /// Announces so many bytes, sends some of them, and says nothing more.
+    /// Announces a number of bytes, sends some of them, and falls silent.
     case stallAfter(announced: Int, sent: [UInt8], headers: [(String, String)] = [])
-    /// Sends bytes that are no HTTP.
+    /// Sends bytes that are not HTTP.
     case garbage([UInt8])
   }
 
-  /// Says what the server does about a request.
+  /// Decides what the server does with a request.
   public typealias Handler = @Sendable (Request) -> Behaviour
 
   private let channel: any Channel
@@ -51,16 +51,17 @@ public final class FaultServer: Sendable {
   private let isSecure: Bool
   /// The address.
   public var address: String { "\(isSecure ? "https://localhost" : "http://127.0.0.1"):\(port)" }
-  /// The requests that have come, in their order.
+  /// The received requests, in order.
   public var requests: [Request] { seen.withLockedValue { $0 } }
-  /// Forgets them.
+  /// Forgets the received requests.
   public func forgetRequests() { seen.withLockedValue { $0 = [] } }
 
   /// Starts a server on a free port.
   ///
   /// - Parameters:
-  ///   - certificate: Files with a certificate and its key in PEM format, for encrypted connections; nil for plain ones.
-  ///   - handler: What it does.
+  ///   - certificate: Files with a certificate and its key in PEM format, for encrypted connections; nil for plain
+  ///     ones.
+  ///   - handler: Decides what the server does with a request.
   public init(
     certificate: (certificate: String, key: String)? = nil, _ handler: @escaping Handler
   ) async throws {
@@ -138,7 +139,7 @@ public final class FaultServer: Sendable {
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: sent)))), promise: nil)
       case .garbage(let bytes):
         let channel = context.channel
-        // Past the encoder, which would make HTTP of it.
+        // Bypasses the encoder, which would turn the bytes into HTTP.
         context.pipeline.context(handlerType: HTTPResponseEncoder.self).whenSuccess { encoder in
           encoder.writeAndFlush(NIOAny(ByteBuffer(bytes: bytes))).whenComplete { _ in channel.close(promise: nil) }
         }

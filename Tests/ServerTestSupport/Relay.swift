@@ -2,17 +2,18 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// A port of the loopback interface that passes bytes on to a server and back, and does to some connections what bad networks do.
+/// A port of the loopback interface that forwards bytes to a server and back, and treats some connections as bad
+/// networks do.
 public final class Relay: Sendable {
   /// What happens to one connection.
   public enum Behaviour: Sendable {
-    /// Nothing.
+    /// Nothing is changed.
     case pass
-    /// Each piece of bytes comes so many milliseconds later.
+    /// Each piece of data is delayed by this number of milliseconds.
     case delay(Int64)
-    /// After so many bytes of the client's nothing is passed on, and the connection is closed.
+    /// The connection is closed after this number of bytes from the client.
     case cutRequest(after: Int)
-    /// After so many bytes of the server's nothing is passed on, and the connection is closed.
+    /// The connection is closed after this number of bytes from the server.
     case cutAnswer(after: Int)
   }
 
@@ -24,7 +25,7 @@ public final class Relay: Sendable {
   ///
   /// - Parameters:
   ///   - port: The server's port.
-  ///   - behaviour: Says what happens to a connection; it is told how many there were before.
+  ///   - behaviour: Decides what happens to a connection, given the number of earlier ones.
   public init(to port: Int, _ behaviour: @escaping @Sendable (Int) -> Behaviour) async throws {
     let count = NIOLockedValueBox(0)
     channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -58,7 +59,7 @@ public final class Relay: Sendable {
 
   deinit { channel.close(promise: nil) }
 
-  /// Passes on what comes from one side.
+  /// Forwards the data from one side.
   private final class Pipe: ChannelInboundHandler, Sendable {
     typealias InboundIn = ByteBuffer
 

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A certificate and its key, and the authority of its own that has signed it, all of which the program openssl makes.
+/// A certificate with its key, and the authority that has signed it, all made by the program openssl.
 public final class TestCertificate: Sendable {
   private let folder: TemporaryFolder
 
@@ -12,11 +12,11 @@ public final class TestCertificate: Sendable {
   /// The file with the authority's certificate.
   public var authority: String { folder.file("authority.pem") }
 
-  /// Makes one.
+  /// Makes a certificate.
   ///
   /// - Parameters:
-  ///   - host: The name of the server that it is for.
-  ///   - days: How long it is good from now on; below 0 for one that has expired.
+  ///   - host: The name of the server.
+  ///   - days: The number of days until it expires; negative for an expired certificate.
   public init(for host: String = "localhost", days: Int = 2) throws {
     folder = try TemporaryFolder()
     let authorityKey = folder.file("authority.key")

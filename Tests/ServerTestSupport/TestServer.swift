@@ -1,9 +1,10 @@
 import Foundation
 import TestSupport
 
-/// A server that a script under `Tests/Servers` starts, on a port of the loopback interface. It ends with the process that started it.
+/// A server that a script under `Tests/Servers` starts, on a port of the loopback interface. It ends with the process
+/// that started it.
 public final class TestServer: Sendable {
-  /// Why a server could not be started: nothing is skipped where one is missing.
+  /// The error if a server cannot be started. Tests are not skipped if a server is missing.
   public struct StartFailure: Error, CustomStringConvertible {
     /// What happened, and what to install.
     public let description: String
@@ -13,23 +14,23 @@ public final class TestServer: Sendable {
 
   /// The port.
   public let port: Int
-  /// The holder of the other end of this pipe keeps the server alive.
+  /// The server runs as long as this end of the pipe is open.
   private let lifeline: FileHandle
 
-  /// Lives as long as the server does, which may still read it.
+  /// Kept as long as the server, which may still read the files.
   private let certificate: TestCertificate?
 
   /// The address of the server.
   public var address: String { certificate == nil ? "http://127.0.0.1:\(port)" : "https://localhost:\(port)" }
-  /// The certificate of the authority that has signed the server's; nil where connections are not encrypted.
+  /// The certificate of the authority that has signed the server's; nil if connections are not encrypted.
   public var authority: String? { certificate?.authority }
 
   /// Starts a server, and waits until it answers.
   ///
   /// - Parameters:
   ///   - name: The script's name.
-  ///   - arguments: What the script is told.
-  ///   - certificate: The server's certificate, which the script is told of; nil for connections that are not encrypted.
+  ///   - arguments: The script's arguments.
+  ///   - certificate: The server's certificate, which is passed to the script; nil for unencrypted connections.
   public init(_ name: String, _ arguments: [String] = [], certificate: TestCertificate? = nil) throws {
     self.certificate = certificate
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -59,23 +60,23 @@ public final class TestServer: Sendable {
 }
 
 extension TestServer {
-  /// moto's S3, for all tests of a process: each has a bucket of its own.
+  /// moto's S3, for all tests of a process: each has its own bucket.
   public static let s3 = Result { try TestServer("s3") }
-  /// Apache's WebDAV: each test has a folder of its own.
+  /// Apache's WebDAV: each test has its own folder.
   public static let apache = Result { try TestServer("apache") }
-  /// WsgiDAV: each test has a folder of its own.
+  /// WsgiDAV: each test has its own folder.
   public static let wsgidav = Result { try TestServer("wsgidav") }
-  /// rclone's WebDAV: each test has a folder of its own.
+  /// rclone's WebDAV: each test has its own folder.
   public static let rclone = Result { try TestServer("rclone") }
-  /// nginx's WebDAV: each test has a folder of its own.
+  /// nginx's WebDAV: each test has its own folder.
   public static let nginx = Result { try TestServer("nginx") }
-  /// lighttpd's WebDAV: each test has a folder of its own.
+  /// lighttpd's WebDAV: each test has its own folder.
   public static let lighttpd = Result { try TestServer("lighttpd") }
-  /// rclone's S3; nil where rclone has none yet.
+  /// rclone's S3; nil if the installed version has none.
   public static let rcloneS3 = Result { () throws -> TestServer? in
     let help = try ProgramRun("/usr/bin/env", ["rclone", "serve", "s3", "--help"])
     return help.output.contains("--auth-key") ? try TestServer("rclone-s3") : nil
   }
-  /// A proxy for the servers of this computer.
+  /// A proxy for the servers on this computer.
   public static let proxy = Result { try TestServer("apache", ["proxy"]) }
 }

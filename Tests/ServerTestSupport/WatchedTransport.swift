@@ -1,7 +1,7 @@
 import BuckiaSync
 import NIOConcurrencyHelpers
 
-/// Passes requests on and notes them: what they were, how they were answered, and how many were under way at once.
+/// Forwards requests and records them, their answers, and the number of simultaneous requests.
 public final class WatchedTransport: HTTPTransport {
   private struct State {
     var requests: [HTTPTransportRequest] = []
@@ -18,9 +18,9 @@ public final class WatchedTransport: HTTPTransport {
   /// Watches a transport.
   ///
   /// - Parameters:
-  ///   - inner: What brings the requests to servers.
-  ///   - pause: How long each request waits before it is sent, so that those that may be under way at once are.
-  ///   - counts: Which requests are counted by ``mostAtOnce``.
+  ///   - inner: The transport that sends the requests.
+  ///   - pause: How long each request waits before it is sent, so that simultaneous requests overlap.
+  ///   - counts: Chooses the requests that ``mostAtOnce`` counts.
   public init(
     _ inner: any HTTPTransport, pause: Duration = .zero,
     counting counts: @escaping @Sendable (HTTPTransportRequest) -> Bool = { _ in true }
@@ -30,17 +30,17 @@ public final class WatchedTransport: HTTPTransport {
     self.counts = counts
   }
 
-  /// The requests that were sent, in their order.
+  /// The sent requests, in order.
   public var requests: [HTTPTransportRequest] { state.withLockedValue { $0.requests } }
-  /// The statuses of the answers, in the order in which these came.
+  /// The statuses of the answers, in order of arrival.
   public var statuses: [Int] { state.withLockedValue { $0.statuses } }
-  /// How many requests were under way at once, at most.
+  /// The greatest number of simultaneous requests.
   public var mostAtOnce: Int { state.withLockedValue { $0.mostAtOnce } }
 
   /// Forgets the requests and answers.
   public func forget() { state.withLockedValue { $0 = State(underWay: $0.underWay) } }
 
-  /// Notes a request, and sends it.
+  /// Records a request, and sends it.
   public func send(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
     let isCounted = counts(request)
     state.withLockedValue { state in

@@ -34,7 +34,7 @@ extension Comparison {
         changes: try ShippedChanges(.inserts, .textKey, rows: rows, in: place), rows: rows, repetitions: repetitions,
         place: place)
       return Workload(
-        size: calls.changes.size, remarks: HostCalls.remarks + calls.ownRemarks + hosts.remarks,
+        size: calls.changes.size, notes: HostCalls.notes + calls.ownRemarks + hosts.notes,
         implementations: try hosts.all.map { host in
           switch call {
           case .diff: calls.diffing(host)
@@ -56,7 +56,7 @@ private struct HostCalls {
   /// More room than a row takes up in everything that there is at one time.
   static let bytesPerRow = 1_500
 
-  static let remarks = [
+  static let notes = [
     "Every language has a process of its own, Swift, too. Only calls are timed, without the start of the process, its "
       + "imports and the loading of libraries.",
     "A call gets its databases by their paths, opens them and closes them again. The extension works on the connection "

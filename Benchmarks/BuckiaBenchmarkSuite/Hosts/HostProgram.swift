@@ -17,7 +17,7 @@ struct HostProgram {
 
   /// Makes a host.
   ///
-  /// - Parameter call: Gets the arguments of the verb, as `Benchmarks/Peers/peer.h` has them, and the number of calls
+  /// - Parameter call: Gets the arguments of the command, as `Benchmarks/Peers/peer.h` has them, and the number of calls
   ///   that they ask for.
   init(_ name: ImplementationName, _ format: Format = .diffFile, call: @escaping ([String], Int) throws -> [Double]) {
     self.name = name
@@ -27,7 +27,7 @@ struct HostProgram {
 
   /// Makes a host that is a process of its own.
   ///
-  /// - Parameter process: The program with the verb, and whatever comes before it.
+  /// - Parameter process: The program with the command, and whatever comes before it.
   init(_ name: ImplementationName, _ format: Format = .diffFile, process: ChildProcess) {
     self.init(name, format) { try ChildProcess(process.program, process.arguments + $0).seconds($1) }
   }

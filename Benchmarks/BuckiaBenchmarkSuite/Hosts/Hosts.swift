@@ -6,7 +6,7 @@ import Foundation
 struct Hosts {
   private(set) var all: [HostProgram]
   /// The versions, and which are missing.
-  private(set) var remarks: [String] = []
+  private(set) var notes: [String] = []
 
   /// Takes some.
   init(_ all: [HostProgram]) { self.all = all }
@@ -34,8 +34,8 @@ struct Hosts {
     }
     let library = built("BUCKIA_BENCH_LIBRARY")
     let loadable = built("BUCKIA_BENCH_EXTENSION")
-    if library == nil { hosts.remarks.append("The C library is not built (make library), so it was not measured.") }
-    if loadable == nil { hosts.remarks.append("The extension is not built (make extension), so it was not measured.") }
+    if library == nil { hosts.notes.append("The C library is not built (make library), so it was not measured.") }
+    if loadable == nil { hosts.notes.append("The extension is not built (make extension), so it was not measured.") }
     try hosts.addThoseInC(call, library: library, loadable: loadable, script: built("BUCKIA_BENCH_PEERS"), in: folder)
     try hosts.addThoseInPython(call, loadable: loadable, python: PythonPeer.find(in: environment))
     return hosts
@@ -45,7 +45,7 @@ struct Hosts {
     _ call: HostCall, library: String?, loadable: String?, script: String?, in folder: ScratchFolder
   ) throws {
     guard let compiler = ChildProcess.find("cc"), let script else {
-      remarks.append("There is no cc here, or it is not known where the programs in C are, so they were not measured.")
+      notes.append("There is no cc here, or it is not known where the programs in C are, so they were not measured.")
       return
     }
     let sources = URL(fileURLWithPath: script).deletingLastPathComponent()
@@ -61,7 +61,7 @@ struct Hosts {
     }
     if let loadable {
       #if canImport(Darwin)
-        remarks.append("The SQLite of macOS loads no extensions, so the extension was not measured from C.")
+        notes.append("The SQLite of macOS loads no extensions, so the extension was not measured from C.")
       #else
         let program = try compiled("extension", ["-lsqlite3"])
         all.append(HostProgram(.extensionFromC, process: ChildProcess(program, [loadable, call.rawValue])))
@@ -71,7 +71,7 @@ struct Hosts {
 
   private mutating func addThoseInPython(_ call: HostCall, loadable: String?, python: PythonPeer?) throws {
     guard let python else {
-      remarks.append("There is no Python with apsw and pygeodiff here, so calls from Python were not measured.")
+      notes.append("There is no Python with apsw and pygeodiff here, so calls from Python were not measured.")
       return
     }
     // A word and a description a line.
@@ -79,18 +79,18 @@ struct Hosts {
     func description(of word: String) -> String? { described.first { $0.count == 2 && $0[0] == word }?[1] }
     if let package = description(of: "package") {
       all.append(HostProgram(.pythonPackage, process: python.process(["package-\(call.rawValue)"])))
-      remarks.append("\(package).")
+      notes.append("\(package).")
     } else {
-      remarks.append("Buckia's Python package is not installed there (make bench-hosts), so it was not measured.")
+      notes.append("Buckia's Python package is not installed there (make bench-hosts), so it was not measured.")
     }
     if let loadable, let host = description(of: "extension") {
       all.append(HostProgram(.extensionFromPython, process: python.process(["extension-\(call.rawValue)", loadable])))
-      remarks.append("The extension from Python is loaded by \(host), that from C by the system's SQLite.")
+      notes.append("The extension from Python is loaded by \(host), that from C by the system's SQLite.")
     }
     if let geodiff = description(of: "geodiff") {
       let name: ImplementationName = call == .diff ? .geodiffDiff : .geodiffApply
       all.append(HostProgram(name, .geodiff, process: python.process(["geodiff-\(call.rawValue)-each"])))
-      remarks.append(
+      notes.append(
         "\(geodiff) has a format of its own, which it neither compresses nor brings to the disk, and keeps no ledger.")
     }
   }

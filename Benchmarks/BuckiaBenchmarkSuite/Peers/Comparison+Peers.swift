@@ -51,7 +51,7 @@ extension Comparison {
           },
         ]
       }
-      return (implementations, peers.remarks)
+      return (implementations, peers.notes)
     }
   }
 
@@ -78,7 +78,7 @@ extension Comparison {
       }
       let pair = try LargePair(rows: rows, changed: nil, in: folder)
       return Workload(
-        size: pair.size, remarks: ["Both files were read before the clock starts."],
+        size: pair.size, notes: ["Both files were read before the clock starts."],
         implementations: [
           Implementation(.buckiaProcess, isSubject: true) { folder in
             let file = folder.newFile(".bdiff")
@@ -125,9 +125,9 @@ extension Comparison {
         }
       ]
       if peers.python != nil {
-        let verb = kind == .conflictingInserts ? "apsw-apply-omitting" : "apsw-apply"
+        let command = kind == .conflictingInserts ? "apsw-apply-omitting" : "apsw-apply"
         implementations.append(
-          applying(.apswApply, to: changes) { database, _ in try peers.seconds(verb, database, changes.changeset) })
+          applying(.apswApply, to: changes) { database, _ in try peers.seconds(command, database, changes.changeset) })
         // It cannot resolve conflicts.
         if kind != .conflictingInserts {
           let own = folder.newFile(".geodiff")
@@ -136,7 +136,7 @@ extension Comparison {
             applying(.geodiffApply, to: changes) { database, _ in try peers.seconds("geodiff-apply", database, own) })
         }
       }
-      return Workload(size: changes.size, remarks: peers.remarks, implementations: implementations)
+      return Workload(size: changes.size, notes: peers.notes, implementations: implementations)
     }
   }
 

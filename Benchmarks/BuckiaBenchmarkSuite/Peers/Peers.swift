@@ -11,25 +11,25 @@ struct Peers {
   /// A Python with apsw and pygeodiff; nil when there is none.
   let python: PythonPeer?
   /// The versions, and which programs are missing.
-  let remarks: [String]
+  let notes: [String]
 
   /// Looks for them.
   static func find() throws -> Peers {
-    var remarks: [String] = []
+    var notes: [String] = []
     let sqldiff = ChildProcess.find("sqldiff")
-    remarks.append(
+    notes.append(
       sqldiff == nil
         ? "sqldiff is not installed, so it was not measured (Debian's package is sqlite3-tools)."
         : "sqldiff \(version(ofPackage: "sqlite3-tools") ?? "of an unknown version").")
     let python = PythonPeer.find()
     if let python {
       let versions = try python.lines("versions")
-      remarks.append(
+      notes.append(
         "\(versions.joined(separator: ", ")): the library's own work is timed, without Python's start and imports.")
     } else {
-      remarks.append("There is no Python with apsw and pygeodiff here, so they were not measured.")
+      notes.append("There is no Python with apsw and pygeodiff here, so they were not measured.")
     }
-    return Peers(buckia: try ChildProcess.path(of: "buckia"), sqldiff: sqldiff, python: python, remarks: remarks)
+    return Peers(buckia: try ChildProcess.path(of: "buckia"), sqldiff: sqldiff, python: python, notes: notes)
   }
 
   /// The version of an installed Debian package; nil where there is none.

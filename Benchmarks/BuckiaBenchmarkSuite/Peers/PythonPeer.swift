@@ -15,13 +15,13 @@ struct PythonPeer {
     return PythonPeer(program: program, script: script)
   }
 
-  /// The script with a verb and its arguments; nothing is started.
+  /// The script with a command and its arguments; nothing is started.
   func process(_ arguments: [String]) -> ChildProcess { ChildProcess(program, [script] + arguments) }
 
   /// The lines that the script prints.
   ///
   /// - Throws: `BuckiaError` with `otherProgram` when it fails.
-  func lines(_ verb: String) throws -> [String] {
-    try process([verb]).run().split(whereSeparator: \.isNewline).map(String.init)
+  func lines(_ command: String) throws -> [String] {
+    try process([command]).run().split(whereSeparator: \.isNewline).map(String.init)
   }
 }

@@ -28,8 +28,8 @@ struct ResultsDocument {
         lines += ["", "![\(chart.title)](\(name))"]
       }
       for record in own { lines += [""] + section(record.comparison) }
-      let remarks = own.flatMap(\.comparison.remarks).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
-      if !remarks.isEmpty { lines += [""] + remarks.map { "- \($0)" } }
+      let notes = own.flatMap(\.comparison.notes).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+      if !notes.isEmpty { lines += [""] + notes.map { "- \($0)" } }
     }
     lines += ["", "## How it was measured", ""] + Self.method + ["", "## How to repeat it", ""] + Self.repetition
     return lines.joined(separator: "\n") + "\n"
@@ -47,7 +47,7 @@ struct ResultsDocument {
       }
       let name = series.isSubject ? "**\(series.name)**" : series.name.rawValue
       let values = [median, lowest, highest].map(comparison.unit.text).joined(separator: " | ")
-      lines.append("| \(name) | \(values) | \(comparison.remarks(on: series.name).joined(separator: "; ")) |")
+      lines.append("| \(name) | \(values) | \(comparison.notes(on: series.name).joined(separator: "; ")) |")
     }
     return lines
   }
@@ -86,7 +86,7 @@ extension Failure {
 
 extension MeasuredComparison {
   /// What the figures say about an implementation, in words.
-  func remarks(on name: ImplementationName) -> [String] {
+  func notes(on name: ImplementationName) -> [String] {
     numbers.filter { $0.figure.subject == name }.compactMap { figure, number in
       let text = figure.text(number, unit: unit)
       switch figure.kind {

@@ -94,7 +94,7 @@ extension Comparison {
       let rclone = try Rclone()
       let source = try files.makeFolder(in: folder)
       return Workload(
-        size: files.title, remarks: [rclone.version],
+        size: files.title, notes: [rclone.version],
         implementations: [
           Implementation(.round, isSubject: true) { folder in
             let person = try TransferredFiles.makePerson(with: source, in: folder)
@@ -144,7 +144,7 @@ extension Comparison {
       _ = try TransferOutcome(
         of: "sync", TransferredFiles.makePerson(with: source, in: folder), server.address)
       return Workload(
-        size: files.title, remarks: [rclone.version],
+        size: files.title, notes: [rclone.version],
         implementations: [
           Implementation(.download, isSubject: true) { folder in
             let target = try folder.newFolder()

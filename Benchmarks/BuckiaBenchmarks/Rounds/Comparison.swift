@@ -37,14 +37,14 @@ package struct Workload {
   /// The size of the input, for people: `1,000,000 rows, changeset 147 MB`.
   package let size: String
   /// Notes for readers: versions of other programs, and which were left out and why.
-  package let remarks: [String]
+  package let notes: [String]
   /// The implementations to measure.
   package let implementations: [Implementation]
 
   /// Makes a workload.
-  package init(size: String, remarks: [String] = [], implementations: [Implementation]) {
+  package init(size: String, notes: [String] = [], implementations: [Implementation]) {
     self.size = size
-    self.remarks = remarks
+    self.notes = notes
     self.implementations = implementations
   }
 }

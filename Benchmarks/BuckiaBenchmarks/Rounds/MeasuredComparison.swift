@@ -25,7 +25,7 @@ package struct MeasuredComparison: Codable, Sendable {
   /// The size of the input, for people.
   package let size: String
   /// Notes for readers.
-  package let remarks: [String]
+  package let notes: [String]
   /// What was measured.
   package let unit: MeasuredUnit
   /// The figures that compare the implementations.
@@ -37,7 +37,7 @@ package struct MeasuredComparison: Codable, Sendable {
     id = comparison.id
     title = comparison.title
     size = workload.size
-    remarks = workload.remarks
+    notes = workload.notes
     unit = comparison.unit
     figures = comparison.figures
     series = workload.implementations.map { Series(name: $0.name, isSubject: $0.isSubject, values: []) }

@@ -54,7 +54,7 @@ extension Comparison {
   /// - Parameter others: Makes further implementations for the pair of databases.
   package static func difference(
     _ shape: TableShape, rows: Int, changed: ChangedRows, id: String = "difference", figures: [Figure]? = nil,
-    others: @escaping (DatabasePair) throws -> (implementations: [Implementation], remarks: [String]) = { _ in ([], [])
+    others: @escaping (DatabasePair) throws -> (implementations: [Implementation], notes: [String]) = { _ in ([], [])
     }
   ) -> Comparison {
     Comparison(
@@ -65,7 +65,7 @@ extension Comparison {
       let pair = try DatabasePair(shape, rows: rows, changed: changed, in: folder)
       let others = try others(pair)
       return Workload(
-        size: pair.size, remarks: others.remarks,
+        size: pair.size, notes: others.notes,
         implementations: [pair.sessionDiff, pair.buckiaDiff] + others.implementations)
     }
   }

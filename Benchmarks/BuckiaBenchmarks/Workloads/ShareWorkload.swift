@@ -31,7 +31,7 @@ extension Comparison {
       let pair = try DatabasePair(shape, rows: rows, changed: changed, in: folder)
       let changes = try StockCalls.difference(from: pair.older, to: pair.newer, tables: [TableShape.table])
       return Workload(
-        size: pair.size, remarks: ["What was shared before is in the database, too, which is twice as large by that."],
+        size: pair.size, notes: ["What was shared before is in the database, too, which is twice as large by that."],
         implementations: [
           pair.sessionDiff, pair.buckiaDiff,
           Implementation(.sharing, isSubject: true) { folder in

@@ -115,27 +115,27 @@ extension DatabaseManager {
     let difference = try isSnapshot ? unsent(of: found, from: older, to: newer, options) : found
     var report = DiffReport(difference, options: options)
     let left = found.changeCount - difference.changeCount
-    if left > 0 { report.warnings.append(Remark(.sentBefore, "\(left)")) }
+    if left > 0 { report.warnings.append(Warning(.sentBefore, "\(left)")) }
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
     guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
     let known = try [older, newer].flatMap { try LedgerProgress.knownIDs(on: $0.connection) }
-    let (id, remark) = try home.next(after: known)
-    if let remark { report.warnings.append(remark) }
+    let (id, warning) = try home.next(after: known)
+    if let warning { report.warnings.append(warning) }
     // Before the file exists, because a crash must not leave a file that is not recorded.
     let origin = try home.begin(id, from: newer)
-    report.warnings += origin.remarks
+    report.warnings += origin.warnings
     try report.add(
       write(
         difference, id: id, kind: kind, from: origin.sender, of: Dataset.read(on: newer.connection), signer, to: output,
         isRaw: options.isRaw,
         isPrivate: [older, newer].compactMap(\.attachablePath).contains { !FileSystem.isReadableByAll($0) }))
-    if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
+    if let warning = rowVersion(difference, by: id, in: newer) { report.warnings.append(warning) }
     // A selection of columns does not update the snapshot's rows. They are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {
       do {
         try SentChanges.note(found.changeset, in: older)
       } catch {
-        report.warnings.append(Remark(.sentNotNoted, older.connection.path, "\(error)"))
+        report.warnings.append(Warning(.sentNotNoted, older.connection.path, "\(error)"))
       }
     }
     return report
@@ -156,13 +156,13 @@ extension DatabaseManager {
     return try found.reinserting(rowsDeletedBy: sent)
   }
 
-  /// Stamps the changes of the diff in the clocks of the newer database, like the clocks of its receivers.
+  /// Row versions the changes of the diff in the clocks of the newer database, like the clocks of its receivers.
   ///
   /// - Parameter origins: The origins of the changes; empty if all are the diff's own.
-  /// - Returns: A remark when that could not be done.
-  static func stamp(
+  /// - Returns: A warning when that could not be done.
+  static func rowVersion(
     _ difference: DatabaseDifference, by id: KSUID, _ origins: [OriginRun] = [], in newer: RowSource
-  ) -> Remark? {
+  ) -> Warning? {
     let columns = Dictionary(
       difference.tables.map { (TableName($0.definition.name), $0.definition.changesetColumns) }
     ) { first, _ in first }
@@ -170,13 +170,13 @@ extension DatabaseManager {
       guard try !RowClocks.tables(on: newer.connection).isEmpty else { return nil }
       if let path = newer.attachablePath {
         let connection = try SQLiteConnection(opening: path, as: .readWrite)
-        try RowClocks.stampOwn(difference.changeset, columns: columns, by: id, origins, on: connection)
+        try RowClocks.recordOwnVersions(difference.changeset, columns: columns, by: id, origins, on: connection)
       } else {
-        try RowClocks.stampOwn(difference.changeset, columns: columns, by: id, origins, on: newer.connection)
+        try RowClocks.recordOwnVersions(difference.changeset, columns: columns, by: id, origins, on: newer.connection)
       }
       return nil
     } catch {
-      return Remark(.clocksNotKept, newer.name, "\(error)")
+      return Warning(.clocksNotKept, newer.name, "\(error)")
     }
   }
 

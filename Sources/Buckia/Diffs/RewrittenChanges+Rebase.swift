@@ -32,7 +32,7 @@ extension RewrittenChanges {
     rebasing local: InboundSource, onto incoming: [InboundSource], options: RebaseOptions, progress: Progress? = nil,
     poll: @escaping () throws -> Void = {}
   ) throws {
-    var outcome: (report: RebaseReport, remarks: [Remark])?
+    var outcome: (report: RebaseReport, warnings: [Warning])?
     try self.init([local] + incoming, keepingSchema: true, progress, poll) { inputs, output, poll in
       let definitions = try RebaseDefinitions(of: inputs, database: options.schema)
       let tables = definitions.rebaseTables
@@ -50,13 +50,13 @@ extension RewrittenChanges {
         mine, onto: others, options.policy, definitions: tables, into: output, poll: poll)
       outcome = (
         RebaseReport(options, conflicts, remapped, definitions),
-        definitions.remarks(remapped: remapped, remapsKeys: options.remapsKeys)
+        definitions.warnings(remapped: remapped, remapsKeys: options.remapsKeys)
       )
       let summary = try ChangesetSummary.of(output, poll: poll)
       return (summary.tables.map { ChangesetReport.Table($0) }, inKeyOrder: [])
     }
     rebase = outcome?.report
-    remarks += outcome?.remarks ?? []
+    warnings += outcome?.warnings ?? []
   }
 }
 
@@ -222,16 +222,16 @@ struct RebaseDefinitions {
   }
 
   /// Warnings.
-  func remarks(remapped: [RemappedKey], remapsKeys: Bool) -> [Remark] {
-    var remarks = tables.filter { definitions[TableName($0.name)] == nil }
-      .map { Remark(.rebasedWithoutDefinition, $0.name) }
-    guard remapsKeys else { return remarks }
+  func warnings(remapped: [RemappedKey], remapsKeys: Bool) -> [Warning] {
+    var warnings = tables.filter { definitions[TableName($0.name)] == nil }
+      .map { Warning(.rebasedWithoutDefinition, $0.name) }
+    guard remapsKeys else { return warnings }
     let names = Set(remapped.map { TableName($0.table) })
     for table in tables where names.contains(TableName(table.name)) {
-      remarks.append(Remark(.undeclaredReferences, table.name))
-      if greatestKeys[TableName(table.name)] == nil { remarks.append(Remark(.newKeysUnchecked, table.name)) }
+      warnings.append(Warning(.undeclaredReferences, table.name))
+      if greatestKeys[TableName(table.name)] == nil { warnings.append(Warning(.newKeysUnchecked, table.name)) }
     }
-    return remarks
+    return warnings
   }
 }
 

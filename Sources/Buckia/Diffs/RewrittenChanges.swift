@@ -11,7 +11,7 @@ public struct RewrittenChanges {
   /// The tables and how many changes each has; empty when nothing remains to be changed.
   public let tables: [ChangesetReport.Table]
   /// Warnings about the changes.
-  public internal(set) var remarks: [Remark]
+  public internal(set) var warnings: [Warning]
   /// The result of rebasing; nil for changes that were made in another way.
   public internal(set) var rebase: RebaseReport?
   private let changeset: TemporaryBuffer
@@ -27,13 +27,13 @@ public struct RewrittenChanges {
   package typealias Progress = (RewritingProgress) -> Void
 
   /// The changes that undo those of a file: they undo what the author did, and not the effects of applying the file to
-  /// a database. If a conflict was met there and a local row was replaced, that row does not come back. A remark says
+  /// a database. If a conflict was met there and a local row was replaced, that row does not come back. A warning says
   /// this.
   ///
   /// The tables come from the last to the first. In each, inserted rows are deleted first, then rows are updated, then
   /// deleted rows are inserted, by key. If one row is changed more than once, or a diff file declares the author's
   /// order, the changes of the table come from the last to the first, because foreign-key actions and triggers may
-  /// depend on it. The author's schema as SQL is left out, and a remark says so.
+  /// depend on it. The author's schema as SQL is left out, and a warning says so.
   ///
   /// - Parameters:
   ///   - path: The file.
@@ -48,7 +48,7 @@ public struct RewrittenChanges {
   package init(
     inverting source: InboundSource, progress: Progress? = nil, poll: @escaping () throws -> Void = {}
   ) throws {
-    try self.init([source], remarks: [Remark(.inverseOfChanges)], progress, poll) { inputs, output, poll in
+    try self.init([source], warnings: [Warning(.inverseOfChanges)], progress, poll) { inputs, output, poll in
       let input = inputs[0]
       let sorted = try Changesets.invert(
         input.changeset, into: output, keepsOrder: { input.tablesInAuthorOrder.contains(TableName($0.name)) },
@@ -61,7 +61,7 @@ public struct RewrittenChanges {
   }
 
   /// The changes of several files, joined into at most one change for each row. The schemas of the authors as SQL are
-  /// left out, and a remark says so.
+  /// left out, and a warning says so.
   ///
   /// - Parameters:
   ///   - paths: The files, in the order in which they would be applied.
@@ -110,10 +110,10 @@ public struct RewrittenChanges {
   }
 
   /// - Parameters:
-  ///   - remarks: Warnings, if any changes are left.
+  ///   - warnings: Warnings, if any changes are left.
   ///   - rewrite: Writes the result, counts it, and names the tables in key order.
   init(
-    _ sources: [InboundSource], remarks: [Remark] = [], keepingSchema: Bool = false,
+    _ sources: [InboundSource], warnings: [Warning] = [], keepingSchema: Bool = false,
     _ progress: Progress?, _ poll: @escaping () throws -> Void,
     _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer, _ poll: () throws -> Void) throws -> (
       [ChangesetReport.Table], inKeyOrder: Set<TableName>
@@ -136,7 +136,7 @@ public struct RewrittenChanges {
       return (inputs, definitions, keepingSchema ? inputs.first?.author : nil, inKeyOrder, tables)
     }
     let leftOut = author == nil ? inputs.filter { $0.author != nil } : []
-    self.remarks = output.isEmpty ? [] : remarks + leftOut.map { Remark(.schemaLeftOut, $0.path) }
+    self.warnings = output.isEmpty ? [] : warnings + leftOut.map { Warning(.schemaLeftOut, $0.path) }
   }
 
   /// The definitions of all tables, when every file brought its own; nil otherwise.
@@ -173,7 +173,7 @@ public struct RewrittenChanges {
   ///   cannot make a diff file.
   public func write(to output: DiffOutput, home: BuckiaHome = .standard) throws -> ChangesetReport {
     var report = ChangesetReport(
-      id: nil, path: nil, bytes: 0, tables: tables, remarks: remarks, rebase: rebase, seconds: 0)
+      id: nil, path: nil, bytes: 0, tables: tables, warnings: warnings, rebase: rebase, seconds: 0)
     if !changeset.isEmpty { try BuckiaError.wrapping { try write(to: output, home, &report) } }
     report.seconds = (ContinuousClock.now - began) / .seconds(1)
     return report
@@ -286,7 +286,7 @@ public struct ChangesetReport: Hashable, Codable, Sendable {
   /// The tables that have changes.
   public let tables: [Table]
   /// Warnings about the changes.
-  public let remarks: [Remark]
+  public let warnings: [Warning]
   /// The result of rebasing; nil for changes that were made in another way.
   public let rebase: RebaseReport?
   /// How long it took, in seconds, with opening and rewriting.

@@ -154,13 +154,13 @@ final class OwnKeys: @unchecked Sendable {
 extension SQLiteConnection {
   /// Runs `body` while SQLite writes no temporary files.
   ///
-  /// - Throws: `BuckiaError` with `cannotEncrypt` when SQLite cannot be told not to; nothing has been done then. `SQLiteError`; what `body`
+  /// - Throws: `BuckiaError` with `cannotEncrypt` when SQLite cannot be kept from it; nothing has been done then. `SQLiteError`; what `body`
   ///   throws.
   func requiringTemporaryFilesInMemory<Result>(_ body: () throws -> Result) throws -> Result {
     if let result = try withTemporaryFilesInMemory(body) { return result }
     throw BuckiaError(
       .cannotEncrypt,
-      "SQLite would write parts of what is encrypted into temporary files, in clear, and cannot be told not to while this connection has "
+      "SQLite would write parts of what is encrypted into temporary files, in clear, and cannot be kept from it while this connection has "
         + "TEMP tables or triggers, or a transaction open; set PRAGMA temp_store = MEMORY when the connection is opened, or use another one",
       path: path)
   }

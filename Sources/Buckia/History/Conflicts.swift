@@ -294,9 +294,9 @@ final class ViolatedConstraints {
   /// SQLite reports the name of a CHECK constraint, or without a name its expression.
   private func nameCheck(of table: String, _ constraint: inout ViolatedConstraint) throws {
     let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
-    guard let told = constraint.expression, let sql = try connection.text(query, binding: [table]) else { return }
-    guard let expression = CreateTableParts.check(named: told, in: sql) else { return }
-    constraint.name = told
+    guard let given = constraint.expression, let sql = try connection.text(query, binding: [table]) else { return }
+    guard let expression = CreateTableParts.check(named: given, in: sql) else { return }
+    constraint.name = given
     constraint.expression = expression
   }
 

@@ -104,12 +104,13 @@ extension DatabaseManager {
           path: path)
       }
       var sources: [Int64: RowOrigin.Source] = [:]
-      for stamp in [history.stamp] + history.setters {
-        guard let stamp, sources[stamp.number] == nil else { continue }
-        sources[stamp.number] = try Self.source(of: stamp, senders, on: connection)
+      for rowVersion in [history.rowVersion] + history.setters {
+        guard let rowVersion, sources[rowVersion.number] == nil else { continue }
+        sources[rowVersion.number] = try Self.source(of: rowVersion, senders, on: connection)
       }
       return RowOrigin(
-        table: definition.name, exists: history.values != nil, source: history.stamp.flatMap { sources[$0.number] },
+        table: definition.name, exists: history.values != nil,
+        source: history.rowVersion.flatMap { sources[$0.number] },
         columns: history.columns.indices.map { place in
           RowOrigin.Column(
             name: history.columns[place], value: history.values?[place],
@@ -119,24 +120,24 @@ extension DatabaseManager {
   }
 
   private static func source(
-    of stamp: RowStamp, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
+    of rowVersion: RowVersion, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
   ) throws -> RowOrigin.Source {
-    switch try RowClocks.source(of: stamp.number, on: connection) {
+    switch try RowClocks.source(of: rowVersion.number, on: connection) {
     case .own:
       return RowOrigin.Source(
-        diff: stamp.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), isClaimed: false,
+        diff: rowVersion.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), isClaimed: false,
         appliedAt: nil)
     case .claimed(let carrier):
       // Any diff can claim that a change comes from another sender's diff, which is why the sender of the claiming diff
       // is named.
       let entry = try carrier.flatMap { try LedgerEntries.applied($0, on: connection) }
       return RowOrigin.Source(
-        diff: stamp.diff, sender: senders.shown(entry?.sender ?? LedgerEntries.ownSender), isClaimed: true,
+        diff: rowVersion.diff, sender: senders.shown(entry?.sender ?? LedgerEntries.ownSender), isClaimed: true,
         appliedAt: entry?.time)
     case .applied, nil:
-      let entry = try LedgerEntries.applied(stamp.diff, on: connection)
+      let entry = try LedgerEntries.applied(rowVersion.diff, on: connection)
       return RowOrigin.Source(
-        diff: stamp.diff, sender: senders.shown(entry?.sender ?? ""), isClaimed: false, appliedAt: entry?.time)
+        diff: rowVersion.diff, sender: senders.shown(entry?.sender ?? ""), isClaimed: false, appliedAt: entry?.time)
     }
   }
 }

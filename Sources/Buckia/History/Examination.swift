@@ -50,15 +50,15 @@ extension DoctorReport {
     let key = table.primaryKey.map { table.columns[$0].name }
     replicates.append(
       DoctorReport.Table(name: table.name, key: table.isKeyedByRowID ? "rowid" : key.joined(separator: ", ")))
-    if table.isKeyedByRowID, table.module == nil { warnings.append(Remark(.noPrimaryKey, table.name)) }
-    if let refusal = table.creationRefusal { warnings.append(Remark(.notCreatable, table.name, refusal)) }
+    if table.isKeyedByRowID, table.module == nil { warnings.append(Warning(.noPrimaryKey, table.name)) }
+    if let refusal = table.creationRefusal { warnings.append(Warning(.notCreatable, table.name, refusal)) }
     if let settings = try table.fullTextSettings(on: connection), !settings.isEmpty {
-      warnings.append(Remark(.fullTextSettings, table.name, settings.map(\.name).joined(separator: ", ")))
+      warnings.append(Warning(.fullTextSettings, table.name, settings.map(\.name).joined(separator: ", ")))
     }
     if table.module != nil { return }
     lookAtColumns(of: table)
-    if !CreateTableParts.checks(in: sql).isEmpty { warnings.append(Remark(.checkConstraints, table.name)) }
-    if CreateTableParts.hasConflictClause(in: sql) { warnings.append(Remark(.conflictClauses, table.name)) }
+    if !CreateTableParts.checks(in: sql).isEmpty { warnings.append(Warning(.checkConstraints, table.name)) }
+    if CreateTableParts.hasConflictClause(in: sql) { warnings.append(Warning(.conflictClauses, table.name)) }
     try lookAtIndexes(of: table, on: connection)
     try lookForNullKeys(in: table, on: connection)
     if !table.foreignKeys.isEmpty { lookForViolations(in: table, on: connection) }
@@ -66,12 +66,12 @@ extension DoctorReport {
 
   private mutating func lookAtColumns(of table: TableDefinition) {
     for column in table.columns where column.hasExpressionDefault {
-      warnings.append(Remark(.expressionDefault, table.name, column.name))
+      warnings.append(Warning(.expressionDefault, table.name, column.name))
     }
     for column in table.columns where !column.hasKnownCollation {
-      warnings.append(Remark(.unknownCollation, table.name, column.name, column.collation))
+      warnings.append(Warning(.unknownCollation, table.name, column.name, column.collation))
     }
-    for column in table.generated { warnings.append(Remark(.generatedColumn, table.name, column.name)) }
+    for column in table.generated { warnings.append(Warning(.generatedColumn, table.name, column.name)) }
   }
 
   /// Names the indexes that were made by themselves. One that is a whole UNIQUE constraint travels as such.
@@ -102,10 +102,10 @@ extension DoctorReport {
     do {
       let query = "SELECT count(*) FROM pragma_foreign_key_check(?1)"
       let count = try connection.integer(query, binding: [table.name]) ?? 0
-      if count > 0 { warnings.append(Remark(.brokenReferences, table.name, "\(count)")) }
+      if count > 0 { warnings.append(Warning(.brokenReferences, table.name, "\(count)")) }
     } catch {
       // SQLite cannot check a key whose parent has no unique index on its columns.
-      warnings.append(Remark(.unenforceableForeignKey, table.name, error.message))
+      warnings.append(Warning(.unenforceableForeignKey, table.name, error.message))
     }
   }
 
@@ -115,7 +115,7 @@ extension DoctorReport {
     guard let condition = table.hasNullKeySQL else { return }
     let query = "SELECT count(*) FROM main.\(SQLText.identifier(table.name)) WHERE \(condition)"
     let count = try connection.integer(query) ?? 0
-    if count > 0 { warnings.append(Remark(.nullKeys, table.name, "\(count)")) }
+    if count > 0 { warnings.append(Warning(.nullKeys, table.name, "\(count)")) }
   }
 
   // MARK: The whole
@@ -127,12 +127,12 @@ extension DoctorReport {
       count += 1
       skip(row.text(at: 0) ?? "", "a trigger on \"\(row.text(at: 1) ?? "")\": definitions of this kind do not travel")
     }
-    if count > 0 { warnings.append(Remark(.triggers, "\(count)")) }
+    if count > 0 { warnings.append(Warning(.triggers, "\(count)")) }
   }
 
   fileprivate mutating func lookAtWhatIsKept(_ connection: borrowing SQLiteConnection) throws {
     for part in try HeldPart.all(on: connection) {
-      warnings.append(Remark(.heldChanges, part.table, part.file, "\(part.changeCount)", part.reason))
+      warnings.append(Warning(.heldChanges, part.table, part.file, "\(part.changeCount)", part.reason))
     }
   }
 
@@ -140,11 +140,11 @@ extension DoctorReport {
     do {
       // Only the longer check compares the order of indexes, which can be wrong under a substituted collating sequence.
       let damage = try connection.damage(comparingIndexes: !ConnectionExtensions.ofProcess.collations.isEmpty)
-      if let damage { warnings.append(Remark(.damaged, damage)) }
+      if let damage { warnings.append(Warning(.damaged, damage)) }
     } catch {
       // An index with a collating sequence of the application. All other errors are damage, or not a database.
       guard error.primaryCode == 1 else { throw error }
-      warnings.append(Remark(.notCheckable, error.message))
+      warnings.append(Warning(.notCheckable, error.message))
     }
   }
 }
@@ -162,14 +162,14 @@ extension DoctorReport {
     let ordered = names.filter { parents.contains(TableName($0)) } + names.filter { !parents.contains(TableName($0)) }
     warnings +=
       usesRanges
-      ? ordered.filter { !autoIncrement.contains($0) }.map { Remark(.noKeyRange, $0) }
-      : ordered.map { Remark(.integerKeys, $0) }
+      ? ordered.filter { !autoIncrement.contains($0) }.map { Warning(.noKeyRange, $0) }
+      : ordered.map { Warning(.integerKeys, $0) }
   }
 
   /// Names the columns that triggers maintain: counts of other tables' rows, and times of changes.
   mutating func lookAtCounters(_ schema: SchemaReader) throws {
     warnings += try schema.columnsKeptByTriggers().map {
-      Remark($0.isTime ? .timesKept : .counters, $0.table, $0.column)
+      Warning($0.isTime ? .timesKept : .counters, $0.table, $0.column)
     }
   }
 }
@@ -209,7 +209,7 @@ extension DoctorReport {
           let isOwn =
             child.name == parent.name
             && (child.primaryKey.contains(place) || ASCIIName.matches(column.name, parent.name))
-          if !isDeclared, !isOwn { warnings.append(Remark(.hiddenReference, child.name, column.name, parent.name)) }
+          if !isDeclared, !isOwn { warnings.append(Warning(.hiddenReference, child.name, column.name, parent.name)) }
         }
       }
     }
@@ -223,9 +223,9 @@ extension DoctorReport {
   /// - Throws: `SQLiteError`.
   mutating func lookForReusedKeys(of tables: [TableDefinition], on connection: borrowing SQLiteConnection) throws {
     let shared = try Set(
-      ShareEntry.all(on: connection).flatMap { try ShadowEntry.all(of: $0.number, on: connection) }.map(\.table))
+      ShareEntry.all(on: connection).flatMap { try BaselineEntry.all(of: $0.number, on: connection) }.map(\.table))
     for table in tables where table.givesOutKeys && !table.isAutoIncrement && shared.contains(TableName(table.name)) {
-      warnings.append(Remark(.reusedKeys, table.name))
+      warnings.append(Warning(.reusedKeys, table.name))
     }
   }
 
@@ -235,8 +235,8 @@ extension DoctorReport {
   mutating func lookForOmittedColumns(on connection: borrowing SQLiteConnection) throws {
     for scope in try ShareEntry.all(on: connection).map({ try ShareScope(json: $0.scope) }) {
       for table in scope.tables where !table.omittedColumns.isEmpty {
-        let remark = Remark(.laterColumns, table.name.text)
-        if !warnings.contains(remark) { warnings.append(remark) }
+        let warning = Warning(.laterColumns, table.name.text)
+        if !warnings.contains(warning) { warnings.append(warning) }
       }
     }
   }
@@ -246,7 +246,7 @@ extension DoctorReport {
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   mutating func lookAtStates(_ connection: borrowing SQLiteConnection) throws {
     for state in try StateEntry.altered(on: connection) {
-      warnings.append(Remark(.stateAltered, state.table.text, state.shortStream))
+      warnings.append(Warning(.stateAltered, state.table.text, state.shortStream))
     }
   }
 }

@@ -256,7 +256,7 @@ public struct ResolveReport: Hashable, Codable, Sendable {
   /// Sentences about references that were broken by writing.
   public let violations: [String]
   /// Warnings.
-  public let warnings: [Remark]
+  public let warnings: [Warning]
   /// True if nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
 

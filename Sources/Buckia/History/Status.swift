@@ -37,14 +37,14 @@ extension StatusReport {
     conflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
     selection.isOpen = true
     openConflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
-    if let remark = try Remark.clockBehind(on: connection) { warnings.append(remark) }
+    if let warning = try Warning.clockBehind(on: connection) { warnings.append(warning) }
     let shares = try ShareEntry.all(on: connection)
     leftOut = try LeftOutEntry.all(on: connection).map { entry in
       let people = try shares.first { $0.number == entry.share }?.recipients ?? []
       return LeftOut(
         people: people.joined(separator: ", "), table: entry.table.text, rows: Int(clamping: entry.count))
     }
-    warnings += try StateEntry.all(on: connection).filter { $0.difference != nil }.map { Remark(of: $0) }
+    warnings += try StateEntry.all(on: connection).filter { $0.difference != nil }.map { Warning(of: $0) }
     let (found, standing) = try ReplicaRegistration(of: connection, in: home).look(on: connection)
     replica = found.map { Replica($0, standing) }
   }
@@ -123,7 +123,7 @@ public struct StatusReport: Hashable, Codable, Sendable {
   /// The words for the shared rows; empty unless they were requested.
   public internal(set) var words: [ComparedWords] = []
   /// Warnings.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
 }
 
 /// What this database shares with some people: one scope, and how far they have it.

@@ -38,14 +38,14 @@ extension DatabaseManager {
         let transaction = try SQLiteTransaction(on: connection)
         try Ledger.prepare(on: connection)
         let undone = UndoneRows()
-        if try VouchEntry.exist(on: connection) || !ShareEntry.all(on: connection).isEmpty {
+        if try ProvenanceEntry.exist(on: connection) || !ShareEntry.all(on: connection).isEmpty {
           settings.observer = undone
         }
         settings.retention = try LedgerSettings.retention(on: connection)
         let registration = ReplicaRegistration(of: connection, in: home)
-        let remarks = options.isDryRun ? [] : try registration.settle(on: connection).remarks
+        let warnings = options.isDryRun ? [] : try registration.settle(on: connection).warnings
         var report = try undo(subjects, options, settings, session, on: connection)
-        report.warnings += remarks
+        report.warnings += warnings
         try undone.note(on: connection)
         if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
         if !options.isDryRun { try registration.noteProgress(on: connection, in: &report.warnings) }
@@ -235,7 +235,7 @@ public struct UndoReport: Hashable, Codable, Sendable {
     /// The tables that changed.
     public let changedTables: [String]
     /// Warnings.
-    public let warnings: [Remark]
+    public let warnings: [Warning]
   }
 
   /// A diff that could not be taken back.
@@ -253,7 +253,7 @@ public struct UndoReport: Hashable, Codable, Sendable {
   /// What of a sender could not be taken back. A diff that was named by itself is an error instead.
   public internal(set) var skipped: [Skipped] = []
   /// Warnings about the database. Those about one diff are with that diff.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
   /// True if everything was only tried.
   public let isDryRun: Bool
 }

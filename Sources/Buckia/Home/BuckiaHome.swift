@@ -42,12 +42,12 @@ public struct BuckiaHome: Sendable {
   ///   - count: The number of ids.
   ///   - observed: Ids that were applied before.
   ///   - unixSeconds: The wall clock.
-  /// - Returns: The ids, and a remark when the clock could not be kept: they are then only unique, not ordered within
+  /// - Returns: The ids, and a warning when the clock could not be kept: they are then only unique, not ordered within
   ///   one second.
   /// - Throws: `KSUIDError` when the time fits no id.
   package func newIDs(
     _ count: Int = 1, after observed: [KSUID], unixSeconds: Int64
-  ) throws(KSUIDError) -> (ids: [KSUID], remark: Remark?) {
+  ) throws(KSUIDError) -> (ids: [KSUID], warning: Warning?) {
     // The file stays locked until it is released.
     let file = openClock()
     var clock = KSUIDClock(last: file.flatMap(Self.read))
@@ -56,10 +56,10 @@ public struct BuckiaHome: Sendable {
     var ids: [KSUID] = []
     for _ in 0..<count { ids.append(try clock.next(unixSeconds: unixSeconds, using: &generator)) }
     let isKept = file.map { file in ids.last.map { Self.write($0, to: file) } ?? true } ?? false
-    return (ids, isKept ? nil : Remark(.clockNotKept, "\(path)/clock"))
+    return (ids, isKept ? nil : Warning(.clockNotKept, "\(path)/clock"))
   }
 
-  /// The locked file with the newest id; nil if it cannot be opened, which a remark reports.
+  /// The locked file with the newest id; nil if it cannot be opened, which a warning reports.
   func openClock() -> PosixFile? {
     makeFolders()
     do {
@@ -119,8 +119,8 @@ extension BuckiaHome {
 
   /// Records that a file is about to be made from a database, if the database is a replica or has a path.
   ///
-  /// - Returns: A remark when it could not be noted.
-  func noteOutgoing(_ id: KSUID, from database: String, replica: ReplicaID? = nil) -> Remark? {
+  /// - Returns: A warning when it could not be noted.
+  func noteOutgoing(_ id: KSUID, from database: String, replica: ReplicaID? = nil) -> Warning? {
     guard let origin = replica?.description ?? Self.digest(of: database) else { return nil }
     // The lock keeps other processes from adding and cutting.
     let clock = openClock()
@@ -130,8 +130,8 @@ extension BuckiaHome {
       try PosixFile(appendingTo: outgoingPath).write(Array("\(id) \(origin)\n".utf8))
       return nil
     } catch {
-      // If the clock cannot be stored either, its remark covers both.
-      return clock == nil ? nil : Remark(.outgoingNotNoted, outgoingPath)
+      // If the clock cannot be stored either, its warning covers both.
+      return clock == nil ? nil : Warning(.outgoingNotNoted, outgoingPath)
     }
   }
 
@@ -197,25 +197,25 @@ package protocol OutgoingIDs {
   /// Creates an id greater than all before it and than those given.
   ///
   /// - Parameter observed: Ids that were applied before.
-  /// - Returns: The id, and a remark if its clock could not be stored.
-  func next(after observed: [KSUID]) throws -> (id: KSUID, remark: Remark?)
+  /// - Returns: The id, and a warning if its clock could not be stored.
+  func next(after observed: [KSUID]) throws -> (id: KSUID, warning: Warning?)
   /// Records that a file is about to be made from a database.
   ///
   /// - Returns: The sender for the manifest, and warnings.
-  func begin(_ id: KSUID, from database: RowSource) throws -> (sender: Manifest.Sender?, remarks: [Remark])
+  func begin(_ id: KSUID, from database: RowSource) throws -> (sender: Manifest.Sender?, warnings: [Warning])
 }
 
 extension BuckiaHome: OutgoingIDs {
-  package func next(after observed: [KSUID]) throws -> (id: KSUID, remark: Remark?) {
+  package func next(after observed: [KSUID]) throws -> (id: KSUID, warning: Warning?) {
     let made = try newIDs(after: observed, unixSeconds: WallClock.unixMilliseconds / 1_000)
-    return (made.ids[0], made.remark)
+    return (made.ids[0], made.warning)
   }
 
-  package func begin(_ id: KSUID, from database: RowSource) throws -> (sender: Manifest.Sender?, remarks: [Remark]) {
-    var (replica, remarks) = try origin(of: database, making: id)
-    if let remark = try Remark.clockBehind(id, on: database.connection) { remarks.insert(remark, at: 0) }
-    if let remark = noteOutgoing(id, from: database.connection.path, replica: replica?.id) { remarks.append(remark) }
-    return (replica.map { Manifest.Sender(replica: $0.id, incarnation: $0.incarnation) }, remarks)
+  package func begin(_ id: KSUID, from database: RowSource) throws -> (sender: Manifest.Sender?, warnings: [Warning]) {
+    var (replica, warnings) = try origin(of: database, making: id)
+    if let warning = try Warning.clockBehind(id, on: database.connection) { warnings.insert(warning, at: 0) }
+    if let warning = noteOutgoing(id, from: database.connection.path, replica: replica?.id) { warnings.append(warning) }
+    return (replica.map { Manifest.Sender(replica: $0.id, incarnation: $0.incarnation) }, warnings)
   }
 }
 

@@ -7,7 +7,7 @@ import SQLiteConnections
 /// a state that it has lost, receivers would mistake the files of one for those of the other.
 struct ReplicaRegistration {
   /// The result: the replica, nil if none could be stored both in the database and at home; and warnings.
-  typealias Result = (replica: Replica?, remarks: [Remark])
+  typealias Result = (replica: Replica?, warnings: [Warning])
 
   private let home: BuckiaHome
   /// The path of the database; nil for one in memory, which is as new as its connection.
@@ -86,7 +86,7 @@ struct ReplicaRegistration {
     // Another process may have done it meanwhile.
     let (replica, standing) = try look(on: connection)
     var result = try mend(replica, standing, on: connection)
-    if isNewFile, standing == .new(wasKnown: true) { result.remarks = [] }
+    if isNewFile, standing == .new(wasKnown: true) { result.warnings = [] }
     try transaction.commit()
     return result
   }
@@ -94,14 +94,14 @@ struct ReplicaRegistration {
   private func mend(
     _ replica: Replica?, _ standing: ReplicaStanding, on connection: borrowing SQLiteConnection
   ) throws -> Result {
-    let notKept = Remark(.replicaNotKept, home.replicaFolder)
+    let notKept = Warning(.replicaNotKept, home.replicaFolder)
     if standing == .same { return (replica, []) }
     if standing == .moved || standing == .otherHome, let replica, let path {
       let progress = home.known(replica.id)?.progress
       let known = KnownReplica(incarnation: replica.incarnation, progress: progress, path: path)
       guard home.keep(known, of: replica.id) else { return (replica, [notKept]) }
       if let file { try ReplicaIdentity.setFile(file, on: connection) }
-      return (replica, standing.remark.map { [$0] } ?? [])
+      return (replica, standing.warning.map { [$0] } ?? [])
     }
     let next = try Replica.random()
     // Before the commit, because no other process must find a database whose replica is not recorded.
@@ -117,15 +117,15 @@ struct ReplicaRegistration {
         newStream: standing == .restored ? nil : { try (Replica.randomID() as StreamID).bytes }, on: connection)
     }
     try KeyRanges.move(on: connection)
-    return (next, standing.remark.map { [$0] } ?? [])
+    return (next, standing.warning.map { [$0] } ?? [])
   }
 
   /// Records the committed progress of a database's ledger at home. Inside the app's transaction it is the progress
   /// before that.
   ///
-  /// - Returns: A remark when it could not be noted.
+  /// - Returns: A warning when it could not be noted.
   /// - Throws: `SQLiteError` when the database cannot be read.
-  func noteProgress(on connection: borrowing SQLiteConnection) throws -> Remark? {
+  func noteProgress(on connection: borrowing SQLiteConnection) throws -> Warning? {
     guard let path, let replica = try Replica.read(on: connection) else { return nil }
     guard connection.isInTransaction else { return try noteCommittedProgress(of: replica, on: connection) }
     do {
@@ -139,21 +139,21 @@ struct ReplicaRegistration {
     }
   }
 
-  /// Records the progress. On failure adds a remark, once.
-  func noteProgress(on connection: borrowing SQLiteConnection, in remarks: inout [Remark]) throws {
-    if let remark = try noteProgress(on: connection), !remarks.contains(remark) { remarks.append(remark) }
+  /// Records the progress. On failure adds a warning, once.
+  func noteProgress(on connection: borrowing SQLiteConnection, in warnings: inout [Warning]) throws {
+    if let warning = try noteProgress(on: connection), !warnings.contains(warning) { warnings.append(warning) }
   }
 
   private func noteCommittedProgress(
     of replica: Replica, on connection: borrowing SQLiteConnection
-  ) throws -> Remark? {
+  ) throws -> Warning? {
     // The committed state is that of another replica if this transaction has begun one.
     guard let committed = try Replica.read(on: connection), committed.id == replica.id,
       committed.incarnation == replica.incarnation
     else { return nil }
     let progress = try LedgerProgress.read(on: connection)
     let isNoted = home.note(progress, of: replica.id, in: replica.incarnation)
-    return isNoted ? nil : Remark(.replicaNotKept, home.replicaFolder)
+    return isNoted ? nil : Warning(.replicaNotKept, home.replicaFolder)
   }
 }
 
@@ -176,14 +176,14 @@ enum ReplicaStanding: Equatable {
   case unknown
 
   /// The warning after the standing was corrected; nil if there is nothing to report.
-  var remark: Remark? {
+  var warning: Warning? {
     switch self {
     case .same, .moved, .new(wasKnown: false): nil
-    case .new(wasKnown: true): Remark(.replicaMissing)
-    case .restored: Remark(.replicaRestored)
-    case .otherHome: Remark(.replicaOtherHome)
-    case .copy(let original): Remark(.replicaCopied, original)
-    case .unknown: Remark(.replicaUnknown)
+    case .new(wasKnown: true): Warning(.replicaMissing)
+    case .restored: Warning(.replicaRestored)
+    case .otherHome: Warning(.replicaOtherHome)
+    case .copy(let original): Warning(.replicaCopied, original)
+    case .unknown: Warning(.replicaUnknown)
     }
   }
 }
@@ -223,7 +223,7 @@ extension DatabaseManager {
   ///
   /// - Returns: The incarnation in hexadecimal digits, nil without a ledger; and warnings.
   /// - Throws: `BuckiaError` when there is no such database, it cannot be read or written, or has a newer ledger.
-  package func settleReplica() throws -> (incarnation: String?, remarks: [Remark]) {
+  package func settleReplica() throws -> (incarnation: String?, warnings: [Warning]) {
     // A writer rolls back the transaction of a killed process.
     try withWriter { connection in
       guard try Ledger.exists(on: connection) else { return (nil, []) }
@@ -231,8 +231,8 @@ extension DatabaseManager {
       let (replica, standing) = try registration.look(on: connection)
       if standing == .same { return (replica.map { "\($0.incarnation)" }, []) }
       var settled = try registration.settle(on: connection)
-      try registration.noteProgress(on: connection, in: &settled.remarks)
-      return (settled.replica.map { "\($0.incarnation)" }, settled.remarks)
+      try registration.noteProgress(on: connection, in: &settled.warnings)
+      return (settled.replica.map { "\($0.incarnation)" }, settled.warnings)
     }
   }
 
@@ -274,7 +274,7 @@ extension BuckiaHome {
       return try registration.settle(making: id, on: source.connection)
     } catch let error as SQLiteError {
       var found = try registration.certainReplica(on: source.connection)
-      if found.replica != nil { found.remarks.append(Remark(.diffNotNoted, "\(error)")) }
+      if found.replica != nil { found.warnings.append(Warning(.diffNotNoted, "\(error)")) }
       return found
     }
   }
@@ -286,7 +286,7 @@ extension ReplicaRegistration {
     var result = try settle(on: connection)
     try LedgerProgress.note(made: id, on: connection)
     try transaction.commit()
-    if result.replica != nil, let remark = try noteProgress(on: connection) { result.remarks.append(remark) }
+    if result.replica != nil, let warning = try noteProgress(on: connection) { result.warnings.append(warning) }
     return result
   }
 
@@ -296,7 +296,7 @@ extension ReplicaRegistration {
     switch standing {
     case .same, .moved: return (found, [])
     case .new(wasKnown: false): return (nil, [])
-    default: return (nil, [Remark(.replicaUnsettled)])
+    default: return (nil, [Warning(.replicaUnsettled)])
     }
   }
 }

@@ -47,7 +47,7 @@ public struct ApplyOptions: Sendable {
   /// Where a copy of the database goes when all files are done, from which the next difference is made; nil for none.
   ///
   /// It is what the others know of this database: what came from them, and what was sent to them. What was changed here and not
-  /// sent is not in it. Where there is no earlier snapshot, that cannot be told, and all counts as sent. See <doc:Sending>.
+  /// sent is not in it. Without an earlier snapshot everything counts as sent. See <doc:Sending>.
   public var snapshot: String?
   /// How many bytes SQLite's page cache and the sorting of indexes may take up together; 256 MiB unless it is set.
   ///
@@ -136,6 +136,6 @@ public struct ApplyProgress: Sendable, Equatable {
   public internal(set) var byteCount: Int64 = 0
 }
 
-/// Is told how far applying has come: before each file, every few thousand changes, and now and then, with nothing new, while
+/// Gets the progress of applying: before each file, every few thousand changes, and now and then, with nothing new, while
 /// a large file is verified or its changes are sorted. May throw to stop; the files that are done stay applied.
 public typealias ApplyProgressHandler = (ApplyProgress) throws -> Void

@@ -117,7 +117,7 @@ extension DatabaseManager {
       }
       report.answers = answers
       if let repair { report.warnings.append(repair) }
-      if let snapshot, mark == nil { report.warnings.append(Remark(.firstSnapshot, snapshot)) }
+      if let snapshot, mark == nil { report.warnings.append(Warning(.firstSnapshot, snapshot)) }
     } catch var interruption as ApplyInterruption {
       interruption.report.answers = answers
       // Previously applied changes are not this database's own. The next difference must not contain them.
@@ -166,13 +166,13 @@ extension DatabaseManager {
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
     files.takes = receiver.gate.takes
     let registration = ReplicaRegistration(of: connection, in: home)
-    var remarks: [Remark] = []
+    var warnings: [Warning] = []
     var failure: (any Error)?
     do {
-      if let remark = try Remark.clockBehind(on: connection) { remarks.append(remark) }
+      if let warning = try Warning.clockBehind(on: connection) { warnings.append(warning) }
       if !options.isDryRun {
         let settled = try registration.settle(on: connection)
-        remarks += settled.remarks
+        warnings += settled.warnings
         if removesFiles {
           files.removal = InboundRemoval(
             options, of: listing.items, appliedTo: path, replica: settled.replica?.id, home: home)
@@ -180,14 +180,14 @@ extension DatabaseManager {
       }
       files.begin(after: try receiver.releaseHeld())
       try receiver.receive(files)
-      remarks += try receiver.settleDisplaced()
+      warnings += try receiver.settleParked()
     } catch {
       failure = error
     }
     files.finishRemoving()
     do { try receiver.end() } catch { failure = failure ?? error }
     if let failure, files.outcomes.isEmpty { throw failure }
-    if !options.isDryRun { try registration.noteProgress(on: connection, in: &remarks) }
+    if !options.isDryRun { try registration.noteProgress(on: connection, in: &warnings) }
     var report = ApplyReport(
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,
       createdLedger: receiver.hasMadeLedger, seconds: 0,
@@ -196,9 +196,11 @@ extension DatabaseManager {
     report.misnamed = listing.misnamed
     // A file may have made them.
     let schema = try SchemaReader(connection)
-    remarks += unknown.filter { schema.entry(named: $0) == nil }.map { Remark(.unknownTable, $0.text) }
-    if !options.matches.isEmpty, !shares.hasMatched, !report.applied.isEmpty { remarks.append(Remark(.nothingMatched)) }
-    report.warnings = remarks
+    warnings += unknown.filter { schema.entry(named: $0) == nil }.map { Warning(.unknownTable, $0.text) }
+    if !options.matches.isEmpty, !shares.hasMatched, !report.applied.isEmpty {
+      warnings.append(Warning(.nothingMatched))
+    }
+    report.warnings = warnings
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
   }

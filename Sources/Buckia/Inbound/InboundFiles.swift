@@ -126,8 +126,8 @@ final class InboundFiles: IncomingFileSource {
       let path = outcomes[place].path
       switch result {
       case .removed: outcomes[place].isRemoved = true
-      case .replaced: outcomes[place].warnings.append(Remark(.replacedMeanwhile, path))
-      case .failed(let reason): outcomes[place].warnings.append(Remark(.notRemoved, path, reason))
+      case .replaced: outcomes[place].warnings.append(Warning(.replacedMeanwhile, path))
+      case .failed(let reason): outcomes[place].warnings.append(Warning(.notRemoved, path, reason))
       }
     }
   }

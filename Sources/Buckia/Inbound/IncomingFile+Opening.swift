@@ -103,14 +103,14 @@ extension IncomingFile {
   private init(_ item: InboundItem, _ diff: borrowing DiffFile, _ opening: Opening, _ identity: FileIdentity?) {
     let changes = IncomingChanges(diff, file: item.name)
     let digest = diff.fileDigest.bytes
-    let remarks = Self.remarks(attachments: diff.attachments.count)
+    let warnings = Self.warnings(attachments: diff.attachments.count)
     let refusal = opening.refusal(of: diff.manifest, diff.signature) ?? Self.unsupported(diff.manifest, diff.schema)
     self.init(
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: refusal.map { .failed($0) } ?? .verified(changes), byteCount: diff.changeset.count,
       isLimited: item.limits.mayBeMeant, changeCount: diff.manifest.changeCount,
       documentBytes: diff.manifest.documentBytes,
-      digest: { digest }, remarks: { remarks })
+      digest: { digest }, warnings: { warnings })
   }
 
   private init(_ item: InboundItem, _ diff: StreamedDiffFile, _ opening: Opening, _ identity: FileIdentity?) {
@@ -124,7 +124,7 @@ extension IncomingFile {
       changeCount: diff.manifest.changeCount,
       documentBytes: diff.manifest.documentBytes,
       digest: { try diff.file().file.fileDigest.bytes },
-      remarks: { Self.remarks(attachments: try diff.file().file.attachments.count) },
+      warnings: { Self.warnings(attachments: try diff.file().file.attachments.count) },
       abandon: { diff.feed.abandon() })
   }
 
@@ -176,8 +176,8 @@ extension IncomingFile {
     return digest(of: opened)
   }
 
-  private static func remarks(attachments count: Int) -> [Remark] {
-    count == 0 ? [] : [Remark(.attachmentsNotUnpacked, "\(count)")]
+  private static func warnings(attachments count: Int) -> [Warning] {
+    count == 0 ? [] : [Warning(.attachmentsNotUnpacked, "\(count)")]
   }
 
   /// The refusal of a file with unsupported parts: a part of a diff must not pass for the whole.

@@ -266,12 +266,12 @@ struct DatabaseMerge: ~Copyable {
     if let schemaRefusal {
       report.isSchemaMerged = false
       report.skipped = incoming.skipped
-      report.warnings.append(Remark(.schemaNotMerged, schemaRefusal.message))
+      report.warnings.append(Warning(.schemaNotMerged, schemaRefusal.message))
     }
     report.schemaChanges = result.schemaChanges
     report.changedTables = result.changedTables
     report.warnings += result.warnings
-    report.warnings += fitted.remarks
+    report.warnings += fitted.warnings
   }
 
   /// Records the decisions that a person has to make.

@@ -9,7 +9,7 @@ struct FittedChanges {
   /// The changes.
   private(set) var changeset: TemporaryBuffer
   /// Warnings about the numbers.
-  private(set) var remarks: [Remark] = []
+  private(set) var warnings: [Warning] = []
 
   /// - Parameters:
   ///   - incoming: The other side.
@@ -52,13 +52,13 @@ struct FittedChanges {
     {
       let matched = keys.count { met.matches[table]?[$0.key] != nil }
       if keys.count > matched {
-        remarks.append(
-          Remark(isKeyless[table] == true ? .renumberedRows : .remappedKeys, table.text, "\(keys.count - matched)"))
+        warnings.append(
+          Warning(isKeyless[table] == true ? .renumberedRows : .remappedKeys, table.text, "\(keys.count - matched)"))
       }
-      if matched > 0 { remarks.append(Remark(.matchedRows, table.text, "\(matched)")) }
+      if matched > 0 { warnings.append(Warning(.matchedRows, table.text, "\(matched)")) }
     }
-    remarks += known.remarks(remapped: remapped, remapsKeys: true).filter { remark in
-      remark.code == .undeclaredReferences && isKeyless[TableName(remark.arguments[0])] == false
+    warnings += known.warnings(remapped: remapped, remapsKeys: true).filter { warning in
+      warning.code == .undeclaredReferences && isKeyless[TableName(warning.arguments[0])] == false
     }
   }
 }

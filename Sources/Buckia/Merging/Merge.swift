@@ -146,7 +146,7 @@ public struct MergeReport: Hashable, Codable, Sendable {
   /// The objects of the schema that both sides have changed differently. The database keeps its own; only this report
   /// names them.
   public internal(set) var schemaConflicts: [SchemaConflict] = []
-  /// True if all schema changes of the other side were merged, except conflicts. If false, a remark gives the reason,
+  /// True if all schema changes of the other side were merged, except conflicts. If false, a warning gives the reason,
   /// and the rest is among the skipped items.
   public internal(set) var isSchemaMerged = true
   /// The changes of the schema, made or planned, as sentences.
@@ -154,7 +154,7 @@ public struct MergeReport: Hashable, Codable, Sendable {
   /// What of the other database could not be compared or taken, and why.
   public internal(set) var skipped: [SkippedItem] = []
   /// Warnings.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
   /// The tables that changed.
   public internal(set) var changedTables: [String] = []
   /// How long it took, in seconds.

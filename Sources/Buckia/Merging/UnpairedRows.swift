@@ -1,7 +1,7 @@
 import SQLiteConnections
 
 /// The rows of the other side that the base does not have, of tables whose primary keys have become others on both sides: which row is which
-/// cannot be told, and each of them is a conflict.
+/// cannot be determined, and each of them is a conflict.
 struct UnpairedRows {
   private let incoming: IncomingDatabase
 
@@ -15,7 +15,7 @@ struct UnpairedRows {
   }
 
   private static let reason =
-    "the table has another primary key on each side than in the base, so it cannot be told which row here is this one"
+    "the table has another primary key on each side than in the base, so the row cannot be matched with one here"
 
   /// True if there is none.
   func isEmpty() throws -> Bool {

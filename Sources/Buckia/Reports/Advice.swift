@@ -5,8 +5,8 @@
 #endif
 
 /// The library's messages with advice for the command line.
-extension Remark {
-  /// The remark for people.
+extension Warning {
+  /// The warning for people.
   package var shown: String {
     switch code {
     case .noPrimaryKey: "\(description), and `diff --keyless content` compares by what is in them"
@@ -23,23 +23,23 @@ extension Remark {
     }
   }
 
-  /// The remark as `--json` has it, beside its sentence among the warnings.
+  /// The warning as `--json` has it, beside its sentence among the warnings.
   package var json: JSONValue {
     ["code": .string(code.rawValue), "arguments": .strings(arguments)]
   }
 }
 
-extension [Remark] {
+extension [Warning] {
   /// The sentences for people, as `--json` has them.
   package var sentences: JSONValue { .strings(map(\.shown)) }
-  /// The remarks for programs.
+  /// The warnings for programs.
   package var json: JSONValue { .array(map(\.json)) }
 }
 
 extension JSONValue {
   /// A time in milliseconds since 1970; null for none.
   package static func time(_ unixMilliseconds: Int64?) -> JSONValue {
-    .text(unixMilliseconds.map { Moment(unixMilliseconds: $0).rfc3339 })
+    .text(unixMilliseconds.map { UTCTime(unixMilliseconds: $0).rfc3339 })
   }
 }
 

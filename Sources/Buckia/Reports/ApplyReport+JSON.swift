@@ -13,7 +13,7 @@ extension ApplyReport {
       .init("createdLedger", .bool(createdLedger)),
       .init("dryRun", .bool(isDryRun)),
       .init("outgoingFolders", .strings(outgoingFolders)),
-      .init("warnings", warnings.sentences), .init("remarks", warnings.json),
+      .init("warnings", warnings.sentences), .init("warningCodes", warnings.json),
       .init("seconds", .real(seconds)),
     ])
     object.append("snapshot", .text(snapshot?.path))
@@ -47,7 +47,7 @@ extension DiffOutcome {
       "reason": .text(reason),
       "code": .text(code?.rawValue),
       "removed": .bool(isRemoved),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
       "changedTables": .strings(changedTables),
     ]
   }
@@ -73,7 +73,7 @@ extension UndoReport {
       "skipped": .array(
         skipped.map { ["diff": .string($0.diff), "code": .string($0.code.rawValue), "reason": .string($0.reason)] }),
       "dryRun": .bool(isDryRun),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
     ]
   }
 }
@@ -89,7 +89,7 @@ extension UndoReport.Undone {
       "conflicts": .number(conflicts),
       "omitted": .number(omitted),
       "changedTables": .strings(changedTables),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
     ]
   }
 }

@@ -11,7 +11,7 @@ extension DiffReport {
       "skipped": .array(skipped.map(\.json)),
       "comparedByRows": .array(comparedByRows.map(\.json)),
       "includesSchema": .bool(includesSchema),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
       "seconds": .real(seconds),
     ]
   }
@@ -49,7 +49,7 @@ extension ChangesetReport {
       JSONObject.Member("version", 1), JSONObject.Member("id", .text(id?.description)),
       JSONObject.Member("path", .text(path)), JSONObject.Member("bytes", .number(bytes)),
       JSONObject.Member("tables", .array(tables)),
-      JSONObject.Member("warnings", remarks.sentences), JSONObject.Member("remarks", remarks.json),
+      JSONObject.Member("warnings", warnings.sentences), JSONObject.Member("warningCodes", warnings.json),
       JSONObject.Member("seconds", .real(seconds)),
     ]
     return .object(JSONObject(members + (rebase?.json ?? [])))
@@ -107,7 +107,7 @@ extension MergeReport {
       .init("schemaChanges", .strings(schemaChanges)),
       .init("changedTables", .strings(changedTables)),
       .init("skipped", .array(skipped.map(\.json))),
-      .init("warnings", warnings.sentences), .init("remarks", warnings.json),
+      .init("warnings", warnings.sentences), .init("warningCodes", warnings.json),
       .init("seconds", .real(seconds)),
     ])
     if isDryRun { object.append("records", .array(dryRunConflicts.map(\.json))) }

@@ -41,7 +41,7 @@ public struct DiffReport: Hashable, Codable, Sendable {
   /// True if the file has the newer database's whole schema as SQL, for adopting it.
   public internal(set) var includesSchema: Bool
   /// Warnings.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
 }
@@ -80,7 +80,7 @@ public struct ApplyReport: Hashable, Codable, Sendable {
   /// The folders of which nothing was removed, because they hold files that were made from this very database.
   public internal(set) var outgoingFolders: [String] = []
   /// Warnings about the database and this device. Those about one file are with that file.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
 
   /// The tables that were changed.
   public var changedTables: Set<String> { Set(diffs.flatMap(\.changedTables)) }
@@ -133,7 +133,7 @@ public struct DoctorReport: Hashable, Codable, Sendable {
   /// What does not, and why.
   public internal(set) var skipped: [SkippedItem] = []
   /// Warnings about replicating parts.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
 }
 
 /// What a file holds and whether it is good.

@@ -16,7 +16,7 @@ extension ShareReport {
       "skipped": .array(skipped.map(\.json)),
       "delivered": .array(delivered.map(\.json)),
       "incomplete": .bool(isIncomplete),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
       "seconds": .real(seconds),
     ]
   }
@@ -97,7 +97,7 @@ extension InvitationReport {
     [
       "version": 1, "invitation": invitation.json, "path": .text(path),
       "text": .text(path == nil ? invitation.text : nil),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
     ]
   }
 }
@@ -110,7 +110,7 @@ extension AcceptanceReport {
       "contact": inviter.map(\.json) ?? .null,
       "acceptedAt": .time(acceptedAt), "path": .text(path),
       "answer": .string(answer),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
     ]
   }
 }

@@ -21,7 +21,7 @@ extension StatusReport {
         leftOut.map { ["people": .string($0.people), "table": .string($0.table), "rows": .number($0.rows)] }),
       "words": .array(words.map(\.json)),
       "conflicts": ["open": .number(openConflicts), "total": .number(conflicts)],
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
       "next": .array(next.map { ["reason": .string($0.reason), "command": .string($0.command)] }),
     ]
   }
@@ -72,7 +72,7 @@ extension ShareState {
       "stream": .string(stream),
       "sequence": .integer(sequence),
       "id": .text(id?.description),
-      "madeAt": .text(id.map { Moment(unixSeconds: $0.unixSeconds).rfc3339 }),
+      "madeAt": .text(id.map { UTCTime(unixSeconds: $0.unixSeconds).rfc3339 }),
       "tables": .array(tables.map(\.json)),
       "acknowledged": .array(
         acknowledgements.map { ["sender": .string($0.sender), "through": .integer($0.through)] }),
@@ -88,7 +88,7 @@ extension StreamState {
       "incarnation": .text(incarnation),
       "sequence": .integer(sequence),
       "id": .text(id?.description),
-      "madeAt": .text(id.map { Moment(unixSeconds: $0.unixSeconds).rfc3339 }),
+      "madeAt": .text(id.map { UTCTime(unixSeconds: $0.unixSeconds).rfc3339 }),
       "appliedAt": .time(appliedAt),
       "ageSeconds": age.map { .integer($0) } ?? .null,
       "waiting": .number(waiting),
@@ -109,11 +109,11 @@ extension DatabaseManager.InitReport {
   ///   - clocked: The tables that were given clocks.
   ///   - keyRanges: The tables that give out keys from a range of their own.
   ///   - dataset: The shared database that it belongs to.
-  ///   - remarks: Further warnings.
+  ///   - further: Further warnings.
   package func json(
-    clocked: [String] = [], keyRanges: [String] = [], dataset: Dataset? = nil, remarks: [Remark] = []
+    clocked: [String] = [], keyRanges: [String] = [], dataset: Dataset? = nil, adding further: [Warning] = []
   ) -> JSONValue {
-    let warnings = warnings + remarks.filter { !self.warnings.contains($0) }
+    let warnings = warnings + further.filter { !self.warnings.contains($0) }
     return [
       "version": 1,
       "created": .bool(created),
@@ -122,7 +122,7 @@ extension DatabaseManager.InitReport {
       "clocks": .strings(clocked),
       "keyRanges": .strings(keyRanges),
       "dataset": .text(dataset?.description),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
     ]
   }
 }
@@ -134,7 +134,7 @@ extension DoctorReport {
       "version": 1,
       "replicates": .array(replicates.map { ["name": .string($0.name), "key": .string($0.key)] }),
       "skipped": .array(skipped.map(\.json)),
-      "warnings": warnings.sentences, "remarks": warnings.json,
+      "warnings": warnings.sentences, "warningCodes": warnings.json,
     ]
   }
 }

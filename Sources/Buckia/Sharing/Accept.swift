@@ -46,7 +46,7 @@ extension DatabaseManager {
       try Ledger.prepare(on: connection)
       let registration = ReplicaRegistration(of: connection, in: home)
       let settled = try registration.settle(on: connection)
-      let (id, clockRemark) = try home.next(after: [])
+      let (id, clockWarning) = try home.next(after: [])
       let answer = try invitation.answer(by: identity, replica: settled.replica?.id, at: time)
       let entry = AcceptedEntry(
         invitation: invitation.idBytes, digest: invitation.digest, inviter: invitation.card.key,
@@ -60,7 +60,7 @@ extension DatabaseManager {
       try transaction.commit()
       var report = AcceptanceReport(
         inviter: inviter, acceptedAt: time, wasAccepted: false, answer: answer.text,
-        warnings: settled.remarks + (clockRemark.map { [$0] } ?? []))
+        warnings: settled.warnings + (clockWarning.map { [$0] } ?? []))
       report.path = try deliver(entry, to: output, on: connection)
       try registration.noteProgress(on: connection, in: &report.warnings)
       return report
@@ -116,5 +116,5 @@ public struct AcceptanceReport: Hashable, Codable, Sendable {
   /// The file with the answer that was written now; nil for a stream, and if it was delivered before.
   public internal(set) var path: String?
   /// Warnings about it.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
 }

@@ -151,7 +151,7 @@ public struct ShareOptions: Sendable {
   /// What becomes of rows that have left the scope.
   public var onLeave = LeavePolicy.withdraw
   /// True if rows that went here because of an undo, or because somebody does not share them any more, are deleted at the receivers, too.
-  /// Otherwise they are told that the rows are not shared any more, as with ``LeavePolicy/withdraw``.
+  /// Otherwise the rows are withdrawn, as with ``LeavePolicy/withdraw``.
   public var propagates = false
   /// What becomes of rows that would be shared only because of a change by somebody who does not have them.
   public var widening = WideningPolicy.hold

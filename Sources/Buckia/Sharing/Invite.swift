@@ -68,7 +68,7 @@ extension DatabaseManager {
         madeAt: time, expiresAt: invitation.expiresAt
       ).insert(on: connection)
       try transaction.commit()
-      var report = InvitationReport(invitation: invitation, warnings: settled.remarks)
+      var report = InvitationReport(invitation: invitation, warnings: settled.warnings)
       try registration.noteProgress(on: connection, in: &report.warnings)
       return report
     }
@@ -94,7 +94,7 @@ public struct InvitationReport: Hashable, Codable, Sendable {
   /// The invitation.
   public let invitation: Invitation
   /// Warnings about it.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
 }
 
 extension InvitedScope {

@@ -68,7 +68,7 @@ public struct ShareReport: Hashable, Codable, Sendable {
   /// True if changes are left for another call, because the single output file was used for an earlier diff.
   public internal(set) var isIncomplete = false
   /// Warnings about it.
-  public internal(set) var warnings: [Remark] = []
+  public internal(set) var warnings: [Warning] = []
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
 }
@@ -144,8 +144,8 @@ extension DiffOutput {
 
 extension LeftOutRows {
   /// The warning about the rows, with the first of them as an example.
-  var remark: Remark {
-    let code: Remark.Code =
+  var warning: Warning {
+    let code: Warning.Code =
       switch reason {
       case .noParent: .rowsWithoutParent
       case .parentNotShared: .parentNotShared
@@ -154,7 +154,7 @@ extension LeftOutRows {
       case .conditionFails: .conditionFails
       }
     let key = rows.first?.key.map { "\($0)" }.joined(separator: ", ") ?? ""
-    return Remark(
+    return Warning(
       code, table, String(count), columns.joined(separator: ", "), parent, key.escaped(limit: 60))
   }
 }

@@ -40,7 +40,7 @@ struct ShareRun {
       report.isIncomplete = true
       return report
     }
-    // Rows and their shadows are found by key, which needs a larger page cache.
+    // Rows and their baselines are found by key, which needs a larger page cache.
     let isDone = try connection.withPageCache(of: Self.pageCacheBytes) { try make(&report, on: connection) }
     guard isDone else { return report }
     if report.id != nil {
@@ -69,11 +69,11 @@ struct ShareRun {
   ) throws -> Bool {
     let transaction = try SQLiteTransaction(.immediate, on: connection)
     // The pages are read before anything is written.
-    let prints = try ScopePrints(
-      of: scope, share: knownShare(on: connection)?.number, newKey: Self.randomBytes(PrintEntry.keyBytes),
+    let digests = try ScopePageDigests(
+      of: scope, share: knownShare(on: connection)?.number, newKey: Self.randomBytes(PageDigestEntry.keyBytes),
       on: connection)
     try Ledger.prepare(on: connection)
-    try make(&report, prints, leavingOutFailing: leavingOutFailing, on: connection)
+    try make(&report, digests, leavingOutFailing: leavingOutFailing, on: connection)
     if options.isDryRun {
       transaction.rollback()
       return false
@@ -88,11 +88,11 @@ struct ShareRun {
   }
 
   private func make(
-    _ report: inout ShareReport, _ prints: ScopePrints, leavingOutFailing: Bool,
+    _ report: inout ShareReport, _ digests: ScopePageDigests, leavingOutFailing: Bool,
     on connection: borrowing SQLiteConnection
   ) throws {
     let registration = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
-    report.warnings = registration.remarks + sealing.remarks
+    report.warnings = registration.warnings + sealing.warnings
     guard let replica = registration.replica else {
       throw BuckiaError(
         .unwritable, "it cannot be settled which replica this database is, and nothing is shared before",
@@ -100,7 +100,7 @@ struct ShareRun {
     }
     let former = try knownShare(on: connection)?.audience
     var (share, replaced) = try share(of: replica, on: connection)
-    report.warnings += try remarks(
+    report.warnings += try warnings(
       onOthersThan: share, since: former == share.audience ? nil : former, on: connection)
     try RecipientKey.set(signers, of: share.number, on: connection)
     let senders = try senders(of: share, on: connection)
@@ -110,44 +110,44 @@ struct ShareRun {
     let rows = try ScopeRows(
       scope, for: try mayWiden(share, on: connection) ? nil : (share.number, senders),
       leavesOutFailing: leavingOutFailing, on: connection, schema)
-    let shadow = try Shadow(of: share.number, on: connection)
+    let baseline = try Baseline(of: share.number, on: connection)
     let isSnapshot = share.sequence == 0 || share.last == nil || options.resyncs
     let state = try SentState(of: share, on: connection)
     if isSnapshot {
-      try DeletionNotices.prepareSnapshot(of: share, isOtherStream: share.sequence == 0, on: connection)
-      try shadow.setAside()
+      try TombstoneAcknowledgements.prepareSnapshot(of: share, isOtherStream: share.sequence == 0, on: connection)
+      try baseline.setAside()
       try state.clear()
     }
     let requested = try ResendRequest.all(of: share.number, on: connection)
-    let resent = isSnapshot ? [] : try state.resend(requested, from: shadow, schema)
-    let baseline = try Baseline(
-      of: share, from: senders, isSnapshot: isSnapshot, shadow, rows, schema, on: connection)
+    let resent = isSnapshot ? [] : try state.resend(requested, from: baseline, schema)
+    let unsentDeletions = try UnsentDeletions(
+      of: share, from: senders, isSnapshot: isSnapshot, baseline, rows, schema, on: connection)
     var selections = rows.selections
     // Of tables that were shared, and are not any more, all rows have left the scope.
-    let left = shadow.tables.filter { !rows.tables.contains($0) && schema.entry(named: $0) != nil }
+    let left = baseline.tables.filter { !rows.tables.contains($0) && schema.entry(named: $0) != nil }
     for table in left { selections[table] = RowSelection(where: "0") }
     let newer = RowSource(on: connection, selecting: selections)
     var comparison = DiffOptions(tables: rows.tables + left, method: .rows, keyless: .content)
     if !isSnapshot {
-      comparison.candidates = try prints.candidates(for: rows, shadow, on: connection)
-      // Their shadow has been changed, not they.
-      for table in resent.map(\.table) + baseline.tables { comparison.candidates[table] = nil }
+      comparison.candidates = try digests.candidates(for: rows, baseline, on: connection)
+      // Their baseline has been changed, not they.
+      for table in resent.map(\.table) + unsentDeletions.tables { comparison.candidates[table] = nil }
     }
-    let isFromNothing = isSnapshot && baseline.tables.isEmpty
+    let isFromNothing = isSnapshot && unsentDeletions.tables.isEmpty
     let compared = try DatabaseComparison.run(
-      from: isFromNothing ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
+      from: isFromNothing ? .empty() : baseline.source, to: newer, options: comparison, progress: progress)
     let held = try HeldDeletions(in: compared, leavingOut: rows, schema, on: connection)
     let found = try held.removed(from: compared)
     report.leftOut = try rows.leftOut()
-    report.warnings += report.leftOut.map(\.remark)
-    // The shadow has no constraints, so none of the tables' is new.
+    report.warnings += report.leftOut.map(\.warning)
+    // The baseline has no constraints, so none of the tables' is new.
     let constraints: Set<SkipReason.Code> = [.newForeignKey, .newCheck, .changedCheck]
     report.skipped = found.skipped.filter { isFromNothing || !constraints.contains($0.reason.code) }
     report.isSnapshot = isSnapshot
     report.warnings += laterColumns(of: found, isSnapshot: isSnapshot)
     if options.isDryRun || isSnapshot {
       report.warnings += rows.parentTables.filter { !$0.omitted.isEmpty }.map {
-        Remark(.parentColumnsLeftOut, $0.name.text, $0.omitted.joined(separator: ", "))
+        Warning(.parentColumnsLeftOut, $0.name.text, $0.omitted.joined(separator: ", "))
       }
     }
     let contents = try SentContents(
@@ -157,7 +157,7 @@ struct ShareRun {
       propagating: options.propagates, contents, schema, on: connection)
     let keeps = options.onLeave == .keep
     let leftOut = departed.leftOut(keeping: keeps)
-    let states = try state.follow(found, leavingOut: leftOut, resending: resent, baseline, schema)
+    let states = try state.follow(found, leavingOut: leftOut, resending: resent, unsentDeletions, schema)
     let sent = leftOut.contains { $0.isLeftOut } ? try found.leavingOut(deletions: leftOut) : found
     report.tables = try ShareReport.tables(
       sent, departed, onLeave: options.onLeave, listingChanges: options.isDryRun)
@@ -170,14 +170,14 @@ struct ShareRun {
     let acknowledges =
       try !hasContents && options.acknowledges && OutboxEntry.hasAppliedSince(share.number, on: connection)
     if hasContents || acknowledges {
-      let names = try SentNames(
-        in: sent.changeset, of: sent.tables.map(\.definition), share, baseline, contents, scope, schema,
+      let names = try SentOriginKeys(
+        in: sent.changeset, of: sent.tables.map(\.definition), share, unsentDeletions, contents, scope, schema,
         on: connection)
       let claims = ShareClaims(states: states, resent: resent, asked: asked)
       try send(
         sent, departed.withdrawals(keeping: keeps), claims, names, of: &share, replacing: replaced,
         as: acknowledges ? .ack : isSnapshot ? .snapshot : .delta, from: newer, by: replica, schema, &report)
-      if isSnapshot { try DeletionNotices.noteLeftOut(by: share, schema, on: connection) }
+      if isSnapshot { try TombstoneAcknowledgements.noteLeftOut(by: share, schema, on: connection) }
       for var state in asked {
         state.isRequested = true
         try state.write(on: connection)
@@ -185,14 +185,14 @@ struct ShareRun {
     }
     try ResendRequest.clear(for: share.number, on: connection)
     try RowNotes.removeAll(.takenBack, for: share.number, on: connection)
-    try RowNotes.removeAll(.untold, for: share.number, on: connection)
+    try RowNotes.removeAll(.unsent, for: share.number, on: connection)
     if isSnapshot {
-      try shadow.clear()
-      try shadow.removeFormer()
+      try baseline.clear()
+      try baseline.removeFormer()
     }
     // Rows that stay at the recipients are not tracked any more.
-    try shadow.move(by: found, to: selections, keeping: held, schema)
-    try prints.write(for: rows, shadow, on: connection)
+    try baseline.move(by: found, to: selections, keeping: held, schema)
+    try digests.write(for: rows, baseline, on: connection)
     try LeftOutEntry.replace(of: share.number, with: report.leftOut.entries(of: share.number), on: connection)
     // After an error the rollback does it.
     try rows.removeTables()
@@ -223,13 +223,13 @@ struct ShareRun {
 
   /// Warnings about columns that the scope shares because it does not name them: new ones, and in a dry run tables that
   /// may get new ones.
-  private func laterColumns(of difference: DatabaseDifference, isSnapshot: Bool) -> [Remark] {
+  private func laterColumns(of difference: DatabaseDifference, isSnapshot: Bool) -> [Warning] {
     let tables = scope.tables.filter { !$0.omittedColumns.isEmpty }
-    let later = options.isDryRun ? tables.map { Remark(.laterColumns, $0.name.text) } : []
+    let later = options.isDryRun ? tables.map { Warning(.laterColumns, $0.name.text) } : []
     let changed = isSnapshot ? [] : difference.tables
     return later
       + changed.filter { table in tables.contains { $0.name == TableName(table.definition.name) } }.flatMap { table in
-        table.newColumns.map { Remark(.newColumnShared, table.definition.name, $0) }
+        table.newColumns.map { Warning(.newColumnShared, table.definition.name, $0) }
       }
   }
 
@@ -252,17 +252,17 @@ struct ShareRun {
 
   /// Warnings about earlier shares of the scope with some of the same people, which a new share replaces or leaves
   /// unchanged.
-  private func remarks(
+  private func warnings(
     onOthersThan share: ShareEntry, since former: String?, on connection: borrowing SQLiteConnection
-  ) throws -> [Remark] {
+  ) throws -> [Warning] {
     guard share.sequence == 0 else { return [] }
     func names(_ recipients: [String]) -> String { recipients.map { "\"\($0)\"" }.joined(separator: ", ") }
     let all = Set(try share.recipients)
     let others = try sharesOfScope(on: connection).filter { other in
       try other.number != share.number && other.sequence > 0 && !all.isDisjoint(with: other.recipients)
     }
-    let replaced = try former.map { Remark(.shareReplaced, names(try ShareEntry.recipients(in: $0))) }
-    return try (replaced.map { [$0] } ?? []) + others.map { Remark(.shareBeside, names(try $0.recipients)) }
+    let replaced = try former.map { Warning(.shareReplaced, names(try ShareEntry.recipients(in: $0))) }
+    return try (replaced.map { [$0] } ?? []) + others.map { Warning(.shareBeside, names(try $0.recipients)) }
   }
 
   /// The share of this scope with these people: the one that there is, or a new one.
@@ -307,7 +307,7 @@ struct ShareRun {
   /// Writes the file into the outbox.
   private func send(
     _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)],
-    _ claims: ShareClaims, _ names: SentNames, of share: inout ShareEntry,
+    _ claims: ShareClaims, _ names: SentOriginKeys, of share: inout ShareEntry,
     replacing replaced: Manifest.Acknowledgement?,
     as kind: Manifest.Kind, from source: RowSource, by replica: Replica, _ schema: SchemaReader,
     _ report: inout ShareReport
@@ -334,12 +334,12 @@ struct ShareRun {
       manifest.sharedWith = Audience(of: others.compactMap { SigningKey(hex: $0)?.bytes })
     }
     claims.write(into: &manifest, of: difference)
-    let passedOn = try PassedOnChanges(
+    let relayed = try ChangeOrigins(
       in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, by: id,
       names.naming.runs, in: share.number, goesBack: share.recipients.count > 1, schema, on: source.connection)
     let origins =
-      passedOn.exist
-      ? passedOn.runs
+      relayed.exist
+      ? relayed.runs
       : withdrawals.map { OriginRun(count: $0.count, diff: id, isWithdrawal: $0.isWithdrawal) }
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
@@ -364,8 +364,10 @@ struct ShareRun {
       id: id, share: share.number, sequence: share.sequence, digest: written.manifestDigest.bytes, file: file
     ).write(at: WallClock.unixMilliseconds, on: source.connection)
     report.id = id
-    if let remark = DatabaseManager.stamp(difference, by: id, origins, in: source) { report.warnings.append(remark) }
-    try DeletionNotices.noteTold(
+    if let warning = DatabaseManager.rowVersion(difference, by: id, origins, in: source) {
+      report.warnings.append(warning)
+    }
+    try TombstoneAcknowledgements.noteSent(
       in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, share,
       isSnapshot: kind == .snapshot, schema, on: source.connection)
   }
@@ -381,10 +383,10 @@ struct ShareRun {
   /// The id of the new diff. A dry run takes one that means nothing.
   private func nextID(from source: RowSource, _ report: inout ShareReport) throws -> KSUID {
     if options.isDryRun { return .maximum }
-    let (id, remark) = try home.next(after: LedgerProgress.knownIDs(on: source.connection))
-    if let remark { report.warnings.append(remark) }
+    let (id, warning) = try home.next(after: LedgerProgress.knownIDs(on: source.connection))
+    if let warning { report.warnings.append(warning) }
     let origin = try home.begin(id, from: source)
-    report.warnings += origin.remarks.filter { !report.warnings.contains($0) }
+    report.warnings += origin.warnings.filter { !report.warnings.contains($0) }
     return id
   }
 

@@ -10,7 +10,7 @@ struct ShareSealing {
   /// The public keys of all recipients; empty if any has none.
   private let keys: [[UInt8]]
   /// Warnings about the recipients.
-  let remarks: [Remark]
+  let warnings: [Warning]
 
   /// - Throws: `BuckiaError` with `cannotEncrypt` or `noIdentity` when it cannot be done as it is asked for; `IdentityError` for keys that
   ///   do not go together.
@@ -22,9 +22,9 @@ struct ShareSealing {
     let unique = Set(found.map(\.keyBytes))
     let isAddressed = found.count == recipients.count && unique.count <= DiffFileLimits.recipients
     keys = isAddressed ? unique.sorted { $0.lexicographicallyPrecedes($1) } : []
-    remarks =
+    warnings =
       options.isUnencrypted
-      ? [] : recipients.filter(\.isUnconfirmed).map { Remark(.recipientUnconfirmed, EscapedText.quoted($0.name)) }
+      ? [] : recipients.filter(\.isUnconfirmed).map { Warning(.recipientUnconfirmed, EscapedText.quoted($0.name)) }
     guard !options.isUnencrypted else {
       groups = [ShareGroup(names: recipients.map(\.name))]
       return

@@ -232,7 +232,7 @@ extension SnapshotMark {
   /// - Throws: `SQLiteError`, `LedgerError`.
   static func repair(
     _ path: String, marked mark: SnapshotMark?, of database: borrowing SQLiteConnection
-  ) throws -> Remark? {
+  ) throws -> Warning? {
     guard var mark, let applied = try SnapshotRuns.entries(for: mark.id, on: database),
       applied.upperBound > mark.through
     else { return nil }
@@ -243,7 +243,7 @@ extension SnapshotMark {
     var parts: [AppliedEffects.Part] = []
     for diff in diffs {
       let found = try effects.parts(of: diff.entry, on: database)
-      guard !found.isEmpty else { return Remark(.snapshotIncomplete, path, diff.file) }
+      guard !found.isEmpty else { return Warning(.snapshotIncomplete, path, diff.file) }
       parts += found
     }
     let snapshot = try SQLiteConnection(opening: path, as: .readWrite)
@@ -258,7 +258,7 @@ extension SnapshotMark {
       }
     } catch let error as any FileFault where error.refusal != nil {
       transaction.rollback()
-      return Remark(.snapshotIncomplete, path, diffs[0].file)
+      return Warning(.snapshotIncomplete, path, diffs[0].file)
     }
     try SentChanges.clear(in: snapshot)
     mark.through = applied.upperBound

@@ -120,7 +120,7 @@ package struct UnsentChanges {
     } catch let error as any FileFault where error.refusal != nil {
       let reason = error.refusal?.reason ?? ""
       throw BuckiaError(
-        .unsupported, "what was not sent yet cannot be told from what was: \(reason)", path: copy.path)
+        .unsupported, "unsent changes cannot be distinguished from sent ones: \(reason)", path: copy.path)
     }
   }
 }

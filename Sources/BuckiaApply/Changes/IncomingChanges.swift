@@ -128,12 +128,12 @@ package struct IncomingChanges {
   }
 
   /// The warning that conflicts cannot be detected; nil if they can. A diff file has all old values.
-  func remarkOnOldValues() throws -> Remark? {
+  func warnOfOldValues() throws -> Warning? {
     guard definitions == nil else { return nil }
     let count = try feed.summary().tables.reduce(0) {
       TableName($1.table.name).isReservedBySQLite ? $0 : $0 + $1.withoutOldValues
     }
-    return count > 0 ? Remark(.noOldValues, "\(count)") : nil
+    return count > 0 ? Warning(.noOldValues, "\(count)") : nil
   }
 
   /// Checks the structure of changes whose digest and sender have been verified.
@@ -342,7 +342,7 @@ package protocol SharingParticipant: AnyObject {
   /// - Parameter counts: The counts of the applied changes.
   /// - Returns: Warnings about the stream.
   /// - Throws: As ``prepare(_:)``. They must be rolled back then.
-  func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark]
+  func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Warning]
   /// Called once before the commit of a transaction in which diffs were applied.
   ///
   /// - Parameter time: The present time, in milliseconds since 1970.

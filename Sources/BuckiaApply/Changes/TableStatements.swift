@@ -159,8 +159,8 @@ final class TableStatements {
   }
 
   /// The writing statement that begins with `verb`, with the conflict clause.
-  private func prepare(_ verb: String, _ rest: String) throws -> PreparedStatement {
-    try prepare("\(verb) \(conflictClause.get())\(rest)")
+  private func prepare(_ keyword: String, _ rest: String) throws -> PreparedStatement {
+    try prepare("\(keyword) \(conflictClause.get())\(rest)")
   }
 
   private func prepareInsert(_ columns: [String]) throws -> PreparedStatement {

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The tables of one clock: the stamps of single rows, and of runs of neighbouring rows with equal stamps.
+/// The tables of one clock: the row versions of single rows, and of runs of neighbouring rows with equal row versions.
 ///
 /// A row's own entry takes precedence over a run that contains its key. Runs do not overlap, and apply only to rows
 /// that exist.
@@ -49,19 +49,21 @@ final class ClockStore {
     try connection.cached(sql)
   }
 
-  private lazy var selection = Result { try prepare("SELECT stamps FROM \(rowTable) WHERE \(equal(key.names()))") }
+  private lazy var selection = Result {
+    try prepare("SELECT row_versions FROM \(rowTable) WHERE \(equal(key.names()))")
+  }
   private lazy var runSelection = Result {
     let (first, last) = (ClockKey.row(key.names("f")), ClockKey.row(key.names("l")))
     let parameters = ClockKey.row(parameters(from: 1))
     let order = key.names("f").map { "\($0) DESC" }.joined(separator: ", ")
     return try prepare(
-      "SELECT stamps, \(last) >= \(parameters) FROM \(runTable) WHERE \(first) <= \(parameters) ORDER BY \(order) LIMIT 1"
+      "SELECT row_versions, \(last) >= \(parameters) FROM \(runTable) WHERE \(first) <= \(parameters) ORDER BY \(order) LIMIT 1"
     )
   }
   private lazy var replacement = Result {
     let names = key.names().joined(separator: ", ")
     return try prepare(
-      "REPLACE INTO \(rowTable)(\(names), stamps) VALUES (\(parameters(from: 1).joined(separator: ", ")), ?\(keys.count + 1))"
+      "REPLACE INTO \(rowTable)(\(names), row_versions) VALUES (\(parameters(from: 1).joined(separator: ", ")), ?\(keys.count + 1))"
     )
   }
   private lazy var deletion = Result { try prepare("DELETE FROM \(rowTable) WHERE \(equal(key.names()))") }
@@ -76,46 +78,46 @@ final class ClockStore {
 
   // MARK: Rows
 
-  /// The stamps in a row's own entry.
-  func row(_ change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
+  /// The row versions in a row's own entry.
+  func row(_ change: DecodedChange, _ bytes: RawSpan) throws -> RowVersionList? {
     guard hasRows else { return nil }
     let query = try selection.get()
     defer { query.statement.reset() }
     try keys.bind(change, bytes, to: query.statement)
-    return try query.statement.step() ? StampList(query.statement, at: 0) : nil
+    return try query.statement.step() ? RowVersionList(query.statement, at: 0) : nil
   }
 
-  /// The stamps in the own entry of the row with a key.
-  func row(_ key: ClockKeyRecord) throws -> StampList? {
+  /// The row versions in the own entry of the row with a key.
+  func row(_ key: ClockKeyRecord) throws -> RowVersionList? {
     guard hasRows else { return nil }
     let query = try selection.get()
     defer { query.statement.reset() }
     try key.bind(to: query.statement, from: 0)
-    return try query.statement.step() ? StampList(query.statement, at: 0) : nil
+    return try query.statement.step() ? RowVersionList(query.statement, at: 0) : nil
   }
 
-  /// The stamps of the run that contains a key.
-  func run(_ key: ClockKeyRecord) throws -> StampList? {
+  /// The row versions of the run that contains a key.
+  func run(_ key: ClockKeyRecord) throws -> RowVersionList? {
     guard hasRuns else { return nil }
     let query = try runSelection.get()
     defer { query.statement.reset() }
     try key.bind(to: query.statement, from: 0)
     guard try query.statement.step(), query.statement.integer(at: 1) != 0 else { return nil }
-    return StampList(query.statement, at: 0)
+    return RowVersionList(query.statement, at: 0)
   }
 
-  /// The stamps of the run that contains the key of a change.
-  func run(_ change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
+  /// The row versions of the run that contains the key of a change.
+  func run(_ change: DecodedChange, _ bytes: RawSpan) throws -> RowVersionList? {
     guard hasRuns else { return nil }
     let query = try runSelection.get()
     defer { query.statement.reset() }
     try keys.bind(change, bytes, to: query.statement)
     guard try query.statement.step(), query.statement.integer(at: 1) != 0 else { return nil }
-    return StampList(query.statement, at: 0)
+    return RowVersionList(query.statement, at: 0)
   }
 
   /// Writes a row's own entry. A key that no row can have, such as a text for a rowid, gets none.
-  func write(_ list: StampList, _ change: DecodedChange, _ bytes: RawSpan) throws {
+  func write(_ list: RowVersionList, _ change: DecodedChange, _ bytes: RawSpan) throws {
     let statement = try replacement.get()
     try keys.bind(change, bytes, to: statement.statement)
     try list.bind(to: statement.statement, at: keys.count)
@@ -123,7 +125,7 @@ final class ClockStore {
   }
 
   /// Writes the own entry of the row with a key.
-  func write(_ list: StampList, _ key: ClockKeyRecord) throws {
+  func write(_ list: RowVersionList, _ key: ClockKeyRecord) throws {
     let statement = try replacement.get()
     try key.bind(to: statement.statement, from: 0)
     try list.bind(to: statement.statement, at: keys.count)
@@ -148,8 +150,8 @@ final class ClockStore {
     return try !query.statement.step()
   }
 
-  /// Writes a run in which each row has these stamps, in place of all earlier entries.
-  func writeRun(_ list: StampList, from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
+  /// Writes a run in which each row has these row versions, in place of all earlier entries.
+  func writeRun(_ list: RowVersionList, from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
     let names = key.names()
     if hasRows {
       let same = zip(userKey, names).map { "u.\($0) = c.\($1)" }.joined(separator: " AND ")
@@ -182,9 +184,9 @@ final class ClockStore {
       SELECT *, \(start) < \(from), \(end) > \(to) FROM \(runTable) WHERE \(start) <= \(to) AND \(end) >= \(from)
       """)
     try bind(first, last, to: query)
-    var found: [(first: ClockKeyRecord, last: ClockKeyRecord, list: StampList, hasHead: Bool, hasTail: Bool)] = []
+    var found: [(first: ClockKeyRecord, last: ClockKeyRecord, list: RowVersionList, hasHead: Bool, hasTail: Bool)] = []
     while try query.statement.step() {
-      guard let list = StampList(query.statement, at: 2 * keys.count) else { continue }
+      guard let list = RowVersionList(query.statement, at: 2 * keys.count) else { continue }
       found.append(
         (
           record(of: query.statement, from: 0), record(of: query.statement, from: keys.count), list,
@@ -223,7 +225,7 @@ final class ClockStore {
     return try query.statement.step() ? record(of: query.statement, from: 0) : nil
   }
 
-  private func insertRun(_ list: StampList, from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
+  private func insertRun(_ list: RowVersionList, from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
     let insert = try connection.cached(
       "INSERT INTO \(runTable) VALUES (\((1...(2 * keys.count + 1)).map { "?\($0)" }.joined(separator: ", ")))")
     try bind(first, last, to: insert)

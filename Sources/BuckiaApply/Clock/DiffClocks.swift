@@ -22,7 +22,7 @@ struct DiffClocks {
   /// The clock of a table; nil if it has none.
   ///
   /// - Parameter findsRuns: True to search for runs of neighbours, which requires that the rows exist when they are
-  ///   stamped.
+  ///   versioned.
   func clock(for match: TableMatch, _ header: ChangesetTable, findsRuns: Bool = true) throws -> TableClock? {
     guard match.local.module == nil, let number = try RowClocks.number(of: match.local, on: session.connection) else {
       return nil
@@ -69,7 +69,7 @@ extension ApplySession {
 
 /// Records a diff that was made from this database in the clocks.
 extension RowClocks {
-  /// Stamps the rows of a diff in the clocks of its tables.
+  /// Row versions the rows of a diff in the clocks of its tables.
   ///
   /// - Parameters:
   ///   - changes: The changes.
@@ -77,8 +77,8 @@ extension RowClocks {
   ///   - diff: The diff's id.
   ///   - origins: The origins of relayed changes, in their order; empty if all are the diff's own.
   ///   - connection: The database.
-  /// - Throws: `SQLiteError`, `ChangesetError`; nothing has been stamped then.
-  package static func stampOwn(
+  /// - Throws: `SQLiteError`, `ChangesetError`; nothing has been versioned then.
+  package static func recordOwnVersions(
     _ changes: TemporaryBuffer, columns: [TableName: [String]], by diff: KSUID, _ origins: [OriginRun] = [],
     on connection: borrowing SQLiteConnection
   ) throws {
@@ -89,7 +89,7 @@ extension RowClocks {
     let summary = try ChangesetSummary.of(changes)
     let sections = TableSections(summary, of: changes)
     let known = try origins.isEmpty ? nil : RowOrigins(origins, of: changes, diff)
-    // In the order of the changes, which gives the stamps the same numbers each time.
+    // In the order of the changes, which gives the row versions the same numbers each time.
     var seen: Set<TableName> = []
     for name in summary.tables.map({ TableName($0.table.name) }) where seen.insert(name).inserted {
       guard let columns = columns[name], let header = sections.table(named: name),
@@ -104,7 +104,7 @@ extension RowClocks {
       let clock = try TableClock(
         number, for: match, header, by: diff, origins: known?.table(name), isOwn: true, isAlone: false,
         storesUTF16: storesUTF16, on: connection)
-      try sections.forEachChange(of: name) { try clock.stamp($0, $1) }
+      try sections.forEachChange(of: name) { try clock.rowVersion($0, $1) }
       try clock.flush()
     }
     try transaction.commit()

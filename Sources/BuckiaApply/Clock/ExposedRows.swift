@@ -51,13 +51,13 @@ final class ExposedRows {
   /// The unsent edit of a row, or its edit since a share has sent it to the author of the diff.
   private func knownEdit(of row: ClockKeyRecord) throws -> UnsentRows.Edit? {
     if let unsent { return try unsent.edit(of: row) }
-    guard let told = try sharing?.valuesBeforeEdits(ofRow: row.bytes, in: TableName(table.name)), !told.isEmpty else {
+    guard let sent = try sharing?.valuesBeforeEdits(ofRow: row.bytes, in: TableName(table.name)), !sent.isEmpty else {
       return nil
     }
     var columns = ColumnSet()
     var shared = ChangesetWriter()
     for (place, column) in table.changesetColumns.enumerated() {
-      if let value = told[ASCIIName.folded(column)] {
+      if let value = sent[ASCIIName.folded(column)] {
         columns.insert(place)
         shared.append(encoded: value)
       } else {

@@ -8,8 +8,8 @@ import SQLiteConnections
 final class PendingColumns {
   /// The columns of one row that one diff has set.
   struct Item {
-    let stamp: Int64
-    /// A value for each column of the stamp, in the order of their positions.
+    let rowVersion: Int64
+    /// A value for each column of the row version, in the order of their positions.
     let values: [ChangesetValue?]
     /// True if the diff has inserted the row, which only a UNIQUE constraint keeps out.
     let isOfInsert: Bool
@@ -38,14 +38,15 @@ final class PendingColumns {
   /// Keeps values for a row.
   ///
   /// - Parameters:
-  ///   - values: A record with a value for each column of the stamp, in the order of their positions.
+  ///   - values: A record with a value for each column of the row version, in the order of their positions.
   ///   - isOfInsert: True if the values are those of an INSERT.
-  func keep(_ values: [UInt8], by stamp: Int64, isOfInsert: Bool = false, for row: ClockKeyRecord) throws {
+  func keep(_ values: [UInt8], by rowVersion: Int64, isOfInsert: Bool = false, for row: ClockKeyRecord) throws {
     let parameters = (1...(names.count + 3)).map { "?\($0)" }.joined(separator: ", ")
     let statement = try connection.cached(
-      "REPLACE INTO \(table)(\(names.joined(separator: ", ")), stamp, is_insert, \"values\") VALUES (\(parameters))")
+      "REPLACE INTO \(table)(\(names.joined(separator: ", ")), row_version, is_insert, \"values\") VALUES (\(parameters))"
+    )
     try row.bind(to: statement.statement, from: 0)
-    try statement.statement.bind(stamp, at: names.count)
+    try statement.statement.bind(rowVersion, at: names.count)
     try statement.statement.bind(Int64(isOfInsert ? 1 : 0), at: names.count + 1)
     try statement.statement.bind(values, at: names.count + 2)
     // Nothing is kept for a key that no row can have, such as a text for a rowid.
@@ -57,14 +58,14 @@ final class PendingColumns {
   /// The kept columns of a row.
   func items(for row: ClockKeyRecord) throws -> [Item] {
     guard exist else { return [] }
-    let query = try connection.cached("SELECT stamp, \"values\", is_insert FROM \(table) WHERE \(condition)")
+    let query = try connection.cached("SELECT row_version, \"values\", is_insert FROM \(table) WHERE \(condition)")
     defer { query.statement.reset() }
     try row.bind(to: query.statement, from: 0)
     var found: [Item] = []
     while try query.statement.step() {
       found.append(
         Item(
-          stamp: query.statement.integer(at: 0), values: try ChangesetValue.record(query.statement.blob(at: 1)),
+          rowVersion: query.statement.integer(at: 0), values: try ChangesetValue.record(query.statement.blob(at: 1)),
           isOfInsert: query.statement.integer(at: 2) != 0))
     }
     return found
@@ -91,7 +92,7 @@ final class PendingColumns {
     let statement = try connection.cached(
       """
       DELETE FROM \(table) WHERE \(condition)
-        AND stamp IN (SELECT stamp FROM main.buckia_stamp WHERE clock = ?\(names.count + 1) AND diff < ?\(names.count + 2))
+        AND row_version IN (SELECT row_version FROM main.buckia_row_version WHERE clock = ?\(names.count + 1) AND diff < ?\(names.count + 2))
       """)
     try row.bind(to: statement.statement, from: 0)
     try statement.statement.bind(number, at: names.count)

@@ -21,14 +21,15 @@ extension RowClocks {
     let isHere = zip(table.keySQL, values).map { "\($0) = \($1)" }.joined(separator: " AND ")
     let insertion = try connection.prepare(
       """
-      INSERT OR IGNORE INTO main.buckia_clock_\(clock)(\(names.joined(separator: ", ")), stamps)
+      INSERT OR IGNORE INTO main.buckia_clock_\(clock)(\(names.joined(separator: ", ")), row_versions)
       SELECT \(values.joined(separator: ", ")), ?\(names.count + 1)
       WHERE NOT EXISTS (SELECT 1 FROM main.\(TableName(table.name).quoted) WHERE \(isHere))
       """)
     for (key, diff) in deleted {
       let isOwn = try OutboxEntry.share(of: diff, on: connection) != nil
-      let stamp = try stamp(in: clock, by: diff, .delete, ColumnSet(), isOwn ? .own : .applied, on: connection)
-      try insertion.bind(stamp.number, at: names.count)
+      let rowVersion = try rowVersion(
+        in: clock, by: diff, .delete, ColumnSet(), isOwn ? .own : .applied, on: connection)
+      try insertion.bind(rowVersion.number, at: names.count)
       try key.withRawSpan { bytes in
         var position = 0
         for place in names.indices {

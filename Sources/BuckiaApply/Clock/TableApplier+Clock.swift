@@ -36,19 +36,19 @@ extension TableApplier {
     for column in 0..<statements.columnCount
     where statements.isKey[column] && !holds(local, change.new(column), at: column, bytes) { others.insert(column) }
     guard !others.isEmpty, let clock, let key = clock.key(of: change, bytes) else { return ColumnMask() }
-    try clock.stampSent(key, exposed)
+    try clock.recordSent(key, exposed)
     return try clock.isInsertedLater(change, bytes) ? ColumnMask() : others
   }
 
-  /// Stamps a newly inserted row.
+  /// Row versions a newly inserted row.
   func didInsert(_ bytes: RawSpan) throws {
     guard let clock else { return }
-    try clock.stamp(columns, of: change, isNew: true, bytes)
+    try clock.rowVersion(columns, of: change, isNew: true, bytes)
     guard followsClock else { return }
     let values = try clock.pendingValues(for: change, bytes)
     if let refusal = try writer.update(values, bytes) {
       // Rows that another constraint refuses were recorded when they arrived.
-      if refusal.isUniqueness { try displaced.get()?.withdraw(change, bytes) }
+      if refusal.isUniqueness { try uniqueParking.get()?.withdraw(change, bytes) }
     } else {
       try clock.takePending(for: change, bytes)
     }
@@ -104,27 +104,27 @@ extension TableApplier {
     return try laterColumns(by: clock, bytes).isEmpty
   }
 
-  /// Stamps a row that had temporary values and now has those of its change.
+  /// Row versions a row that had temporary values and now has those of its change.
   func didWriteParked(_ bytes: RawSpan) throws {
-    try clock?.stamp(change.operation == .insert ? columns : change.changed, of: change, bytes)
+    try clock?.rowVersion(change.operation == .insert ? columns : change.changed, of: change, bytes)
   }
 
   // MARK: UNIQUE
 
-  /// The message for a displaced row.
+  /// The message for a parked row.
   private static let hasLostItsPlace = Array("a later diff has given one of its UNIQUE values to another row".utf8)
 
   /// Decides by the clock between the refused row of a change and the rows that block it.
   ///
   /// - Returns: True if the row is in the table now; nil if the clock does not decide.
   func decideByClock(_ local: CurrentRow?, _ bytes: RawSpan) throws -> Bool? {
-    guard followsClock, let displaced = try displaced.get() else { return nil }
+    guard followsClock, let uniqueParking = try uniqueParking.get() else { return nil }
     let row = local.map { row in
       var writer = ChangesetWriter()
       row.append(statements.layout.count, to: &writer)
       return writer.bytes
     }
-    return try displaced.decide(change, local: row, bytes)
+    return try uniqueParking.decide(change, local: row, bytes)
   }
 
   /// The rows that have lost their place since the last call.
@@ -133,10 +133,12 @@ extension TableApplier {
     return gaveWay
   }
 
-  /// Puts back rows whose UNIQUE values are free now, and records displaced rows.
-  func settleDisplaced() throws {
-    guard followsClock, let clock, clock.pending.includeInserts, let displaced = try displaced.get() else { return }
-    try displaced.settle { row, winner in
+  /// Puts back rows whose UNIQUE values are free now, and records parked rows.
+  func settleParked() throws {
+    guard followsClock, let clock, clock.pending.includeInserts, let uniqueParking = try uniqueParking.get() else {
+      return
+    }
+    try uniqueParking.settle { row, winner in
       counts.conflicts += 1
       if let winner { gaveWay.append((row, winner)) }
       try decider.record(

@@ -7,7 +7,7 @@ import SQLiteConnections
 /// Maintains the clock of one table while a diff is applied: which diff has last set each column of its rows, inserted
 /// or deleted them.
 ///
-/// The state of a row depends on the set of changes that have arrived, and never on their order: see ``RowStamps``.
+/// The state of a row depends on the set of changes that have arrived, and never on their order: see ``VersionVector``.
 final class TableClock {
   /// The diff whose changes are applied.
   let diff: KSUID
@@ -23,7 +23,7 @@ final class TableClock {
   private let keys: ClockKeys
   let store: ClockStore
   let connection: SQLiteConnection
-  private var run: StampedRun
+  private var run: VersionedRun
   /// The origins of changes from other diffs; nil if there are none.
   private let origins: RowOrigins.Table?
   /// The greatest diff whose deletions are forgotten here, if the sender may lack them; otherwise nil.
@@ -33,12 +33,12 @@ final class TableClock {
   /// The columns of missing rows.
   let pending: PendingColumns
 
-  private var known: [Int64: RowStamp] = [:]
+  private var known: [Int64: RowVersion] = [:]
   private var knownPlaces: [Int: Int]?
-  /// The stamp that was used last, for neighbouring rows with the same changed columns.
-  private var latest: (diff: KSUID, operation: ChangeOperation, mask: ColumnMask, stamp: RowStamp)?
-  /// Cached results of adding the last stamp to the stamps of a row.
-  private var sums: [StampList: StampList] = [:]
+  /// The row version that was used last, for neighbouring rows with the same changed columns.
+  private var latest: (diff: KSUID, operation: ChangeOperation, mask: ColumnMask, rowVersion: RowVersion)?
+  /// Cached results of adding the last row version to the row versions of a row.
+  private var sums: [RowVersionList: RowVersionList] = [:]
 
   /// - Parameters:
   ///   - number: The number of the clock.
@@ -47,7 +47,7 @@ final class TableClock {
   ///   - origins: The origins of changes from other diffs; nil for none.
   ///   - forgotten: The greatest diff whose deletions are forgotten here and that the sender may lack; nil for none.
   ///   - isOwn: True if the diff was made from this database.
-  ///   - findsRuns: True to search for runs of neighbours, which requires that the rows exist when they are stamped.
+  ///   - findsRuns: True to search for runs of neighbours, which requires that the rows exist when they are versioned.
   ///   - isAlone: True if nothing else writes to the table meanwhile, such as a trigger.
   init(
     _ number: Int64, for match: TableMatch, _ header: ChangesetTable, by diff: KSUID, origins: RowOrigins.Table? = nil,
@@ -70,7 +70,7 @@ final class TableClock {
     self.connection = SQLiteConnection(sharing: connection)
     let isEmpty =
       try isAlone && connection.cachedInteger("SELECT 1 FROM main.\(SQLText.identifier(local.name)) LIMIT 1") == nil
-    run = StampedRun(store, keys, ofEmptyTable: isEmpty, isUsed: findsRuns)
+    run = VersionedRun(store, keys, ofEmptyTable: isEmpty, isUsed: findsRuns)
     let earliest = origins?.earliest ?? diff
     // Echoes and repeated changes must be found, because they are not applied again.
     isNewest =
@@ -100,8 +100,10 @@ final class TableClock {
   }
 
   /// True if a column of a change need not be set, because a later diff or the origin of the change itself has set it.
-  private func isSettled(_ column: Int, of change: DecodedChange, _ origin: OriginRun?, by stamps: RowStamps) -> Bool {
-    guard let setter = stamps.setter(of: positions[column]) else { return false }
+  private func isSettled(_ column: Int, of change: DecodedChange, _ origin: OriginRun?, by rowVersions: VersionVector)
+    -> Bool
+  {
+    guard let setter = rowVersions.setter(of: positions[column]) else { return false }
     let own = origin?.diff(of: column, change.operation) ?? diff
     return setter > own || setter == own && own != diff
   }
@@ -109,10 +111,10 @@ final class TableClock {
   /// The columns of a change that a later diff has set, or that were applied before.
   func laterColumns(of change: DecodedChange, _ bytes: RawSpan) throws -> ColumnMask {
     var later = ColumnMask()
-    guard isKnown(change), !isNewest, let stamps = try stamps(of: change, bytes) else { return later }
+    guard isKnown(change), !isNewest, let rowVersions = try rowVersions(of: change, bytes) else { return later }
     let origin = origin(of: change, bytes)
     for column in positions.indices where change.new(column).isDefined && !isKey[column] {
-      if isSettled(column, of: change, origin, by: stamps) { later.insert(column) }
+      if isSettled(column, of: change, origin, by: rowVersions) { later.insert(column) }
     }
     return later
   }
@@ -121,16 +123,16 @@ final class TableClock {
   /// since. For an INSERT or UPDATE this is only known if the row exists.
   func hasComeBefore(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard origins != nil, isKnown(change), !isNewest, let origin = origin(of: change, bytes),
-      !origin.isWithdrawal, let stamps = try stamps(of: change, bytes)
+      !origin.isWithdrawal, let rowVersions = try rowVersions(of: change, bytes)
     else { return false }
     switch change.operation {
-    case .delete: return origin.diff != diff && stamps.deletion == origin.diff
-    case .insert: guard origin.diff != diff, stamps.insertion == origin.diff else { return false }
+    case .delete: return origin.diff != diff && rowVersions.deletion == origin.diff
+    case .insert: guard origin.diff != diff, rowVersions.insertion == origin.diff else { return false }
     case .update: break
     }
     for column in positions.indices where change.new(column).isDefined && !isKey[column] {
       let own = origin.diff(of: column, change.operation)
-      guard own != diff, stamps.setter(of: positions[column]) == own else { return false }
+      guard own != diff, rowVersions.setter(of: positions[column]) == own else { return false }
     }
     return true
   }
@@ -139,7 +141,9 @@ final class TableClock {
   func isDeletedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
     guard !isNewest else { return false }
-    guard let deletion = try stamps(ofMissing: change, bytes)?.deletion else { return try isForgotten(change, bytes) }
+    guard let deletion = try rowVersions(ofMissing: change, bytes)?.deletion else {
+      return try isForgotten(change, bytes)
+    }
     guard let origin = origin(of: change, bytes) else { return deletion > diff }
     if change.operation == .insert { return deletion > origin.diff }
     // Columns later than the deletion are kept until the row exists again.
@@ -160,82 +164,82 @@ final class TableClock {
   /// True if a later diff has inserted the row of a DELETE.
   func isInsertedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
-    guard !isNewest, let insertion = try stamps(of: change, bytes)?.insertion else { return false }
+    guard !isNewest, let insertion = try rowVersions(of: change, bytes)?.insertion else { return false }
     return insertion > origin(of: change, bytes)?.diff ?? diff
   }
 
-  /// The stamps of an existing row.
-  private func stamps(of change: DecodedChange, _ bytes: RawSpan) throws -> RowStamps? {
-    try list(of: change, bytes).map { try stamps($0) }
+  /// The row versions of an existing row.
+  private func rowVersions(of change: DecodedChange, _ bytes: RawSpan) throws -> VersionVector? {
+    try list(of: change, bytes).map { try rowVersions($0) }
   }
 
-  /// The stamps of a missing row.
-  private func stamps(ofMissing change: DecodedChange, _ bytes: RawSpan) throws -> RowStamps? {
+  /// The row versions of a missing row.
+  private func rowVersions(ofMissing change: DecodedChange, _ bytes: RawSpan) throws -> VersionVector? {
     if run.mayHold(change, bytes) { try run.flush() }
-    return try store.row(change, bytes).map { try stamps($0) }
+    return try store.row(change, bytes).map { try rowVersions($0) }
   }
 
-  /// The stamps of the row with a key.
-  func list(of key: ClockKeyRecord) throws -> StampList? {
+  /// The row versions of the row with a key.
+  func list(of key: ClockKeyRecord) throws -> RowVersionList? {
     try run.flush()
     return try store.row(key) ?? store.run(key)
   }
 
-  private func list(of change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
+  private func list(of change: DecodedChange, _ bytes: RawSpan) throws -> RowVersionList? {
     if run.mayHold(change, bytes) { try run.flush() }
     return try store.row(change, bytes) ?? store.run(change, bytes)
   }
 
-  func stamps(_ list: StampList) throws -> RowStamps {
-    RowStamps(
+  func rowVersions(_ list: RowVersionList) throws -> VersionVector {
+    VersionVector(
       try list.numbers.compactMap { number in
-        if let stamp = known[number] { return stamp }
-        let stamp = try RowClocks.stamp(number, on: connection)
-        known[number] = stamp
-        return stamp
+        if let rowVersion = known[number] { return rowVersion }
+        let rowVersion = try RowClocks.rowVersion(number, on: connection)
+        known[number] = rowVersion
+        return rowVersion
       })
   }
 
-  // MARK: Stamping
+  // MARK: Recording
 
-  /// Stamps columns of a changed row with this diff.
+  /// Row versions columns of a changed row with this diff.
   ///
   /// - Parameters:
   ///   - columns: Those columns.
-  ///   - isNew: True if the row did not exist before. Earlier stamps of its key no longer apply.
-  func stamp(_ columns: ColumnMask, of change: DecodedChange, isNew: Bool = false, _ bytes: RawSpan) throws {
+  ///   - isNew: True if the row did not exist before. Earlier row versions of its key no longer apply.
+  func rowVersion(_ columns: ColumnMask, of change: DecodedChange, isNew: Bool = false, _ bytes: RawSpan) throws {
     guard isKnown(change), change.operation == .insert || !columns.isEmpty else { return }
     if let origin = origin(of: change, bytes) {
-      return try stamp(columns, of: change, from: origin, isNew: isNew, bytes)
+      return try rowVersion(columns, of: change, from: origin, isNew: isNew, bytes)
     }
-    let stamp = try stamp(change.operation, columns, by: diff)
+    let rowVersion = try rowVersion(change.operation, columns, by: diff)
     if isNew || (!store.hasRows && !store.hasRuns && !run.mayHold(change, bytes)) {
-      return try run.add(.one(stamp.number), change, bytes)
+      return try run.add(.one(rowVersion.number), change, bytes)
     }
-    guard let before = try list(of: change, bytes) else { return try run.add(.one(stamp.number), change, bytes) }
-    let sum: StampList
+    guard let before = try list(of: change, bytes) else { return try run.add(.one(rowVersion.number), change, bytes) }
+    let sum: RowVersionList
     if let found = sums[before] {
       sum = found
     } else {
-      var stamps = try stamps(before)
-      stamps.add(stamp)
-      sum = StampList(stamps.stamps.map(\.number)) ?? .one(stamp.number)
+      var rowVersions = try rowVersions(before)
+      rowVersions.add(rowVersion)
+      sum = RowVersionList(rowVersions.rowVersions.map(\.number)) ?? .one(rowVersion.number)
       if sums.count > 4_096 { sums.removeAll() }
       sums[before] = sum
     }
     try run.add(sum, change, bytes)
   }
 
-  /// Stamps columns of a changed row with the origins of the change.
-  private func stamp(
+  /// Row versions columns of a changed row with the origins of the change.
+  private func rowVersion(
     _ columns: ColumnMask, of change: DecodedChange, from origin: OriginRun, isNew: Bool, _ bytes: RawSpan
   ) throws {
     let before = try isNew ? nil : list(of: change, bytes)
-    var stamps = try before.map { try self.stamps($0) } ?? RowStamps()
+    var rowVersions = try before.map { try self.rowVersions($0) } ?? VersionVector()
     for part in parts(of: columns, of: change, from: origin) where !isOwn || part.diff == diff {
-      stamps.add(try stamp(part.operation, part.columns, by: part.diff))
+      rowVersions.add(try rowVersion(part.operation, part.columns, by: part.diff))
     }
-    guard let list = StampList(stamps.stamps.map(\.number)), list != before else { return }
+    guard let list = RowVersionList(rowVersions.rowVersions.map(\.number)), list != before else { return }
     try run.add(list, change, bytes)
   }
 
@@ -253,15 +257,15 @@ final class TableClock {
     }
   }
 
-  /// Stamps a change that was applied or will be.
-  func stamp(_ change: DecodedChange, _ bytes: RawSpan) throws {
+  /// Row versions a change that was applied or will be.
+  func rowVersion(_ change: DecodedChange, _ bytes: RawSpan) throws {
     switch change.operation {
     case .insert:
-      // Relayed changes are stamped already.
-      try stamp(all, of: change, isNew: !isOwn || origin(of: change, bytes) == nil, bytes)
+      // Relayed changes are versioned already.
+      try rowVersion(all, of: change, isNew: !isOwn || origin(of: change, bytes) == nil, bytes)
       try dropEarlier(than: change, bytes)
-    case .update: try stamp(change.changed, of: change, bytes)
-    case .delete: try stampDeletion(of: change, bytes)
+    case .update: try rowVersion(change.changed, of: change, bytes)
+    case .delete: try recordDeletion(of: change, bytes)
     }
   }
 
@@ -272,23 +276,23 @@ final class TableClock {
     return all
   }
 
-  /// Stamps the deletion of a row, existing or not.
-  func stampDeletion(of change: DecodedChange, _ bytes: RawSpan) throws {
+  /// Row versions the deletion of a row, existing or not.
+  func recordDeletion(of change: DecodedChange, _ bytes: RawSpan) throws {
     guard isKnown(change) else { return }
     let origin = origin(of: change, bytes)
     if origin?.isWithdrawal == true { return try forget(change, bytes) }
     let diff = origin?.diff ?? diff
-    let stamp = try stamp(.delete, ColumnMask(), by: diff)
-    if let deletion = try stamps(ofMissing: change, bytes)?.deletion, deletion > diff { return }
-    try store.write(.one(stamp.number), change, bytes)
+    let rowVersion = try rowVersion(.delete, ColumnMask(), by: diff)
+    if let deletion = try rowVersions(ofMissing: change, bytes)?.deletion, deletion > diff { return }
+    try store.write(.one(rowVersion.number), change, bytes)
     try dropEarlier(than: change, bytes)
   }
 
-  /// Deletes the stamps of a withdrawn row. It was not deleted: when it is shared again, it counts as new.
+  /// Deletes the row versions of a withdrawn row. It was not deleted: when it is shared again, it counts as new.
   private func forget(_ change: DecodedChange, _ bytes: RawSpan) throws {
     // The replica that withdraws a row still has it.
-    guard !isOwn, let key = key(of: change, bytes), let stamps = try list(of: key).map({ try stamps($0) }),
-      stamps.deletion == nil
+    guard !isOwn, let key = key(of: change, bytes), let rowVersions = try list(of: key).map({ try rowVersions($0) }),
+      rowVersions.deletion == nil
     else { return }
     try store.remove(key)
   }
@@ -310,32 +314,37 @@ final class TableClock {
         (diff, change.operation, columns)
       ]
     for part in parts {
-      let stamp = try stamp(part.operation, part.columns, by: part.diff)
+      let rowVersion = try rowVersion(part.operation, part.columns, by: part.diff)
       var values = ChangesetWriter()
-      for position in stamp.columns.positions {
+      for position in rowVersion.columns.positions {
         let column = positions.firstIndex(of: position)
         values.append(column.map { change.new($0) } ?? .undefined, of: bytes)
       }
-      try pending.keep(values.bytes, by: stamp.number, isOfInsert: part.operation == .insert, for: key)
+      try pending.keep(values.bytes, by: rowVersion.number, isOfInsert: part.operation == .insert, for: key)
     }
   }
 
   /// Keeps the columns of a row that later diffs than the present DELETE have set. The author of a later INSERT did not
   /// see them.
   func keepLaterColumns(of row: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) throws {
-    guard !isNewest, let key = key(of: change, bytes), let stamps = try stamps(of: change, bytes) else { return }
+    guard !isNewest, let key = key(of: change, bytes), let rowVersions = try rowVersions(of: change, bytes) else {
+      return
+    }
     let diff = origin(of: change, bytes)?.diff ?? diff
-    for stamp in stamps.stamps where stamp.diff > diff && stamp.operation == .update {
-      try pending.keep(values(of: stamp, among: stamps) { row.value(at: $0) }, by: stamp.number, for: key)
+    for rowVersion in rowVersions.rowVersions where rowVersion.diff > diff && rowVersion.operation == .update {
+      try pending.keep(
+        values(of: rowVersion, among: rowVersions) { row.value(at: $0) }, by: rowVersion.number, for: key)
     }
   }
 
-  /// The values of a row that one stamp has set, as a record, without the columns that another diff has set since.
-  func values(of stamp: RowStamp, among stamps: RowStamps, at place: (Int) throws -> ChangesetValue) throws -> [UInt8] {
+  /// The values of a row that one row version has set, as a record, without the columns that another diff has set since.
+  func values(of rowVersion: RowVersion, among rowVersions: VersionVector, at place: (Int) throws -> ChangesetValue)
+    throws -> [UInt8]
+  {
     let places = try placesOfColumns()
     var values = ChangesetWriter()
-    for position in stamp.columns.positions {
-      if stamps.setter(of: position) == stamp.diff, let found = places[position] {
+    for position in rowVersion.columns.positions {
+      if rowVersions.setter(of: position) == rowVersion.diff, let found = places[position] {
         values.append(try place(found))
       } else {
         values.appendUndefined()
@@ -347,42 +356,45 @@ final class TableClock {
   /// The kept values for a row that was inserted now, by place in the local layout.
   func pendingValues(for change: DecodedChange, _ bytes: RawSpan) throws -> [Int: ChangesetValue] {
     guard pending.exist, let key = key(of: change, bytes) else { return [:] }
-    return try pendingValues(pending.items(for: key), beside: stamps(of: change, bytes) ?? RowStamps())
+    return try pendingValues(pending.items(for: key), beside: rowVersions(of: change, bytes) ?? VersionVector())
   }
 
-  /// The values of some items that are later than the stamps of their row, by place in the local layout.
-  func pendingValues(_ items: [PendingColumns.Item], beside stamps: RowStamps) throws -> [Int: ChangesetValue] {
+  /// The values of some items that are later than the row versions of their row, by place in the local layout.
+  func pendingValues(_ items: [PendingColumns.Item], beside rowVersions: VersionVector) throws -> [Int: ChangesetValue]
+  {
     guard !items.isEmpty else { return [:] }
     let places = try placesOfColumns()
     var found: [Int: (diff: KSUID, value: ChangesetValue)] = [:]
     for item in items {
-      guard let stamp = try RowClocks.stamp(item.stamp, on: connection) else { continue }
-      for (position, value) in zip(stamp.columns.positions, item.values) {
-        guard let value, let place = places[position], stamps.setter(of: position).map({ $0 < stamp.diff }) ?? true,
-          found[place].map({ $0.diff < stamp.diff }) ?? true
+      guard let rowVersion = try RowClocks.rowVersion(item.rowVersion, on: connection) else { continue }
+      for (position, value) in zip(rowVersion.columns.positions, item.values) {
+        guard let value, let place = places[position],
+          rowVersions.setter(of: position).map({ $0 < rowVersion.diff }) ?? true,
+          found[place].map({ $0.diff < rowVersion.diff }) ?? true
         else { continue }
-        found[place] = (stamp.diff, value)
+        found[place] = (rowVersion.diff, value)
       }
     }
     return found.mapValues(\.value)
   }
 
-  /// Stamps the kept values of an inserted row, which now has them.
+  /// Row versions the kept values of an inserted row, which now has them.
   func takePending(for change: DecodedChange, _ bytes: RawSpan) throws {
     guard pending.exist, let key = key(of: change, bytes) else { return }
     try takePending(pending.items(for: key), for: key)
   }
 
-  /// Stamps kept items that are now in their row.
+  /// Row versions kept items that are now in their row.
   func takePending(_ items: [PendingColumns.Item], for key: ClockKeyRecord) throws {
     guard !items.isEmpty else { return }
     let before = try self.list(of: key)
-    var stamps = try before.map { try self.stamps($0) } ?? RowStamps()
+    var rowVersions = try before.map { try self.rowVersions($0) } ?? VersionVector()
     for item in items {
-      guard let stamp = try RowClocks.stamp(item.stamp, on: connection), stamp.diff != .minimum else { continue }
-      stamps.add(stamp)
+      guard let rowVersion = try RowClocks.rowVersion(item.rowVersion, on: connection), rowVersion.diff != .minimum
+      else { continue }
+      rowVersions.add(rowVersion)
     }
-    if let list = StampList(stamps.stamps.map(\.number)), list != before { try store.write(list, key) }
+    if let list = RowVersionList(rowVersions.rowVersions.map(\.number)), list != before { try store.write(list, key) }
     try pending.remove(for: key)
   }
 
@@ -397,18 +409,18 @@ final class TableClock {
     return places
   }
 
-  // MARK: Stamps
+  // MARK: Row versions
 
-  private func stamp(_ operation: ChangeOperation, _ mask: ColumnMask, by diff: KSUID) throws -> RowStamp {
-    if let latest, latest.operation == operation, latest.mask == mask, latest.diff == diff { return latest.stamp }
+  private func rowVersion(_ operation: ChangeOperation, _ mask: ColumnMask, by diff: KSUID) throws -> RowVersion {
+    if let latest, latest.operation == operation, latest.mask == mask, latest.diff == diff { return latest.rowVersion }
     var columns = ColumnSet()
     for column in positions.indices where mask.contains(column) && !isKey[column] { columns.insert(positions[column]) }
     let source: RowClocks.Source = diff == self.diff ? isOwn ? .own : .applied : .claimed(in: self.diff)
-    let stamp = try RowClocks.stamp(in: number, by: diff, operation, columns, source, on: connection)
-    known[stamp.number] = stamp
-    latest = (diff, operation, mask, stamp)
+    let rowVersion = try RowClocks.rowVersion(in: number, by: diff, operation, columns, source, on: connection)
+    known[rowVersion.number] = rowVersion
+    latest = (diff, operation, mask, rowVersion)
     sums.removeAll(keepingCapacity: true)
-    return stamp
+    return rowVersion
   }
 
   /// The key of a changed row; nil if only its content identifies it.
@@ -419,10 +431,10 @@ final class TableClock {
     return ClockKeyRecord(bytes: writer.bytes)
   }
 
-  /// Writes the collected stamps. Call it at the end, and before a savepoint.
+  /// Writes the collected row versions. Call it at the end, and before a savepoint.
   func flush() throws { try run.flush() }
 
-  /// Discards the stamps since the last ``flush()``, because a savepoint has been rolled back.
+  /// Discards the row versions since the last ``flush()``, because a savepoint has been rolled back.
   func rewind() {
     run.forget()
     known.removeAll()

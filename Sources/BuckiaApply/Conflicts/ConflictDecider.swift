@@ -229,7 +229,7 @@ final class ConflictDecider {
   ///   - reason: Why nothing of it is written.
   /// - Returns: How many changes there are.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`.
-  func recordAll(of table: TableDefinition, in sections: TableSections, because reason: Remark) throws -> Int {
+  func recordAll(of table: TableDefinition, in sections: TableSections, because reason: Warning) throws -> Int {
     let name = TableName(table.name)
     let layout = RecordedRowLayout(table: name, columns: table.changesetColumns, key: table.keyIndexes)
     var count = 0

@@ -54,9 +54,9 @@ final class IndexMaintenance {
 
   /// Removes the copies and functions.
   ///
-  /// - Returns: Remarks for the report about copies that could not be removed.
+  /// - Returns: Warnings for the report about copies that could not be removed.
   /// - Throws: `SQLiteError`. Rolling the transaction back removes the rest.
-  func end() throws -> [Remark] {
+  func end() throws -> [Warning] {
     for number in copies.indices { try remove(number) }
     copies = []
     control.isOn = []
@@ -66,7 +66,7 @@ final class IndexMaintenance {
       try session.connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes")
     }
     let kept = functions.removeAll()
-    return kept.isEmpty ? [] : [Remark(.functionsKept, kept.joined(separator: ", "))]
+    return kept.isEmpty ? [] : [Warning(.functionsKept, kept.joined(separator: ", "))]
   }
 
   // MARK: Copying
@@ -228,36 +228,36 @@ extension IndexMaintenance {
   /// - Parameters:
   ///   - changed: The tables that were written.
   ///   - rowCount: The number of their written rows.
-  /// - Returns: Remarks for the report about indexes that are or may be incomplete.
+  /// - Returns: Warnings for the report about indexes that are or may be incomplete.
   /// - Throws: `SQLiteError` when the database fails.
-  func rebuildIncompleteIndexes(changed: [TableName], rowCount: Int) throws -> [Remark] {
+  func rebuildIncompleteIndexes(changed: [TableName], rowCount: Int) throws -> [Warning] {
     let reached = Set(changed)
-    var remarks: [Remark] = []
+    var warnings: [Warning] = []
     for item in unmaintained where reached.contains(item.table) && schema.index(named: item.name) == nil {
-      remarks.append(Remark(.indexIncomplete, item.module, item.name.text, item.table.text, Self.problem(item)))
+      warnings.append(Warning(.indexIncomplete, item.module, item.name.text, item.table.text, Self.problem(item)))
     }
     for index in schema.indexes {
       let problems = try problems(of: index, reached, hasOrder: rowCount > 1 || reached.count > changed.count)
-      func remark(_ code: Remark.Code, _ problem: Problem, _ detail: String...) -> Remark {
-        Remark(code, [index.module, index.name.text, problem.table.text, problem.text] + detail)
+      func warning(_ code: Warning.Code, _ problem: Problem, _ detail: String...) -> Warning {
+        Warning(code, [index.module, index.name.text, problem.table.text, problem.text] + detail)
       }
       if problems.isEmpty {
-        if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {
-          remarks.append(remark)
+        if let warning = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {
+          warnings.append(warning)
         }
       } else if canRebuild(index) {
         if let reason = try session.connection.failure(ofRunning: index.rebuildStatement) {
-          remarks += problems.map { remark(.indexNotRebuilt, $0, reason) }
+          warnings += problems.map { warning(.indexNotRebuilt, $0, reason) }
         } else if known.contains(where: { $0.index == index && $0.callsFunctions(besides: schema) }) {
-          remarks.append(remark(.indexRebuiltWithoutFunctions, problems[0], index.content?.text ?? ""))
+          warnings.append(warning(.indexRebuiltWithoutFunctions, problems[0], index.content?.text ?? ""))
         } else if !schema.isView(index.content ?? index.name), try readsOthers(index) {
-          remarks.append(remark(.indexRebuiltWithoutOtherRows, problems[0], index.content?.text ?? ""))
+          warnings.append(warning(.indexRebuiltWithoutOtherRows, problems[0], index.content?.text ?? ""))
         }
       } else {
-        remarks += problems.map { remark(.indexToRebuild, $0) }
+        warnings += problems.map { warning(.indexToRebuild, $0) }
       }
     }
-    return remarks
+    return warnings
   }
 
   /// Why an index is or may be incomplete: the table whose changes it lacks, and the predicate of a sentence.
@@ -337,19 +337,19 @@ extension IndexMaintenance {
   /// Rebuilds the indexes that no trigger maintains, when changes were applied with triggers on.
   ///
   /// - Parameter changed: The tables that were written.
-  /// - Returns: Remarks for the report.
+  /// - Returns: Warnings for the report.
   /// - Throws: `SQLiteError` when the database fails.
-  static func rebuildIndexesWithoutTriggers(changed: [TableName], in session: ApplySession) throws -> [Remark] {
+  static func rebuildIndexesWithoutTriggers(changed: [TableName], in session: ApplySession) throws -> [Warning] {
     guard !changed.isEmpty else { return [] }
     let schema = try session.indexSchema()
     guard schema.indexes.contains(where: { $0.content != nil }) else { return [] }
     let reached = Set(changed)
-    var remarks: [Remark] = []
+    var warnings: [Warning] = []
     for index in schema.indexes {
-      if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {
-        remarks.append(remark)
+      if let warning = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {
+        warnings.append(warning)
       }
     }
-    return remarks
+    return warnings
   }
 }

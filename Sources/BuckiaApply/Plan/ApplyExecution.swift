@@ -47,9 +47,9 @@ struct ApplyExecution {
     let indexes = try IndexMaintenance.begin(over: Set(schema.matches.keys), in: session)
     do {
       let end = try applyChanges(keeping: indexes, knowing: refused)
-      let remarks = try indexes.end()
+      let warnings = try indexes.end()
       guard case .applied(var result) = end else { return end }
-      result.warnings += remarks
+      result.warnings += warnings
       return .applied(result)
     } catch {
       throw cleaningUp(after: error) { _ = try indexes.end() }
@@ -113,14 +113,14 @@ struct ApplyExecution {
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     var counts = applier.counts
     for table in applier.passedOver {
-      guard let remark = schema.passedOver[table], remark.code == .keyChanged,
+      guard let warning = schema.passedOver[table], warning.code == .keyChanged,
         let definition = incoming.definition(of: table)
       else { continue }
-      let count = try decider.recordAll(of: definition, in: sections, because: remark)
+      let count = try decider.recordAll(of: definition, in: sections, because: warning)
       counts.conflicts += count
       counts.omitted += count
     }
-    if let remark = try incoming.remarkOnOldValues() { warnings.append(remark) }
+    if let warning = try incoming.warnOfOldValues() { warnings.append(warning) }
     if let indexes {
       warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables, rowCount: applier.counts.written)
     } else if try session.hasVirtualTables() {

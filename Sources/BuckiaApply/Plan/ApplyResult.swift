@@ -16,7 +16,7 @@ package struct ApplyResult: Sendable {
   /// The created tables and added columns, as sentences.
   package internal(set) var schemaChanges: [String]
   /// Warnings, such as about indexes that could not be kept up to date.
-  package internal(set) var warnings: [Remark]
+  package internal(set) var warnings: [Warning]
 }
 
 /// How one run over the changes of a diff ended.
@@ -38,7 +38,7 @@ extension DiffOutcome {
     schemaChanges = result.schemaChanges
     changedTables = result.changedTables
     warnings += result.warnings
-    warnings += result.released.flatMap(\.remarks)
+    warnings += result.released.flatMap(\.warnings)
   }
 }
 

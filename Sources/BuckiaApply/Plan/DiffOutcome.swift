@@ -38,7 +38,7 @@ public struct DiffOutcome: Hashable, Codable, Sendable {
   /// The code of the error behind the reason, such as `badTarHeader`, `key-differs` or `conflict`.
   public var code: BuckiaErrorCode?
   /// Warnings, such as about an index that needs to be rebuilt.
-  public var warnings: [Remark] = []
+  public var warnings: [Warning] = []
   /// True if the file has been removed, because all it holds is in the database.
   public var isRemoved = false
   /// The tables that changed.

@@ -75,14 +75,14 @@ struct HeldRelease {
         }
       } catch let unwelcome as Unwelcome {
         // A held part that failed for good holds up no other file.
-        if session.heldFailures[part.number]?.isToldOf != true {
+        if session.heldFailures[part.number]?.isReported != true {
           session.noteFailure(of: part.number, unwelcome.refusal)
           release(of: part, in: &released) { $0.add(unwelcome.refusal, of: part) }
         }
       } catch {
         let refusal = try refusal(of: part, because: error)
         blocked[name, default: Blocked()].isWhole = true
-        if session.heldFailures[part.number]?.isToldOf != true {
+        if session.heldFailures[part.number]?.isReported != true {
           release(of: part, in: &released) { $0.add(refusal, of: part) }
         }
       }

@@ -14,7 +14,7 @@ package struct ReleasedDiff: Sendable {
   private(set) var isApplied = false
   private var counts = ApplyCounts()
   /// The parts that could not be applied, although there is a place for them.
-  private(set) var failures: [Remark] = []
+  private(set) var failures: [Warning] = []
 
   init(_ part: HeldPart, from senders: KnownSenders) {
     entry = part.entry
@@ -23,7 +23,7 @@ package struct ReleasedDiff: Sendable {
   }
 
   /// Adds the result of applying a part.
-  mutating func add(_ part: ApplyCounts, changedTables: [String], warnings: [Remark]) {
+  mutating func add(_ part: ApplyCounts, changedTables: [String], warnings: [Warning]) {
     isApplied = true
     counts += part
     outcome.set(counts)
@@ -34,12 +34,12 @@ package struct ReleasedDiff: Sendable {
   /// Adds that a part cannot be applied, although there is a place for it.
   mutating func add(_ refusal: Refusal, of part: HeldPart) {
     outcome.code = refusal.code
-    failures.append(Remark(.heldNotApplied, part.file, part.table, EscapedText.line(refusal.reason)))
+    failures.append(Warning(.heldNotApplied, part.file, part.table, EscapedText.line(refusal.reason)))
   }
 
-  /// The remarks about this diff in the report of the file before which it was released.
-  var remarks: [Remark] {
-    (isApplied ? [Remark(.heldAppliedFirst, outcome.path)] : []) + failures
+  /// The warnings about this diff in the report of the file before which it was released.
+  var warnings: [Warning] {
+    (isApplied ? [Warning(.heldAppliedFirst, outcome.path)] : []) + failures
   }
 
   /// Sets the parts that stay held, after all have been tried.

@@ -210,7 +210,7 @@ struct InboundFileProcessor {
       try LedgerSettings.addReceived(Int64(file.byteCount), from: sender, at: settings.time, on: session.connection)
     }
     try adoptDataset()
-    outcome.warnings += try file.remarks()
+    outcome.warnings += try file.warnings()
     outcome.add(result)
     return outcome
   }
@@ -221,7 +221,7 @@ struct InboundFileProcessor {
       try LedgerSettings.dataset(on: session.connection) == nil
     else { return }
     try LedgerSettings.setDataset(dataset, on: session.connection)
-    outcome.warnings.append(Remark(.datasetAdopted, LedgerSettings.text(ofDataset: dataset)))
+    outcome.warnings.append(Warning(.datasetAdopted, LedgerSettings.text(ofDataset: dataset)))
   }
 
   // MARK: Refusing
@@ -243,7 +243,7 @@ struct InboundFileProcessor {
     } catch let error as ChangesetFeed.Incomplete {
       throw error
     } catch {
-      outcome.warnings.append(Remark(.refusalNotRecorded, "\(error)"))
+      outcome.warnings.append(Warning(.refusalNotRecorded, "\(error)"))
     }
     return outcome
   }

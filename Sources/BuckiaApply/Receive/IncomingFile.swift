@@ -41,8 +41,8 @@ package struct IncomingFile {
   package let documentBytes: Int
   /// SHA-256 of the file. Waits for the end of a file that is still arriving.
   package let digest: () throws -> [UInt8]
-  /// Remarks about the file itself, known once it has been verified.
-  package let remarks: () throws -> [Remark]
+  /// Warnings about the file itself, known once it has been verified.
+  package let warnings: () throws -> [Warning]
   /// Stops verifying it, when it is not wanted any more.
   package let abandon: () -> Void
 
@@ -51,7 +51,7 @@ package struct IncomingFile {
     path: String, name: String, id: KSUID?, sender: String, isSenderKnown: Bool = true, identity: FileIdentity? = nil,
     content: Content, byteCount: Int, isLimited: Bool = false, changeCount: Int = 0, documentBytes: Int = 0,
     digest: @escaping () throws -> [UInt8],
-    remarks: @escaping () throws -> [Remark] = { [] }, abandon: @escaping () -> Void = {}
+    warnings: @escaping () throws -> [Warning] = { [] }, abandon: @escaping () -> Void = {}
   ) {
     self.path = path
     self.name = name
@@ -65,7 +65,7 @@ package struct IncomingFile {
     self.changeCount = changeCount
     self.documentBytes = documentBytes
     self.digest = digest
-    self.remarks = remarks
+    self.warnings = warnings
     self.abandon = abandon
   }
 }
@@ -87,7 +87,7 @@ extension IncomingFile {
     IncomingFile(
       path: path, name: name, id: id, sender: sender, isSenderKnown: isSenderKnown, identity: identity,
       content: .failed(error), byteCount: byteCount, isLimited: isLimited, changeCount: changeCount,
-      documentBytes: documentBytes, digest: digest, remarks: remarks, abandon: abandon)
+      documentBytes: documentBytes, digest: digest, warnings: warnings, abandon: abandon)
   }
 }
 

@@ -99,7 +99,7 @@ struct OptimisticBatch {
           changes: try incoming.changeset.memoryContents ?? incoming.changeset.allBytes()),
         limit: limit)
     }
-    try stamp(incoming, added, clocks)
+    try rowVersion(incoming, added, clocks)
     return .added(
       ApplyResult(
         counts: counts,
@@ -166,16 +166,18 @@ struct OptimisticBatch {
     return clocks
   }
 
-  /// Stamps the changes of a diff, assuming that they are applied.
-  private func stamp(_ incoming: IncomingChanges, _ added: ChangesetSummary, _ clocks: [TableName: TableClock]) throws {
+  /// Row versions the changes of a diff, assuming that they are applied.
+  private func rowVersion(_ incoming: IncomingChanges, _ added: ChangesetSummary, _ clocks: [TableName: TableClock])
+    throws
+  {
     guard !clocks.isEmpty else { return }
     let sections = TableSections(added, of: incoming.changeset)
-    // In the order of the changes, which gives the stamps the same numbers each time.
+    // In the order of the changes, which gives the row versions the same numbers each time.
     var seen: Set<TableName> = []
     for name in added.tables.map({ TableName($0.table.name) }) where seen.insert(name).inserted {
       guard let clock = clocks[name] else { continue }
       try sections.forEachChange(of: name) { change, bytes in
-        try clock.stamp(change, bytes)
+        try clock.rowVersion(change, bytes)
       }
     }
   }

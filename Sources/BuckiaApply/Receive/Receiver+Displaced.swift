@@ -6,29 +6,29 @@ import SQLiteSchemas
 
 /// Rows that a UNIQUE constraint keeps out.
 extension Receiver {
-  /// Puts back displaced rows whose UNIQUE values were freed by local edits, which no diff contains.
+  /// Puts back parked rows whose UNIQUE values were freed by local edits, which no diff contains.
   ///
   /// - Returns: Warnings.
   /// - Throws: `SQLiteError`; nothing has been changed then.
-  package func settleDisplaced() throws -> [Remark] {
+  package func settleParked() throws -> [Warning] {
     guard settings.policies.usesLatest, try session.hasClocks() else { return [] }
     let transaction = try SQLiteTransaction(on: session.connection)
     let schema = try SchemaReader(session.connection)
-    var remarks: [Remark] = []
+    var warnings: [Warning] = []
     for name in try RowClocks.tables(on: session.connection) where settings.policies.usesLatest(for: name) {
       guard let local = try schema.table(named: name) else { continue }
       guard let number = try RowClocks.number(of: local, on: session.connection),
         try session.connection.cachedInteger(
           "SELECT 1 FROM main.buckia_clock_\(number)_pending WHERE is_insert LIMIT 1") != nil
       else { continue }
-      let count = try settleDisplaced(of: local, clock: number)
-      if count > 0 { remarks.append(Remark(.rowsReturned, local.name, String(count))) }
+      let count = try settleParked(of: local, clock: number)
+      if count > 0 { warnings.append(Warning(.rowsReturned, local.name, String(count))) }
     }
     try transaction.commit()
-    return remarks
+    return warnings
   }
 
-  private func settleDisplaced(of local: TableDefinition, clock number: Int64) throws -> Int {
+  private func settleParked(of local: TableDefinition, clock number: Int64) throws -> Int {
     let match = TableMatch(unchanged: local)
     let header = ChangesetTable(name: local.name, keyFlags: local.keyFlags)
     let statements = try session.statements(for: match, header: header)
@@ -44,10 +44,10 @@ extension Receiver {
     let exposed = settings.unsent?.rows(of: name).map {
       ExposedRows(of: local, unsent: $0, keeping: indexes, on: session.connection)
     }
-    if let displaced = try DisplacedRows(writer, clock, BlockingRows(statements), exposing: exposed) {
-      try exposed?.exposeAll(touching: displaced.places)
-      try displaced.settle(afterEdits: true) { _, _ in }
-      try exposed?.cover(makingRoom: { try displaced.makeRoom(for: $0) }) { _, _, _, _, _, _ in }
+    if let uniqueParking = try UniqueParking(writer, clock, BlockingRows(statements), exposing: exposed) {
+      try exposed?.exposeAll(touching: uniqueParking.places)
+      try uniqueParking.settle(afterEdits: true) { _, _ in }
+      try exposed?.cover(makingRoom: { try uniqueParking.makeRoom(for: $0) }) { _, _, _, _, _, _ in }
     }
     _ = try indexes?.end()
     return writer.counts.inserted

@@ -20,7 +20,7 @@ extension Receiver {
         try session.effects.write(on: session.connection)
         try KeyRanges.move(on: session.connection)
         try transaction.commit()
-        session.noteToldOfFailures()
+        session.noteReportedFailures()
         return released.map(\.outcome)
       } catch {
         settings.observer?.rewind(to: effects)

@@ -195,7 +195,7 @@ final class ParkedChildren {
     let name = TableName(table.name)
     let record = ClockKeyRecord(bytes: key)
     guard let row = try rows.row(record) else { return nil }
-    try holdStamps(of: record, in: table)
+    try holdVersions(of: record, in: table)
     guard try rows.write(nil, to: record) == nil, try rows.row(record) == nil else { return nil }
     let parked = returned[name]?.removeValue(forKey: key)
     if session.keepsLedger {
@@ -212,8 +212,8 @@ final class ParkedChildren {
     return (row, wasParked: parked != nil)
   }
 
-  /// Keeps the stamps of a row that is parked, because runs apply only to existing rows.
-  private func holdStamps(of key: ClockKeyRecord, in table: TableDefinition) throws {
+  /// Keeps the row versions of a row that is parked, because runs apply only to existing rows.
+  private func holdVersions(of key: ClockKeyRecord, in table: TableDefinition) throws {
     guard session.keepsLedger, try session.hasClocks(),
       let number = try RowClocks.number(of: table, on: connection)
     else { return }

@@ -144,7 +144,7 @@ struct ReferenceRepair {
 
   // MARK: Rows that gave way
 
-  /// Makes the rows that refer to a displaced row refer to the row that has its UNIQUE value now.
+  /// Makes the rows that refer to a parked row refer to the row that has its UNIQUE value now.
   mutating func follow(_ gaveWay: [TableName: [TableApplier.GivenWay]]) throws {
     let references = try session.references()
     let schema = try session.schema()

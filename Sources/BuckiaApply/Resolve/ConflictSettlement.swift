@@ -74,7 +74,7 @@ package struct ConflictSettlement {
     /// Sentences about references that were broken by writing.
     package fileprivate(set) var violations: [String] = []
     /// Warnings.
-    package fileprivate(set) var warnings: [Remark] = []
+    package fileprivate(set) var warnings: [Warning] = []
   }
 
   private let request: Request
@@ -132,7 +132,7 @@ package struct ConflictSettlement {
     // TEMP triggers record all writes.
     let watch = try ForeignKeyWatch(changed: tables, seesTriggers: true, session)
     var result = Result()
-    var told = ToldConflicts(limit: request.limit)
+    var reported = ReportedConflicts(limit: request.limit)
     var rules: [Int64: ConflictRule] = [:]
     var pending = conflicts
     // One row can block another, or be the row that another refers to. As long as any row is written, the others are
@@ -142,7 +142,7 @@ package struct ConflictSettlement {
       for (index, conflict) in pending.enumerated() {
         if index % 256 == 0 { try request.poll() }
         let resolved = try resolve(conflict)
-        told.note(resolved)
+        reported.note(resolved)
         if let rule = resolved.rule { rules[rule.id] = rule }
         if resolved.refusal?.mayPass == true { refused.append(conflict) } else { result.counts.add(resolved) }
       }
@@ -152,7 +152,7 @@ package struct ConflictSettlement {
       }
       pending = refused
     }
-    result.conflicts = told.inOrder(of: conflicts)
+    result.conflicts = reported.inOrder(of: conflicts)
     result.rules = rules.values.sorted { $0.id < $1.id }
     result.changedTables = changedTables.map(\.text)
     result.violations = try violations(watch)
@@ -375,9 +375,9 @@ package struct ConflictSettlement {
 }
 
 /// The listed conflicts.
-private struct ToldConflicts {
+private struct ReportedConflicts {
   private let limit: Int
-  private var told: [Int64: ResolvedConflict] = [:]
+  private var reported: [Int64: ResolvedConflict] = [:]
   private var resolved = 0
   private var refused = 0
 
@@ -385,16 +385,16 @@ private struct ToldConflicts {
 
   /// Records the result for a conflict, which may have been refused before.
   mutating func note(_ conflict: ResolvedConflict) {
-    if let before = told.removeValue(forKey: conflict.id) {
+    if let before = reported.removeValue(forKey: conflict.id) {
       if before.refusal == nil { resolved -= 1 } else { refused -= 1 }
     }
     let isResolved = conflict.refusal == nil
     guard (isResolved ? resolved : refused) < limit else { return }
     if isResolved { resolved += 1 } else { refused += 1 }
-    told[conflict.id] = conflict
+    reported[conflict.id] = conflict
   }
 
-  func inOrder(of conflicts: [Int64]) -> [ResolvedConflict] { conflicts.compactMap { told[$0] } }
+  func inOrder(of conflicts: [Int64]) -> [ResolvedConflict] { conflicts.compactMap { reported[$0] } }
 }
 
 extension ResolvedConflict.Refusal {

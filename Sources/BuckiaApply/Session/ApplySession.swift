@@ -72,7 +72,7 @@ package final class ApplySession {
   var openConflicts: OpenConflicts?
 
   /// The held parts that cannot be applied, although there is a place for them, by their number. A rollback does not change that.
-  private(set) var heldFailures: [Int64: (refusal: Refusal, isToldOf: Bool)] = [:]
+  private(set) var heldFailures: [Int64: (refusal: Refusal, isReported: Bool)] = [:]
 
   fileprivate struct SessionCache {
     var hasLedger = false
@@ -332,12 +332,12 @@ package final class ApplySession {
 
   /// Remembers why a held part cannot be applied. It is not tried again in this session.
   func noteFailure(of part: Int64, _ refusal: Refusal) {
-    if heldFailures[part] == nil { heldFailures[part] = (refusal, isToldOf: false) }
+    if heldFailures[part] == nil { heldFailures[part] = (refusal, isReported: false) }
   }
 
   /// Records that the report names the held parts that have failed so far.
-  func noteToldOfFailures() {
-    for part in heldFailures.keys { heldFailures[part]?.isToldOf = true }
+  func noteReportedFailures() {
+    for part in heldFailures.keys { heldFailures[part]?.isReported = true }
   }
 
   /// A plan for all tables of a diff; the one for the same definitions and renames, when that was made last.

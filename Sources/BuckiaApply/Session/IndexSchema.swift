@@ -159,20 +159,20 @@ extension IndexSchema {
   /// - Parameters:
   ///   - index: The index.
   ///   - changed: The tables whose rows have changed.
-  /// - Returns: A remark for the report; nil if there was nothing to do.
+  /// - Returns: A warning for the report; nil if there was nothing to do.
   /// - Throws: `SQLiteError` when the database fails.
   func rebuildWithoutTriggers(
     _ index: IndexTable, after changed: Set<TableName>, on connection: borrowing SQLiteConnection
-  ) throws(SQLiteError) -> Remark? {
+  ) throws(SQLiteError) -> Warning? {
     guard let content = index.content, !sources(of: content).isDisjoint(with: changed), !isMaintained(index) else {
       return nil
     }
     if let reason = try connection.failure(ofRunning: index.rebuildStatement) {
-      return Remark(
+      return Warning(
         .indexNotRebuilt, index.module, index.name.text, content.text, "was not kept up to date (it has no triggers)",
         reason)
     }
-    return Remark(.indexRebuilt, index.module, index.name.text, content.text)
+    return Warning(.indexRebuilt, index.module, index.name.text, content.text)
   }
 
   func isView(_ name: TableName) -> Bool { views[name] != nil }

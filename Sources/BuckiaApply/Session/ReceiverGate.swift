@@ -228,7 +228,7 @@ package struct ReceiverGate: Sendable {
     guard try ForgottenDeletions.exist(on: connection) else { return false }
     let sender = changes.key.sender
     // A restored backup is another replica than it was.
-    let restored = try place.replaces.flatMap { try RowNameEntry.author(of: $0, from: sender, on: connection) }
+    let restored = try place.replaces.flatMap { try OriginKeyEntry.author(of: $0, from: sender, on: connection) }
     return try ForgottenDeletions.requirements(
       of: sender, restored ?? changes.claims.replica, in: tables(of: changes), on: connection
     ).contains { wanted in
@@ -237,7 +237,7 @@ package struct ReceiverGate: Sendable {
       }) {
         return false
       }
-      return try DeletionNotices.acknowledged(wanted.share, in: place.stream, from: sender, on: connection)
+      return try TombstoneAcknowledgements.acknowledged(wanted.share, in: place.stream, from: sender, on: connection)
         < wanted.through
     }
   }

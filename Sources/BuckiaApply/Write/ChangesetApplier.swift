@@ -38,7 +38,7 @@ struct ChangesetApplier {
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
   /// Warnings.
-  private(set) var warnings: [Remark] = []
+  private(set) var warnings: [Warning] = []
   /// Tables whose changes the plan does not write.
   private(set) var passedOver: [TableName] = []
   private var isChanged: Set<TableName> = []
@@ -47,7 +47,7 @@ struct ChangesetApplier {
   /// The INSERTs of each table that wait for its other changes.
   private var waitingInserts: [Int: Set<RowIdentity>] = [:]
   private var done = 0
-  /// Where in the changes the last progress was told.
+  /// The place in the changes of the last progress report.
   private var placeOfProgress = 0
 
   init(
@@ -134,12 +134,12 @@ struct ChangesetApplier {
       let applier = coverers[name]
       applier?.counts = ApplyCounts()
       try rows.cover {
-        try applier?.displaced.get()?.makeRoom(for: $0) ?? false
+        try applier?.uniqueParking.get()?.makeRoom(for: $0) ?? false
       } _: { kind, outcome, layout, base, local, incoming in
         counts.conflicts += 1
         try decider.record(kind, outcome, layout, base: base, local: local, incoming: incoming)
       }
-      try applier?.settleDisplaced()
+      try applier?.settleParked()
       if let applier {
         counts += applier.counts
         gaveWay[name, default: []] += applier.takeGivenWay()
@@ -296,9 +296,9 @@ struct ChangesetApplier {
       applier.counts.inserted > 0, applier.greatestRowID > AutoIncrement.greatestIncomingID
     {
       if endsAtRefusals { throw Refused() }
-      warnings.append(Remark(.lastKeys, applier.statements.name.text, "\(applier.greatestRowID)"))
+      warnings.append(Warning(.lastKeys, applier.statements.name.text, "\(applier.greatestRowID)"))
     }
-    try applier.settleDisplaced()
+    try applier.settleParked()
     gaveWay[applier.statements.name, default: []] += applier.takeGivenWay()
     try applier.clock?.flush()
     counts += applier.counts
@@ -330,10 +330,10 @@ struct ChangesetApplier {
 
 extension TableApplier {
   /// Warnings about text that could not be stored unchanged.
-  fileprivate var textWarnings: [Remark] {
+  fileprivate var textWarnings: [Warning] {
     let names = statements.match.local.changesetColumns
     return alteredText.sorted().map {
-      Remark(.alteredText, statements.name.text, names[statements.match.columns[$0]])
+      Warning(.alteredText, statements.name.text, names[statements.match.columns[$0]])
     }
   }
 }

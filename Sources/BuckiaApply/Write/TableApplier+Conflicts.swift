@@ -60,7 +60,7 @@ extension TableApplier {
     }
     if change.operation == .insert, followsClock { try taken.formUnion(otherKeyColumns(local, bytes)) }
     guard !taken.isEmpty else {
-      try clock?.stamp(settled, of: change, bytes)
+      try clock?.rowVersion(settled, of: change, bytes)
       try record(incident, .keptLocal, bytes)
       return nil
     }
@@ -68,7 +68,7 @@ extension TableApplier {
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: try omitUnwritten(incident, bytes)
     case .written:
-      try clock?.stamp(taken.union(settled), of: change, bytes)
+      try clock?.rowVersion(taken.union(settled), of: change, bytes)
       try record(incident, isAllTaken ? .tookIncoming : .merged, bytes)
     }
     return nil
@@ -102,7 +102,7 @@ extension TableApplier {
     if refusal == nil {
       incident.written = try writer.recordOfRow(bytes)
       if change.operation != .delete {
-        try clock?.stamp(change.operation == .insert ? columns : change.changed, of: change, bytes)
+        try clock?.rowVersion(change.operation == .insert ? columns : change.changed, of: change, bytes)
       }
     }
     try record(incident, refusal == nil ? .resolved : .omitted, bytes)

@@ -35,7 +35,7 @@ extension TableApplier {
     }
     if !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
-      try clock?.stamp(columns.subtracting(later), of: change, bytes)
+      try clock?.rowVersion(columns.subtracting(later), of: change, bytes)
       return nil
     }
     let incident = ConflictIncident(kind: .conflict, change: change, local: local)
@@ -47,7 +47,7 @@ extension TableApplier {
     case .takeIncoming:
       if let refused = try replace(local, bytes) { return refused }
       try writer.noteReplacement(bytes)
-      try clock?.stamp(columns, of: change, bytes)
+      try clock?.rowVersion(columns, of: change, bytes)
       try record(incident, .tookIncoming, bytes)
     }
     return nil
@@ -74,7 +74,7 @@ extension TableApplier {
     if later.isEmpty {
       switch try writer.update(bytes, guardedBy: .oldValues) {
       case .written:
-        try clock?.stamp(change.changed, of: change, bytes)
+        try clock?.rowVersion(change.changed, of: change, bytes)
         return nil
       case .refused(let refusal): return Refused(refusal: refusal)
       case .noRow: break
@@ -92,13 +92,13 @@ extension TableApplier {
     if let local, !decider.asksAboutEverything {
       if holdsNew(local, bytes) {
         counts.unchanged += 1
-        try clock?.stamp(change.changed.subtracting(later), of: change, bytes)
+        try clock?.rowVersion(change.changed.subtracting(later), of: change, bytes)
         return nil
       }
       if let others = try undisputedColumns(local, bytes) {
         switch try writer.update(others, bytes) {
         case .written:
-          try clock?.stamp(change.changed.subtracting(later), of: change, bytes)
+          try clock?.rowVersion(change.changed.subtracting(later), of: change, bytes)
           return nil
         case .refused(let refusal): return Refused(refusal: refusal)
         case .noRow: break
@@ -109,7 +109,7 @@ extension TableApplier {
     if local == nil, followsClock, let clock { incident.message = try keepForLater(by: clock, bytes) }
     return try resolveChanged(incident, bytes) {
       let result = try writer.update(bytes, guardedBy: .none)
-      if case .written = result { try clock?.stamp(change.changed, of: change, bytes) }
+      if case .written = result { try clock?.rowVersion(change.changed, of: change, bytes) }
       return result
     }
   }
@@ -149,7 +149,7 @@ extension TableApplier {
     }
     switch try writer.delete(bytes, guardedBy: .oldValues) {
     case .written:
-      try clock?.stampDeletion(of: change, bytes)
+      try clock?.recordDeletion(of: change, bytes)
       return nil
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: break
@@ -158,13 +158,13 @@ extension TableApplier {
     defer { local?.release() }
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
-      try clock?.stampDeletion(of: change, bytes)
+      try clock?.recordDeletion(of: change, bytes)
       return nil
     }
     let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
     return try resolveChanged(incident, bytes) {
       let result = try writer.delete(bytes, guardedBy: .none)
-      if case .written = result { try clock?.stampDeletion(of: change, bytes) }
+      if case .written = result { try clock?.recordDeletion(of: change, bytes) }
       return result
     }
   }

@@ -56,9 +56,9 @@ final class TableApplier {
   /// The rows that have lost their place and are not yet repaired.
   var gaveWay: [GivenWay] = []
   /// Decides between rows with the same UNIQUE value; nil if the clock does not decide, or there can be none.
-  private(set) lazy var displaced = Result { () throws -> DisplacedRows? in
+  private(set) lazy var uniqueParking = Result { () throws -> UniqueParking? in
     guard followsClock, let clock else { return nil }
-    return try DisplacedRows(writer, clock, blockingRows, exposing: exposed)
+    return try UniqueParking(writer, clock, blockingRows, exposing: exposed)
   }
   var deferred: [DeferredChange] = []
   /// Copies of the deferred changes, because the window that they were read from moves on.
@@ -250,7 +250,7 @@ final class TableApplier {
       for start in batch.starts(first..<(first + inserted)) {
         guard let place = ChangePlace(at: start, in: bytes) else { continue }
         change.read(place, in: bytes)
-        try clock.stamp(columns, of: change, isNew: true, bytes)
+        try clock.rowVersion(columns, of: change, isNew: true, bytes)
       }
     }
     return inserted
@@ -274,7 +274,7 @@ final class TableApplier {
     if !ignored.isEmpty, try !isInsert || isHere(bytes) { change.leaveOut(ignored) }
     if let staying, try !keepReferences(staying, bytes) { return nil }
     if let exposed, !exposed.isAskedLate, let key = clock?.key(of: change, bytes) {
-      if let displaced = try displaced.get() { try exposed.exposeAll(touching: displaced.places) }
+      if let uniqueParking = try uniqueParking.get() { try exposed.exposeAll(touching: uniqueParking.places) }
       try exposed.expose(key)
     }
     let conflicts = counts.conflicts

@@ -9,7 +9,7 @@ package func buckia_ksuid_new(
     guard let id else { throw Arguments.misuse("id is NULL") }
     let made = try BuckiaHome(home, nil).next(after: [])
     // Without the clock an id is unique, but not the largest.
-    if let remark = made.remark { throw BuckiaError(.unwritable, remark.description) }
+    if let warning = made.warning { throw BuckiaError(.unwritable, warning.description) }
     give(made.id, to: id)
   }
 }

@@ -73,8 +73,8 @@ final class Console {
     try pending.withUnsafeBytes { try stream.write($0) }
   }
 
-  /// Prints a remark on standard error, even with `--json`, because it is not a result.
-  func remark(_ text: String) {
+  /// Prints a note on standard error, even with `--json`, because it is not a result.
+  func note(_ text: String) {
     guard !isQuiet else { return }
     progress.clear()
     StandardStream.error.tell("\(errorStyle.wrapped(message: text))\n")
@@ -125,7 +125,7 @@ extension ErrorReport {
   /// A command that was not understood.
   init(usage message: String) { self.init(code: "usage", message: message, status: .usage) }
 
-  /// Any error that a verb ended with.
+  /// Any error that a command ended with.
   init(_ error: any Error) {
     switch BuckiaError.wrapped(error) {
     case let error as BuckiaError:
@@ -134,7 +134,7 @@ extension ErrorReport {
         case .busy: .busy
         case .nothingInCommon, .conflict: .needsPerson
         case .invalidRecipient, .mixedRecipients: .usage
-        // An id that was typed is the only error of this kind that a verb meets.
+        // An id that was typed is the only error of this kind that a command meets.
         default: error.cause is KSUIDError ? .usage : .failed
         }
       self.init(

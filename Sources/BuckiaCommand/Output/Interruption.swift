@@ -39,7 +39,7 @@ final class Interruption {
 final class InterruptionCleanup {
   private static let signals = [SIGINT, SIGTERM, SIGHUP]
   private let sources: [any DispatchSourceSignal]
-  // Its owner ends the program: the signal's handler, which never releases it, or the verb.
+  // Its owner ends the program: the signal's handler, which never releases it, or the command.
   private let end = DispatchSemaphore(value: 1)
 
   init(removing folder: String) {

@@ -75,8 +75,8 @@ extension Style {
   /// The files that are named in a suggested command.
   var fileLimit: Int { isFull ? .max : 5 }
 
-  /// The shown remarks, or groups of them.
-  var remarkLimit: Int { isFull ? .max : 20 }
+  /// The shown warnings, or groups of them.
+  var warningLimit: Int { isFull ? .max : 20 }
 
   /// The line at the end of a list with the number of hidden entries.
   ///
@@ -171,7 +171,7 @@ extension Style {
     return line.visibleWidth <= width ? [line] : wrapped("\(purpose):") + ["  \(command)"]
   }
 
-  /// How many conflicts a verb has met, and how to see them; nothing for none.
+  /// How many conflicts a command has met, and how to see them; nothing for none.
   func advice(onConflicts count: Int, in database: String) -> [String] {
     count == 0
       ? []

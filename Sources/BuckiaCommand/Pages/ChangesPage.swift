@@ -90,7 +90,7 @@ final class ChangesPage {
     }
     guard let place = table?.place else { return }
     let hasRoom = progress[place].shown < limits.entries && page.byteCount < limits.pageBytes
-    // The remark on omitted changes of a table is written once.
+    // The note on omitted changes of a table is written once.
     guard hasRoom || !progress[place].isCut else { return }
     if list == nil { try beginList(of: change.table, at: place) }
     guard hasRoom else {
@@ -110,7 +110,7 @@ final class ChangesPage {
     progress[place].isBegun = true
     list = try EntryList(
       table, id: isFirst ? PageFrame.sectionID(place) : "\(PageFrame.sectionID(place))-from-\(counts.shown + 1)",
-      remark: isFirst ? changeCount(at: place).counted("change") : "continued", versions: Self.versions, on: page)
+      note: isFirst ? changeCount(at: place).counted("change") : "continued", versions: Self.versions, on: page)
   }
 
   private func endList(leavingOut count: Int = 0) throws {

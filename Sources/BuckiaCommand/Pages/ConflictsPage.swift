@@ -133,7 +133,7 @@ final class ConflictsPage {
   private func write(_ table: Table, at place: Int, newest: Int) throws {
     let isOfMerges = mergedTables.contains(TableName(table.name))
     var list = try EntryList(
-      table.name, id: PageFrame.sectionID(place), remark: table.count.counted("conflict"),
+      table.name, id: PageFrame.sectionID(place), note: table.count.counted("conflict"),
       versions: isOfMerges ? ["BASE", "OURS", "THEIRS"] : ["Before", "Here", "Incoming"], on: page)
     var filter = filter
     filter.table = table.name

@@ -18,7 +18,7 @@ struct PageEntry: Sendable {
   let label: String
   /// The row's key.
   let key: String
-  /// Remarks, a sentence each.
+  /// Warnings, a sentence each.
   var notes: [String] = []
   /// The columns.
   let rows: [Row]
@@ -140,12 +140,12 @@ struct EntryList {
   /// - Parameters:
   ///   - table: The table.
   ///   - id: What links to the section name.
-  ///   - remark: A remark on all of it.
+  ///   - note: A note on all of it.
   ///   - versions: The names of a row's versions.
   ///   - page: The page.
   /// - Throws: What the page's output throws.
   init(
-    _ table: String, id: String, remark: String, versions: [String], on page: PageWriter
+    _ table: String, id: String, note: String, versions: [String], on page: PageWriter
   ) throws {
     self.page = page
     self.versions = versions
@@ -154,7 +154,7 @@ struct EntryList {
       """
       <section class="list" aria-labelledby="\(id)">
       <h2 id="\(id)" tabindex="-1">\(table)</h2>
-      <p class="faint">\(remark)</p>
+      <p class="faint">\(note)</p>
 
       """)
   }
@@ -177,7 +177,7 @@ struct EntryList {
 
   /// Ends the section.
   ///
-  /// - Parameter rest: A remark on entries that are not on the page; nil if there are none.
+  /// - Parameter rest: A note on entries that are not on the page; nil if there are none.
   /// - Throws: What the page's output throws.
   mutating func end(rest: String? = nil) throws {
     try endTable()

@@ -16,7 +16,7 @@ struct PageFrame: Sendable {
   var counts: [String] = []
   /// The list of tables.
   var tables: [Table] = []
-  /// A remark on tables that are not listed; nil if all are.
+  /// A note on tables that are not listed; nil if all are.
   var rest: String?
   /// The additions for a page of a server; nil for a page in a file.
   var site: PageSite?
@@ -133,7 +133,7 @@ extension PageFrame {
   /// What links to the section of a table name.
   static func sectionID(_ place: Int) -> String { "table-\(place + 1)" }
 
-  /// A remark on tables that are not listed; nil if all are.
+  /// A note on tables that are not listed; nil if all are.
   static func rest(of tableCount: Int, _ limits: PageLimits) -> String? {
     let left = tableCount - limits.tables
     return left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil

@@ -48,7 +48,7 @@ enum PageStyle {
     .contents tbody th { min-width: 9rem; }
     .contents td { text-align: end; white-space: nowrap; font-variant-numeric: tabular-nums; }
     .entries { table-layout: fixed; }
-    .entries thead th { position: sticky; top: 3.25rem; background: var(--back); box-shadow: inset 0 -1px var(--line); }
+    .entries thead th { position: sticky; top: 3.25rem; background: var(--back); box-baseline: inset 0 -1px var(--line); }
     .tools[hidden] ~ main .entries thead th { top: 0; }
     .entries thead th:first-child { width: 20%; }
     .entries tbody { border-bottom: 1px solid var(--line); }

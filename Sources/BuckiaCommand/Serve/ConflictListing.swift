@@ -135,7 +135,7 @@ extension ServedDatabase {
     for resolution in resolutions {
       let unnamed = resolution.answer == .equal ? "By itself" : "Somebody"
       let who = resolution.decidedBy.isEmpty ? unnamed : resolution.decidedBy
-      let when = "\(Moment(unixMilliseconds: resolution.decidedAt))"
+      let when = "\(UTCTime(unixMilliseconds: resolution.decidedAt))"
       markup += "<p>\(who), \(when): \(resolution.answer.explanation(ofMerge: isOfMerge)).</p>\n"
     }
     markup += "</section>\n"

@@ -1,6 +1,6 @@
 import Buckia
 
-/// A section of a page with a line for each file, and remarks.
+/// A section of a page with a line for each file, and notes.
 struct FileList {
   /// How a file has fared, which decides about its colour.
   enum Tone: String {
@@ -24,7 +24,7 @@ struct FileList {
     let name: String
     /// The cells after it.
     let cells: [Markup]
-    /// Remarks, a sentence each.
+    /// Warnings, a sentence each.
     var notes: [String] = []
     /// The possible actions; nil for none.
     var actions: Markup?
@@ -33,7 +33,7 @@ struct FileList {
   let title: String
   /// What links to the section name.
   let id: String
-  let remark: String
+  let note: String
   /// The headings of the cells after the name.
   let columns: [String]
 
@@ -45,7 +45,7 @@ struct FileList {
       """
       <section class="list" aria-labelledby="\(id)">
       <h2 id="\(id)" tabindex="-1">\(title)</h2>
-      <p class="faint">\(remark)</p>
+      <p class="faint">\(note)</p>
 
       """)
     if !lines.isEmpty {

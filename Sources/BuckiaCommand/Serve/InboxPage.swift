@@ -40,8 +40,8 @@ struct InboxPage {
     let folder = database.folders[place]
     let left = files.count - ServedDatabase.filesOnPage
     let rest = left > 0 ? "; the last \(left.grouped) of them are not on this page" : ""
-    let remark = files.isEmpty ? "There is nothing in it to apply." : "\(files.count.counted("file"))\(rest)"
-    let list = FileList(title: folder.path, id: "folder-\(place)", remark: remark, columns: ["Made", "Size", "Sender"])
+    let note = files.isEmpty ? "There is nothing in it to apply." : "\(files.count.counted("file"))\(rest)"
+    let list = FileList(title: folder.path, id: "folder-\(place)", note: note, columns: ["Made", "Size", "Sender"])
     if !files.isEmpty, !database.isReadOnly { try page.write(formForAll(of: place, named: folder.path)) }
     let shown = files.prefix(ServedDatabase.filesOnPage)
     try list.write(shown.map { line(for: $0, of: place, entries[$0.name]) }, from: first, on: page)
@@ -65,7 +65,7 @@ struct InboxPage {
       tone: entry?.state.tone ?? .notable, label: file.isAnswer ? "answer" : entry?.state.rawValue ?? "new",
       name: file.name,
       cells: [
-        Markup(text: "\(Moment(unixSeconds: file.id.unixSeconds))"),
+        Markup(text: "\(UTCTime(unixSeconds: file.id.unixSeconds))"),
         Markup(text: "\(ByteCount(Int(file.identity.byteCount)))"), Markup(text: entry?.sender ?? sender(of: file)),
       ])
     if let reason = entry?.reason { line.notes.append(reason) }

@@ -15,7 +15,7 @@ struct OverviewPage {
     frame.site = site
     try frame.write(on: page) {
       try page.write(next(status, listings))
-      try writeRemarks(status, on: page)
+      try writeWarnings(status, on: page)
       try writeShares(status.shares, on: page)
       try writeStreams(status.streams, on: page)
       try writeLog(entries, of: total, listings, on: page)
@@ -25,7 +25,7 @@ struct OverviewPage {
   private func facts(of status: StatusReport) -> [(name: String, value: String)] {
     var facts = [(name: "database", value: database.name)]
     if let ledger = status.ledger { facts.append(("files", ledger.summary)) }
-    if let time = status.recordedAt { facts.append(("last entry", "\(Moment(unixMilliseconds: time))")) }
+    if let time = status.recordedAt { facts.append(("last entry", "\(UTCTime(unixMilliseconds: time))")) }
     facts.append(("conflicts", "\(status.openConflicts.grouped) open, \(status.conflicts.grouped) in all"))
     if let trust = status.trust { facts.append(("trust", trust.rawValue)) }
     if let dataset = status.dataset { facts.append(("dataset", "\(dataset)")) }
@@ -55,13 +55,13 @@ struct OverviewPage {
     return "<section aria-labelledby=\"next\">\n<h2 id=\"next\">What waits for you</h2>\n\(steps)</section>\n"
   }
 
-  private func writeRemarks(_ status: StatusReport, on page: PageWriter) throws {
-    var remarks = status.warnings.map(\.shown)
-    if let notice = status.replica?.standing.notice { remarks.append(notice) }
-    if status.ledger == nil { remarks.append("The database has no ledger: nothing has been applied to it yet.") }
-    guard !remarks.isEmpty else { return }
-    try page.write("<section aria-labelledby=\"remarks\">\n<h2 id=\"remarks\">Worth knowing</h2>\n")
-    for remark in remarks { try page.write("<p>\(remark)</p>\n") }
+  private func writeWarnings(_ status: StatusReport, on page: PageWriter) throws {
+    var warnings = status.warnings.map(\.shown)
+    if let notice = status.replica?.standing.notice { warnings.append(notice) }
+    if status.ledger == nil { warnings.append("The database has no ledger: nothing has been applied to it yet.") }
+    guard !warnings.isEmpty else { return }
+    try page.write("<section aria-labelledby=\"warnings\">\n<h2 id=\"warnings\">Worth knowing</h2>\n")
+    for note in warnings { try page.write("<p>\(note)</p>\n") }
     try page.write("</section>\n")
   }
 
@@ -84,13 +84,13 @@ struct OverviewPage {
   private func writeStreams(_ streams: [StreamState], on page: PageWriter) throws {
     try write(
       streams, "streams", "Others share with you", "Streams of diff files",
-      ["Sender", "What", "Received", "Newest made", "Remark"], "more stream", on: page
+      ["Sender", "What", "Received", "Newest made", "Note"], "more stream", on: page
     ) { stream in
       let age = stream.age.map { "\(Age(seconds: $0)) ago" } ?? "–"
       return """
         <tr><th scope="row">\(stream.sender)</th><td data-name="What">\(stream.tables.summary)</td>\
         <td data-name="Received">\(stream.sequence.grouped)</td><td data-name="Newest made">\(age)</td>\
-        <td>\(stream.remark)</td></tr>
+        <td>\(stream.note)</td></tr>
 
         """
     }
@@ -125,10 +125,10 @@ struct OverviewPage {
   ) throws {
     let left = total - entries.count
     let rest = left > 0 ? "; \(left.counted("older file")) not on this page" : ""
-    let remark =
+    let note =
       total == 0 ? "No diff file has arrived yet." : "\(total.counted("file")), the newest first\(rest)"
     let list = FileList(
-      title: "The log", id: "log", remark: remark,
+      title: "The log", id: "log", note: note,
       columns: ["When", "Sender", "Inserted", "Updated", "Deleted", "Conflicts"])
     let files = addresses(of: listings)
     try list.write(entries.reversed().map { line(of: $0, files) }, on: page)
@@ -157,7 +157,7 @@ struct OverviewPage {
     var line = FileList.Line(
       tone: entry.state.tone, label: entry.state.rawValue, name: name,
       cells: [
-        Markup(text: "\(Moment(unixMilliseconds: entry.recordedAt))"), Markup(text: entry.sender),
+        Markup(text: "\(UTCTime(unixMilliseconds: entry.recordedAt))"), Markup(text: entry.sender),
         number(entry.inserted), number(entry.updated), number(entry.deleted), conflicts,
       ], notes: (entry.reason ?? entry.undoes.map { "undoes \($0)" }).map { [$0] } ?? [])
     var actions: Markup = ""

@@ -4,7 +4,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// The tables that record which diff last wrote the rows and columns of a table: `buckia_clock` lists the user's tables
-/// with a clock, `buckia_clock_column` their columns, `buckia_stamp` the changes of diffs.
+/// with a clock, `buckia_clock_column` their columns, `buckia_row_version` the changes of diffs.
 ///
 /// Each clock has three tables of its own, which compare keys as the user's table does: `buckia_clock_N` has a row for
 /// each row that was written, `buckia_clock_N_run` one for neighbours that were written alike, and
@@ -22,8 +22,8 @@ package enum RowClocks {
       name TEXT NOT NULL COLLATE NOCASE,
       PRIMARY KEY (clock, position)
     ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_stamp(
-      stamp INTEGER PRIMARY KEY,
+    CREATE TABLE main.buckia_row_version(
+      row_version INTEGER PRIMARY KEY,
       clock INTEGER NOT NULL,
       diff TEXT NOT NULL,
       operation TEXT NOT NULL,
@@ -31,7 +31,7 @@ package enum RowClocks {
       is_own INTEGER NOT NULL,
       carrier TEXT
     );
-    CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
+    CREATE INDEX main.buckia_row_version_diff ON buckia_row_version(clock, diff);
     """
 
   /// The tables that have a clock.
@@ -45,7 +45,7 @@ package enum RowClocks {
   /// The greatest diff in any clock, own diffs included; nil for none.
   package static func newestID(on connection: borrowing SQLiteConnection) throws -> KSUID? {
     guard try Ledger.exists(on: connection) else { return nil }
-    return try connection.text("SELECT max(diff) FROM main.buckia_stamp").flatMap { KSUID($0) }
+    return try connection.text("SELECT max(diff) FROM main.buckia_row_version").flatMap { KSUID($0) }
   }
 
   /// The number of a table's clock; nil for none, or one for an earlier key of the table.
@@ -73,15 +73,15 @@ package enum RowClocks {
         DROP TABLE IF EXISTS main.buckia_clock_\(outdated)_pending;
         DELETE FROM main.buckia_clock WHERE clock = \(outdated);
         DELETE FROM main.buckia_clock_column WHERE clock = \(outdated);
-        DELETE FROM main.buckia_stamp WHERE clock = \(outdated);
+        DELETE FROM main.buckia_row_version WHERE clock = \(outdated);
         """)
-      try DeletionNotices.drop(outdated, on: connection)
+      try TombstoneAcknowledgements.drop(outdated, on: connection)
     }
     let key = ClockKey(of: table)
     try connection.run(
       cached: "INSERT INTO main.buckia_clock(table_name, key) VALUES (?1, ?2)", table.name, key.definition)
     guard let clock = try connection.integer("SELECT last_insert_rowid()") else { return false }
-    try connection.execute(key.creation(of: "main.buckia_clock_\(clock)", with: "stamps NOT NULL"))
+    try connection.execute(key.creation(of: "main.buckia_clock_\(clock)", with: "row_versions NOT NULL"))
     try connection.execute(key.runCreation(of: "main.buckia_clock_\(clock)_run"))
     try connection.execute(key.pendingCreation(of: "buckia_clock_\(clock)_pending"))
     return true
@@ -109,19 +109,19 @@ package enum RowClocks {
 
   /// The greatest diff in a clock; nil for none.
   package static func newestID(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> KSUID? {
-    try connection.first(ofCached: "SELECT max(diff) FROM main.buckia_stamp WHERE clock = ?1", clock) {
+    try connection.first(ofCached: "SELECT max(diff) FROM main.buckia_row_version WHERE clock = ?1", clock) {
       KSUID($0.text(at: 0) ?? "")
     } ?? nil
   }
 
-  // MARK: Stamps
+  // MARK: Row versions
 
-  /// The stamp with a number.
-  package static func stamp(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> RowStamp? {
-    let query = "SELECT diff, operation, columns FROM main.buckia_stamp WHERE stamp = ?1"
+  /// The row version with a number.
+  package static func rowVersion(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> RowVersion? {
+    let query = "SELECT diff, operation, columns FROM main.buckia_row_version WHERE row_version = ?1"
     return try connection.first(ofCached: query, number) { row in
       KSUID(row.text(at: 0) ?? "").map { diff in
-        RowStamp(
+        RowVersion(
           number: number, diff: diff, operation: ChangeOperation(word: row.text(at: 1) ?? "") ?? .update,
           columns: ColumnSet(bytes: row.blob(at: 2)))
       }
@@ -131,16 +131,16 @@ package enum RowClocks {
   /// True if a clock has any diff of another database.
   package static func knowsOthers(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.hasRow(
-      cached: "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND is_own <> 1 AND diff <> ?2 LIMIT 1", clock,
+      cached: "SELECT 1 FROM main.buckia_row_version WHERE clock = ?1 AND is_own <> 1 AND diff <> ?2 LIMIT 1", clock,
       KSUID.minimum.description)
   }
 
-  /// True if a stamp is that of a diff that was made from this database.
+  /// True if a row version is that of a diff that was made from this database.
   package static func isOwn(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     try source(of: number, on: connection) == .own
   }
 
-  /// The source of a stamp.
+  /// The source of a row version.
   package enum Source: Equatable, Sendable {
     /// The diff itself was applied here.
     case applied
@@ -163,9 +163,10 @@ package enum RowClocks {
     }
   }
 
-  /// The source of a stamp; nil if the stamp does not exist.
+  /// The source of a row version; nil if the row version does not exist.
   package static func source(of number: Int64, on connection: borrowing SQLiteConnection) throws -> Source? {
-    try connection.first(ofCached: "SELECT is_own, carrier FROM main.buckia_stamp WHERE stamp = ?1", number) { row in
+    try connection.first(ofCached: "SELECT is_own, carrier FROM main.buckia_row_version WHERE row_version = ?1", number)
+    { row in
       switch row.integer(at: 0) {
       case 0: .applied
       case 1: .own
@@ -174,25 +175,25 @@ package enum RowClocks {
     } ?? nil
   }
 
-  /// The stamp of a diff for an operation and columns, which is created if it is missing.
+  /// The row version of a diff for an operation and columns, which is created if it is missing.
   ///
-  /// - Parameter source: The source of the stamp.
-  package static func stamp(
+  /// - Parameter source: The source of the row version.
+  package static func rowVersion(
     in clock: Int64, by diff: KSUID, _ operation: ChangeOperation, _ columns: ColumnSet, _ source: Source,
     on connection: borrowing SQLiteConnection
-  ) throws -> RowStamp {
+  ) throws -> RowVersion {
     let known = try connection.cachedInteger(
       """
-      SELECT stamp FROM main.buckia_stamp
+      SELECT row_version FROM main.buckia_row_version
       WHERE clock = ?1 AND diff = ?2 AND operation = ?3 AND columns = ?4 AND is_own = ?5 AND carrier IS ?6
       """, clock, diff.description, operation.word, columns.bytes, source.number, source.carrier)
-    if let known { return RowStamp(number: known, diff: diff, operation: operation, columns: columns) }
+    if let known { return RowVersion(number: known, diff: diff, operation: operation, columns: columns) }
     try connection.run(
       cached:
-        "INSERT INTO main.buckia_stamp(clock, diff, operation, columns, is_own, carrier) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO main.buckia_row_version(clock, diff, operation, columns, is_own, carrier) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
       clock, diff.description, operation.word, columns.bytes, source.number, source.carrier)
     let made = try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0
-    return RowStamp(number: made, diff: diff, operation: operation, columns: columns)
+    return RowVersion(number: made, diff: diff, operation: operation, columns: columns)
   }
 }
 
@@ -251,15 +252,15 @@ package struct ClockKey: Sendable {
   func runCreation(of table: String) -> String {
     let key = names("f").joined(separator: ", ")
     return """
-      CREATE TABLE \(table)(\((columns("f") + columns("l")).joined(separator: ", ")), stamps NOT NULL, PRIMARY KEY (\(key)))
+      CREATE TABLE \(table)(\((columns("f") + columns("l")).joined(separator: ", ")), row_versions NOT NULL, PRIMARY KEY (\(key)))
       WITHOUT ROWID
       """
   }
 
   func pendingCreation(of table: String) -> String {
-    let key = (names() + ["stamp"]).joined(separator: ", ")
+    let key = (names() + ["row_version"]).joined(separator: ", ")
     return """
-      CREATE TABLE main.\(table)(\(columns("k").joined(separator: ", ")), stamp INTEGER NOT NULL,
+      CREATE TABLE main.\(table)(\(columns("k").joined(separator: ", ")), row_version INTEGER NOT NULL,
         is_insert INTEGER NOT NULL, "values" BLOB NOT NULL, PRIMARY KEY (\(key))) WITHOUT ROWID;
       CREATE INDEX main.\(table)_insert ON \(table)(is_insert) WHERE is_insert
       """

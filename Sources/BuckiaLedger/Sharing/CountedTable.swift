@@ -13,7 +13,7 @@ package struct CopyCounts: Equatable, Sendable {
     package var inserted: Int64
     /// The number of these that any replica has deleted.
     package var deleted: Int64
-    /// The number of deleted ones of which only other replicas have told, and only when they were deleted already.
+    /// The number of deleted ones that only other replicas have sent, and only when they were deleted already.
     fileprivate var unseen: Int64 = 0
     /// The number of deleted ones that were numbered before these.
     fileprivate var unseenFrom: Int64 = 0
@@ -53,8 +53,8 @@ package struct CopyCounts: Equatable, Sendable {
       return merged
     }
 
-    /// The counts as others are told of them: without the last rows if those are deleted and have not been seen.
-    fileprivate var told: Count {
+    /// The counts as shares state them: without the last rows if those are deleted and have not been seen.
+    fileprivate var stated: Count {
       guard unseen > 0, unseenFrom + unseen == inserted, inserted == deleted else { return self }
       return Count(inserted: unseenFrom, deleted: unseenFrom)
     }
@@ -75,10 +75,10 @@ package struct CopyCounts: Equatable, Sendable {
   /// The number of present rows of one replica.
   package func present(of origin: [UInt8]) -> Int64 { byOrigin[origin]?.present ?? 0 }
 
-  /// The counts as others are told of them.
-  package var told: CopyCounts {
-    let told = byOrigin.mapValues(\.told).filter { $0.value.inserted > 0 }
-    return told.isEmpty ? self : CopyCounts(told)
+  /// The counts as shares state them.
+  package var stated: CopyCounts {
+    let stated = byOrigin.mapValues(\.stated).filter { $0.value.inserted > 0 }
+    return stated.isEmpty ? self : CopyCounts(stated)
   }
 
   /// Merges the counts that a diff states.
@@ -88,11 +88,11 @@ package struct CopyCounts: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - author: The incarnation that states them; nil if unknown.
-  ///   - own: The incarnation of this database, about whose rows others know no more than it has told.
+  ///   - own: The incarnation of this database, about whose rows other replicas know no more than its diffs say.
   ///   - limit: The number of rows that may be added. More are not counted, so that they are added when they come again.
-  package mutating func merge(_ told: CopyCounts, from author: [UInt8]?, own: [UInt8]?, adding limit: Int64) {
+  package mutating func merge(_ stated: CopyCounts, from author: [UInt8]?, own: [UInt8]?, adding limit: Int64) {
     var room = limit
-    let inOrder = told.byOrigin.sorted {
+    let inOrder = stated.byOrigin.sorted {
       $0.key == author || $1.key != author && $0.key.lexicographicallyPrecedes($1.key)
     }
     for (origin, count) in inOrder {
@@ -369,6 +369,6 @@ package final class CountedTable {
     try connection.run(
       cached: "UPDATE main.buckia_counted_row SET counted = ?1 WHERE counted = ?2", number, other.number)
     try connection.run(cached: "DELETE FROM main.buckia_counted_table WHERE counted = ?1", other.number)
-    try RowNotes.changeUntoldContents(of: name, changed, on: connection)
+    try RowNotes.changeUnsentContents(of: name, changed, on: connection)
   }
 }

@@ -23,14 +23,14 @@ package struct RowNotes {
     /// The row went because its sender has withdrawn it or a diff was undone; it was not deleted here. Owned by a share whose
     /// recipients have the row, or by ``RowNotes/laterShares``.
     case takenBack = "taken-back"
-    /// A recipient has brought the row since the last diff of the share that owns the note, and its shadow does not have it. The next diff
+    /// A recipient has brought the row since the last diff of the share that owns the note, and its baseline does not have it. The next diff
     /// says what has become of it. If only its content identifies the row, the value is how many of them the recipient has.
-    case untold
-    /// The stream of the share that owns the note says something else of the row than the shadow, which has followed what the recipients
+    case unsent
+    /// The stream of the share that owns the note says something else of the row than the baseline, which has followed what the recipients
     /// have said. The value is the hash of the row in the stream; NULL for none.
     case aside
     /// What a stream has said last of the row was not taken here because of a conflict. The value is the hash of the version that was
-    /// taken before; NULL for none. Owned by a ``VouchEntry``, which also says the table.
+    /// taken before; NULL for none. Owned by a ``ProvenanceEntry``, which also says the table.
     case untaken
     /// The sender who owns the note has changed the row without being known to have it.
     case widening
@@ -56,8 +56,8 @@ package struct RowNotes {
 
   /// The rows whose last version in a stream was not taken.
   ///
-  /// - Parameter vouch: The number of the ``VouchEntry``.
-  package init(untakenFrom vouch: Int64) { self.init(.untaken, of: TableName(""), for: vouch) }
+  /// - Parameter provenance: The number of the ``ProvenanceEntry``.
+  package init(untakenFrom provenance: Int64) { self.init(.untaken, of: TableName(""), for: provenance) }
 
   /// True if there are notes of a kind about any row.
   ///
@@ -142,18 +142,19 @@ package struct RowNotes {
     try connection.run(cached: "DELETE FROM main.buckia_note WHERE kind = ?1 AND owner = ?2", kind.rawValue, owner)
   }
 
-  // MARK: What a share has not told of
+  // MARK: Rows that a share has not sent
 
-  /// The tables with rows that a share has not told of; with the keys of the rows, and the numbers of those that only their content identifies.
+  /// The tables with rows that a share has not sent, with the keys of the rows, and the numbers of those that only their content
+  /// identifies.
   ///
   /// - Throws: `SQLiteError`.
-  package static func untold(
+  package static func unsent(
     by share: Int64, on connection: borrowing SQLiteConnection
   ) throws -> [TableName: (keys: [[UInt8]], counts: [[UInt8]: Int64])] {
     var found: [TableName: (keys: [[UInt8]], counts: [[UInt8]: Int64])] = [:]
     try connection.forEachRow(
       of: "SELECT table_name, key, value FROM main.buckia_note WHERE kind = ?1 AND owner = ?2",
-      binding: [Kind.untold.rawValue, share]
+      binding: [Kind.unsent.rawValue, share]
     ) { row in
       let table = TableName(row.text(at: 0) ?? "")
       if row.isNull(at: 2) {
@@ -165,17 +166,17 @@ package struct RowNotes {
     return found
   }
 
-  /// Puts the contents of a table that shares have not told of into other columns.
-  static func changeUntoldContents(
+  /// Puts the unsent contents of a table into other columns.
+  static func changeUnsentContents(
     of table: TableName, _ changed: ([UInt8]) throws -> [UInt8], on connection: borrowing SQLiteConnection
   ) throws {
     let notes = "main.buckia_note WHERE kind = ?1 AND table_name = ?2 AND value IS NOT NULL"
-    let found = try connection.rows(of: "SELECT owner, key, value FROM \(notes)", Kind.untold.rawValue, table.text) {
+    let found = try connection.rows(of: "SELECT owner, key, value FROM \(notes)", Kind.unsent.rawValue, table.text) {
       (share: $0.integer(at: 0), content: $0.blob(at: 1), rows: $0.integer(at: 2))
     }
-    try connection.run(cached: "DELETE FROM \(notes)", Kind.untold.rawValue, table.text)
+    try connection.run(cached: "DELETE FROM \(notes)", Kind.unsent.rawValue, table.text)
     for note in found {
-      try RowNotes(.untold, of: table, for: note.share).note(changed(note.content), note.rows, on: connection)
+      try RowNotes(.unsent, of: table, for: note.share).note(changed(note.content), note.rows, on: connection)
     }
   }
 

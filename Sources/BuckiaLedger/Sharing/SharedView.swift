@@ -21,22 +21,24 @@ enum SharedView {
   /// - Throws: `SQLiteError`.
   static func refresh(on connection: borrowing SQLiteConnection) throws {
     var terms: [String] = []
-    let shadows = try connection.rows(of: "SELECT shadow, share, table_name FROM main.buckia_shadow ORDER BY shadow") {
+    let baselines = try connection.rows(
+      of: "SELECT baseline, share, table_name FROM main.buckia_baseline ORDER BY baseline"
+    ) {
       ($0.integer(at: 0), $0.integer(at: 1), $0.text(at: 2) ?? "")
     }
-    for (shadow, share, table) in shadows {
+    for (baseline, share, table) in baselines {
       let query = "SELECT name FROM pragma_table_info(?1, 'main') WHERE pk ORDER BY pk"
-      let key = try connection.rows(of: query, "buckia_shadow_\(shadow)") {
+      let key = try connection.rows(of: query, "buckia_baseline_\(baseline)") {
         "r.\(SQLText.identifier($0.text(at: 0) ?? ""))"
       }
-      if !key.isEmpty { terms.append(sent(shadow, of: share, table, key)) }
+      if !key.isEmpty { terms.append(sent(baseline, of: share, table, key)) }
     }
-    try connection.forEachRow(of: "SELECT store, min(table_name) FROM main.buckia_vouch GROUP BY store") { row in
+    try connection.forEachRow(of: "SELECT store, min(table_name) FROM main.buckia_provenance GROUP BY store") { row in
       let store = row.integer(at: 0)
       var key: [String] = []
       let query =
         "SELECT name FROM pragma_table_info(?1, 'main') WHERE name GLOB 'k[0-9]*' OR name = 'block' ORDER BY cid"
-      try connection.forEachRow(of: query, binding: ["buckia_vouch_\(store)"]) { key.append($0.text(at: 0) ?? "") }
+      try connection.forEachRow(of: query, binding: ["buckia_provenance_\(store)"]) { key.append($0.text(at: 0) ?? "") }
       if !key.isEmpty { terms.append(received(store, row.text(at: 1) ?? "", key)) }
     }
     try connection.execute("DROP VIEW IF EXISTS main.buckia_shared; \(creation(of: terms))")
@@ -57,12 +59,12 @@ enum SharedView {
     return "SELECT \(([SQLText.literal(table)] + places + others).joined(separator: ", "))"
   }
 
-  private static func sent(_ shadow: Int64, of share: Int64, _ table: String, _ key: [String]) -> String {
+  private static func sent(_ baseline: Int64, of share: Int64, _ table: String, _ key: [String]) -> String {
     let others = [
       "'sent'", "lower(hex(s.stream))", "s.audience", "s.diff", "s.sequence", "a.sender", "a.through >= s.sequence",
     ]
     return """
-      \(term(table, key, others)) FROM buckia_share AS s JOIN buckia_shadow_\(shadow) AS r \
+      \(term(table, key, others)) FROM buckia_share AS s JOIN buckia_baseline_\(baseline) AS r \
       LEFT JOIN buckia_acknowledgement AS a ON a.share = \(share) WHERE s.share = \(share)
       """
   }
@@ -77,17 +79,17 @@ enum SharedView {
     let others = [
       "'received'", "lower(hex(v.stream))", "v.sender", newest("l.diff"), newest("p.sequence"), "NULL", "NULL",
     ]
-    let rows = "buckia_vouch_\(store) AS r CROSS JOIN buckia_vouch AS v"
+    let rows = "buckia_provenance_\(store) AS r CROSS JOIN buckia_provenance AS v"
     guard key == ["block"] else {
-      return "\(term(table, key.map { "r.\($0)" }, others)) FROM \(rows) WHERE v.vouch = r.vouch"
+      return "\(term(table, key.map { "r.\($0)" }, others)) FROM \(rows) WHERE v.provenance = r.provenance"
     }
     // Each bit of the block that is set is a row.
-    let digit = "substr(hex(substr(r.vouched, 1 + (d.i >> 3), 1)), CASE WHEN d.i & 4 THEN 1 ELSE 2 END, 1)"
+    let digit = "substr(hex(substr(r.present, 1 + (d.i >> 3), 1)), CASE WHEN d.i & 4 THEN 1 ELSE 2 END, 1)"
     let numbers =
-      "(WITH RECURSIVE d(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM d WHERE i < \(VouchEntry.blockWidth - 1)) SELECT i FROM d)"
+      "(WITH RECURSIVE d(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM d WHERE i < \(ProvenanceEntry.blockWidth - 1)) SELECT i FROM d)"
     return """
-      \(term(table, ["(r.block << \(VouchEntry.blockBits)) | d.i"], others)) FROM \(rows) JOIN \(numbers) AS d \
-      WHERE v.vouch = r.vouch AND (instr('0123456789ABCDEF', \(digit)) - 1) >> (d.i & 3) & 1
+      \(term(table, ["(r.block << \(ProvenanceEntry.blockBits)) | d.i"], others)) FROM \(rows) JOIN \(numbers) AS d \
+      WHERE v.provenance = r.provenance AND (instr('0123456789ABCDEF', \(digit)) - 1) >> (d.i & 3) & 1
       """
   }
 }

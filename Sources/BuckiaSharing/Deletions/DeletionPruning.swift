@@ -31,7 +31,7 @@ final class DeletionPruning {
     /// The keys of the deleted rows, by clock.
     func byClock(on connection: borrowing SQLiteConnection) throws -> [Int64: KeySet] {
       for (share, sequences) in progress {
-        try DeletionNotices.forEachTold(in: sequences, of: share, on: connection) { try note($1, in: $0) }
+        try TombstoneAcknowledgements.forEachSent(in: sequences, of: share, on: connection) { try note($1, in: $0) }
       }
       progress = [:]
       return keys
@@ -90,8 +90,8 @@ final class DeletionPruning {
     guard isDue || !candidates.isEmpty else { return }
     let clocks = try connection.rows(
       of: """
-        SELECT clock, table_name FROM main.buckia_clock AS c WHERE EXISTS (SELECT 1 FROM main.buckia_told AS t WHERE t.clock = c.clock)
-          OR EXISTS (SELECT 1 FROM main.buckia_heard AS h WHERE h.clock = c.clock)
+        SELECT clock, table_name FROM main.buckia_clock AS c WHERE EXISTS (SELECT 1 FROM main.buckia_sent_deletion AS t WHERE t.clock = c.clock)
+          OR EXISTS (SELECT 1 FROM main.buckia_received_deletion AS h WHERE h.clock = c.clock)
         """
     ) { (number: $0.integer(at: 0), table: TableName($0.text(at: 1) ?? "")) }
     for clock in clocks where isDue || candidates[clock.number] != nil {
@@ -102,7 +102,8 @@ final class DeletionPruning {
       }
       var last: [UInt8]?
       repeat {
-        let keys = try DeletionNotices.keys(in: clock.number, behind: last, limit: Self.pageSize, on: connection)
+        let keys = try TombstoneAcknowledgements.keys(
+          in: clock.number, behind: last, limit: Self.pageSize, on: connection)
         for key in keys { try forget(key, in: clock.number, exchange) }
         last = keys.last
       } while last != nil
@@ -114,7 +115,7 @@ final class DeletionPruning {
   private func travelsOtherwise(_ clock: Int64) throws -> Bool {
     try connection.hasRow(
       cached: """
-        SELECT 1 FROM main.buckia_stamp AS s WHERE s.clock = \(clock) AND CASE WHEN s.is_own = 1
+        SELECT 1 FROM main.buckia_row_version AS s WHERE s.clock = \(clock) AND CASE WHEN s.is_own = 1
           THEN NOT EXISTS (SELECT 1 FROM main.buckia_outbox AS o WHERE o.diff = s.diff)
           ELSE EXISTS (
             SELECT 1 FROM main.buckia_ledger AS l WHERE l.diff = s.diff AND l.sender <> 'own'
@@ -129,13 +130,13 @@ final class DeletionPruning {
   private func exchange(of table: TableName) throws -> Exchange? {
     var exchange = Exchange()
     for share in try ShareEntry.all(on: connection)
-    where try ShadowEntry.all(of: share.number, on: connection).contains(where: { $0.table == table }) {
+    where try BaselineEntry.all(of: share.number, on: connection).contains(where: { $0.table == table }) {
       exchange.shares.append(share)
       exchange.bounds[share.number] = try share.throughAll(on: connection) { replica, through in
-        try self.isGone(replica.sender, replica.replica) ? max(through, self.toldLongAgo(by: share)) : through
+        try self.isGone(replica.sender, replica.replica) ? max(through, self.sentLongAgo(by: share)) : through
       }
     }
-    let query = "SELECT sender, stream FROM main.buckia_vouch WHERE table_name = ?1"
+    let query = "SELECT sender, stream FROM main.buckia_provenance WHERE table_name = ?1"
     try connection.forEachRow(ofCached: query, binding: [table.text]) {
       exchange.streams.append(Stream(sender: $0.text(at: 0) ?? "", stream: $0.blob(at: 1)))
     }
@@ -168,7 +169,7 @@ final class DeletionPruning {
   }
 
   /// The number of the last diff of a share that is older than the cutoff.
-  private func toldLongAgo(by share: ShareEntry) throws -> Int64 {
+  private func sentLongAgo(by share: ShareEntry) throws -> Int64 {
     guard let cutoff else { return 0 }
     let later = try connection.cachedInteger(
       "SELECT min(sequence) FROM main.buckia_outbox WHERE share = ?1 AND made_at >= ?2", share.number, cutoff)
@@ -183,40 +184,41 @@ final class DeletionPruning {
       return try drop(key, in: clock)
     }
     // The shares that have sent the deletion, each with the number of the diff, and the streams that have sent it here.
-    var told: [Int64: Int64] = [:]
-    let telling = "SELECT share, sequence, diff FROM main.buckia_told WHERE clock = ?1 AND key = ?2"
+    var sent: [Int64: Int64] = [:]
+    let telling = "SELECT share, sequence, diff FROM main.buckia_sent_deletion WHERE clock = ?1 AND key = ?2"
     try connection.forEachRow(ofCached: telling, binding: [clock, key]) { row in
       guard let diff = row.text(at: 2).flatMap({ KSUID($0) }), diff >= deletion else { return }
-      told[row.integer(at: 0)] = row.integer(at: 1)
+      sent[row.integer(at: 0)] = row.integer(at: 1)
     }
     var heard: Set<Stream> = []
-    let hearing = "SELECT sender, stream, diff FROM main.buckia_heard WHERE clock = ?1 AND key = ?2"
+    let hearing = "SELECT sender, stream, diff FROM main.buckia_received_deletion WHERE clock = ?1 AND key = ?2"
     try connection.forEachRow(ofCached: hearing, binding: [clock, key]) { row in
       guard let diff = row.text(at: 2).flatMap({ KSUID($0) }), diff >= deletion else { return }
       heard.insert(Stream(sender: row.text(at: 0) ?? "", stream: row.blob(at: 1)))
     }
     for share in exchange.shares {
-      if let sequence = told[share.number], sequence <= exchange.bounds[share.number] ?? 0 { continue }
+      if let sequence = sent[share.number], sequence <= exchange.bounds[share.number] ?? 0 { continue }
       // A deletion from the only recipient is not sent back.
       guard try share.isForOne(), try isTold(by: heard, for: share.number) else { return }
     }
     for stream in exchange.streams where !heard.contains(stream) {
-      guard try told.contains(where: { try knows(stream, of: $0.key, at: $0.value) }) else { return }
+      guard try sent.contains(where: { try knows(stream, of: $0.key, at: $0.value) }) else { return }
     }
     try RowClocks.forgetDeletion(of: key, in: clock, on: connection)
-    try ForgottenDeletions.note(deletion, in: clock, toldAt: told, on: connection)
+    try ForgottenDeletions.note(deletion, in: clock, sentAt: sent, on: connection)
     try drop(key, in: clock)
   }
 
   /// True if the author of a stream had applied a diff of a share when making the stream's last diff, or has expired
   /// and must apply it before sending more.
   private func knows(_ stream: Stream, of share: Int64, at sequence: Int64) throws -> Bool {
-    let through = try DeletionNotices.acknowledged(share, in: stream.stream, from: stream.sender, on: connection)
+    let through = try TombstoneAcknowledgements.acknowledged(
+      share, in: stream.stream, from: stream.sender, on: connection)
     if sequence <= through { return true }
     guard try isGone(stream), try isRecipient(stream, of: share),
       let entry = try ShareEntry.all(on: connection).first(where: { $0.number == share })
     else { return false }
-    return try sequence <= toldLongAgo(by: entry)
+    return try sequence <= sentLongAgo(by: entry)
   }
 
   /// True if each replica that has acknowledged a share has sent the deletion itself.
@@ -238,7 +240,7 @@ final class DeletionPruning {
   }
 
   private func drop(_ key: [UInt8], in clock: Int64) throws {
-    for table in ["buckia_told", "buckia_heard"] {
+    for table in ["buckia_sent_deletion", "buckia_received_deletion"] {
       try connection.run(cached: "DELETE FROM main.\(table) WHERE clock = ?1 AND key = ?2", clock, key)
     }
   }

@@ -42,7 +42,7 @@ package struct DepartedRows {
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
     let tables = try KeyedTables(definitions, schema)
-    let vouchers = Vouchers(on: connection)
+    let provenance = Provenance(on: connection)
     // An unsigned diff counts as a recipient's only if its author has acknowledged the share.
     let acknowledging = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)
     let receivers = try share.isForOne() ? readers.subtracting([RecipientKey.unknown]).union(acknowledging) : []
@@ -55,7 +55,7 @@ package struct DepartedRows {
         if try table.finds(table.exactLookup, reader.old, bytes, on: connection)
           || !propagates && RowNotes(.takenBack, of: table.name, for: share.number).contain(key, on: connection)
         {
-          let isTheirs = try vouchers.brought(reader.old, bytes, of: table, by: receivers)
+          let isTheirs = try provenance.brought(reader.old, bytes, of: table, by: receivers)
           fate = isTheirs ? .theirs : .departed
           if !isTheirs { counts[table.name, default: 0] += 1 }
         }

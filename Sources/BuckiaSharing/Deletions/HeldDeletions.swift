@@ -6,10 +6,10 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Deletions that a comparison with a shadow finds although the rows exist: they are left out of the share because they
+/// Deletions that a comparison with a baseline finds although the rows exist: they are left out of the share because they
 /// refer to a missing row.
 ///
-/// They are sent neither as deletions nor as withdrawals, and the shadow keeps the rows. At the recipients such a row
+/// They are sent neither as deletions nor as withdrawals, and the baseline keeps the rows. At the recipients such a row
 /// stays as it was sent last, until its reference is mended.
 package struct HeldDeletions {
   private let changeset: TemporaryBuffer
@@ -54,7 +54,7 @@ package struct HeldDeletions {
     runs.contains { $0.isLeftOut } ? try difference.leavingOut(deletions: runs) : difference
   }
 
-  /// Calls `body` with each row of a table in the shadow.
+  /// Calls `body` with each row of a table in the baseline.
   func forEach(of table: TableName, _ body: ([ValueSlice], RawSpan) throws -> Void) throws {
     guard runs.contains(where: \.isLeftOut) else { return }
     var runs = WithdrawalRuns(runs.map { ($0.count, isWithdrawal: $0.isLeftOut) })

@@ -86,21 +86,21 @@ package final class UndoneRows: RowEffectObserver {
     let schema = try SchemaReader(connection)
     let keyed = try KeyedTables([], and: tables, schema)
     // A first share does not send the withdrawal to the senders of a row either.
-    let vouchers = Vouchers(on: connection)
+    let provenance = Provenance(on: connection)
     try forEachRow { name, key, isThere in
       guard let table = keyed[name] else { return }
       guard !isThere else {
         try Tombstones.remove(key, of: name, on: connection)
         return try RowNotes(.takenBack, of: name, for: RowNotes.laterShares).remove(key, on: connection)
       }
-      let isBrought = try key.withRawSpan { try !vouchers.found(table.row(withKey: $0), $0, of: table).isEmpty }
+      let isBrought = try key.withRawSpan { try !provenance.found(table.row(withKey: $0), $0, of: table).isEmpty }
       if isBrought { try RowNotes(.takenBack, of: name, for: RowNotes.laterShares).note(key, on: connection) }
     }
     for share in try ShareEntry.all(on: connection) {
-      let shadows = try ShadowEntry.all(of: share.number, on: connection)
+      let baselines = try BaselineEntry.all(of: share.number, on: connection)
       try forEachRow { name, key, isThere in
-        guard let shadow = shadows.first(where: { $0.table == name }), let table = keyed[name] else { return }
-        let sql = "SELECT 1 FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))"
+        guard let baseline = baselines.first(where: { $0.table == name }), let table = keyed[name] else { return }
+        let sql = "SELECT 1 FROM main.\(baseline.name.quoted) WHERE \(table.condition(from: 1))"
         let isShared = try key.withRawSpan { try table.finds(sql, table.row(withKey: $0), $0, on: connection) }
         guard isShared else { return }
         if isThere {

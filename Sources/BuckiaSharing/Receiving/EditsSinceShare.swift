@@ -20,7 +20,7 @@ final class EditsSinceShare {
   private let crossing: CrossingShares?
   private lazy var shares = Result {
     try changes.sharesWithAuthor(senders, on: connection).map {
-      (entry: $0, shadow: try PeerShadow(of: $0, on: connection))
+      (entry: $0, baseline: try PeerBaseline(of: $0, on: connection))
     }
   }
   /// The edited columns that were found, and the diffs that had set them before.
@@ -58,29 +58,29 @@ final class EditsSinceShare {
     else { return [:] }
     return try row.values.withRawSpan { bytes in
       var places = Set(table.columns.indices).subtracting(table.keyPlaces)
-      var told: [[[UInt8]?]] = []
-      for (share, shadow) in try shares.get() where try share.isForOne() {
-        guard let values = try shadow.values(row.slices, bytes, of: table) else { continue }
-        told.append(values)
-        places.formIntersection(shadow.placesSentAsTheyAre(of: table))
+      var sent: [[[UInt8]?]] = []
+      for (share, baseline) in try shares.get() where try share.isForOne() {
+        guard let values = try baseline.values(row.slices, bytes, of: table) else { continue }
+        sent.append(values)
+        places.formIntersection(baseline.placesSentAsTheyAre(of: table))
       }
       var before: [String: [UInt8]] = [:]
-      func note(_ column: String, toldAs value: [UInt8], setBy setter: KSUID?) {
+      func note(_ column: String, sentAs value: [UInt8], setBy setter: KSUID?) {
         before[column] = value
         found[name, default: [:]][key, default: [:]][column] = .some(setter)
       }
-      for place in told.isEmpty ? [] : places {
+      for place in sent.isEmpty ? [] : places {
         let value = row.encoded(place)
-        guard let known = told[0][place], told.allSatisfy({ $0[place] != nil && $0[place] != value }),
+        guard let known = sent[0][place], sent.allSatisfy({ $0[place] != nil && $0[place] != value }),
           try history.isEdited(place, of: row.slices, bytes, key, table)
         else { continue }
         let column = ASCIIName.folded(table.columns[place])
-        note(column, toldAs: known, setBy: try history.setter(of: column, inRow: key, of: table))
+        note(column, sentAs: known, setBy: try history.setter(of: column, inRow: key, of: table))
       }
       for place in crossing?.places(ofRow: key, in: name) ?? [] where !table.keyPlaces.contains(place) {
         let column = ASCIIName.folded(table.columns[place])
         guard try history.setter(of: column, inRow: key, of: table) == nil else { continue }
-        note(column, toldAs: row.encoded(place), setBy: nil)
+        note(column, sentAs: row.encoded(place), setBy: nil)
       }
       return before
     }
@@ -91,16 +91,16 @@ final class EditsSinceShare {
   /// - Returns: Nothing for a row that the author did not get from here, or that others have brought.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func sendingDiffs(
-    ofRow key: [UInt8], in name: TableName, _ vouchers: Vouchers
+    ofRow key: [UInt8], in name: TableName, _ provenance: Provenance
   ) throws -> [String: KSUID] {
     guard let table = tables[name],
       let row = try key.withRawSpan({ try LocalRow(table.row(withKey: $0), $0, of: table, on: connection) })
     else { return [:] }
     return try row.values.withRawSpan { bytes in
-      let brought = try vouchers.found(row.slices, bytes, of: table)
+      let brought = try provenance.found(row.slices, bytes, of: table)
       guard brought.isEmpty || brought.contains(where: { $0.row.isOwn }) else { return [:] }
       var diffs: [String: KSUID] = [:]
-      for (share, shadow) in try shares.get() where try shadow.has(row.slices, bytes, of: table) {
+      for (share, baseline) in try shares.get() where try baseline.has(row.slices, bytes, of: table) {
         let key = table.key(row.slices, bytes)
         let sequences = try SentColumns.sequences(ofRow: key, in: name, of: share.number, on: connection)
         for (column, sequence) in sequences {
@@ -135,11 +135,11 @@ final class EditsSinceShare {
   }
 }
 
-/// The origins of values, as far as the clocks, the ledger and the shadows of shares have them. They are read when
+/// The origins of values, as far as the clocks, the ledger and the baselines of shares have them. They are read when
 /// first needed, and kept while diffs are applied.
 final class EditHistory {
   private let connection: SQLiteConnection
-  private var stamps: [TableName: StampedRows] = [:]
+  private var rowVersions: [TableName: ClockedRows] = [:]
   private var taken: [TableName: TakenChanges] = [:]
   private lazy var sent = Result { try SentValues(on: connection) }
   /// The diffs that have set columns which still have the value of an edit.
@@ -156,7 +156,7 @@ final class EditHistory {
   ///
   /// - Throws: `SQLiteError`.
   func setter(of column: String, inRow key: [UInt8], of table: KeyedTable) throws -> KSUID? {
-    try stamped(key, of: table)?.columns[column]?.diff
+    try versioned(key, of: table)?.columns[column]?.diff
   }
 
   /// True if a column of a row has been edited here since a diff has set it.
@@ -167,7 +167,7 @@ final class EditHistory {
     _ place: Int, of row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
   ) throws -> Bool {
     let column = ASCIIName.folded(table.columns[place])
-    guard let setter = try stamped(key, of: table)?.columns[column] else {
+    guard let setter = try versioned(key, of: table)?.columns[column] else {
       return try takenChanges(of: table).diff(of: column, row[place], bytes, inRow: key, of: table.name) == nil
     }
     if covered[table.name]?[key]?[column] == setter.diff { return true }
@@ -176,9 +176,9 @@ final class EditHistory {
       : takenChanges(of: table).isOther(than: setter.diff, column, row[place], bytes, inRow: key, of: table.name)
   }
 
-  private func stamped(_ key: [UInt8], of table: KeyedTable) throws -> StampedRows.Row? {
-    let rows = try stamps[table.name] ?? StampedRows(of: table.local, includingOwn: true, on: connection)
-    stamps[table.name] = rows
+  private func versioned(_ key: [UInt8], of table: KeyedTable) throws -> ClockedRows.Row? {
+    let rows = try rowVersions[table.name] ?? ClockedRows(of: table.local, includingOwn: true, on: connection)
+    rowVersions[table.name] = rows
     return try rows?.row(key, isHere: true)
   }
 

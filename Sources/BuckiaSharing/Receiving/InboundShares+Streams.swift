@@ -22,22 +22,22 @@ extension InboundShares {
     }
     let known =
       try (state == nil || place.isSnapshot) && !mayBeUntaken
-      ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
+      ? nil : provenance.hash(row, bytes, of: table, streams: [place.stream], from: sender)
     switch change.operation {
     case .insert:
       let isOwn = try !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
-      try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
+      try provenance.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
     case .update:
-      try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)
+      try provenance.update(reader, bytes, of: table, stream: place.stream, from: sender)
     case .delete:
-      try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
+      try provenance.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
     }
     try state?.follow(change, reader, bytes, of: table, after: place.isSnapshot ? nil : known, as: sent)
     // In most cases, the last change of each row was accepted.
     let followsTaken = try mayBeUntaken || hasUntaken ?? RowNotes.exist(.untaken, on: connection)
     hasUntaken = followsTaken
     guard followsTaken, isFollowed else { return }
-    if let number = try vouchers.number(of: table, stream: place.stream, from: sender) {
+    if let number = try provenance.number(of: table, stream: place.stream, from: sender) {
       try noteTaken(change, reader, bytes, of: table, number, before: known, mayBeUntaken)
     }
   }
@@ -110,7 +110,7 @@ extension InboundShares {
   private func restored(by changes: IncomingChanges) throws -> (stream: [UInt8], replica: [UInt8])? {
     guard let replaced = changes.place?.replaces, let replica = changes.claims.replica else { return nil }
     for key in keys(of: changes) {
-      guard let former = try RowNameEntry.author(of: replaced, from: key, on: connection) else { continue }
+      guard let former = try OriginKeyEntry.author(of: replaced, from: key, on: connection) else { continue }
       return former == replica ? nil : (replaced, former)
     }
     return nil
@@ -125,26 +125,26 @@ extension InboundShares {
   func noteSnapshot(_ changes: IncomingChanges, _ place: StreamPlace, _ tables: KeyedTables) throws {
     let sender = changes.key.sender
     var earlier: [(TableName, KeyedTable)] = []
-    for name in try VouchEntry.tables(of: place.stream, from: sender, on: connection) {
+    for name in try ProvenanceEntry.tables(of: place.stream, from: sender, on: connection) {
       if let table = tables[name] {
         // Rows recorded for the first time are those of the snapshot itself.
-        if try vouchers.hadRows(of: table, stream: place.stream, from: sender) { earlier.append((name, table)) }
+        if try provenance.hadRows(of: table, stream: place.stream, from: sender) { earlier.append((name, table)) }
       } else {
-        try vouchers.forget(place.stream, from: sender, name)
+        try provenance.forget(place.stream, from: sender, name)
       }
     }
     if !earlier.isEmpty {
       let present = try keys(in: changes, tables)
       for (name, table) in earlier {
         let kept = present[name]
-        try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
+        try provenance.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
           try kept?.contains(table.folded(key)) != true
         }
       }
     }
     guard let replaced = place.replaces else { return }
-    for name in try VouchEntry.tables(of: replaced, from: sender, on: connection) {
-      try vouchers.forget(replaced, from: sender, name)
+    for name in try ProvenanceEntry.tables(of: replaced, from: sender, on: connection) {
+      try provenance.forget(replaced, from: sender, name)
     }
     try StateEntry.remove(replaced, from: sender, nil, on: connection)
   }
@@ -165,7 +165,7 @@ extension InboundShares {
     let sender = changes.key.sender
     for name in resent.tables {
       guard let table = tables[name] else { continue }
-      try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
+      try provenance.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
         let key = table.folded(key)
         return try present[name]?.contains(key) != true
           && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy { resent.cover($0, of: name) }

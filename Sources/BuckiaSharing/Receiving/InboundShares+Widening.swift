@@ -37,7 +37,7 @@ extension InboundShares {
     author = nil
     let isNarrow = try hasNarrowShares()
     guard isNarrow || changes.place != nil, !isOwn(changes) else { return }
-    author = (changes.key.sender, try RowHolders(vouchers, on: connection), schema)
+    author = (changes.key.sender, try RowHolders(provenance, on: connection), schema)
     guard isNarrow else { return }
     movers.insert(changes.key.sender)
     let scopes = try dependentScopes ?? DependentScopes(schema, on: connection)
@@ -72,9 +72,10 @@ extension InboundShares {
 
   /// Records a change that may bring rows into a share.
   ///
-  /// - Parameter shadows: The shadows of the shares with the sender.
+  /// - Parameter baselines: The baselines of the shares with the sender.
   func noteWidening(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, sentIn shadows: [PeerShadow]
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable,
+    sentIn baselines: [PeerBaseline]
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard let author, change.operation != .delete, table.hasKey(row) else { return }
@@ -95,7 +96,7 @@ extension InboundShares {
     let refers = reader.new.indices.contains { place in
       reader.new[place].isDefined
         && (table.referringPlaces.contains(place)
-          || shadows.contains { $0.declaresReference(by: table.columns[place], of: table.name) })
+          || baselines.contains { $0.declaresReference(by: table.columns[place], of: table.name) })
     }
     if refers { try note(.wideningReference) }
   }
@@ -103,7 +104,7 @@ extension InboundShares {
   /// Records which rows the changes of a transaction have brought into scopes whose conditions read other rows.
   func noteDependentRows() throws {
     guard let dependentScopes else { return }
-    let holders = try RowHolders(vouchers, on: connection)
+    let holders = try RowHolders(provenance, on: connection)
     try dependentScopes.end { key, table in
       for sender in movers.sorted() where try !holders.has(sender, key, of: table) {
         try RowNotes.note(.widening, key, of: table.name, by: sender, on: connection)

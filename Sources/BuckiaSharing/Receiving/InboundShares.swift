@@ -9,7 +9,7 @@ import SQLiteConnections
 /// acknowledge, and what need not be sent back to them.
 package final class InboundShares: SharingParticipant {
   let connection: SQLiteConnection
-  let vouchers: Vouchers
+  let provenance: Provenance
   let senders: KnownSenders
   private let policies: ConflictPolicies
   private let copies: CopyPolicy
@@ -26,11 +26,11 @@ package final class InboundShares: SharingParticipant {
   let keySets: KeySets
   /// The rows that the present changes were to delete and that stayed because local rows refer to them.
   private var kept: [TableName: Set<[UInt8]>] = [:]
-  private let names: RowNames
+  private let names: OriginKeys
   /// True if any stream has rows whose last change was not accepted; nil until that is read, once for each diff.
   var hasUntaken: Bool?
   /// The key mapping of the present changes, with the mapped changes; nil if they name no keys.
-  private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
+  private var keyMapping: (keys: KeyMapping, changes: IncomingChanges)?
   /// The origins of the present changes; nil if all are the diff's own.
   private(set) var origins: RowOrigins?
   /// The rows of the present changes that only their content identifies; nil for none.
@@ -84,8 +84,8 @@ package final class InboundShares: SharingParticipant {
     self.senders = senders
     keySets = KeySets("diff", on: connection)
     settling = DeletionPruning.Candidates(on: connection)
-    vouchers = Vouchers(on: connection)
-    names = RowNames(vouchers, on: connection)
+    provenance = Provenance(on: connection)
+    names = OriginKeys(provenance, on: connection)
   }
 
   package func concerns(_ changes: IncomingChanges) throws -> Bool {
@@ -109,7 +109,7 @@ package final class InboundShares: SharingParticipant {
     repeatsRows = false
     try keySets.clear()
     kept = [:]
-    translation = nil
+    keyMapping = nil
     origins = nil
     edits = nil
     contents = nil
@@ -127,7 +127,7 @@ package final class InboundShares: SharingParticipant {
     if let replica = changes.claims.replica {
       try ReplicaSigners.settle(replica, of: changes.key.sender, senders, on: connection)
     }
-    vouchers.reload()
+    provenance.reload()
     names.reload()
     let schema = try SchemaReader(connection)
     let naming = try changes.naming().runs
@@ -142,13 +142,13 @@ package final class InboundShares: SharingParticipant {
     guard let place = place(of: changes) else { return changes }
     hasMatched = true
     let tables = try KeyedTables(definitions, schema)
-    if let keys = try KeyTranslation(
-      changes, schema, names, vouchers, copies, senders, matching: matches(for: changes), on: connection)
+    if let keys = try KeyMapping(
+      changes, schema, names, provenance, copies, senders, matching: matches(for: changes), on: connection)
     {
-      translation = (keys, try keys.translated())
+      keyMapping = (keys, try keys.mapped())
     }
     let runs = try changes.origins()
-    let changes = translation?.changes ?? changes
+    let changes = keyMapping?.changes ?? changes
     try contents?.look(at: changes, naming)
     let origins =
       try runs.isEmpty
@@ -163,21 +163,21 @@ package final class InboundShares: SharingParticipant {
     outdated = try OutdatedChanges(policies, changes, senders, crossing, on: connection)
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
-    if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
+    if try !withdrawals.isEmpty || tables.contains(where: { try provenance.isHere($0) }) {
       staying = try look(at: changes, WithdrawalRuns(withdrawals), place, tables)
     }
     let resent = ResentRows(changes.claims.resent, of: place.stream, isSnapshot: place.isSnapshot)
     let identified = try changes.claims.ownKeys.filter { name in
-      try tables[name].map { try vouchers.isHere($0) } ?? false
+      try tables[name].map { try provenance.isHere($0) } ?? false
     }
     // A snapshot also has the receiver's own rows.
     let returned = try resent.isEmpty ? ReturnedChanges(runs, on: connection) : nil
     var matched = try MatchedChanges(
       resent: resent, place: place, sender: changes.key.sender, id: changes.key.id, author: changes.claims.replica,
-      own: ReplicaIdentity.read(on: connection)?.replica, tables: tables, vouchers: vouchers, names: names,
+      own: ReplicaIdentity.read(on: connection)?.replica, tables: tables, provenance: provenance, names: names,
       sent: sent(to: changes), identified: resent.isEmpty ? [] : identified,
-      sentKeys: translation?.keys.sentKeys ?? [:], staying: staying, returned: returned, origins: runs, naming: naming,
-      references: translation?.keys.layouts ?? [:], calledAsSent: translation?.keys.calledAsSent ?? [:],
+      sentKeys: keyMapping?.keys.sentKeys ?? [:], staying: staying, returned: returned, origins: runs, naming: naming,
+      references: keyMapping?.keys.layouts ?? [:], calledAsSent: keyMapping?.keys.calledAsSent ?? [:],
       contents: contents, outdated: outdated, crossing: crossing, rowsHere: own,
       lastApplied: place.isSnapshot ? changes.lastApplied(on: connection) : nil,
       knowsDeletions: place.isSnapshot
@@ -216,16 +216,16 @@ package final class InboundShares: SharingParticipant {
       ordinal += 1
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       if change.operation == .insert, table.hasKey(reader.new) {
-        if try vouchers.isOwn(reader.new, bytes, of: table) {
+        if try provenance.isOwn(reader.new, bytes, of: table) {
           try own.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
         } else if !repeatsRows {
-          repeatsRows = try vouchers.found(reader.new, bytes, of: table).contains { $0.entry.sender == sender }
+          repeatsRows = try provenance.found(reader.new, bytes, of: table).contains { $0.entry.sender == sender }
         }
       }
       if isWithdrawal, table.hasKey(reader.old) {
         let streams = [place.stream] + (place.replaces.map { [$0] } ?? [])
-        let isBrought = try vouchers.hash(reader.old, bytes, of: table, streams: streams, from: sender) != nil
-        if try !isBrought || vouchers.stays(reader.old, bytes, of: table, withoutStreams: streams, from: sender) {
+        let isBrought = try provenance.hash(reader.old, bytes, of: table, streams: streams, from: sender) != nil
+        if try !isBrought || provenance.stays(reader.old, bytes, of: table, withoutStreams: streams, from: sender) {
           staying.insert(ordinal)
         }
       }
@@ -233,12 +233,12 @@ package final class InboundShares: SharingParticipant {
     return staying
   }
 
-  /// The shadows with the local rows, those of shares with the author of a diff first.
-  private func sent(to changes: IncomingChanges) throws -> [PeerShadow] {
+  /// The baselines with the local rows, those of shares with the author of a diff first.
+  private func sent(to changes: IncomingChanges) throws -> [PeerBaseline] {
     let theirs = Set(try changes.sharesWithAuthor(senders, on: connection).map(\.number))
     let all = try ShareEntry.all(on: connection).filter { $0.sequence > 0 }
     return try (all.filter { theirs.contains($0.number) } + all.filter { !theirs.contains($0.number) }).map {
-      try PeerShadow(of: $0, on: connection)
+      try PeerBaseline(of: $0, on: connection)
     }
   }
 
@@ -247,7 +247,7 @@ package final class InboundShares: SharingParticipant {
   }
 
   package func sendingDiffs(ofRow key: [UInt8], in table: TableName) throws -> [String: KSUID] {
-    try edits?.sendingDiffs(ofRow: key, in: table, vouchers) ?? [:]
+    try edits?.sendingDiffs(ofRow: key, in: table, provenance) ?? [:]
   }
 
   /// The place of changes in their stream. The stream of a restored backup continues beside the previous stream, of
@@ -260,7 +260,7 @@ package final class InboundShares: SharingParticipant {
 
   package func didKeep(_ key: [UInt8], of table: TableName) { kept[table, default: []].insert(key) }
 
-  package func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark] {
+  package func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Warning] {
     hasFinished = true
     hasUntaken = nil
     let mayBeUntaken = counts.conflicts > 0 || ignoresColumns
@@ -269,45 +269,45 @@ package final class InboundShares: SharingParticipant {
     try noteProgress(of: changes)
     try noteRequests(of: changes)
     // The changes with the sender's keys, beside the mapped ones.
-    let translated = translation?.keys.hasChanges == true ? translation?.keys.translatedTables ?? [] : []
+    let mapped = keyMapping?.keys.hasChanges == true ? keyMapping?.keys.mappedTables ?? [] : []
     let original =
-      try translated.isEmpty ? nil : ChangesetCursor(changes.changeset, knowing: changes.feed.summary())
-    let changes = translation?.changes ?? changes
-    try translation?.keys.finish()
-    let matched = translation?.keys.matched ?? [:]
-    translation = nil
+      try mapped.isEmpty ? nil : ChangesetCursor(changes.changeset, knowing: changes.feed.summary())
+    let changes = keyMapping?.changes ?? changes
+    try keyMapping?.keys.finish()
+    let matched = keyMapping?.keys.matched ?? [:]
+    keyMapping = nil
     if let place = changes.place, let replica = changes.claims.replica {
-      try RowNameEntry.note(author: replica, of: place.stream, from: changes.key.sender, on: connection)
+      try OriginKeyEntry.note(author: replica, of: place.stream, from: changes.key.sender, on: connection)
     }
     let schema = try SchemaReader(connection)
     let definitions = try changes.definitions(in: schema)
     let tables = try KeyedTables(definitions, schema)
     let shares = try changes.sharesWithAuthor(senders, on: connection)
-    // Rows that some recipients may lack stay out of the shadow, and the next share sends them.
+    // Rows that some recipients may lack stay out of the baseline, and the next share sends them.
     let (peers, groups) = (try shares.filter { try $0.isForOne() }, try shares.filter { try !$0.isForOne() })
-    let followed = try peers.map { (share: $0.number, shadow: try PeerShadow(of: $0, on: connection)) }
-    let untold = try followed + groups.map { (share: $0.number, shadow: try PeerShadow(of: $0, on: connection)) }
+    let followed = try peers.map { (share: $0.number, baseline: try PeerBaseline(of: $0, on: connection)) }
+    let unsent = try followed + groups.map { (share: $0.number, baseline: try PeerBaseline(of: $0, on: connection)) }
     let others = try changes.claims.withdraws ? otherShares(than: peers) : []
     let resent = changes.place.map {
       ResentRows(changes.claims.resent, of: $0.stream, isSnapshot: $0.isSnapshot)
     }
     let state = try resent.flatMap {
-      try ReceivedState(changes, $0, tables, vouchers, schema, on: connection)
+      try ReceivedState(changes, $0, tables, provenance, schema, on: connection)
     }
     var runs = WithdrawalRuns(try changes.withdrawals())
-    var naming = NameRuns(contents == nil ? [] : try changes.naming().runs)
+    var naming = OriginKeyRuns(contents == nil ? [] : try changes.naming().runs)
     let contentsNow = try contents.map { _ in
       try ReceivedContents(definitions, from: changes, sharedBack: shares, schema, on: connection)
     }
     let hasTombstones = try connection.hasRow(cached: "SELECT 1 FROM main.buckia_tombstone LIMIT 1")
     let hasWithdrawn = try RowNotes.exist(.withdrawn, on: connection)
-    let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
-    let sentIn = untold.map(\.shadow)
+    let recipients = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
+    let sentIn = unsent.map(\.baseline)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
       let called = naming.next()
       let sent = try original?.next { change, reader, bytes -> SentChange? in
-        guard let table = reader.table.flatMap({ tables.table(of: $0) }), translated.contains(table.name),
+        guard let table = reader.table.flatMap({ tables.table(of: $0) }), mapped.contains(table.name),
           table.hasKey(change.operation == .insert ? reader.new : reader.old)
         else { return nil }
         return SentChange(change, reader, bytes, of: table)
@@ -315,7 +315,7 @@ package final class InboundShares: SharingParticipant {
       if let contentsNow, let header = reader.table,
         try contentsNow.note(
           change, reader, bytes, header, called, isWithdrawal: isWithdrawal, after: contents,
-          mayDiffer: mayBeUntaken, in: told)
+          mayDiffer: mayBeUntaken, in: recipients)
       {
         return
       }
@@ -332,8 +332,8 @@ package final class InboundShares: SharingParticipant {
       case nil: break
       }
       // A row that stays although it was deleted is sent again, also by shares with several recipients.
-      for (_, shadow) in isKept ? untold : followed {
-        try shadow.follow(
+      for (_, baseline) in isKept ? unsent : followed {
+        try baseline.follow(
           change, reader, bytes, of: table, isForgotten: isForgotten, isKept: isKept, beside: edited)
       }
       if change.operation == .insert, table.hasKey(reader.new), changes.place != nil {
@@ -343,8 +343,8 @@ package final class InboundShares: SharingParticipant {
         if hasWithdrawn {
           try RowNotes(.withdrawn, of: table.name).remove(table.key(reader.new, bytes), on: connection)
         }
-        for (share, shadow) in untold where try !shadow.has(reader.new, bytes, of: table) {
-          try RowNotes(.untold, of: table.name, for: share).note(table.key(reader.new, bytes), on: connection)
+        for (share, baseline) in unsent where try !baseline.has(reader.new, bytes, of: table) {
+          try RowNotes(.unsent, of: table.name, for: share).note(table.key(reader.new, bytes), on: connection)
         }
       }
       try noteWidening(change, reader, bytes, of: table, sentIn: sentIn)
@@ -364,7 +364,8 @@ package final class InboundShares: SharingParticipant {
         if let replica = changes.claims.replica, changes.claims.ownKeys.contains(table.name),
           let local = table.integerKey(of: reader.old, bytes)
         {
-          let name = RowNames.Name(replica: replica, key: (sent ?? nil).flatMap { IntegerKey.decoded($0.key) } ?? local)
+          let name = OriginKeys.Name(
+            replica: replica, key: (sent ?? nil).flatMap { IntegerKey.decoded($0.key) } ?? local)
           let version = table.isWhole(reader.old) ? table.contentHash(reader.old, bytes) : nil
           try names.keep(name, of: local, in: table.name, deleting: version)
         }
@@ -373,30 +374,30 @@ package final class InboundShares: SharingParticipant {
       try names.markDeleted(reader.old, bytes, of: table)
       guard isWithdrawal else { return }
       try RowNotes(.withdrawn, of: table.name).note(table.key(reader.old, bytes), on: connection)
-      for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
+      for (share, baseline) in others where try baseline.has(reader.old, bytes, of: table) {
         try RowNotes(.takenBack, of: table.name, for: share).note(table.key(reader.old, bytes), on: connection)
       }
     }
-    for (_, shadow) in untold { try shadow.finish() }
-    try vouchers.flush()
+    for (_, baseline) in unsent { try baseline.finish() }
+    try provenance.flush()
     if let place = place(of: changes), place.isSnapshot { try noteSnapshot(changes, place, tables) }
     if let place = changes.place, let resent, !place.isSnapshot, !resent.isEmpty {
       try noteResent(resent, changes, place, state, schema)
     }
-    try vouchers.flush()
+    try provenance.flush()
     own = [:]
     author = nil
-    return try remarks(onSenderOf: changes)
-      + matched.sorted { $0.key.text < $1.key.text }.map { Remark(.matchedRows, $0.key.text, "\($0.value.count)") }
+    return try warnings(onSenderOf: changes)
+      + matched.sorted { $0.key.text < $1.key.text }.map { Warning(.matchedRows, $0.key.text, "\($0.value.count)") }
       + (state?.finish(changes.claims.states) ?? [])
   }
 
   /// The warning for a diff that claims another sender's replica.
-  private func remarks(onSenderOf changes: IncomingChanges) -> [Remark] {
+  private func warnings(onSenderOf changes: IncomingChanges) -> [Warning] {
     guard let signer = changes.claims.firstSigner, let replica = changes.claims.replica,
       let claimed = ReplicaSigners.claimed(by: replica)
     else { return [] }
-    return [Remark(.replicaOfAnother, HexText.lowercase(claimed), senders.shown(signer))]
+    return [Warning(.replicaOfAnother, HexText.lowercase(claimed), senders.shown(signer))]
   }
 
   package func settle(at time: Int64) throws {
@@ -418,7 +419,7 @@ package final class InboundShares: SharingParticipant {
           $0.sender == changes.key.sender && $0.replica == replica
         })
       else { continue }
-      let shared = Set(try ShadowEntry.all(of: share.number, on: connection).map(\.table))
+      let shared = Set(try BaselineEntry.all(of: share.number, on: connection).map(\.table))
       for request in wanted where shared.contains(TableName(request.table)) {
         try ResendRequest.note(TableName(request.table), request.buckets, of: share.number, on: connection)
       }
@@ -438,10 +439,10 @@ package final class InboundShares: SharingParticipant {
 
   // MARK: Shares
 
-  private func otherShares(than peers: [ShareEntry]) throws -> [(Int64, PeerShadow)] {
+  private func otherShares(than peers: [ShareEntry]) throws -> [(Int64, PeerBaseline)] {
     let known = Set(peers.map(\.number))
     return try ShareEntry.all(on: connection).filter { !known.contains($0.number) }.map {
-      ($0.number, try PeerShadow(of: $0, on: connection))
+      ($0.number, try PeerBaseline(of: $0, on: connection))
     }
   }
 }

@@ -32,10 +32,10 @@ struct MatchedChanges: ~Copyable {
   let own: [UInt8]?
   /// The tables of the diff.
   let tables: KeyedTables
-  let vouchers: Vouchers
-  let names: RowNames
-  /// The shadows with the rows that were sent, those of shares with the sender first.
-  let sent: [PeerShadow]
+  let provenance: Provenance
+  let names: OriginKeys
+  /// The baselines with the rows that were sent, those of shares with the sender first.
+  let sent: [PeerBaseline]
   /// The tables in which equal keys mean the same row, because colliding keys were mapped to others.
   let identified: Set<TableName>
   /// The sender's keys of incoming rows by their local keys, if the two differ.
@@ -51,7 +51,7 @@ struct MatchedChanges: ~Copyable {
   /// For each table and each of its columns, the table to whose rows the column refers by local keys.
   let references: [TableName: [TableName?]]
   /// The sender's keys of rows that are called the same elsewhere, by the numbers of changes
-  /// (``KeyTranslation/calledAsSent``).
+  /// (``KeyMapping/calledAsSent``).
   let calledAsSent: [Int64: Int64]
   /// The changes of rows that only their content identifies.
   let contents: ReceivedContents?
@@ -88,12 +88,12 @@ struct MatchedChanges: ~Copyable {
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   mutating func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
     var brought: [TableName] = []
-    for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
+    for stream in streams { brought += try ProvenanceEntry.tables(of: stream, from: sender, on: connection) }
     brought = brought.filter { resent.concern($0) }
     let isAsItIs =
       try brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil
       && outdated == nil && crossing == nil && rowsHere.isEmpty && !repeatsRows && !knowsDeletions
-      && (author.map { try RowNameEntry.tables(of: $0, on: connection).isEmpty } ?? true)
+      && (author.map { try OriginKeyEntry.tables(of: $0, on: connection).isEmpty } ?? true)
     if isAsItIs { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: KeySet] = [:]
@@ -101,7 +101,7 @@ struct MatchedChanges: ~Copyable {
     let kept = TemporaryBuffer()
     var ordinal: Int64 = 0
     var origins = OriginRuns(origins)
-    var naming = NameRuns(naming)
+    var naming = OriginKeyRuns(naming)
     var withdrawals = withdrawals
     try Changesets.forEachChange(of: incoming.changeset, knowing: incoming.feed.summary()) { change, reader, bytes in
       let origin = origins.next()
@@ -179,7 +179,7 @@ struct MatchedChanges: ~Copyable {
     case brought(UInt64)
     /// The local row with its key, the name that proves that both are the same row, and the hash of the sender's last
     /// version; nil for none.
-    case local(LocalRow?, NameRuns.Name?, said: UInt64?)
+    case local(LocalRow?, OriginKeyRuns.Name?, said: UInt64?)
     /// The incoming row is a version that the local row was made from, or one that was deleted here.
     case outdated
     /// The row is unknown here.
@@ -198,10 +198,10 @@ struct MatchedChanges: ~Copyable {
   ///   - isAnew: True if the diff sends the row again.
   ///   - called: The row's keys at the replicas that it came from.
   private mutating func meet(
-    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isAnew: Bool, _ called: [NameRuns.Name]
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isAnew: Bool, _ called: [OriginKeyRuns.Name]
   ) throws -> MetRow {
     // A row that was never accepted may be one of this database's own that was deleted here.
-    if isAnew, let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender),
+    if isAnew, let known = try provenance.hash(row, bytes, of: table, streams: streams, from: sender),
       try wasTaken(row, bytes, of: table) || table.finds(table.lookup, row, bytes, on: connection)
     {
       return .brought(known)
@@ -235,26 +235,26 @@ struct MatchedChanges: ~Copyable {
   ///
   /// A first share from a copy of this database has all rows that it was copied with.
   private func isDeleted(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
-    guard place.isSnapshot, try knowsDeletions || !sent.isEmpty || vouchers.haveBrought(table),
+    guard place.isSnapshot, try knowsDeletions || !sent.isEmpty || provenance.haveBrought(table),
       try !table.finds(table.lookup, row, bytes, on: connection)
     else { return false }
     let hash = table.contentHash(row, bytes)
     if knowsDeletions, let deleted = try Tombstones.row(table.key(row, bytes), of: table.name, on: connection) {
       return deleted.hash == hash && lastApplied.map { $0 < deleted.diff } ?? true
     }
-    // No share has told of the deletion yet.
-    return try vouchers.hasLost(row, bytes, of: table, hash, sent)
+    // No share has sent the deletion yet.
+    return try provenance.hasLost(row, bytes, of: table, hash, sent)
   }
 
   /// True if the author of an INSERT knows the content of the local row, or of an earlier version that a stream has
   /// brought. A key or a name alone is easily guessed.
   private func showsContent(
-    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ here: LocalRow, _ name: NameRuns.Name?
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ here: LocalRow, _ name: OriginKeyRuns.Name?
   ) throws -> Bool {
     guard table.hasAllColumns else { return false }
     let known = name?.version ?? table.contentHash(row, bytes)
     if known == here.hash { return true }
-    return try name != nil && vouchers.found(row, bytes, of: table).contains { $0.row.hash == known }
+    return try name != nil && provenance.found(row, bytes, of: table).contains { $0.row.hash == known }
   }
 
   /// The places of the columns that the author of an INSERT has changed since accepting the row from here; all columns
@@ -266,7 +266,7 @@ struct MatchedChanges: ~Copyable {
     case .unknown, .local(_, nil, said: nil): return Set(row.indices)
     case .local(let here?, let name?, _):
       guard let version = name.version else { return [] }
-      guard let base = try recovered(version, toldBy: name, of: row, bytes, table, beside: here) else {
+      guard let base = try recovered(version, namedBy: name, of: row, bytes, table, beside: here) else {
         return Set(row.indices)
       }
       return Set(base.changedPlaces(row, bytes, header).filter { base.values[$0] != here.encoded($0) })
@@ -297,7 +297,7 @@ struct MatchedChanges: ~Copyable {
       {
         return true
       }
-      // A clock needs the whole row: equal values get the later stamp.
+      // A clock needs the whole row: equal values get the later row version.
       guard try identified.contains(table.name) && !followsClock(table) else { return false }
       writer.appendUpdate(ofUnknown: here, to: row, bytes, header)
       return true
@@ -335,8 +335,8 @@ struct MatchedChanges: ~Copyable {
   /// The name, among those of the replicas that a row came from, that identifies the local row: a name of this
   /// database, if it has shared the row, or of a replica whose stream has sent it here, too.
   func known(
-    _ called: [NameRuns.Name], _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isHere: Bool
-  ) throws -> NameRuns.Name? {
+    _ called: [OriginKeyRuns.Name], _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isHere: Bool
+  ) throws -> OriginKeyRuns.Name? {
     if let own, let name = called.first(where: { $0.replica == own }) {
       // A withdrawn row was not deleted here, and may come back.
       func isDeleted() throws -> Bool {
@@ -345,7 +345,7 @@ struct MatchedChanges: ~Copyable {
       if try sent.contains(where: { try $0.has(row, bytes, of: table) }) || !isHere && isDeleted() { return name }
     }
     guard !called.isEmpty else { return nil }
-    let brought = try vouchers.found(row, bytes, of: table).filter { $0.entry.stream != place.stream }
+    let brought = try provenance.found(row, bytes, of: table).filter { $0.entry.stream != place.stream }
     for name in called where name.replica != own {
       guard let found = try brought.first(where: { try names.author(of: $0.entry) == name.replica }) else {
         // Another stream has sent the version that the sender has taken from the replica, or a change of it, or the replica has
@@ -360,31 +360,31 @@ struct MatchedChanges: ~Copyable {
         continue
       }
       // A row that a conflict has kept out may arrive by another stream.
-      if try isHere || vouchers.wasTaken(row, bytes, of: table, found.entry) { return name }
+      if try isHere || provenance.wasTaken(row, bytes, of: table, found.entry) { return name }
     }
     return nil
   }
 
-  /// The names of a row that other senders have told, with the version that they have taken from the named replica.
-  private func takenVersions(of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> [RowNameEntry] {
+  /// The origin keys of a row that other senders have sent, with the version that they have taken from the named replica.
+  private func takenVersions(of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> [OriginKeyEntry] {
     guard let key = table.integerKey(of: row, bytes) else { return [] }
     return try names.names(of: key, in: table.name).filter { $0.version != nil }
   }
 
   /// The hash of the version that a replica has deleted of a row that has stayed here; nil for none.
   private func keptVersion(
-    of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, called name: NameRuns.Name
+    of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, called name: OriginKeyRuns.Name
   ) throws -> UInt64? {
     guard let local = table.integerKey(of: row, bytes),
-      let entry = try names.entry(of: RowNames.Name(replica: name.replica, key: name.key ?? local), in: table.name),
-      entry.local == local, entry.claimant == RowNameEntry.deleted
+      let entry = try names.entry(of: OriginKeys.Name(replica: name.replica, key: name.key ?? local), in: table.name),
+      entry.local == local, entry.claimant == OriginKeyEntry.deleted
     else { return nil }
     return entry.version
   }
 
   /// The hash of the sender's last version of a row, in this stream or another one of the same replica; nil for none.
   private func said(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> UInt64? {
-    let found = try vouchers.found(row, bytes, of: table).filter { $0.entry.sender == sender }
+    let found = try provenance.found(row, bytes, of: table).filter { $0.entry.sender == sender }
     if let same = found.first(where: { $0.entry.stream == place.stream }) { return same.row.hash }
     guard let author else { return nil }
     return try found.first { try names.author(of: $0.entry) == author }?.row.hash
@@ -392,9 +392,9 @@ struct MatchedChanges: ~Copyable {
 
   /// True if a row of the stream was ever accepted.
   private func wasTaken(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
-    try vouchers.found(row, bytes, of: table).contains {
+    try provenance.found(row, bytes, of: table).contains {
       try $0.entry.sender == sender && streams.contains($0.entry.stream)
-        && vouchers.wasTaken(row, bytes, of: table, $0.entry)
+        && provenance.wasTaken(row, bytes, of: table, $0.entry)
     }
   }
 
@@ -407,13 +407,13 @@ struct MatchedChanges: ~Copyable {
   /// - Returns: True if the difference is known; otherwise the row stays an INSERT.
   private mutating func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow?,
-    called name: NameRuns.Name, said: UInt64?, into writer: inout ChangesetWriter
+    called name: OriginKeyRuns.Name, said: UInt64?, into writer: inout ChangesetWriter
   ) throws -> Bool {
     let follows = try followsClock(table)
     let isOwn = name.replica == own
     guard let version = name.version else {
-      // The sender has the row from the same source, which sends newer versions itself. A clock decides by the stamp of a deletion; one
-      // without a stamp is later, because no share has sent it yet.
+      // The sender has the row from the same source, which sends newer versions itself. A clock decides by the row version of a deletion; one
+      // without a row version is later, because no share has sent it yet.
       return try isOwn || !follows || here == nil && !names.wasDeleted(table.key(row, bytes), of: table)
     }
     guard let here else {
@@ -421,7 +421,7 @@ struct MatchedChanges: ~Copyable {
       writer.appendUpdate(ofMissing: row, bytes, header)
       return true
     }
-    if try writeDifference(row, bytes, of: table, header, over: here, since: version, toldBy: name, into: &writer) {
+    if try writeDifference(row, bytes, of: table, header, over: here, since: version, namedBy: name, into: &writer) {
       return true
     }
     if follows { return false }
@@ -440,9 +440,9 @@ struct MatchedChanges: ~Copyable {
   /// - Returns: False if the values of the version cannot be determined; then nothing is written.
   private func writeDifference(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow,
-    since version: UInt64, toldBy name: NameRuns.Name? = nil, into writer: inout ChangesetWriter
+    since version: UInt64, namedBy name: OriginKeyRuns.Name? = nil, into writer: inout ChangesetWriter
   ) throws -> Bool {
-    guard let base = try recovered(version, toldBy: name, of: row, bytes, table, beside: here) else { return false }
+    guard let base = try recovered(version, namedBy: name, of: row, bytes, table, beside: here) else { return false }
     writer.appendUpdate(of: base.changedPlaces(row, bytes, header), to: row, bytes, header) {
       if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.append(encoded: base.values[$0]) }
     }
@@ -450,9 +450,9 @@ struct MatchedChanges: ~Copyable {
   }
 
   /// The last sent version of a row, preferably the one that was sent to the sender.
-  func sentRow(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> PeerShadow.SentRow? {
-    for shadow in sent {
-      if let found = try shadow.sentRow(row, bytes, of: table) { return found }
+  func sentRow(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> PeerBaseline.SentRow? {
+    for baseline in sent {
+      if let found = try baseline.sentRow(row, bytes, of: table) { return found }
     }
     return nil
   }
@@ -465,7 +465,7 @@ struct MatchedChanges: ~Copyable {
   ///   - name: The name whose replica has the version; nil for one with local references.
   ///   - isDeleted: True if the incoming change deletes the row.
   func recovered(
-    _ version: UInt64, toldBy name: NameRuns.Name?, of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable,
+    _ version: UInt64, namedBy name: OriginKeyRuns.Name?, of row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable,
     isDeleted: Bool = false, beside here: LocalRow
   ) throws -> RecoveredRow? {
     let targets = references[table.name] ?? []
@@ -478,8 +478,8 @@ struct MatchedChanges: ~Copyable {
         !table.keyPlaces.contains(place), let local = IntegerKey.decoded(value)
       else { return nil }
       if target == table.name, local == key { return name.key.map { IntegerKey.encoded($0) } }
-      let told = try names.names(of: local, in: target).first { $0.replica == name.replica }
-      return told.map { IntegerKey.encoded($0.key) }
+      let named = try names.names(of: local, in: target).first { $0.replica == name.replica }
+      return named.map { IntegerKey.encoded($0.key) }
     }
   }
 

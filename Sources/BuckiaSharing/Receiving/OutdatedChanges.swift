@@ -18,11 +18,11 @@ final class OutdatedChanges {
   private let crossing: CrossingShares?
   /// The shares with the sender and how far the sender had applied them; empty if no conflict was resolved here.
   private let shares: [(number: Int64, through: Int64)]
-  /// The shares of which the sender had not applied all diffs, with their shadows, and the last of this database's diffs
+  /// The shares of which the sender had not applied all diffs, with their baselines, and the last of this database's diffs
   /// that the sender had applied. Empty if there is no table without a clock and with the policy `keep-local`.
-  private let unseen: [(number: Int64, through: Int64, shadow: PeerShadow)]
+  private let unseen: [(number: Int64, through: Int64, baseline: PeerBaseline)]
   private let lastApplied: KSUID?
-  private var stamps: [TableName: StampedRows?] = [:]
+  private var rowVersions: [TableName: ClockedRows?] = [:]
   /// The parts of the changes of a row that were left out.
   private var found: [TableName: [[UInt8]: LeftOut]] = [:]
   private var respelled = RespelledRows()
@@ -55,7 +55,7 @@ final class OutdatedChanges {
     unseen =
       try clocks.contains(nil)
       ? changes.unseenShares(senders, on: connection).map {
-        ($0.share.number, $0.through, try PeerShadow(of: $0.share, on: connection))
+        ($0.share.number, $0.through, try PeerBaseline(of: $0.share, on: connection))
       } : []
     guard policies.usesTakeIncoming || isDecided || !unseen.isEmpty || clocks.contains(where: { $0 != nil }) else {
       return nil
@@ -92,12 +92,12 @@ final class OutdatedChanges {
     if try crosses(change, reader, bytes, of: table, header) { return true }
     let policy = policies.policy(for: table.name)
     guard policy == .takeIncoming || policy == .keepLocal && change.operation == .insert else { return false }
-    let stamps = try stamps(of: table)
-    guard stamps != nil || crossing != nil || !unseen.isEmpty else { return false }
+    let rowVersions = try rowVersions(of: table)
+    guard rowVersions != nil || crossing != nil || !unseen.isEmpty else { return false }
     let row = change.operation == .insert ? reader.new : reader.old
     let key = table.key(row, bytes)
     let here = try LocalRow(row, bytes, of: table, on: connection)
-    let stamped = try stamps?.row(key, isHere: here != nil) ?? StampedRows.Row()
+    let versioned = try rowVersions?.row(key, isHere: here != nil) ?? ClockedRows.Row()
     let origin = origin ?? OriginRun(count: 1, diff: id)
     func note(_ leftOut: LeftOut) -> Bool {
       found[table.name, default: [:]][key] = leftOut
@@ -108,7 +108,7 @@ final class OutdatedChanges {
         return false
       }
       let deleted = policy == .keepLocal ? try deletedVersion(ofRow: row, bytes, key, in: table) : nil
-      guard deleted != nil || stamped.deletion.map({ $0.diff > origin.diff }) ?? false else { return false }
+      guard deleted != nil || versioned.deletion.map({ $0.diff > origin.diff }) ?? false else { return false }
       let known = try deleted ?? Tombstones.hash(of: key, in: table.name, on: connection)
       if isEdited || deleted != nil, known != table.contentHash(row, bytes) {
         writer.appendUpdate(ofMissing: row, bytes, header)
@@ -118,7 +118,7 @@ final class OutdatedChanges {
     guard policy == .takeIncoming, !table.comparesKeysByBytes || here.hasSameKey(as: row, bytes, of: table) else {
       return false
     }
-    if change.operation == .delete, let insertion = stamped.insertion?.diff, insertion > origin.diff {
+    if change.operation == .delete, let insertion = versioned.insertion?.diff, insertion > origin.diff {
       return note(.deletion)
     }
     let isRespelled = try respelled.look(at: change, of: row, bytes, table, on: connection)
@@ -126,11 +126,11 @@ final class OutdatedChanges {
     let other = reader.new.indices.filter { place in
       reader.new[place].isDefined && here.encoded(place) != bytes.array(reader.new[place].encoded)
     }
-    let told = crossing?.places(ofRow: key, in: table.name) ?? []
+    let sent = crossing?.places(ofRow: key, in: table.name) ?? []
     var outdated = Set(
       other.filter { place in
-        let column = header.isKey(place) ? nil : stamped.columns[ASCIIName.folded(table.columns[place])]
-        guard let setter = column ?? stamped.insertion else { return told.contains(place) }
+        let column = header.isKey(place) ? nil : versioned.columns[ASCIIName.folded(table.columns[place])]
+        guard let setter = column ?? versioned.insertion else { return sent.contains(place) }
         return setter.diff > (header.isKey(place) ? origin.diff : origin.diff(of: place, change.operation))
       })
     guard !outdated.isEmpty else { return false }
@@ -165,13 +165,15 @@ final class OutdatedChanges {
   private func deletedVersion(
     ofRow row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], in table: KeyedTable
   ) throws -> UInt64? {
-    guard !unseen.isEmpty, table.integerKey(of: row, bytes) == nil, try stamps(of: table) == nil else { return nil }
-    if let told = try Tombstones.row(key, of: table.name, on: connection) {
-      let isUnseen = lastApplied.map { $0 < told.diff } ?? true
-      return try isUnseen && OutboxEntry.share(of: told.diff, on: connection) != nil ? told.hash : nil
+    guard !unseen.isEmpty, table.integerKey(of: row, bytes) == nil, try rowVersions(of: table) == nil else {
+      return nil
     }
-    for (share, through, shadow) in unseen {
-      guard let sent = try shadow.contentHash(row, bytes, of: table),
+    if let sent = try Tombstones.row(key, of: table.name, on: connection) {
+      let isUnseen = lastApplied.map { $0 < sent.diff } ?? true
+      return try isUnseen && OutboxEntry.share(of: sent.diff, on: connection) != nil ? sent.hash : nil
+    }
+    for (share, through, baseline) in unseen {
+      guard let sent = try baseline.contentHash(row, bytes, of: table),
         try SentColumns.sequences(ofRow: key, in: table.name, of: share, on: connection).values.contains(where: {
           $0 > through
         }), try !RowNotes(.takenBack, of: table.name, for: share).contain(key, on: connection),
@@ -190,10 +192,10 @@ final class OutdatedChanges {
     else { return false }
     let key = table.key(reader.old, bytes)
     guard let time = try DecidedRows.time(of: key, in: table.name, on: connection) else { return false }
-    let told = try shares.compactMap { share in
+    let sent = try shares.compactMap { share in
       try OutboxEntry.first(of: share.number, madeAfter: time, beyond: share.through, on: connection)
     }
-    guard let later = told.max(), later > id,
+    guard let later = sent.max(), later > id,
       let here = try LocalRow(reader.old, bytes, of: table, on: connection)
     else { return false }
     let places = reader.new.indices.filter { reader.new[$0].isDefined && !header.isKey($0) }
@@ -203,10 +205,10 @@ final class OutdatedChanges {
     return true
   }
 
-  private func stamps(of table: KeyedTable) throws -> StampedRows? {
-    if let known = stamps[table.name] { return known }
-    let found = try StampedRows(of: table.local, includingOwn: true, on: connection)
-    stamps[table.name] = found
+  private func rowVersions(of table: KeyedTable) throws -> ClockedRows? {
+    if let known = rowVersions[table.name] { return known }
+    let found = try ClockedRows(of: table.local, includingOwn: true, on: connection)
+    rowVersions[table.name] = found
     return found
   }
 }
@@ -217,8 +219,8 @@ final class OutdatedChanges {
 /// Without a clock, each side would accept the other's value. The value in the later of the two diffs counts, which
 /// both sides know.
 final class CrossingShares {
-  /// The shares with the author, the numbers up to which the author had applied them, and their shadows.
-  private let shares: [(number: Int64, through: Int64, shadow: PeerShadow)]
+  /// The shares with the author, the numbers up to which the author had applied them, and their baselines.
+  private let shares: [(number: Int64, through: Int64, baseline: PeerBaseline)]
   private let id: KSUID
   private let connection: SQLiteConnection
   private var found: [TableName: [[UInt8]: Set<Int>]] = [:]
@@ -234,7 +236,7 @@ final class CrossingShares {
       share.last.map { $0.id > id } ?? false
     }
     guard !later.isEmpty else { return nil }
-    shares = try later.map { ($0.share.number, $0.through, try PeerShadow(of: $0.share, on: connection)) }
+    shares = try later.map { ($0.share.number, $0.through, try PeerBaseline(of: $0.share, on: connection)) }
     self.id = id
     self.connection = SQLiteConnection(sharing: connection)
   }
@@ -259,24 +261,24 @@ final class CrossingShares {
         && (change.operation == .insert || here.encoded(place) != bytes.array(reader.old[place].encoded))
     }
     guard !changed.isEmpty else { return }
-    let crossing = changed.intersection(try self.places(toldOf: here, of: table))
+    let crossing = changed.intersection(try self.places(sentOf: here, of: table))
     if !crossing.isEmpty { found[table.name, default: [:]][table.key(row, bytes)] = crossing }
   }
 
   /// The places of the columns whose local values were sent to the author.
-  private func places(toldOf row: LocalRow, of table: KeyedTable) throws -> Set<Int> {
+  private func places(sentOf row: LocalRow, of table: KeyedTable) throws -> Set<Int> {
     var places: Set<Int> = []
-    for (share, through, shadow) in shares {
+    for (share, through, baseline) in shares {
       let later = try row.values.withRawSpan { bytes in
         try placesSentLater(ofRow: table.key(row.slices, bytes), of: table, in: share, beyond: through)
       }
-      if let said = try row.values.withRawSpan({ try shadow.aside(row.slices, $0, of: table) }) {
-        // The shadow has followed the author's version.
+      if let said = try row.values.withRawSpan({ try baseline.aside(row.slices, $0, of: table) }) {
+        // The baseline has followed the author's version.
         if said.hash == row.hash { places.formUnion(later) }
         continue
       }
-      let told = try row.values.withRawSpan { try shadow.values(row.slices, $0, of: table) } ?? []
-      places.formUnion(later.filter { told.indices.contains($0) && told[$0] == row.encoded($0) })
+      let sent = try row.values.withRawSpan { try baseline.values(row.slices, $0, of: table) } ?? []
+      places.formUnion(later.filter { sent.indices.contains($0) && sent[$0] == row.encoded($0) })
     }
     return places
   }

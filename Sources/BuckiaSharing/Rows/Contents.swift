@@ -66,7 +66,7 @@ final class ReceivedContents {
   }
 
   /// The counts that a diff states for a content; nil for a row with a key.
-  private func told(_ called: [NameRuns.Name]) -> CopyCounts? {
+  private func stated(_ called: [OriginKeyRuns.Name]) -> CopyCounts? {
     let counts = called.compactMap { name in name.copies.map { (name.replica, $0) } }
     return counts.isEmpty ? nil : CopyCounts(Dictionary(counts) { first, _ in first })
   }
@@ -74,13 +74,13 @@ final class ReceivedContents {
   /// The counts that a diff states, as far as the sender can know them: only who has got a row that was inserted here
   /// can tell that it was deleted.
   private func believed(
-    _ told: CopyCounts, of known: CountedTable.Content?, in ledger: CountedTable?
+    _ stated: CopyCounts, of known: CountedTable.Content?, in ledger: CountedTable?
   ) throws -> CopyCounts {
-    guard let own, let ledger, let known, let claim = told.byOrigin[own],
+    guard let own, let ledger, let known, let claim = stated.byOrigin[own],
       claim.deleted > known.counts.byOrigin[own]?.deleted ?? 0,
       try !shares.contains(where: { try ledger.isHeld(known, by: $0) })
-    else { return told }
-    return CopyCounts(told.byOrigin.filter { $0.key != own })
+    else { return stated }
+    return CopyCounts(stated.byOrigin.filter { $0.key != own })
   }
 
   // MARK: Before
@@ -89,16 +89,16 @@ final class ReceivedContents {
   ///
   /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
   func look(at changes: IncomingChanges, _ naming: [RowNaming.Run]) throws {
-    var runs = NameRuns(naming)
+    var runs = OriginKeyRuns(naming)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let called = runs.next()
       guard change.operation == .delete, let header = reader.table, let table = tables.table(of: header, reader.old),
-        let told = told(called), told.byOrigin.values.contains(where: { $0.deleted > 0 })
+        let stated = stated(called), stated.byOrigin.values.contains(where: { $0.deleted > 0 })
       else { return }
       let content = table.content(reader.old, bytes)
       guard var known = try table.counted()?.content(content) else { return }
       known.note(try table.counter.count(content), insertedBy: nil)
-      guard told.byOrigin.allSatisfy({ $1.deleted <= known.counts.byOrigin[$0]?.deleted ?? 0 }) else { return }
+      guard stated.byOrigin.allSatisfy({ $1.deleted <= known.counts.byOrigin[$0]?.deleted ?? 0 }) else { return }
       deletedAlike[table.name, default: []].formUnion(table.hashesWithoutOneValue(of: content))
     }
   }
@@ -128,11 +128,12 @@ final class ReceivedContents {
   /// - Returns: True if that is known; otherwise the change stays unchanged.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func write(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ called: [NameRuns.Name],
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable,
+    _ called: [OriginKeyRuns.Name],
     isWithdrawal: Bool, into writer: inout ChangesetWriter
   ) throws -> Bool {
     let row = change.operation == .insert ? reader.new : reader.old
-    guard change.operation != .update, let table = tables.table(of: header, row), let told = told(called) else {
+    guard change.operation != .update, let table = tables.table(of: header, row), let stated = stated(called) else {
       return false
     }
     let content = table.content(row, bytes)
@@ -158,11 +159,11 @@ final class ReceivedContents {
       withdrawn[table.name, default: [:]][content, default: 0] += before - target
     } else {
       let earlier = counts
-      let told = try believed(told, of: known, in: ledger)
-      counts.merge(told, from: author, own: own, adding: max(0, before - rows) + Self.insertLimit)
+      let stated = try believed(stated, of: known, in: ledger)
+      counts.merge(stated, from: author, own: own, adding: max(0, before - rows) + Self.insertLimit)
       if change.operation == .insert {
         // The sender has made its rows without these.
-        let unknown = own.map { max(0, earlier.present(of: $0) - told.present(of: $0)) } ?? 0
+        let unknown = own.map { max(0, earlier.present(of: $0) - stated.present(of: $0)) } ?? 0
         var alike = rowsEditedAlike(content, in: table, earlier, counts, insertedHere: more + unknown)
         // Those that are not counted yet need not be counted.
         let uncounted = min(alike.rows, more)
@@ -200,13 +201,14 @@ final class ReceivedContents {
   /// - Returns: True for a row that only its content identifies.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func note(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ called: [NameRuns.Name],
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable,
+    _ called: [OriginKeyRuns.Name],
     isWithdrawal: Bool, after before: ReceivedContents?, mayDiffer: Bool, in shares: [(number: Int64, isForOne: Bool)]
   ) throws -> Bool {
     let row = change.operation == .insert ? reader.new : reader.old
     guard let table = tables.table(of: header, row) else { return false }
     let content = table.content(row, bytes)
-    guard let told = told(called) else {
+    guard let stated = stated(called) else {
       if change.operation == .insert { try noteUncounted(content, in: table) }
       return false
     }
@@ -214,8 +216,8 @@ final class ReceivedContents {
     let known = try ledger.content(content) ?? ledger.make(content)
     var merged = known
     if !isWithdrawal {
-      let told = try believed(told, of: known, in: ledger)
-      merged.counts.merge(told, from: author, own: own, adding: Self.insertLimit)
+      let stated = try believed(stated, of: known, in: ledger)
+      merged.counts.merge(stated, from: author, own: own, adding: Self.insertLimit)
     }
     if let alike = before?.editedAlike[table.name]?.removeValue(forKey: content) {
       merged.counts.delete(alike.rows, of: alike.origins)
@@ -233,8 +235,8 @@ final class ReceivedContents {
     // The next share sends the counts if the sender has others.
     guard !isWithdrawal else { return true }
     for share in shares {
-      let notes = RowNotes(.untold, of: table.name, for: share.number)
-      let rows = min(told.present, merged.counts.present + Self.insertLimit)
+      let notes = RowNotes(.unsent, of: table.name, for: share.number)
+      let rows = min(stated.present, merged.counts.present + Self.insertLimit)
       // One recipient may have brought more of them than another.
       let others =
         try share.isForOne ? nil : notes.state(of: content, on: connection)?.hash.map { Int64(bitPattern: $0) }
@@ -311,7 +313,7 @@ package final class SentContents {
     guard let table = tables.table(of: header, row) else { return nil }
     let row = table.content(row, bytes)
     if let last, last.table == table.name, last.content == row { return last.counts }
-    let counts = try table.count(row, insertedBy: origin, heldBy: holder).told
+    let counts = try table.count(row, insertedBy: origin, heldBy: holder).stated
     last = (table.name, row, counts)
     return counts
   }

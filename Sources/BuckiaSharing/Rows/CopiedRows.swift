@@ -23,16 +23,16 @@ package enum CopiedRows {
   /// - Throws: `SQLiteError`; `ReplicationError` when the schema cannot be read.
   package static func begin(dataset: [UInt8], on connection: borrowing SQLiteConnection) throws {
     let schema = try SchemaReader(connection)
-    let vouchers = Vouchers(on: connection)
+    let provenance = Provenance(on: connection)
     for entry in schema.entries where entry.kind == .table && Replicability.refusal(of: entry) == nil {
       let definition = try schema.definition(of: entry)
       try ContentTables([definition], schema, on: connection)[entry.name]?.countAll(
         insertedBy: dataset, heldBy: datasetSender)
       guard let table = KeyedTable(definition, definition) else { continue }
-      try note(table.sql, table, dataset, from: datasetSender, vouchers, on: connection)
+      try note(table.sql, table, dataset, from: datasetSender, provenance, on: connection)
     }
-    try vouchers.flush()
-    try RowNameEntry.note(author: dataset, of: dataset, from: datasetSender, on: connection)
+    try provenance.flush()
+    try OriginKeyEntry.note(author: dataset, of: dataset, from: datasetSender, on: connection)
   }
 
   /// Records the rows that a replica has shared, of which this database is a copy or a restored backup, as rows of that
@@ -52,27 +52,27 @@ package enum CopiedRows {
     on connection: borrowing SQLiteConnection
   ) throws {
     let schema = try SchemaReader(connection)
-    let vouchers = Vouchers(on: connection)
+    let provenance = Provenance(on: connection)
     for var share in try ShareEntry.all(on: connection) {
       let sender = sender(of: share.number)
       let scope = try ShareScope(json: share.scope)
-      for shadow in try ShadowEntry.all(of: share.number, on: connection) {
-        defer { vouchers.reload() }
-        if let local = try schema.table(named: shadow.table) {
+      for baseline in try BaselineEntry.all(of: share.number, on: connection) {
+        defer { provenance.reload() }
+        if let local = try schema.table(named: baseline.table) {
           let omitted =
-            try scope.table(shadow.table)?.omittedColumns(of: local)
-            ?? local.columns.map(\.name).filter { try !shadow.hasColumn($0, on: connection) }
+            try scope.table(baseline.table)?.omittedColumns(of: local)
+            ?? local.columns.map(\.name).filter { try !baseline.hasColumn($0, on: connection) }
           let sent = try RowSelection(omitting: omitted).applied(to: local)
           if let table = KeyedTable(sent, local),
-            try sent.columns.allSatisfy({ try shadow.hasColumn($0.name, on: connection) })
+            try sent.columns.allSatisfy({ try baseline.hasColumn($0.name, on: connection) })
           {
-            try note("main.\(shadow.name.quoted)", table, share.stream, from: sender, vouchers, on: connection)
-            try vouchers.flush()
+            try note("main.\(baseline.name.quoted)", table, share.stream, from: sender, provenance, on: connection)
+            try provenance.flush()
           }
         }
-        try shadow.setAside(from: share.number, on: connection)
+        try baseline.setAside(from: share.number, on: connection)
       }
-      try RowNameEntry.note(author: replica, of: share.stream, from: sender, on: connection)
+      try OriginKeyEntry.note(author: replica, of: share.stream, from: sender, on: connection)
       try CountedTable.rename(SentContents.holder(of: share.number), to: sender, on: connection)
       guard let newStream else { continue }
       share.stream = try newStream()
@@ -82,13 +82,13 @@ package enum CopiedRows {
       try share.write(on: connection)
       try OutboxPart.removeAll(of: share.number, on: connection)
       try AcknowledgementEntry.removeAll(of: share.number, on: connection)
-      try DeletionNotices.restart(share.number, on: connection)
+      try TombstoneAcknowledgements.restart(share.number, on: connection)
     }
   }
 
   /// Records the rows of a table as rows of a stream.
   private static func note(
-    _ source: String, _ table: KeyedTable, _ stream: [UInt8], from sender: String, _ vouchers: Vouchers,
+    _ source: String, _ table: KeyedTable, _ stream: [UInt8], from sender: String, _ provenance: Provenance,
     on connection: borrowing SQLiteConnection
   ) throws {
     let columns = table.columns.map { SQLText.identifier($0) }.joined(separator: ", ")
@@ -96,7 +96,7 @@ package enum CopiedRows {
       try row.record(of: table.columns.indices).withRawSpan { bytes in
         let slices = ValueSlice.values(table.columns.count, of: bytes)
         guard table.hasKey(slices) else { return }
-        try vouchers.add(slices, bytes, of: table, stream: stream, from: sender, isOwn: true)
+        try provenance.add(slices, bytes, of: table, stream: stream, from: sender, isOwn: true)
       }
     }
   }

@@ -42,7 +42,7 @@ final class KeyedTable {
     return "SELECT \(results) FROM \(sql) WHERE \(condition(from: 1))"
   }()
   /// An SQL condition for the row with a key in the provenance tables.
-  private(set) lazy var vouchCondition = keyPlaces.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
+  private(set) lazy var provenanceCondition = keyPlaces.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
 
   /// - Returns: nil if rows have no key, or the local key is another one.
   init?(_ author: TableDefinition, _ local: TableDefinition) {

@@ -93,11 +93,12 @@ struct RecoveredRow {
   ///   - row: The incoming row; nil for a deleted one.
   ///   - here: The local row.
   ///   - sent: The last sent version of the row; nil if it was not sent.
-  ///   - told: What the replica that has the version calls the row to which a column with a value refers; nil if that is the value itself.
+  ///   - named: The key that the replica with the version uses for the row to which a column with a value refers; nil if
+  ///     it uses the same.
   /// - Returns: nil if a value has changed in all of them.
   init?(
-    _ version: UInt64, of row: [[UInt8]]?, _ table: KeyedTable, beside here: LocalRow, _ sent: PeerShadow.SentRow?,
-    told: (Int, [UInt8]) throws -> [UInt8]?
+    _ version: UInt64, of row: [[UInt8]]?, _ table: KeyedTable, beside here: LocalRow, _ sent: PeerBaseline.SentRow?,
+    named: (Int, [UInt8]) throws -> [UInt8]?
   ) rethrows {
     var choices: [[[UInt8]]] = []
     var hashes: [[UInt64]] = []
@@ -115,9 +116,9 @@ struct RecoveredRow {
       }
       var found = values.map { StreamRowHash(ofEncoded: $0, table.seeds[place]).value }
       for value in values {
-        guard let told = try told(place, value) else { continue }
+        guard let named = try named(place, value) else { continue }
         values.append(value)
-        found.append(StreamRowHash(ofEncoded: told, table.seeds[place]).value)
+        found.append(StreamRowHash(ofEncoded: named, table.seeds[place]).value)
       }
       // A column that is NULL here may belong to another stream only. Then the version does not contain it either.
       if here.slices[place].kind == .null, sent == nil {

@@ -13,7 +13,7 @@ final class NewKeys {
   /// The start of the range for keys that are not counted up; JavaScript can represent these integers.
   private static let scattered: Int64 = 1 << 52
 
-  private let told: ToldKeys
+  private let baselineKeys: BaselineKeys
   private let hash: SipHash
   private let connection: SQLiteConnection
   private var last: [TableName: Int64] = [:]
@@ -21,8 +21,8 @@ final class NewKeys {
 
   /// - Parameter seed: Bytes that the author of the diff cannot choose, such as a digest of it. The keys that are not
   ///   counted up follow from them.
-  init(_ told: ToldKeys, seed: [UInt8], on connection: borrowing SQLiteConnection) {
-    self.told = told
+  init(_ baselineKeys: BaselineKeys, seed: [UInt8], on connection: borrowing SQLiteConnection) {
+    self.baselineKeys = baselineKeys
     hash = SipHash(key: Array(seed.prefix(16)))
     self.connection = SQLiteConnection(sharing: connection)
   }
@@ -66,23 +66,23 @@ final class NewKeys {
     let greatest = [
       table.local.isAutoIncrement ? try connection.cachedInteger(sequence, table.local.name) : 0,
       try connection.cachedInteger("SELECT max(\(column)) FROM \(table.sql) WHERE \(column) < \(Self.limit)"),
-      try RowNameEntry.greatest(below: Self.limit, in: table.name, on: connection),
+      try OriginKeyEntry.greatest(below: Self.limit, in: table.name, on: connection),
       // Keys that are not negative sort like their numbers.
       try Tombstones.last(before: IntegerKey.encoded(Self.limit), of: table.name, on: connection)
         .flatMap { IntegerKey.decoded($0) },
       try RowClocks.number(of: table.local, on: connection).flatMap {
         try connection.cachedInteger("SELECT max(k0) FROM main.buckia_clock_\($0) WHERE k0 < \(Self.limit)")
       },
-      try told.greatest(below: Self.limit, of: table),
+      try baselineKeys.greatest(below: Self.limit, of: table),
     ]
     return greatest.reduce(0) { max($0, $1 ?? 0) }
   }
 }
 
-/// The keys in the shadows of shares. They include rows that were deleted here, until the shares have sent the
+/// The keys in the baselines of shares. They include rows that were deleted here, until the shares have sent the
 /// deletion.
-final class ToldKeys {
-  private struct Shadow {
+final class BaselineKeys {
+  private struct Baseline {
     let name: String
     let column: String
     let greatest: Int64
@@ -91,7 +91,7 @@ final class ToldKeys {
   }
 
   private let connection: SQLiteConnection
-  private var shadows: [TableName: [Shadow]] = [:]
+  private var baselines: [TableName: [Baseline]] = [:]
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
@@ -99,8 +99,8 @@ final class ToldKeys {
   ///
   /// - Throws: `SQLiteError`.
   func contain(_ key: Int64, of table: KeyedTable) throws -> Bool {
-    for shadow in try shadows(of: table) where key <= shadow.greatest {
-      if try table.withRow(forKey: key, { try table.finds(shadow.lookup, $0, $1, on: connection) }) { return true }
+    for baseline in try baselines(of: table) where key <= baseline.greatest {
+      if try table.withRow(forKey: key, { try table.finds(baseline.lookup, $0, $1, on: connection) }) { return true }
     }
     return false
   }
@@ -108,36 +108,36 @@ final class ToldKeys {
   /// True if recipients have got rows of a table.
   ///
   /// - Throws: `SQLiteError`.
-  func exist(of table: KeyedTable) throws -> Bool { try !shadows(of: table).isEmpty }
+  func exist(of table: KeyedTable) throws -> Bool { try !baselines(of: table).isEmpty }
 
   /// The greatest key of a table below a limit; nil if there is none.
   ///
   /// - Throws: `SQLiteError`.
   func greatest(below limit: Int64, of table: KeyedTable) throws -> Int64? {
-    try shadows(of: table).compactMap { shadow in
-      guard shadow.greatest >= limit else { return shadow.greatest }
+    try baselines(of: table).compactMap { baseline in
+      guard baseline.greatest >= limit else { return baseline.greatest }
       return try connection.cachedInteger(
-        "SELECT max(\(shadow.column)) FROM \(shadow.name) WHERE \(shadow.column) < \(limit)")
+        "SELECT max(\(baseline.column)) FROM \(baseline.name) WHERE \(baseline.column) < \(limit)")
     }.max()
   }
 
-  /// The shadows that have rows of a table.
-  private func shadows(of table: KeyedTable) throws -> [Shadow] {
-    if let known = shadows[table.name] { return known }
-    var found: [Shadow] = []
+  /// The baselines that have rows of a table.
+  private func baselines(of table: KeyedTable) throws -> [Baseline] {
+    if let known = baselines[table.name] { return known }
+    var found: [Baseline] = []
     if table.local.primaryKey.count == 1 {
       let column = table.local.columns[table.local.primaryKey[0]].name
       let name = SQLText.identifier(column)
-      for entry in try ShadowEntry.all(ofRowsIn: table.name, on: connection) {
+      for entry in try BaselineEntry.all(ofRowsIn: table.name, on: connection) {
         // The key may have been renamed since.
         guard try entry.hasColumn(column, on: connection) else { continue }
-        let shadow = "main.\(entry.name.quoted)"
-        if let greatest = try connection.cachedInteger("SELECT max(\(name)) FROM \(shadow)") {
-          found.append(Shadow(name: shadow, column: name, greatest: greatest))
+        let baseline = "main.\(entry.name.quoted)"
+        if let greatest = try connection.cachedInteger("SELECT max(\(name)) FROM \(baseline)") {
+          found.append(Baseline(name: baseline, column: name, greatest: greatest))
         }
       }
     }
-    shadows[table.name] = found
+    baselines[table.name] = found
     return found
   }
 }

@@ -28,7 +28,7 @@ extension ScopeRows {
   ///   - share: The number of the share.
   /// - Throws: `SQLiteError`.
   func holdBack(from readers: Set<String>, of share: Int64) throws {
-    let holders = try RowHolders(Vouchers(on: connection), of: share, readBy: readers, on: connection)
+    let holders = try RowHolders(Provenance(on: connection), of: share, readBy: readers, on: connection)
     guard try holders.mayWiden(schema) else { return }
     var candidates: Set<Int> = []
     for place in schema.tables.indices where schema.tables[place].rows != .all {
@@ -100,7 +100,7 @@ extension ScopeRows {
     let query = try connection.prepare(
       """
       SELECT \((keys + identity).joined(separator: ", ")), \(isOnlyReferredTo) FROM \(source(of: place))
-      WHERE \(isAsked) AND \(try holders.isUntold(keyed, keys))
+      WHERE \(isAsked) AND \(try holders.isUnsent(keyed, keys))
       """)
     if let shared = table.rows == .condition ? table.shared : parents?.binding {
       try RowSelection(where: nil, shared.parameters).bindParameters(to: query)
@@ -240,15 +240,15 @@ extension ScopeRows {
 /// Which senders are known to have which rows, and which have changed them.
 final class RowHolders {
   private let readers: Set<String>
-  private let vouchers: Vouchers
+  private let provenance: Provenance
   private let connection: SQLiteConnection
-  private let shadows: [TableName: ShadowEntry]
+  private let baselines: [TableName: BaselineEntry]
   private var changes: [String: [[UInt8]: Set<String>]] = [:]
   private var contents: [TableName: ContentTable] = [:]
   /// What each share has sent, and the keys of its recipients.
   private lazy var shares = Result {
     try ShareEntry.all(on: connection).map {
-      (readers: try $0.readers(on: connection), shadow: try PeerShadow(of: $0, on: connection))
+      (readers: try $0.readers(on: connection), baseline: try PeerBaseline(of: $0, on: connection))
     }
   }
 
@@ -257,14 +257,14 @@ final class RowHolders {
   ///   - readers: The keys with which its recipients sign.
   /// - Throws: `SQLiteError`.
   init(
-    _ vouchers: Vouchers, of share: Int64? = nil, readBy readers: Set<String> = [],
+    _ provenance: Provenance, of share: Int64? = nil, readBy readers: Set<String> = [],
     on connection: borrowing SQLiteConnection
   ) throws {
     self.readers = readers
-    self.vouchers = vouchers
+    self.provenance = provenance
     self.connection = SQLiteConnection(sharing: connection)
-    let sent = try share.map { try ShadowEntry.all(of: $0, on: connection) } ?? []
-    shadows = Dictionary(sent.map { ($0.table, $0) }) { first, _ in first }
+    let sent = try share.map { try BaselineEntry.all(of: $0, on: connection) } ?? []
+    baselines = Dictionary(sent.map { ($0.table, $0) }) { first, _ in first }
   }
 
   /// True if others have sent rows of the tables, or changed any.
@@ -273,7 +273,7 @@ final class RowHolders {
       if try !changed(.widening, in: table.name).isEmpty || !changed(.wideningReference, in: table.name).isEmpty {
         return true
       }
-      if let keyed = KeyedTable(table.definition, table.definition), try vouchers.haveBrought(keyed) { return true }
+      if let keyed = KeyedTable(table.definition, table.definition), try provenance.haveBrought(keyed) { return true }
       return try CountedTable(table.name, on: connection) != nil
     }
   }
@@ -290,16 +290,16 @@ final class RowHolders {
   /// An SQL condition for rows that were not sent to the recipients.
   ///
   /// - Parameter keys: The key columns, as SQL.
-  func isUntold(_ table: KeyedTable, _ keys: [String]) throws -> String {
-    guard let shadow = shadows[table.name] else { return "1" }
+  func isUnsent(_ table: KeyedTable, _ keys: [String]) throws -> String {
+    guard let baseline = baselines[table.name] else { return "1" }
     let isSame = zip(table.local.keySQL, keys).map { "o.\($0) = \($1)" }.joined(separator: " AND ")
-    return "NOT EXISTS (SELECT 1 FROM main.\(shadow.name.quoted) AS o WHERE \(isSame))"
+    return "NOT EXISTS (SELECT 1 FROM main.\(baseline.name.quoted) AS o WHERE \(isSame))"
   }
 
   /// True if recipients have sent a row.
   func haveSent(_ key: [UInt8], _ table: KeyedTable) throws -> Bool {
     try key.withRawSpan { bytes in
-      try vouchers.found(table.row(withKey: bytes), bytes, of: table).contains { readers.contains($0.entry.sender) }
+      try provenance.found(table.row(withKey: bytes), bytes, of: table).contains { readers.contains($0.entry.sender) }
     }
   }
 
@@ -310,13 +310,13 @@ final class RowHolders {
     try key.withRawSpan { bytes in
       let row = table.row(withKey: bytes)
       // A sender who has named a row without knowing it does not have it.
-      if try vouchers.found(row, bytes, of: table).contains(where: { $0.entry.sender == sender }),
+      if try provenance.found(row, bytes, of: table).contains(where: { $0.entry.sender == sender }),
         try changed(.widening, in: table.name)[key]?.contains(sender) != true
       {
         return true
       }
       return try shares.get().contains { share in
-        try share.readers.contains(sender) && share.shadow.has(row, bytes, of: table)
+        try share.readers.contains(sender) && share.baseline.has(row, bytes, of: table)
       }
     }
   }
@@ -329,7 +329,7 @@ final class RowHolders {
       try self.changed($0, in: table.name)[key]
     }
     let brought = try key.withRawSpan { bytes in
-      try vouchers.found(table.row(withKey: bytes), bytes, of: table).filter { !$0.row.isOwn }.map(\.entry.sender)
+      try provenance.found(table.row(withKey: bytes), bytes, of: table).filter { !$0.row.isOwn }.map(\.entry.sender)
     }
     return changed.reduce(Set(brought)) { $0.union($1) }
   }

@@ -156,11 +156,11 @@ extension ScopeRows {
   /// The keys of the rows of a table that are left out; nil if there are none.
   ///
   /// - Throws: `SQLiteError`.
-  func leftOutKeys(of definition: TableDefinition, isKeyedByInteger: Bool) throws -> ScopePrints.ChangedKeys? {
+  func leftOutKeys(of definition: TableDefinition, isKeyedByInteger: Bool) throws -> ScopePageDigests.ChangedKeys? {
     let name = TableName(definition.name)
     guard let place = leftOutPlaces.first(where: { schema.tables[$0].name == name }) else { return nil }
     let table = schema.tables[place]
-    var keys = ScopePrints.ChangedKeys()
+    var keys = ScopePageDigests.ChangedKeys()
     if table.definition.isKeyedByRowID { keys.addAll() }
     let columns = definition.keySQL
     try connection.forEachRow(

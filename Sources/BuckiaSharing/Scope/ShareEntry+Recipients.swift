@@ -124,18 +124,18 @@ extension InboundShares {
   func takeOverStreams(by present: String, _ place: StreamPlace?) throws {
     for key in senders.keys(before: present) {
       try AcknowledgementEntry.handOver(from: key, to: present, on: connection)
-      let streams = try VouchEntry.streams(from: key, on: connection)
+      let streams = try ProvenanceEntry.streams(from: key, on: connection)
       guard !streams.isEmpty else { continue }
       let replaced = try StreamEntries.replaced(by: present, on: connection)
       for stream in streams {
         if stream == place?.replaces {
-          try VouchEntry.handOver(stream, from: key, to: present, on: connection)
+          try ProvenanceEntry.handOver(stream, from: key, to: present, on: connection)
         } else if replaced.contains(stream) {
-          for table in try VouchEntry.tables(of: stream, from: key, on: connection) {
-            try VouchEntry.remove(stream, from: key, table, on: connection)
+          for table in try ProvenanceEntry.tables(of: stream, from: key, on: connection) {
+            try ProvenanceEntry.remove(stream, from: key, table, on: connection)
           }
           try StateEntry.remove(stream, from: key, nil, on: connection)
-          try RowNameEntry.forget(stream, from: key, on: connection)
+          try OriginKeyEntry.forget(stream, from: key, on: connection)
         }
       }
     }

@@ -78,7 +78,7 @@ package struct LiveWords {
       add(sender, state.replica) { $0.states.append(state) }
     }
     // A stream without rows that have a key has no sums.
-    for known in try RowNameEntry.streams(on: connection) where try !isReplaced(known.stream, of: known.sender) {
+    for known in try OriginKeyEntry.streams(on: connection) where try !isReplaced(known.stream, of: known.sender) {
       add(known.sender, known.replica) { $0.brought.append(known.stream) }
     }
     var pairs: [Exchange] = []
@@ -248,7 +248,7 @@ final class LiveRows {
     else { return }
     let query = try connection.prepare(
       "SELECT \(table.results) FROM \(keyed.sql) WHERE \(keyed.condition(from: 1))")
-    try Vouchers(on: connection).forEach(of: keyed, stream: state.stream, from: sender) { key, _ in
+    try Provenance(on: connection).forEach(of: keyed, stream: state.stream, from: sender) { key, _ in
       try key.withRawSpan { bytes in
         try keyed.bindKey(keyed.row(withKey: bytes), bytes, to: query)
         if try query.step() { table.add(query, isFromSeveral: isFromSeveral) }

@@ -16,27 +16,27 @@ final class ReceivedState {
   /// The tables with rows that were recorded before there were sums, or with dropped columns.
   private var unknown: Set<TableName> = []
   /// Rows whose local keys differ from the sent ones. The sums cover the sent rows.
-  private var translated: [TableName: TranslatedTable] = [:]
+  private var mapped: [TableName: MappedTable] = [:]
   /// The table that was used last, because the changes of a table are adjacent.
   private var last: (table: KeyedTable, state: TableState?)?
   /// The keys that the diff has inserted, in tables whose keys can be spelled in several ways.
   var inserted: [TableName: KeySet] = [:]
   private let resent: ResentRows
-  private let vouchers: Vouchers
+  private let provenance: Provenance
 
   /// Reads the sums of the diff's tables, and adapts them to the columns of the diff.
   ///
   /// - Returns: nil for a diff without a place in a stream.
   /// - Throws: `SQLiteError`; `LedgerError` when they are damaged.
   init?(
-    _ changes: IncomingChanges, _ resent: ResentRows, _ tables: KeyedTables, _ vouchers: Vouchers,
+    _ changes: IncomingChanges, _ resent: ResentRows, _ tables: KeyedTables, _ provenance: Provenance,
     _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     guard let place = changes.place else { return nil }
     sender = changes.key.sender
     self.place = place
     self.resent = resent
-    self.vouchers = vouchers
+    self.provenance = provenance
     replica = changes.claims.replica
     self.connection = SQLiteConnection(sharing: connection)
     var known: [TableName: TableState] = [:]
@@ -56,12 +56,12 @@ final class ReceivedState {
 
   /// - Parameter definition: The table as it travels; nil if the diff has no rows of it.
   private func begin(_ table: KeyedTable, _ definition: TableDefinition?, _ known: TableState?) throws {
-    let vouch = try VouchEntry(of: table.local, stream: place.stream, from: sender, on: connection)
-    let rows = try TranslatedTable(vouch, on: connection)
-    translated[table.name] = rows
+    let provenance = try ProvenanceEntry(of: table.local, stream: place.stream, from: sender, on: connection)
+    let rows = try MappedTable(provenance, on: connection)
+    mapped[table.name] = rows
     if resent.coverAll(of: table.name) { try rows.removeAll(on: connection) }
     guard let known else {
-      if vouch != nil, !resent.coverAll(of: table.name) { unknown.insert(table.name) }
+      if provenance != nil, !resent.coverAll(of: table.name) { unknown.insert(table.name) }
       states[table.name] = TableState(
         .sender(sender), stream: place.stream, table.name, columns: definition?.changesetColumns ?? table.columns)
       return
@@ -80,7 +80,7 @@ final class ReceivedState {
 
   /// Computes the sums from the remaining rows, whose hashes are adapted to the present columns.
   private func rebuild(
-    _ state: TableState, of table: KeyedTable, _ columns: [String], _ rows: TranslatedTable, shift: UInt64
+    _ state: TableState, of table: KeyedTable, _ columns: [String], _ rows: MappedTable, shift: UInt64
   ) throws {
     state.removeAll(columns: columns)
     let others = try rows.all(on: connection)
@@ -94,11 +94,11 @@ final class ReceivedState {
       guard let hash = row.hash else { continue }
       state.restore(key, hash &+ shift)
       if shift != 0 {
-        try rows.note(TranslatedRows.Row(local: row.local, hash: hash &+ shift), key, on: connection)
+        try rows.note(MappedRows.Row(local: row.local, hash: hash &+ shift), key, on: connection)
       }
     }
     var shifted: [(key: [UInt8], hash: UInt64)] = []
-    try vouchers.forEach(of: table, stream: place.stream, from: sender) { key, row in
+    try provenance.forEach(of: table, stream: place.stream, from: sender) { key, row in
       if !hidden.contains(table.folded(key)), !resent.cover(key, of: table.name) {
         state.restore(key, row.hash &+ shift)
       }
@@ -106,14 +106,14 @@ final class ReceivedState {
     }
     for (key, hash) in shifted {
       try key.withRawSpan { bytes in
-        try vouchers.set(hash, table.row(withKey: bytes), bytes, of: table, stream: place.stream, from: sender)
+        try provenance.set(hash, table.row(withKey: bytes), bytes, of: table, stream: place.stream, from: sender)
       }
     }
   }
 
   /// The stream's keys of a row before the diff.
   func sentKeys(of local: [UInt8], in table: TableName) -> [[UInt8]] {
-    translated[table]?.sentKeys[local] ?? [local]
+    mapped[table]?.sentKeys[local] ?? [local]
   }
 
   /// True if a row replaces the recorded row under its key.
@@ -135,7 +135,7 @@ final class ReceivedState {
   ) throws {
     guard let state = state(of: table) else { return }
     let row = change.operation == .insert ? reader.new : reader.old
-    if let rows = translated[table.name] {
+    if let rows = mapped[table.name] {
       let exist = try rows.exist(on: connection)
       if sent != nil || exist {
         let here = SentChange(change, reader, bytes, of: table)
@@ -160,10 +160,10 @@ final class ReceivedState {
   ///
   /// - Parameter local: The local key of the row.
   private func follow(
-    _ change: SentChange, _ local: [UInt8], of table: KeyedTable, after known: UInt64?, _ rows: TranslatedTable,
+    _ change: SentChange, _ local: [UInt8], of table: KeyedTable, after known: UInt64?, _ rows: MappedTable,
     _ state: TableState
   ) throws {
-    if rows.number == nil { rows.number = try vouchers.number(of: table, stream: place.stream, from: sender) }
+    if rows.number == nil { rows.number = try provenance.number(of: table, stream: place.stream, from: sender) }
     let key = table.folded(change.key)
     let before = isNew(key, of: table) ? nil : try said(key, local, of: table, after: known, rows)
     let former = try rows.row(key, on: connection)?.local
@@ -176,29 +176,29 @@ final class ReceivedState {
       let isAsHere =
         try key == local && noted(key, of: table) == hash
         && !rows.haveRow(withLocal: key, otherThan: key, on: connection)
-      try rows.note(isAsHere ? nil : TranslatedRows.Row(local: local, hash: hash), key, on: connection)
+      try rows.note(isAsHere ? nil : MappedRows.Row(local: local, hash: hash), key, on: connection)
     case .delete:
       state.replace(key, before, by: nil)
       // The recorded row under this key is another row of the stream, or none.
       let isHidden = try rows.haveRow(withLocal: key, otherThan: key, on: connection)
       let remains = try !isHidden && noted(key, of: table) != nil
-      try rows.note(remains ? TranslatedRows.Row(local: key, hash: nil) : nil, key, on: connection)
+      try rows.note(remains ? MappedRows.Row(local: key, hash: nil) : nil, key, on: connection)
     }
     if let former, former != local { try leave(former, of: table, rows) }
   }
 
   /// Records that the row under a local key no longer belongs to the stream, because the stream's row got another key
   /// here.
-  private func leave(_ key: [UInt8], of table: KeyedTable, _ rows: TranslatedTable) throws {
+  private func leave(_ key: [UInt8], of table: KeyedTable, _ rows: MappedTable) throws {
     guard try rows.row(key, on: connection) == nil, try noted(key, of: table) != nil,
       try !rows.haveRow(withLocal: key, otherThan: key, on: connection)
     else { return }
-    try rows.note(TranslatedRows.Row(local: key, hash: nil), key, on: connection)
+    try rows.note(MappedRows.Row(local: key, hash: nil), key, on: connection)
   }
 
   /// The hash of the stream's last version of a row; nil if the stream does not have it.
   private func said(
-    _ key: [UInt8], _ local: [UInt8], of table: KeyedTable, after known: UInt64?, _ rows: TranslatedTable
+    _ key: [UInt8], _ local: [UInt8], of table: KeyedTable, after known: UInt64?, _ rows: MappedTable
   ) throws -> UInt64? {
     if let row = try rows.row(key, on: connection) { return row.hash }
     if try rows.sentKeys[key] != nil || rows.haveRow(withLocal: key, otherThan: key, on: connection) { return nil }
@@ -208,16 +208,16 @@ final class ReceivedState {
   /// The hash of the recorded row under a local key.
   private func noted(_ key: [UInt8], of table: KeyedTable) throws -> UInt64? {
     try key.withRawSpan { bytes in
-      try vouchers.hash(table.row(withKey: bytes), bytes, of: table, streams: [place.stream], from: sender)
+      try provenance.hash(table.row(withKey: bytes), bytes, of: table, streams: [place.stream], from: sender)
     }
   }
 
   /// Records the stream's version of a row whose local key is about to belong to another of its rows, too.
-  private func keepApart(_ key: [UInt8], _ known: UInt64, of table: KeyedTable, _ rows: TranslatedTable) throws {
+  private func keepApart(_ key: [UInt8], _ known: UInt64, of table: KeyedTable, _ rows: MappedTable) throws {
     guard rows.sentKeys[key] == nil, try rows.row(key, on: connection) == nil, !isNew(key, of: table),
       try !rows.haveRow(withLocal: key, otherThan: key, on: connection)
     else { return }
-    try rows.note(TranslatedRows.Row(local: key, hash: known), key, on: connection)
+    try rows.note(MappedRows.Row(local: key, hash: known), key, on: connection)
   }
 
   private func state(of table: KeyedTable) -> TableState? {
@@ -232,8 +232,8 @@ final class ReceivedState {
   /// - Parameter claims: The sums in the sender's manifest.
   /// - Returns: The warnings about differences.
   /// - Throws: `SQLiteError`.
-  func finish(_ claims: [StreamClaims.State]) throws -> [Remark] {
-    var remarks: [Remark] = []
+  func finish(_ claims: [StreamClaims.State]) throws -> [Warning] {
+    var warnings: [Warning] = []
     for (name, state) in states {
       if unknown.contains(name) {
         if state.entry.number != 0 { try state.entry.remove(on: connection) }
@@ -245,9 +245,9 @@ final class ReceivedState {
       }
       state.note(difference: difference, replica: replica)
       try state.write(on: connection)
-      if difference != nil { remarks.append(Remark(of: state.entry)) }
+      if difference != nil { warnings.append(Warning(of: state.entry)) }
     }
-    return remarks.sorted { $0.arguments.lexicographicallyPrecedes($1.arguments) }
+    return warnings.sorted { $0.arguments.lexicographicallyPrecedes($1.arguments) }
   }
 }
 
@@ -269,7 +269,7 @@ extension StateEntry {
   }
 }
 
-extension Remark {
+extension Warning {
   /// The warning about a table whose rows differ from the sender's.
   package init(of entry: StateEntry) {
     let count = entry.difference.map { $0.isEmpty ? "an unknown number" : "\($0.count)" } ?? "0"
@@ -278,7 +278,7 @@ extension Remark {
 }
 
 /// The rows of a table whose local keys differ from the sent ones, while a diff is recorded.
-final class TranslatedTable {
+final class MappedTable {
   /// The number of the stream's entry; nil while there is none.
   var number: Int64?
   /// For tables of which rows are sent again: the previously sent keys by their local keys.
@@ -287,12 +287,12 @@ final class TranslatedTable {
   private var isKnownToExist: Bool?
 
   /// - Throws: `SQLiteError`.
-  init(_ vouch: VouchEntry?, on connection: borrowing SQLiteConnection) throws {
-    number = vouch?.number
-    if vouch == nil { isKnownToExist = false }
+  init(_ provenance: ProvenanceEntry?, on connection: borrowing SQLiteConnection) throws {
+    number = provenance?.number
+    if provenance == nil { isKnownToExist = false }
   }
 
-  private var rows: TranslatedRows? { number.map { TranslatedRows(of: $0) } }
+  private var rows: MappedRows? { number.map { MappedRows(of: $0) } }
 
   /// True if there are any.
   func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -302,7 +302,7 @@ final class TranslatedTable {
     return found
   }
 
-  func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> TranslatedRows.Row? {
+  func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> MappedRows.Row? {
     try exist(on: connection) ? rows?.row(key, on: connection) : nil
   }
 
@@ -312,11 +312,11 @@ final class TranslatedTable {
     try exist(on: connection) && rows?.haveRow(withLocal: local, otherThan: key, on: connection) == true
   }
 
-  func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: TranslatedRows.Row] {
+  func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: MappedRows.Row] {
     try exist(on: connection) ? rows?.all(on: connection) ?? [:] : [:]
   }
 
-  func note(_ row: TranslatedRows.Row?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
+  func note(_ row: MappedRows.Row?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
     guard try row != nil || exist(on: connection) else { return }
     try rows?.note(row, key, on: connection)
     if row != nil { isKnownToExist = true }

@@ -7,7 +7,7 @@ import SQLiteSchemas
 
 /// The state digests of a share's stream: the sums of the rows that a receiver has after applying all its diffs.
 ///
-/// They are the rows of the shadow except those set aside: a receiver's own changes move the shadow, but not the
+/// They are the rows of the baseline except those set aside: a receiver's own changes move the baseline, but not the
 /// stream.
 package final class SentState {
   /// The sums of a changed table, for the manifest.
@@ -28,7 +28,7 @@ package final class SentState {
   private let share: ShareEntry
   private let connection: SQLiteConnection
   private var states: [TableName: TableState] = [:]
-  private var shadows: [TableName: ShadowEntry] = [:]
+  private var baselines: [TableName: BaselineEntry] = [:]
 
   /// Reads the sums, through a connection that must outlive this.
   ///
@@ -39,29 +39,29 @@ package final class SentState {
     for entry in try StateEntry.all(of: .share(share.number), stream: share.stream, on: connection) {
       states[entry.table] = try TableState(entry, at: connection.path)
     }
-    for entry in try ShadowEntry.all(of: share.number, on: connection) { shadows[entry.table] = entry }
+    for entry in try BaselineEntry.all(of: share.number, on: connection) { baselines[entry.table] = entry }
   }
 
-  /// Deletes all rows, as the shadow does.
+  /// Deletes all rows, as the baseline does.
   ///
   /// - Throws: `SQLiteError`.
   package func clear() throws {
     try StateEntry.removeAll(of: share.number, on: connection)
     try RowNotes.removeAll(.aside, for: share.number, on: connection)
     states = [:]
-    shadows = [:]
+    baselines = [:]
   }
 
-  /// Removes requested rows from the shadow. The next difference then has them again.
+  /// Removes requested rows from the baseline. The next difference then has them again.
   ///
   /// - Returns: What is sent again.
   /// - Throws: `SQLiteError`; `LedgerError` when the sums are damaged.
   package func resend(
-    _ requests: [ResendRequest], from shadow: Shadow, _ schema: SchemaReader
+    _ requests: [ResendRequest], from baseline: Baseline, _ schema: SchemaReader
   ) throws -> [ResendRequest] {
     var sent: [ResendRequest] = []
     for request in requests {
-      guard let known = shadows[request.table], let definition = try schema.table(named: request.table),
+      guard let known = baselines[request.table], let definition = try schema.table(named: request.table),
         let table = KeyedTable(definition, definition)
       else { continue }
       let asides = RowNotes(.aside, of: request.table, for: share.number)
@@ -70,10 +70,10 @@ package final class SentState {
         sent.append(request)
       } else {
         // The request covers the whole table.
-        try shadow.forget(request.table)
+        try baseline.forget(request.table)
         try states.removeValue(forKey: request.table)?.entry.remove(on: connection)
         for key in try asides.states(on: connection).keys { try asides.note(nil, of: key, on: connection) }
-        shadows[request.table] = nil
+        baselines[request.table] = nil
         sent.append(ResendRequest(request.table, nil))
       }
     }
@@ -81,7 +81,7 @@ package final class SentState {
   }
 
   private func resend(
-    _ buckets: Set<UInt8>, of table: KeyedTable, _ shadow: ShadowEntry, _ state: TableState, _ asides: RowNotes
+    _ buckets: Set<UInt8>, of table: KeyedTable, _ baseline: BaselineEntry, _ state: TableState, _ asides: RowNotes
   ) throws {
     let columns = try state.columns
     state.removeAll(columns: columns)
@@ -94,14 +94,14 @@ package final class SentState {
       }
     }
     var gone: [[UInt8]] = []
-    try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
+    try BaselineRows(baseline, columns: columns, on: connection).forEach(of: table) { key, hash in
       if buckets.contains(state.bucket(key)) {
         gone.append(key)
       } else if others.removeValue(forKey: table.folded(key)) == nil {
         state.restore(key, hash)
       }
     }
-    let delete = "DELETE FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))"
+    let delete = "DELETE FROM main.\(baseline.name.quoted) WHERE \(table.condition(from: 1))"
     for key in gone {
       try key.withRawSpan { bytes in
         try connection.run(cached: delete, ValueSlice.values(table.keyPlaces.count, of: bytes), bytes)
@@ -110,10 +110,10 @@ package final class SentState {
     try state.write(on: connection)
   }
 
-  /// Follows a sent difference. Call it before the shadow moves.
+  /// Follows a sent difference. Call it before the baseline moves.
   ///
   /// - Parameters:
-  ///   - difference: The difference from the shadow to the rows that are shared now.
+  ///   - difference: The difference from the baseline to the rows that are shared now.
   ///   - leftOut: Runs of its changes; true for those that are not sent.
   ///   - resent: The tables of which rows are sent again, even if no such row exists now.
   ///   - baseline: The rows of the recipients that it deletes.
@@ -122,7 +122,7 @@ package final class SentState {
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`, `LedgerError`.
   package func follow(
     _ difference: DatabaseDifference, leavingOut leftOut: [(count: Int64, isLeftOut: Bool)],
-    resending resent: [ResendRequest], _ baseline: Baseline, _ schema: SchemaReader
+    resending resent: [ResendRequest], _ unsentDeletions: UnsentDeletions, _ schema: SchemaReader
   ) throws -> [Claim] {
     let definitions = difference.tables.map(\.definition)
     let tables = try KeyedTables(definitions, schema)
@@ -137,9 +137,9 @@ package final class SentState {
       let isLeftOut = runs.next()
       guard let header = reader.table, let follower = followers[TableName(header.name)] else { return }
       if change.operation == .delete, let table = tables.table(of: header), table.hasKey(reader.old),
-        baseline.gone[table.name]?.contains(table.key(reader.old, bytes)) == true
+        unsentDeletions.gone[table.name]?.contains(table.key(reader.old, bytes)) == true
       {
-        // Such a row is in the shadow only to be deleted.
+        // Such a row is in the baseline only to be deleted.
         return try follower.forget(table.foldedKey(reader.old, bytes))
       }
       try follower.follow(change, reader, bytes, isSent: !isLeftOut)
@@ -164,14 +164,14 @@ package final class SentState {
   private func state(of table: KeyedTable, _ definition: TableDefinition) throws -> TableFollower? {
     let asides = RowNotes(.aside, of: table.name, for: share.number)
     guard let known = states[table.name] else {
-      guard shadows[table.name] == nil else { return nil }
+      guard baselines[table.name] == nil else { return nil }
       let state = TableState(
         .share(share.number), stream: share.stream, table.name, columns: definition.changesetColumns)
       return TableFollower(state, table, nil, shift: 0, asides, on: connection)
     }
     let columns = try known.columns
     let change = try ColumnChange(from: columns, to: definition)
-    let rows = shadows[table.name].map { ShadowRows($0, columns: columns, on: connection) }
+    let rows = baselines[table.name].map { BaselineRows($0, columns: columns, on: connection) }
     switch change {
     case .none: break
     case .removed:
@@ -211,7 +211,7 @@ extension SentState.Claim {
 private final class TableFollower {
   let state: TableState
   private let table: KeyedTable
-  private let rows: ShadowRows?
+  private let rows: BaselineRows?
   private let shift: UInt64
   private let asides: RowNotes
   private let connection: SQLiteConnection
@@ -219,7 +219,7 @@ private final class TableFollower {
   private var inserted: Set<[UInt8]> = []
 
   init(
-    _ state: TableState, _ table: KeyedTable, _ rows: ShadowRows?, shift: UInt64, _ asides: RowNotes,
+    _ state: TableState, _ table: KeyedTable, _ rows: BaselineRows?, shift: UInt64, _ asides: RowNotes,
     on connection: borrowing SQLiteConnection
   ) {
     self.state = state
@@ -254,7 +254,7 @@ private final class TableFollower {
         state.replace(key, known, by: nil)
         if aside != nil { try asides.note(nil, of: key, on: connection) }
       } else {
-        // The receivers still have the row, although the shadow does not.
+        // The receivers still have the row, although the baseline does not.
         try asides.note(known.map { .present($0) }, of: key, on: connection)
       }
     }

@@ -30,28 +30,29 @@ extension StateEntry {
   private static func addBrought(
     from sender: String, _ table: KeyedTable, to state: TableState, on connection: borrowing SQLiteConnection
   ) throws {
-    let vouchers = Vouchers(on: connection)
-    let number = try vouchers.number(of: table, stream: state.entry.stream, from: sender)
-    let others = try number.map { try TranslatedRows(of: $0).all(on: connection) } ?? [:]
+    let provenance = Provenance(on: connection)
+    let number = try provenance.number(of: table, stream: state.entry.stream, from: sender)
+    let others = try number.map { try MappedRows(of: $0).all(on: connection) } ?? [:]
     for (key, row) in others {
       if let hash = row.hash { state.replace(key, nil, by: hash) }
     }
     let hidden = Set(others.keys).union(others.values.map(\.local))
-    try vouchers.forEach(of: table, stream: state.entry.stream, from: sender) { key, row in
+    try provenance.forEach(of: table, stream: state.entry.stream, from: sender) { key, row in
       if !hidden.contains(table.folded(key)) { state.replace(key, nil, by: row.hash) }
     }
   }
 
-  /// - Returns: True if there is a shadow to compare with.
+  /// - Returns: True if there is a baseline to compare with.
   private static func addSent(
     of share: Int64, _ table: KeyedTable, _ columns: [String], to state: TableState,
     on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    guard let shadow = try ShadowEntry.all(of: share, on: connection).first(where: { $0.table == table.name }) else {
+    guard let baseline = try BaselineEntry.all(of: share, on: connection).first(where: { $0.table == table.name })
+    else {
       return false
     }
     var asides = try RowNotes(.aside, of: table.name, for: share).states(on: connection)
-    try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
+    try BaselineRows(baseline, columns: columns, on: connection).forEach(of: table) { key, hash in
       let said = asides.removeValue(forKey: table.folded(key)).map { $0.hash } ?? hash
       if let said { state.replace(key, nil, by: said) }
     }

@@ -357,10 +357,10 @@ final class SimulatedIDs: OutgoingIDs {
 
   init(seed: UInt64) { random = SimulationRandom(seed: seed) }
 
-  func next(after observed: [KSUID]) throws -> (id: KSUID, remark: Remark?) {
+  func next(after observed: [KSUID]) throws -> (id: KSUID, warning: Warning?) {
     for id in observed { clock.observe(id) }
     return (try clock.next(unixSeconds: unixSeconds, using: &random), nil)
   }
 
-  func begin(_ id: KSUID, from database: RowSource) -> (sender: Manifest.Sender?, remarks: [Remark]) { (nil, []) }
+  func begin(_ id: KSUID, from database: RowSource) -> (sender: Manifest.Sender?, warnings: [Warning]) { (nil, []) }
 }

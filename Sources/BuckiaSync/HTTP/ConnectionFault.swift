@@ -147,7 +147,7 @@ struct ConnectionFault {
   }
 
   private static func day(_ seconds: Int) -> String {
-    String(Moment(unixSeconds: Int64(seconds)).rfc3339.prefix(10))
+    String(UTCTime(unixSeconds: Int64(seconds)).rfc3339.prefix(10))
   }
 
   /// The names of the servers in a certificate: RFC 5280, section 4.2.1.6. They are untrusted text.

@@ -34,7 +34,7 @@ package struct ISOTime: Sendable, Equatable {
   let seconds: Int64
 
   /// `20150830T123600Z`
-  var basic: String { Moment(unixSeconds: seconds).rfc3339.filter { $0 != "-" && $0 != ":" } }
+  var basic: String { UTCTime(unixSeconds: seconds).rfc3339.filter { $0 != "-" && $0 != ":" } }
 
   /// `20150830`
   var day: String { String(basic.prefix(8)) }

@@ -155,7 +155,7 @@ extension RequestAuthorization {
 package struct BasicAuthorization: RequestAuthorization {
   private let field: String
 
-  /// - Throws: `StorageError` with `invalidSetting` for a name with a colon, which could not be told from the password.
+  /// - Throws: `StorageError` with `invalidSetting` for a name with a colon, which could not be separated from the password.
   package init(user: String, password: String) throws(StorageError) {
     guard !user.contains(":") else { throw StorageError(.invalidSetting, "a user's name for WebDAV has no colon") }
     field = "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())"

@@ -127,7 +127,7 @@ public struct HTTPSettings: Sendable {
   /// Files with certificates in PEM format that are trusted beside the system's: those of an authority of one's own.
   public var additionalAuthorities: [String] = []
   /// SHA-256 digests of the server's public key (SubjectPublicKeyInfo) in hexadecimal, of which one must be that of the server's certificate; empty for
-  /// any certificate that the authorities vouch for. `openssl x509 -pubkey -noout | openssl pkey -pubin -outform der | sha256sum` prints it.
+  /// any certificate that the authorities provenance for. `openssl x509 -pubkey -noout | openssl pkey -pubin -outform der | sha256sum` prints it.
   public var pinnedKeys: [String] = []
   /// The proxy; that of the environment by default.
   public var proxy = ProxyChoice.environment

@@ -62,10 +62,10 @@ struct SyncRound {
   /// Determines the incarnation of the database, before anything is sent in its name.
   private mutating func settleDevice() async throws {
     let database = configuration.database
-    let (incarnation, remarks) = try await CancellationFlag.onThreadOfItsOwn { _ in
+    let (incarnation, warnings) = try await CancellationFlag.onThreadOfItsOwn { _ in
       try database.settleReplica()
     }
-    result.notes += remarks.map { "\($0)" }
+    result.notes += warnings.map { "\($0)" }
     device = try await index.device(in: incarnation ?? "-")
   }
 

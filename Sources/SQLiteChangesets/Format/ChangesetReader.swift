@@ -135,7 +135,7 @@ public struct Change: Equatable, Sendable {
 /// Walks the changes of a changeset or patchset without copying.
 ///
 /// The reader holds offsets only; the bytes are passed to each call and must be the same every time, or others that
-/// `move(to:base:)` has told of. Any input is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
+/// `move(to:base:)` was given. Any input is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
 /// `sqlite3session.c`; see <https://sqlite.org/session/changegroup.html> for the format.
 ///
 /// ```swift

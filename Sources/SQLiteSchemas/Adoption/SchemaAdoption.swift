@@ -222,7 +222,7 @@ package final class AdoptionRun {
   ///
   /// - Returns: References of rebuilt tables that lead nowhere: SQLite lets a foreign key be made over them.
   /// - Throws: `ReplicationError` with `refusedDefinition` for a row that does not fit; `SQLiteError` when the database fails.
-  package func finish() throws -> [Remark] {
+  package func finish() throws -> [Warning] {
     try connection.withPlainTableRenames {
       for table in unfinished { try table.rebuild.finish(table.rest, on: connection) }
     }
@@ -234,15 +234,15 @@ package final class AdoptionRun {
     return try adoption.steps.compactMap { try $0.rebuiltTable.flatMap(brokenReferences) }
   }
 
-  private func brokenReferences(of table: TableName) throws -> Remark? {
+  private func brokenReferences(of table: TableName) throws -> Warning? {
     do throws(SQLiteError) {
       let count = try connection.integer(
         "SELECT count(*) FROM pragma_foreign_key_check(?1, 'main')", binding: [table.text])
       guard let count, count > 0 else { return nil }
-      return Remark(.brokenReferences, table.text, "\(count)")
+      return Warning(.brokenReferences, table.text, "\(count)")
     } catch {
       guard error.isAboutTheStatement else { throw error }
-      return Remark(.unenforceableForeignKey, table.text, error.message)
+      return Warning(.unenforceableForeignKey, table.text, error.message)
     }
   }
 

@@ -196,7 +196,7 @@ struct StatementPolicy: Sendable {
   func allows(_ action: SQLiteAction, making statement: SchemaStatement) -> Bool {
     guard isInMain(action) else { return false }
     let (name, detail) = (TableName(action.name), TableName(action.detail))
-    switch action.verb {
+    switch action.kind {
     case .createTable: return statement.kind == .table && (name == statement.name || name == "sqlite_sequence")
     case .createIndex:
       if statement.kind == .index { return name == statement.name && detail == statement.table }
@@ -207,7 +207,7 @@ struct StatementPolicy: Sendable {
     case .reindex: return statement.kind == .index && name == statement.name
     case .insert, .update, .read, .delete:
       if Self.schemaTables.contains(name) || name == "sqlite_sequence" { return action.cause == nil }
-      return action.verb == .read && allowsUse(action)
+      return action.kind == .read && allowsUse(action)
     case .select, .function: return allowsUse(action)
     case .createVirtualTable, .recursive, .other: return false
     }
@@ -216,7 +216,7 @@ struct StatementPolicy: Sendable {
   /// True if a statement that sets off views, triggers and defaults may do something.
   func allowsUse(_ action: SQLiteAction) -> Bool {
     guard isInMain(action) else { return false }
-    switch action.verb {
+    switch action.kind {
     case .select: return true
     case .function: return functions.contains(ASCIIName.folded(action.detail))
     case .read:

@@ -13,7 +13,7 @@ package struct SchemaPlan: Sendable {
   package private(set) var held: [TableName: HeldTable] = [:]
   /// Virtual tables, and tables of SQLite's, whose rows are not written, since this database keeps its own, and what is to be
   /// said of it.
-  package private(set) var passedOver: [TableName: Remark] = [:]
+  package private(set) var passedOver: [TableName: Warning] = [:]
 
   /// True if rows that the diff deletes may have to stay, since they come back in a form that cannot be stored.
   package var keepsDeletedRows: Bool { matches.values.contains { !$0.unstorableRows.isEmpty } }
@@ -70,9 +70,9 @@ package struct SchemaPlan: Sendable {
         try create(definition, siblings: siblings, mode: mode, in: schema)
         continue
       }
-      if let remark = Self.remark(onPassingOver: definition, for: entry) {
-        passedOver[name] = remark
-        notes.append(SchemaNote(.leaveOut, name.text, nil, remark.description))
+      if let warning = Self.warning(onPassingOver: definition, for: entry) {
+        passedOver[name] = warning
+        notes.append(SchemaNote(.leaveOut, name.text, nil, warning.description))
         continue
       }
       if let refusal = Self.refusal(of: definition, for: entry) ?? Replicability.refusal(of: entry) {
@@ -101,9 +101,9 @@ package struct SchemaPlan: Sendable {
       } catch let error as ReplicationError
         where mode == .additive && error.code == .keyDiffers && replaced.contains(name)
       {
-        let remark = Remark(.keyChanged, name.text)
-        passedOver[name] = remark
-        notes.append(SchemaNote(.leaveOut, name.text, nil, remark.description))
+        let warning = Warning(.keyChanged, name.text)
+        passedOver[name] = warning
+        notes.append(SchemaNote(.leaveOut, name.text, nil, warning.description))
       }
     }
   }
@@ -165,7 +165,7 @@ package struct SchemaPlan: Sendable {
     for table in tables {
       let name = TableName(table.name)
       if name.isReservedBySQLite {
-        passedOver[name] = Remark(.rowsOfSQLite, name.text)
+        passedOver[name] = Warning(.rowsOfSQLite, name.text)
         continue
       }
       if let refusal = name.refusal {
@@ -177,8 +177,8 @@ package struct SchemaPlan: Sendable {
           "table \"\(name)\" is missing here, and a raw changeset carries no definition to create it from",
           table: name.text)
       }
-      if let remark = Self.remark(onPassingOver: nil, for: entry) {
-        passedOver[name] = remark
+      if let warning = Self.warning(onPassingOver: nil, for: entry) {
+        passedOver[name] = warning
         continue
       }
       if let refusal = Replicability.refusal(of: entry) {

@@ -6,14 +6,14 @@ extension SchemaPlan {
   /// What is to be said when the rows of a table are not written, since this database keeps them by itself; nil when they are.
   ///
   /// - Parameter incoming: The author's definition; nil for a raw changeset, which has none.
-  static func remark(onPassingOver incoming: TableDefinition?, for entry: SchemaEntry) -> Remark? {
+  static func warning(onPassingOver incoming: TableDefinition?, for entry: SchemaEntry) -> Warning? {
     guard case .virtual(let module, let content) = entry.kind else { return nil }
     if let incoming {
       guard let wanted = incoming.module, ASCIIName.matches(wanted.name, module) else { return nil }
     }
     switch content {
-    case .keptByTriggers: return Remark(.rowsKeptByTriggers, entry.name.text)
-    case .external(let table): return Remark(.rowsOfExternalContent, entry.name.text, table.text)
+    case .keptByTriggers: return Warning(.rowsKeptByTriggers, entry.name.text)
+    case .external(let table): return Warning(.rowsOfExternalContent, entry.name.text, table.text)
     case .own, .contentless, .unknown, .unavailable: return nil
     }
   }

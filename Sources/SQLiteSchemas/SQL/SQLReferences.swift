@@ -77,7 +77,7 @@ package struct SQLReferences: Sendable {
   /// operators only those of SQLite that are the same everywhere and at any time.
   ///
   /// - Parameter reserved: The beginning of parameters that it must not have, without the first character.
-  /// - Returns: false also where that cannot be told.
+  /// - Returns: false also if that is unknown.
   package static func areRowAlone(in expression: String, withoutParameters reserved: String) -> Bool {
     let tokens = SQLTokens(expression)
     for index in 0..<tokens.count {

@@ -220,8 +220,8 @@ package struct SchemaStatement: Hashable, Sendable {
     }
     for statement in trigger.statements {
       let parts = SQLTokens(statement.text)
-      let verbs = ["insert", "replace", "update", "delete", "select", "with", "values"]
-      guard parts.isAnyWord(verbs, at: 0) else { return "its body does more than read and write rows" }
+      let keywords = ["insert", "replace", "update", "delete", "select", "with", "values"]
+      guard parts.isAnyWord(keywords, at: 0) else { return "its body does more than read and write rows" }
     }
     return nil
   }

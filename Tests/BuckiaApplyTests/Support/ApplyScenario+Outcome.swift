@@ -14,14 +14,14 @@ extension ApplyScenario {
   struct Outcome: Equatable {
     /// Every table's rows, as sorted lines.
     var content: [String: [String]] = [:]
-    /// The questions that were asked, with all values, in their order.
+    /// The questions asked, with all values, in order.
     var questions: [String] = []
     /// True if the whole file was refused.
     var isRefused = false
-    /// True if references that would lead nowhere were mended, which SQLite does not do.
+    /// True if dangling references were repaired, which SQLite does not do.
     var hasMendedReferences = false
 
-    /// The questions, whatever their order.
+    /// The questions in sorted order.
     var sortedQuestions: [String] { questions.sorted() }
   }
 
@@ -30,12 +30,12 @@ extension ApplyScenario {
     var hasMendedReferences = false
   }
 
-  /// Takes what became of a database.
+  /// Returns the outcome for a database.
   func outcome(
     of connection: borrowing SQLiteConnection, isStock: Bool, _ questions: Questions, isRefused: Bool
   ) throws -> Outcome {
     var outcome = Outcome(questions: questions.list, isRefused: isRefused)
-    // In which order several TEMP triggers on one event fire is not defined, and other TEMP triggers change it.
+    // The order in which several TEMP triggers fire for one event is undefined, and other TEMP triggers change it.
     let logged = schema.hasTemporaryTriggers ? ["what"] : ["id", "what"]
     outcome.content["log"] = try Rows.lines(of: "log", columns: logged, on: connection)
     for table in tables {
@@ -46,7 +46,7 @@ extension ApplyScenario {
     return outcome
   }
 
-  /// The columns of the changeset as the receiver calls them.
+  /// The changeset's columns by their names at the receiver.
   func columns(of table: RandomTable, forStock: Bool) -> [String] {
     let key = table.variant == .withoutKey ? [forStock ? "rid" : "_rowid_"] : []
     return key + table.columns.map(\.name)
@@ -54,7 +54,7 @@ extension ApplyScenario {
 
   // MARK: Answers
 
-  /// The answer to a question, in the words of the engine. What is not asked of SQLite's handler is let be.
+  /// The answer to a question, in the engine's terms.
   func answer(to question: String, kind: ConflictKind) -> ConflictDecision {
     switch answers {
     case .policy: return .useDefault
@@ -71,10 +71,10 @@ extension ApplyScenario {
     }
   }
 
-  /// What `useDefault` comes down to.
+  /// The meaning of `useDefault`.
   var policy: ConflictPolicy { if case .policy(let policy) = answers { policy } else { .keepLocal } }
 
-  /// The answer as SQLite wants it: only rows that are there can be replaced.
+  /// The answer in SQLite's terms: only existing rows can be replaced.
   func stockAnswer(_ decision: ConflictDecision, kind: StockChangesets.ConflictKind) -> StockChangesets.Answer {
     let wish: ConflictPolicy =
       switch decision {
@@ -82,13 +82,13 @@ extension ApplyScenario {
       case .keepLocal: .keepLocal
       case .takeIncoming: .takeIncoming
       case .abort: .abort
-      // These tests never give a row of their own.
+      // These tests never answer with values.
       case .write: .keepLocal
       }
     switch wish {
     case .keepLocal: return .omit
     case .takeIncoming: return kind == .data || kind == .conflict ? .replace : .omit
-    // SQLite knows nothing of ids: these tests never ask for it.
+    // SQLite does not know ids: these tests never ask for it.
     case .latest: return .omit
     case .abort: return .abort
     }
@@ -98,8 +98,8 @@ extension ApplyScenario {
 
   /// Applies with `sqlite3changeset_apply_v2`.
   ///
-  /// - Returns: Nil when it fails because a rowid is to be something else, by a foreign-key action at that. To the engine
-  ///   that is a conflict like any other.
+  /// - Returns: Nil if it fails because a rowid would get a value that is no integer, for example by a foreign-key
+  ///   action. To the engine that is a conflict like any other.
   func stock() throws -> Outcome? {
     let connection = try makeReceiver(forStock: true)
     let questions = Questions()
@@ -122,13 +122,13 @@ extension ApplyScenario {
     return try outcome(of: connection, isStock: true, questions, isRefused: isRefused)
   }
 
-  /// A question of SQLite's as text: what of it cannot depend on the order of rows, and all of it.
+  /// A question of SQLite as text: the part that does not depend on the order of rows, and all of it.
   private func text(of question: borrowing StockChangesets.Question) -> (asked: String, whole: String) {
     if question.kind == .foreignKey { return ("foreignKey", "foreignKey") }
     let name = question.table
     let old = question.old
     var new = question.new
-    // An UPDATE never changes the key, though it may spell it otherwise.
+    // An UPDATE never changes the key, though it may change its spelling.
     if question.operation == 23 { for index in new.indices where isKey(index, of: name) { new[index] = old[index] } }
     let operation = ChangeOperation(rawValue: UInt8(truncatingIfNeeded: question.operation))
     let asked =
@@ -154,7 +154,7 @@ extension ApplyScenario {
 
   // MARK: The reference
 
-  /// Applies with the reference.
+  /// Applies with the reference applier.
   ///
   /// - Returns: The outcome, and whether swapped values were resolved.
   func reference(_ deviations: ReferenceApplier.Deviations) throws -> (outcome: Outcome, hasSettledCircles: Bool) {
@@ -162,7 +162,7 @@ extension ApplyScenario {
     let questions = Questions()
     var isRefused = false
     try connection.enableTriggers(firesTriggers)
-    // A resolver is asked about each of them.
+    // A resolver is asked about each of these rows.
     let applier = ReferenceApplier(deviations, staysOut: { _ in true }) { question in
       let (asked, whole) = text(of: question)
       questions.list.append(whole)
@@ -171,7 +171,7 @@ extension ApplyScenario {
       {
         return .merge
       }
-      // The engine writes a row without its parent where it is told so, which stock cannot be asked.
+      // The engine writes a row without its parent on request, which SQLite does not offer.
       let kind = question.kind == .foreignKey ? .data : question.kind
       return .stock(stockAnswer(decision, kind: kind))
     }
@@ -206,10 +206,10 @@ extension ApplyScenario {
   /// Applies with the engine.
   ///
   /// - Parameters:
-  ///   - asks: True if a resolver is there that hears every question. Without one, what both sides made alike is no
+  ///   - asks: True to use a resolver that records every question. Without one, equal changes of both sides are no
   ///     conflict.
   ///   - windowBytes: How many bytes of the changes are in memory at once; nil for all of them.
-  ///   - indexes: What becomes of indexes meanwhile.
+  ///   - indexes: How indexes are treated meanwhile.
   func engine(
     asks: Bool = true, windowBytes: Int? = nil, indexes: IndexPolicy = .rebuildWhereFaster
   ) throws -> (outcome: Outcome, counts: ApplyCounts) {
@@ -220,13 +220,13 @@ extension ApplyScenario {
     var resolver: ApplySettings.Resolver?
     if asks {
       resolver = { conflict in
-        // Stock does not look at foreign keys: `ForeignKeyAuditTests` does.
+        // SQLite does not look at foreign keys here: `ForeignKeyAuditTests` does.
         if conflict.kind == .foreignKey, conflict.operation == nil {
           questions.hasMendedReferences = true
           return .keepLocal
         }
         let (asked, whole) = text(of: conflict)
-        // SQLite leaves out the changes of a table that is not there, where the engine makes it.
+        // SQLite leaves out the changes of a missing table, which the engine creates.
         if let missing = schema.missing, conflict.table.text == missing { return .keepLocal }
         questions.list.append(whole)
         return answer(to: asked, kind: conflict.kind)
@@ -262,9 +262,9 @@ extension ApplyScenario {
         isRaw: definitions == nil), file: "test", definitions: definitions, changeset: changeset)
   }
 
-  /// Applies to a receiver; broken references stand.
+  /// Applies to a receiver, and leaves broken references.
   ///
-  /// - Returns: What was done, and of how many broken references in how many questions a resolver heard. Nil when the changes
+  /// - Returns: The result, and the number of broken references in each question to the resolver. Nil if the changes
   ///   are refused.
   func applyLettingReferencesStand(
     to connection: borrowing SQLiteConnection

@@ -8,21 +8,21 @@ import TestSupport
 @testable import BuckiaLedger
 @testable import SQLiteSchemas
 
-/// One author, one receiver, made from a seed: what the author recorded, and how to make the receiver's database again and
-/// again.
+/// An author and a receiver made from a seed: the changes that the author recorded, and a way to make the receiver's
+/// database repeatedly.
 struct ApplyScenario {
-  /// Who answers the questions.
+  /// The source of the answers.
   enum Answers: Equatable {
     case policy(ConflictPolicy)
-    /// An application's own resolver: its answer follows from the question and a number.
+    /// An application's resolver: its answer follows from the question and a number.
     case own(UInt64)
   }
 
   let seed: UInt64
   let schema: ScenarioSchema
-  /// The changes as recorded.
+  /// The recorded changes.
   let changes: [UInt8]
-  /// The author's definitions; nil where the changes go as a raw changeset.
+  /// The author's definitions; nil if the changes are applied as a raw changeset.
   let definitions: [TableDefinition]?
   let answers: Answers
   /// True if the receiver's connection enforces foreign keys, and whether its triggers fire.
@@ -35,14 +35,14 @@ struct ApplyScenario {
   /// The receiver's tables.
   var tables: [RandomTable] { schema.receivers.filter { $0.name != schema.missing } }
 
-  /// True if the order in which rows are written can be seen, by triggers.
+  /// True if triggers reveal the order in which rows are written.
   var showsOrder: Bool { !schema.receiverTriggers.isEmpty && (firesTriggers || schema.hasTemporaryTriggers) }
 
   init(seed: UInt64, answers: Answers? = nil) throws {
     self.seed = seed
     var random = SeededGenerator(seed: seed)
     schema = ScenarioSchema(&random)
-    // Without its definition a table that is missing cannot be made.
+    // A missing table cannot be created without its definition.
     let isPositional = schema.missing == nil && random.oneIn(3)
     let isPatchset = random.oneIn(4)
     let isReordered = !isPositional && random.oneIn(2)
@@ -97,7 +97,7 @@ struct ApplyScenario {
     }
   }
 
-  /// Runs statements of which some may be refused, each on its own.
+  /// Runs each statement on its own, because some may be refused.
   private static func run(_ statements: [String], on connection: borrowing SQLiteConnection) throws {
     for statement in statements {
       do {
@@ -110,8 +110,8 @@ struct ApplyScenario {
 
   /// The receiver's database.
   ///
-  /// Stock apply needs the columns in the author's order, and a key in every table. It gets a connection that does not enforce
-  /// foreign keys: whether ours does must make no difference.
+  /// SQLite's apply needs the columns in the author's order, and a key in every table. Its connection does not enforce
+  /// foreign keys: whether the engine's does must make no difference.
   func makeReceiver(forStock: Bool) throws -> SQLiteConnection {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("PRAGMA encoding = '\(schema.receiverEncoding)'; \(ScenarioSchema.log)")
@@ -126,8 +126,8 @@ struct ApplyScenario {
     return connection
   }
 
-  /// True if an UPDATE changes nothing but the spelling of a key: `a` to `A` under NOCASE. Sessions record such a change;
-  /// applying it, SQLite 3.40 fails with an error in its own SQL. The engine leaves the row as it is.
+  /// True if an UPDATE only changes the spelling of a key: `a` to `A` under NOCASE. Sessions record such a change;
+  /// applying it, SQLite 3.40 fails with an error in its own SQL. The engine leaves the row unchanged.
   func hasUpdateOfNothing() throws -> Bool {
     try changes.withRawSpan { bytes in
       var reader = ChangesetReader()
@@ -138,7 +138,7 @@ struct ApplyScenario {
     }
   }
 
-  /// What it takes to repeat the case.
+  /// The information needed to repeat the case.
   var description: String {
     """
     seed \(seed), \(answers), \(definitions == nil ? "positional" : "by name"), foreign keys \(enforcesForeignKeys), \

@@ -1,6 +1,6 @@
 /// Geometries as GeoPackages store them, byte by byte.
 struct GeometryBlob {
-  /// Which bytes come first in numbers.
+  /// The byte order of numbers.
   var isLittleEndian = true
   private(set) var bytes: [UInt8] = []
 
@@ -35,7 +35,7 @@ struct GeometryBlob {
     return blob.bytes
   }
 
-  /// Begins a geometry of a WKB type: byte order and type.
+  /// Starts a geometry of a WKB type: byte order and type.
   mutating func begin(_ type: Int) {
     bytes.append(isLittleEndian ? 1 : 0)
     append(count: type)
@@ -51,7 +51,7 @@ struct GeometryBlob {
     for shift in 0..<8 { bytes.append(UInt8(bits >> UInt64(8 * shift) & 255)) }
   }
 
-  /// Points, their number first.
+  /// Appends points, with their number first.
   mutating func append(points: [[Double]]) {
     append(count: points.count)
     for value in points.joined() { append(value) }

@@ -39,7 +39,7 @@ struct IndexScenario {
     return connection
   }
 
-  /// A new database with the notes of another: it shows what its triggers write to the indexes.
+  /// A new database with the notes of another, whose triggers write the indexes.
   func database(withNotesOf other: borrowing SQLiteConnection) throws -> SQLiteConnection {
     let connection = try database()
     try connection.execute("DELETE FROM notes")
@@ -58,7 +58,7 @@ struct IndexScenario {
       definitions: nil, changeset: TemporaryBuffer(changes))
   }
 
-  /// Applies changes in a transaction of its own.
+  /// Applies changes in a separate transaction.
   static func apply(
     _ changes: [UInt8], to connection: borrowing SQLiteConnection,
     settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
@@ -83,8 +83,8 @@ struct IndexScenario {
 
   struct Leftover: Error { let what: String }
 
-  /// Throws when a TEMP trigger or a function of the engine is left. Only the one that says whether changes are being applied may be:
-  /// SQLite keeps it inside a transaction that has written to an R-tree.
+  /// Throws if a TEMP trigger or a function of the engine is left. Only the function that tells whether changes are
+  /// being applied may be: SQLite keeps it inside a transaction that has written to an R-tree.
   static func expectNothingLeft(on connection: borrowing SQLiteConnection) throws {
     let triggers = "SELECT group_concat(name) FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'buckia%'"
     if let names = try connection.text(triggers) { throw Leftover(what: names) }

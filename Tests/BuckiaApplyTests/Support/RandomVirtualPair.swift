@@ -1,19 +1,19 @@
 import SQLiteConnections
 import TestSupport
 
-/// An older and a newer database with random R-trees and full-text tables, made from a seed, and a third that another person
-/// has changed.
+/// An older and a newer database with random R-trees and full-text tables, made from a seed, and a third that another
+/// person has changed.
 struct RandomVirtualPair {
   /// A random virtual table.
   struct Table {
     let name: String
     let arguments: String
-    /// How many coordinates an R-tree has; nil for a full-text table.
+    /// The number of coordinates of an R-tree; nil for a full-text table.
     let coordinates: Int?
     let areIntegers: Bool
-    /// How many columns there are besides key and coordinates.
+    /// The number of columns besides key and coordinates.
     let others: Int
-    /// True if queries can be for a phrase, and for words that are cut into several.
+    /// True if queries can contain phrases, and words that the tokenizer divides.
     let hasPhrases: Bool
     let hasWords: Bool
 
@@ -52,7 +52,7 @@ struct RandomVirtualPair {
     try connection.execute("\(fast) BEGIN; INSERT INTO plain VALUES (1, 1)")
     for table in tables where !random.oneIn(4) {
       for _ in 0..<Int.random(in: 0...20, using: &random) { try Self.edit(table, on: connection, &random) }
-      // Many rows at once, so that some go in together.
+      // Many rows at once, so that some are inserted together.
       if random.oneIn(4) {
         for _ in 0..<60 { try Self.edit(table, on: connection, &random, among: 1_000) }
       }
@@ -97,7 +97,7 @@ struct RandomVirtualPair {
       coordinates: coordinates, areIntegers: areIntegers, others: others, hasPhrases: false, hasWords: false)
   }
 
-  /// A row's worth of changes; what a constraint refuses leaves no trace.
+  /// Changes one row; a change that a constraint refuses has no effect.
   static func edit(
     _ table: Table, on connection: borrowing SQLiteConnection, _ random: inout SeededGenerator, among keys: Int = 20
   ) throws {
@@ -132,7 +132,7 @@ struct RandomVirtualPair {
         let pair = [Int32.random(in: .min...(.max), using: &random), Int32.random(in: -9...9, using: &random)].sorted()
         return ["\(pair[0])", "\(pair[1])"]
       }
-      // Mostly numbers that 32 bits do not hold: SQLite rounds the box outwards.
+      // Mostly numbers that do not fit into 32 bits: SQLite rounds the box outwards.
       let low = Double.random(in: -10...10, using: &random)
       let high = low + Double.random(in: 0...5, using: &random)
       return random.oneIn(10) ? ["-9e999", "9e999"] : ["\(low)", "\(high)"]
@@ -149,11 +149,11 @@ struct RandomVirtualPair {
     }
   }
 
-  // MARK: Asking
+  // MARK: Answers
 
-  /// What a table holds and answers.
+  /// The contents of a table and its answers to queries.
   static func answers(of table: Table, on connection: borrowing SQLiteConnection) throws -> [String] {
-    // Names here are ready to stand in quotes.
+    // Names are already escaped for quotation marks here.
     let name = table.name.split(separator: "\"\"", omittingEmptySubsequences: false).joined(separator: "\"")
     var answers = try VirtualRows.content(of: name, on: connection)
     try VirtualRows.requireSound(name, on: connection)

@@ -1,10 +1,11 @@
 import SQLiteConnections
 
-/// Refused changes that wait for each other, found by trying each with each, and exchanged by taking all of their rows out.
+/// Refused changes that wait for each other. They are found by trying each with each, and applied by deleting all of
+/// their rows first.
 extension ReferenceApplier {
-  /// Exchanges the rows of as many refused changes as can be exchanged together: all are taken out and put back changed;
-  /// what cannot be put back stays as it is, and the others are tried again without it. Of two changes that want one value,
-  /// the one in a cycle goes first: only then the others of the cycle can be applied.
+  /// Exchanges the rows of as many refused changes as possible: all are deleted and inserted changed. A row that cannot
+  /// be inserted stays unchanged, and the others are tried again without it. Of two changes that want one value, the
+  /// one in a cycle takes precedence: only then can the others of the cycle be applied.
   func resolveCycles(_ table: Table, on connection: borrowing SQLiteConnection) throws -> Bool {
     var items = deferred.indices.filter { deferred[$0].isCrowdedOut && deferred[$0].operation != .delete }
     var isOrdered = false
@@ -19,7 +20,7 @@ extension ReferenceApplier {
           continue
         }
         if change.operation == .insert, !change.isDecided {
-          // It waits for a row that nothing deletes.
+          // The change waits for a row that nothing deletes.
           failed.insert(item)
           continue
         }
@@ -79,7 +80,7 @@ extension ReferenceApplier {
       }
     }
     try connection.execute("ROLLBACK TO reference_cycles; RELEASE reference_cycles")
-    // What waits for none of the others, or that none of the others waits for, is in no cycle.
+    // A change that waits for none of the others, or that none of the others waits for, is in no cycle.
     while true {
       let outside = remaining.filter { item in
         blockers[item, default: []].isDisjoint(with: remaining)
@@ -90,7 +91,7 @@ extension ReferenceApplier {
     }
   }
 
-  /// True if a row is in the way of a change, while neither is in the table.
+  /// True if a row blocks a change while neither is in the table.
   private func blocks(
     _ row: [RawValue], _ change: Change, of own: [RawValue]?, _ table: Table, on connection: borrowing SQLiteConnection
   ) throws -> Bool {

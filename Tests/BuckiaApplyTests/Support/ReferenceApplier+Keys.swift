@@ -4,10 +4,10 @@ import SQLiteSchemas
 @testable import BuckiaApply
 @testable import SQLiteSchemas
 
-/// Keys that only compare equal, or that the local table makes equal.
+/// Keys that compare equal without being the same, or that the local table makes equal.
 extension ReferenceApplier {
-  /// The keys whose INSERTs wait: a DELETE stands behind an INSERT, and each row is changed once. A DELETE and an INSERT of
-  /// keys that are equal and not the same are changes of two rows.
+  /// The keys whose INSERTs wait: a DELETE follows an INSERT, and each row is changed once. A DELETE and an INSERT
+  /// whose keys are equal but not the same change two rows.
   func waitingKeys(
     _ changes: [Change], _ table: Table, on connection: borrowing SQLiteConnection
   ) throws -> Set<[RawValue]> {
@@ -32,7 +32,7 @@ extension ReferenceApplier {
       })
   }
 
-  /// True if the table takes two keys for one.
+  /// True if the table treats two keys as equal.
   private func areOne(
     _ one: [RawValue], _ other: [RawValue], _ table: Table, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
@@ -55,13 +55,13 @@ extension ReferenceApplier {
     return table.isKey.indices.filter { table.isKey[$0] }.map { row[$0] ?? .null }
   }
 
-  /// True if two values are the same to the last bit.
+  /// True if two values are the same bit for bit.
   private static func isSame(_ one: RawValue, _ other: RawValue) -> Bool {
     if case .real(let mine) = one, case .real(let theirs) = other { return mine.bitPattern == theirs.bitPattern }
     return one == other
   }
 
-  /// The value, or of equal numbers one.
+  /// The value, in one form for equal numbers.
   private static func comparable(_ value: RawValue) -> RawValue {
     guard case .real(let real) = value else { return value }
     return Int64(exactly: real).map { .integer($0) } ?? value

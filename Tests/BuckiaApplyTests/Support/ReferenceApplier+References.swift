@@ -5,9 +5,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Rows that refer to rows of the same changes which were left out, found by comparing each with each.
+/// Rows that refer to left-out rows of the same changes, found by comparing each with each.
 extension ReferenceApplier {
-  /// What tells a row of the changes apart.
+  /// The identity of a row of the changes.
   struct Row: Hashable {
     let table: String
     let key: [RawValue?]
@@ -19,7 +19,7 @@ extension ReferenceApplier {
     }
   }
 
-  /// Notes a row that is left out, unless the local row is the same.
+  /// Records a row that is left out, unless the local row is the same.
   func noteRefused(_ change: Change, _ table: Table, local: [RawValue]?) {
     if let local, zip(zip(change.new, local), table.affinities).allSatisfy({ Self.isSame($0.0, $0.1, $1) }) { return }
     refused.insert(Row(change, table))
@@ -38,7 +38,7 @@ extension ReferenceApplier {
 
   /// Finds all rows that refer to a refused one, directly or through others.
   ///
-  /// - Returns: True if there are new ones.
+  /// - Returns: True if new ones were found.
   func findOrphans(
     in sections: [(Table, [Change])], on connection: borrowing SQLiteConnection
   ) throws -> Bool {
@@ -70,7 +70,7 @@ extension ReferenceApplier {
     return (parents, lost) != before
   }
 
-  /// True if a row is to be asked about, because it refers to one that is left out.
+  /// True if a row must be asked about because it refers to one that is left out.
   func hasLostParent(_ row: Row) -> Bool {
     !taken.contains(row) && parents[row, default: []].contains { lost.contains($0) || !taken.contains($0) }
   }
@@ -84,7 +84,7 @@ extension ReferenceApplier {
     return nil
   }
 
-  /// The changes that make their row refer to a row.
+  /// The changes that make their row refer to the given row.
   private func children(
     _ changes: [Change], _ table: Table, _ key: ForeignKey, of row: Change, _ parent: Table,
     _ definition: TableDefinition, on connection: borrowing SQLiteConnection

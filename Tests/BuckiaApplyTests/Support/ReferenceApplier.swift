@@ -3,31 +3,31 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Applies a changeset the way `sqlite3changeset_apply_v2` is described to, one row and one statement after the other, with
-/// the engine's deviations from it as switches.
+/// Applies a changeset as the documentation of `sqlite3changeset_apply_v2` describes, one row and one statement after
+/// another, with the engine's deviations from it as switches.
 ///
-/// It is what makes "apart from the named deviations" a statement that can be checked: without any it must do what
-/// SQLite does, and with all of them what the engine does.
-/// See <https://sqlite.org/session/sqlite3changeset_apply.html>.
+/// It makes the statement "apart from the listed deviations" testable: without any of them it must do what SQLite does,
+/// and with all of them what the engine does. See <https://sqlite.org/session/sqlite3changeset_apply.html>.
 final class ReferenceApplier {
-  /// What the engine does on purpose where SQLite does otherwise.
+  /// The intended deviations of the engine from SQLite.
   struct Deviations: OptionSet {
     let rawValue: Int
-    /// Statements say `OR ABORT`: what a column says itself (`UNIQUE ON CONFLICT IGNORE`) does not lose rows in silence.
+    /// Statements say `OR ABORT`: the conflict clause of a column (`UNIQUE ON CONFLICT IGNORE`) does not lose rows
+    /// silently.
     static let saysOrAbort = Deviations(rawValue: 1)
-    /// A local row that is to be replaced by one that a constraint then refuses stays.
+    /// A local row stays if a constraint refuses its replacement.
     static let keepsReplacedRows = Deviations(rawValue: 2)
     /// Columns that only exist here keep their values when their row is replaced.
     static let keepsLocalColumns = Deviations(rawValue: 4)
     /// Values that are swapped under UNIQUE are resolved.
     static let resolvesCycles = Deviations(rawValue: 8)
-    /// Where a policy keeps the local values, columns that only the author has changed are written all the same.
+    /// If a policy keeps the local values, columns that only the author has changed are written anyway.
     static let mergesColumns = Deviations(rawValue: 16)
-    /// An INSERT whose key is equal here to that of a row which is deleted waits for that.
+    /// An INSERT whose key equals that of a deleted row here waits for the DELETE.
     static let waitsForDeletes = Deviations(rawValue: 32)
-    /// Rows that refer to rows of the same changes which were left out are conflicts with them.
+    /// Rows that refer to left-out rows of the same changes are conflicts with them.
     static let asksAboutLostParents = Deviations(rawValue: 64)
-    /// In a UTF-16 database, expressions over a blob that is written have the values that they have once it is stored.
+    /// In a UTF-16 database, expressions over a written blob have the values that they have once it is stored.
     static let bindsBlobsAsStored = Deviations(rawValue: 128)
 
     static let all: Deviations = [
@@ -36,7 +36,7 @@ final class ReferenceApplier {
     ]
   }
 
-  /// An answer to a question: one of SQLite's, or that the columns are to be merged.
+  /// An answer to a question: one of SQLite's, or to merge the columns.
   enum Answer {
     case stock(StockChangesets.Answer)
     case merge
@@ -58,7 +58,7 @@ final class ReferenceApplier {
     let operation: ChangeOperation
     let old: [RawValue?]
     let new: [RawValue?]
-    /// True if the answer to a CONFLICT was to replace the row, which is still there.
+    /// True if the answer to a CONFLICT was to replace the row, which still exists.
     var isDecided = false
     var isCrowdedOut = false
   }
@@ -75,7 +75,7 @@ final class ReferenceApplier {
   struct Table {
     let name: String
     let isPatchset: Bool
-    /// The changeset's columns as the database calls them, and those that only exist here.
+    /// The changeset's columns by their names in the database, and those that only exist here.
     let columns: [String]
     let locals: [String]
     let isKey: [Bool]
@@ -83,21 +83,21 @@ final class ReferenceApplier {
   }
 
   private let deviations: Deviations
-  /// True if a row of a table may be left out when it refers to one that is.
+  /// True if a row of the table may be left out when it refers to one that is.
   let staysOut: (String) -> Bool
   private let ask: (Question) throws -> Answer
   var deferred: [Change] = []
   private var defersConstraints = true
   private var isFirstPass = true
-  /// The keys of the present table whose INSERTs wait.
+  /// The keys of the current table whose INSERTs wait.
   private var waiting: Set<[RawValue]> = []
   /// True if swapped values were resolved.
   private(set) var hasSettledCircles = false
-  /// The rows whose INSERT is left out, and those known to be.
+  /// The rows whose INSERT is left out, and those already known to be left out.
   var refused: Set<Row> = []
   var lost: Set<Row> = []
-  /// The rows that refer to one of them, or to another such row, and to which they refer; and those that are written all the
-  /// same.
+  /// The rows that refer to a left-out row, directly or through others, with the rows they refer to; and those that are
+  /// written anyway.
   var parents: [Row: Set<Row>] = [:]
   var taken: Set<Row> = []
 
@@ -111,7 +111,7 @@ final class ReferenceApplier {
 
   /// Applies everything inside the open transaction.
   ///
-  /// - Throws: `Aborted` when the changes are refused.
+  /// - Throws: `Aborted` if the changes are refused.
   func apply(_ changes: [UInt8], to connection: borrowing SQLiteConnection) throws {
     var sections: [(Table, [Change])] = []
     try changes.withRawSpan { bytes in
@@ -189,7 +189,7 @@ final class ReferenceApplier {
 
   /// Runs a statement.
   ///
-  /// - Returns: Why it was refused, and how many rows it changed.
+  /// - Returns: The reason for a refusal, and the number of changed rows.
   private func run(
     _ sql: String, _ values: [RawValue?], on connection: borrowing SQLiteConnection
   ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
@@ -204,7 +204,7 @@ final class ReferenceApplier {
     return (places.map { "\(quoted(table.columns[$0])) = ?\($0 + 1)" }.joined(separator: " AND "), places)
   }
 
-  /// The parameter of a number as a value that is written.
+  /// The parameter with a number, as a value to be written.
   private func written(_ number: Int) -> String {
     deviations.contains(.bindsBlobsAsStored) ? "nullif(?\(number), NULL)" : "?\(number)"
   }
@@ -223,7 +223,7 @@ final class ReferenceApplier {
     ).refusal
   }
 
-  /// Deletes by the key, and by the other old values where they are given and wanted.
+  /// Deletes by the key, and on request by the other old values.
   func delete(
     _ old: [RawValue?], _ table: Table, comparesAll: Bool, on connection: borrowing SQLiteConnection
   ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
@@ -236,7 +236,7 @@ final class ReferenceApplier {
     return try run("DELETE FROM main.\(quoted(table.name)) WHERE \(condition)", named(old, condition), on: connection)
   }
 
-  /// Leaves out values whose parameter is not in the statement, behind the last that is.
+  /// Drops trailing values whose parameters are not in the statement.
   private func named(_ values: [RawValue?], _ sql: String) -> [RawValue?] {
     var values = values
     while !values.isEmpty, !sql.contains("?\(values.count)") { values.removeLast() }
@@ -303,7 +303,7 @@ final class ReferenceApplier {
     return answer
   }
 
-  /// A constraint refused the change: it is put off, or asked about when nothing can be put off any more.
+  /// Handles a change that a constraint refused: it is deferred, or asked about if nothing can be deferred any more.
   private func refuse(
     _ change: Change, _ table: Table, _ refusal: SQLiteRefusal, isDecided: Bool = false, local: [RawValue]? = nil
   ) throws {
@@ -347,13 +347,13 @@ final class ReferenceApplier {
       let second = try attempt(comparesAll: false)
       if let refusal = second.refusal { return try refuse(change, table, refusal, isDecided: true) }
       if second.changes == 0 {
-        // A trigger keeps the row from being changed. SQLite asks about it as about one that is not there.
+        // A trigger prevents the row from being changed. SQLite asks about it as about a missing row.
         _ = try asks(.notFound, change, table)
       }
     }
   }
 
-  /// Writes the columns that are here as the author saw them.
+  /// Writes the columns that still have the values that the author saw.
   private func merge(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
     var merged = change.new
     for index in table.columns.indices where !table.isKey[index] && change.new[index] != nil {

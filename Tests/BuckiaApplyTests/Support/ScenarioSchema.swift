@@ -2,13 +2,13 @@ import SQLiteSchemas
 import ReplicationTestSupport
 import TestSupport
 
-/// The tables of an author and of a receiver whose definitions differ as those of real databases do, made from a seed.
+/// The tables of an author and a receiver whose definitions differ as those of real databases do, made from a seed.
 struct ScenarioSchema {
-  /// As the author has them.
+  /// The author's tables.
   private(set) var authors: [RandomTable]
-  /// As the receiver has them: with constraints, indexes and columns of its own.
+  /// The receiver's tables, with additional constraints, indexes and columns.
   private(set) var receivers: [RandomTable]
-  /// Statements that make the triggers, by whose they are. The receiver's may be TEMP triggers.
+  /// Statements that create the author's and the receiver's triggers. The receiver's may be TEMP triggers.
   private(set) var authorTriggers: [String] = []
   private(set) var receiverTriggers: [String] = []
   /// True if the receiver's are TEMP triggers, which fire always.
@@ -17,7 +17,7 @@ struct ScenarioSchema {
   let hasForeignKeys: Bool
   /// A table that the receiver does not have.
   let missing: String?
-  /// How the two databases keep text.
+  /// The text encodings of the two databases.
   let authorEncoding: String
   let receiverEncoding: String
 
@@ -29,7 +29,7 @@ struct ScenarioSchema {
     let count = hasForeignKeys ? Int.random(in: 1...3, using: &random) : Int.random(in: 1...2, using: &random)
     var plain = (0..<count).map { index in
       var table = RandomTable(name: "t \(index)", random: &random)
-      // Tables without a key, and two kinds whose key looks like a rowid's and is none, or is one.
+      // Tables without a key, and with keys that look like the rowid: one that is not, and one that is.
       if random.oneIn(6) { table = table.varied(RandomTable.Values(), &random) }
       table.generated = []
       table.values.areInUTF16 = isInUTF16
@@ -38,7 +38,7 @@ struct ScenarioSchema {
     let isConstrained = !random.oneIn(3)
     var constrained = isConstrained ? plain.map { $0.constrained(&random) } : plain
     if hasForeignKeys {
-      // What is referred to must be unique on both sides.
+      // Referenced columns must be unique on both sides.
       Self.addForeignKeys(to: &constrained, &random)
       plain = constrained
     }
@@ -76,7 +76,7 @@ struct ScenarioSchema {
           var pool =
             referred.isUnique ? ["0", "1", "2", "3", "4", "5", "'a'", "2.5"] : RandomTable.keyPool(of: referred.type)
           if tables[child].isStrict, referred.isUnique { pool = strictPool(of: referred.type) }
-          // Mostly of the parent's type; SQLite converts where it is not.
+          // Mostly of the parent's type; SQLite converts other types.
           let type = random.oneIn(6) && !tables[child].isStrict ? "" : strictType(referred.type, in: tables[child])
           tables[child].columns.append(
             RandomTable.Column(
@@ -112,7 +112,7 @@ struct ScenarioSchema {
     }
   }
 
-  // MARK: What the receiver has of its own
+  // MARK: Additions at the receiver
 
   private static func localised(_ original: RandomTable, _ random: inout SeededGenerator) -> RandomTable {
     var table = original
@@ -138,7 +138,7 @@ struct ScenarioSchema {
       let second = table.quoted(table.columns[random.oneIn(2) ? column : 0].name)
       let choices = [
         "CREATE UNIQUE INDEX \"u \(table.name)\" ON \(table.quoted(table.name))(\(name)) WHERE \(second) IS NOT NULL",
-        // In UTF-16 SQLite 3.40 damages an index over what lower() makes of a blob.
+        // In UTF-16, SQLite 3.40 damages an index over the result of lower() on a blob.
         "CREATE UNIQUE INDEX \"u \(table.name)\" ON \(table.quoted(table.name))"
           + "(\(table.values.areInUTF16 ? "hex" : "lower")(\(name)))",
         "CREATE UNIQUE INDEX \"u \(table.name)\" ON \(table.quoted(table.name))(\(name), \(second))",
@@ -146,7 +146,7 @@ struct ScenarioSchema {
         "CREATE INDEX \"u \(table.name)\" ON \(table.quoted(table.name))(\(name))",
       ]
       table.indexes.append(random.pick(choices))
-      // One that is not unique, and may be dropped while rows are written.
+      // An index that is not unique, and may be dropped while rows are written.
       table.indexes.append(
         "CREATE INDEX \"n \(table.name)\" ON \(table.quoted(table.name))(\(second) DESC, \(name)) WHERE \(name) IS NOT 7"
       )

@@ -1,18 +1,18 @@
 import ReplicationTestSupport
 import SQLiteSchemas
 
-/// What applying the author's three changes to a receiver of another form must come to, from the facts about both forms:
-/// row 5 is inserted, row 2 gets another value in one column, row 3 is deleted.
+/// The expected result of applying the author's three changes to a receiver of another form, derived from the facts
+/// about both forms: row 5 is inserted, row 2 gets another value in one column, row 3 is deleted.
 struct SchemaExpectation {
-  /// The plan: actions with their column, sorted. Empty where the diff is refused.
+  /// The plan: actions with their column, sorted. Empty if the diff is refused.
   private(set) var plan: [String] = []
-  /// The code of the refusal; nil when it is applied, or held.
+  /// The code of the refusal; nil if the diff is applied or held.
   private(set) var refusal: String?
-  /// How many tables and columns are held.
+  /// The number of held tables and columns.
   private(set) var heldParts = 0
-  /// How many changes meet a conflict.
+  /// The number of changes in conflict.
   private(set) var conflicts = 0
-  /// Every row afterwards, by the columns that the receiver has then; nil where the name is no table.
+  /// All rows afterwards, by the receiver's columns at that time; nil if the name is not a table.
   private(set) var rows: [[SchemaVariant.Value]]?
   /// The receiver's columns afterwards.
   private(set) var columns: [SchemaVariant.Column] = []
@@ -24,9 +24,9 @@ struct SchemaExpectation {
   private var isInsertRefused = false
   /// True if row 5 waits for the row that it refers to.
   private var isInsertParked = false
-  /// True if rows 2 and 3 are found by keys of another type, so that there are none.
+  /// True if rows 2 and 3 are looked up by keys of another type, and so not found.
   private var isKeyOfAnotherType = false
-  /// Columns of the diff that find no place.
+  /// Columns of the diff without a counterpart at the receiver.
   private var homeless: Set<String> = []
 
   init(_ incoming: SchemaVariant, into local: SchemaVariant, mode: SchemaMode) {
@@ -85,7 +85,7 @@ struct SchemaExpectation {
     }
   }
 
-  /// True if nothing that travels is different.
+  /// True if no replicated part differs.
   private var isSame: Bool {
     func facts(_ variant: SchemaVariant) -> [String] {
       variant.columns.map { column in
@@ -122,14 +122,14 @@ struct SchemaExpectation {
       if mode == .hold { return hold(column) }
       note("convert", column.name)
       let value = incoming.value(of: column, row: 5)
-      // Text is never less than the number that CHECK compares with, nor a key of the table that is referred to.
+      // Text is never less than the number that CHECK compares with, nor a key of the referenced table.
       let isChecked = column.name.lowercased() == "b" && !local.constraint.isEmpty
       if !value.stored(as: found.type).isEqual(to: value) || isRowID(found) || isChecked { isInsertRefused = true }
       if found.isReference {
         conflicts += 1
         isInsertParked = true
       }
-      // The keys of one side are none of the other's.
+      // No key of one side is a key of the other.
       if isKey(column) { isKeyOfAnotherType = true }
     }
   }
@@ -155,7 +155,7 @@ struct SchemaExpectation {
 
   private enum Fit { case same, always, byValue, never }
 
-  /// What becomes of values of one type in a column of another.
+  /// How values of one type fit into a column of another.
   private static func fit(_ incoming: String, _ local: String) -> Fit {
     let integers: Set<String> = ["INTEGER", "INT", "BIGINT"]
     let (theirs, ours) = (
@@ -193,7 +193,7 @@ struct SchemaExpectation {
     let isUntouched = refusal != nil || heldParts >= 100
     guard local.kind == .table else {
       if isUntouched { return [] }
-      // There is nothing to update, which is a conflict, nor to delete, which is as good as done.
+      // There is no row to update, which is a conflict, and none to delete, which is not.
       conflicts = 1
       return [insertedRow()]
     }
@@ -206,7 +206,7 @@ struct SchemaExpectation {
     } else if let changed = incoming.changedColumn, !isHomeless(changed), let place = place(of: changed) {
       rows[1][place] = incoming.changedValue.stored(as: columns[place].type)
     }
-    // A DELETE looks at every value that its author saw and that has a place here.
+    // A DELETE compares every value that its author saw and that has a column here.
     let isAsSeen = incoming.stored.allSatisfy { column in
       guard !isHomeless(column), let place = place(of: column) else { return true }
       return incoming.value(of: column, row: 3).isEqual(to: rows[2][place])
@@ -219,7 +219,7 @@ struct SchemaExpectation {
         && incoming.column(column.name).map { $0.isGenerated || isHomeless($0) } ?? true
     }
     if needsMore || isInsertRefused {
-      // What is left out is not kept either, and nothing else was said of unknown columns but in an UPDATE.
+      // A left-out change is not held either, and only the UPDATE had unknown columns.
       conflicts += 1
       heldParts = incoming.changedColumn.map(isHomeless) == true ? heldParts : 0
     } else if !isInsertParked {
@@ -234,7 +234,7 @@ struct SchemaExpectation {
     columns.firstIndex { $0.name.lowercased() == column.name.lowercased() }
   }
 
-  /// What the rows that are there get in a column that is added.
+  /// The value that existing rows get in an added column.
   private func added(_ column: SchemaVariant.Column) -> SchemaVariant.Value {
     column.value.map { SchemaVariant.Value.integer($0) } ?? .null
   }

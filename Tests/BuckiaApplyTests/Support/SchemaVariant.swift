@@ -1,6 +1,7 @@
 import Testing
 
-/// One form of the table `t` in the matrix of schemas: as SQL, and as the facts by which the test knows what to expect.
+/// One form of the table `t` in the matrix of schemas: as SQL, and as the facts from which the test derives its
+/// expectations.
 struct SchemaVariant: Sendable, CustomTestStringConvertible {
   enum Kind { case table, missing, other }
 
@@ -34,7 +35,7 @@ struct SchemaVariant: Sendable, CustomTestStringConvertible {
   var isStrict = false
   var isWithoutRowID = false
   var isAutoIncrement = false
-  /// What else is made: indexes, or the thing that has the table's name.
+  /// Additional objects: indexes, or another object with the table's name.
   var more = ""
   var constraint = ""
   var testDescription: String { name }
@@ -43,12 +44,12 @@ struct SchemaVariant: Sendable, CustomTestStringConvertible {
   static let a = Column(name: "a", type: "TEXT")
   static let b = Column(name: "b", type: "INTEGER")
 
-  /// The columns whose values travel.
+  /// The columns whose values are replicated.
   var stored: [Column] { columns.filter { !$0.isGenerated } }
 
   func column(_ name: String) -> Column? { columns.first { $0.name.lowercased() == name.lowercased() } }
 
-  /// What creates it.
+  /// The SQL that creates it.
   var sql: String {
     guard kind == .table else { return more }
     var parts = columns.map(\.sql)
@@ -127,7 +128,7 @@ struct SchemaVariant: Sendable, CustomTestStringConvertible {
       }
     }
 
-    /// What a column of a type makes of it. Text is never a number here.
+    /// The value as stored in a column of a type. Text is never a number here.
     func stored(as type: String) -> Value {
       switch (self, type.uppercased()) {
       case (.integer(let value), "REAL"): .real(Double(value))
@@ -148,7 +149,7 @@ struct SchemaVariant: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// What a column holds in one of the rows that both sides have, or in a new one.
+  /// The value of a column in a row of both sides, or in a new row.
   func value(of column: Column, row: Int) -> Value {
     let isNew = row > 4
     let value: Value
@@ -167,13 +168,13 @@ struct SchemaVariant: Sendable, CustomTestStringConvertible {
   /// The column that the author changes in row 2: one outside the key.
   var changedColumn: Column? { column(key.contains("a") ? "b" : "a") }
 
-  /// What the author writes there.
+  /// The author's value for the changed column.
   var changedValue: Value {
     guard let changedColumn, changedColumn.name.lowercased() == "b" else { return .text("changed") }
     return Value.integer(999).stored(as: changedColumn.type)
   }
 
-  /// What inserts a row.
+  /// The SQL that inserts a row.
   func insertion(of row: Int) -> String {
     let names = stored.map(\.name).joined(separator: ", ")
     return "INSERT INTO t(\(names)) VALUES (\(stored.map { "\(value(of: $0, row: row))" }.joined(separator: ", ")))"

@@ -3,11 +3,11 @@ import ReplicationTestSupport
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What R-trees and full-text tables hold and answer, and whether they are sound.
+/// The contents of R-trees and full-text tables, their answers to queries, and their integrity.
 enum VirtualRows {
   struct Unsound: Error { let what: String }
 
-  /// All rows of a table, class and bytes, the rowid among them where it is hidden.
+  /// All rows of a table with storage class and bytes, including a hidden rowid.
   static func content(of table: String, on connection: borrowing SQLiteConnection) throws -> [String] {
     let name = SQLText.identifier(table)
     var rows: [String] = []
@@ -17,7 +17,7 @@ enum VirtualRows {
     return rows
   }
 
-  /// Throws when SQLite finds the table inconsistent.
+  /// Throws if SQLite finds the table inconsistent.
   static func requireSound(_ table: String, on connection: borrowing SQLiteConnection) throws {
     let name = SQLText.identifier(table)
     let sql = try connection.text("SELECT sql FROM sqlite_schema WHERE name = ?1", binding: [table]) ?? ""
@@ -31,7 +31,7 @@ enum VirtualRows {
     if whole != "ok" { throw Unsound(what: whole ?? "NULL") }
   }
 
-  /// The rows that a full-text query finds, with what ranks and shows them.
+  /// The rows that a full-text query finds, with their rank and snippets.
   static func matches(_ table: String, _ query: String, on connection: borrowing SQLiteConnection) throws -> [String] {
     let name = SQLText.identifier(table)
     var found: [String] = []

@@ -17,7 +17,7 @@ import TestSupport
     #expect(try folder.names(in: "") == ["new"])
   }
 
-  @Test("Dropped before it is published, it leaves nothing behind")
+  @Test("An output dropped before it is published leaves nothing behind")
   func droppedUnpublished() throws {
     let folder = try TemporaryFolder()
     do {
@@ -28,7 +28,7 @@ import TestSupport
     #expect(try folder.names(in: "").isEmpty)
   }
 
-  @Test("A file of that name is only replaced when that is asked for")
+  @Test("An existing file is only replaced on request")
   func replacing() throws {
     let folder = try TemporaryFolder()
     try folder.write([9], to: "taken")
@@ -54,7 +54,7 @@ import TestSupport
     #expect(try fileBytes(folder.file("new")) == [9])
   }
 
-  @Test("Errors name the file that was asked for, not the temporary one")
+  @Test("Errors name the requested file, not the temporary one")
   func errorsNameTarget() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("no/such/folder")
@@ -63,7 +63,7 @@ import TestSupport
     #expect(error?.description == "\(path): it cannot be written: No such file or directory")
   }
 
-  @Test func `what a killed process has left is deleted by the next one, and nothing else is`() throws {
+  @Test func `the next process deletes the files that a killed process has left, and no others`() throws {
     let folder = try TemporaryFolder()
     let dead = [".buckia-dead.tmp", ".buckia-database.tmp", ".buckia-database.tmp-wal", ".buckia-database.tmp-lock"]
     let others = [".buckia-living.tmp", ".buckia-open.tmp", ".buckia-open.tmp-lock", ".buckia-lock", "buckia-dead.tmp"]
@@ -77,7 +77,7 @@ import TestSupport
     withExtendedLifetime(locks) {}
   }
 
-  @Test func `a file that is being written stays when others are cleaned away`() throws {
+  @Test func `a file that is being written is not deleted`() throws {
     let folder = try TemporaryFolder()
     let output = try AtomicFileOutput(at: folder.file("new"), replacing: false)
     try output.write([1])

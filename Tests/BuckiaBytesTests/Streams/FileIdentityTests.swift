@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct FileIdentityTests {
-  @Test("A file stays the same when it is renamed, and is another when it is replaced or written")
+  @Test("A renamed file keeps its identity, and a replaced or written one gets another")
   func sameness() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write([1, 2, 3], to: "file")
@@ -23,7 +23,7 @@ import Testing
     #expect(try FileIdentity.current(at: folder.file("moved")) != first)
   }
 
-  @Test("Only a name that nothing has is nothing; what the system does not tell is an error")
+  @Test("Only a missing file has no identity; if the system does not tell, that is an error")
   func onlyMissingIsNothing() throws {
     let folder = try TemporaryFolder()
     let file = try folder.write([1], to: "file")
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("A temporary file has no name, not even for a moment that a listing could see")
+  @Test("A temporary file never has a name that a listing could show")
   func temporaryFile() throws {
     let folder = try TemporaryFolder()
     let buffer = TemporaryBuffer(folder: folder.path, memoryLimit: 0)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The names in a folder")
 struct FolderNamesTests {
-  @Test("All are listed, hidden ones and folders too, but for the folder itself and the one around it")
+  @Test("All names are listed, including hidden ones and folders, except . and ..")
   func all() throws {
     let folder = try TemporaryFolder()
     for name in ["b", ".hidden", "a café"] { try folder.write([1], to: name) }
@@ -13,7 +13,7 @@ struct FolderNamesTests {
     #expect(try FolderNames.all(in: folder.file("inner")).isEmpty)
   }
 
-  @Test("A folder that is missing, and a file in the place of one, are errors with the system's reason")
+  @Test("A missing folder and a file in its place are errors with the system's reason")
   func none() throws {
     let folder = try TemporaryFolder()
     let missing = folder.file("missing")

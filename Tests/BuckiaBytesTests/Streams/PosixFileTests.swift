@@ -37,7 +37,7 @@ import TestSupport
     #expect(error.description == "\(folder.file("missing")): it cannot be opened: No such file or directory")
   }
 
-  @Test("What was opened is read, whatever takes its name meanwhile")
+  @Test("An opened file is read, even if another takes its name meanwhile")
   func replacedMeanwhile() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Array("first".utf8), to: "file")

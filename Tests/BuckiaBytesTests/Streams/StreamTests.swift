@@ -4,7 +4,7 @@ import Testing
 import TestSupport
 
 @Suite struct StreamTests {
-  /// Gives three bytes at a time.
+  /// Returns three bytes at a time.
   private final class ShortReads: ByteInput {
     private let source: MemoryInput
     init(_ bytes: [UInt8]) { source = MemoryInput(bytes) }
@@ -13,7 +13,7 @@ import TestSupport
     }
   }
 
-  /// Adds up the bytes and where they stand.
+  /// Sums the bytes weighted by their position.
   private struct Sum: ByteHasher, Equatable {
     var count = 0
     var sum = 0
@@ -25,7 +25,7 @@ import TestSupport
     }
   }
 
-  /// Takes ten bytes and then no more.
+  /// Accepts ten bytes and no more.
   private final class FullOutput: ByteOutput {
     var taken = 0
     func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
@@ -36,7 +36,7 @@ import TestSupport
 
   private let bytes = Array(UInt8(0)..<200)
 
-  @Test("A buffer is filled, however few bytes come at a time", arguments: [1, 3, 199, 200, 201])
+  @Test("A buffer is filled, even if only a few bytes arrive at a time", arguments: [1, 3, 199, 200, 201])
   func filledBuffer(size: Int) throws {
     let input = ShortReads(bytes)
     var buffer = [UInt8](repeating: 255, count: size)
@@ -52,7 +52,7 @@ import TestSupport
     #expect(output.bytes == bytes)
   }
 
-  @Test("What is read and what is written is digested on its way")
+  @Test("Read and written bytes are digested on their way")
   func digests() throws {
     var expected = Sum()
     bytes.withUnsafeBytes { expected.update($0) }
@@ -67,7 +67,7 @@ import TestSupport
     #expect(digesting.byteCount == 200)
   }
 
-  @Test("What could not be written is not digested")
+  @Test("Bytes that could not be written are not digested")
   func failedWrite() throws {
     let output = DigestingOutput(FullOutput(), Sum())
     try output.write([UInt8](repeating: 1, count: 8))

@@ -4,14 +4,14 @@ import Testing
 import TestSupport
 
 @Suite struct TemporaryBufferTests {
-  /// Around the sizes where a file takes over and a segment is full.
+  /// Around the sizes at which a file is used and a segment is full.
   private static let sizes = [0, 1, 999, 1_000, 1_001, 65_535, 65_536, 65_537, 131_072, 300_000]
 
   private func noise(_ count: Int, _ generator: inout SeededGenerator) -> [UInt8] {
     (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
   }
 
-  @Test("Everything is read again, from memory and file", arguments: sizes)
+  @Test("Everything is read back, from memory and file", arguments: sizes)
   func readingAgain(size: Int) throws {
     let folder = try TemporaryFolder()
     var generator = SeededGenerator(seed: UInt64(size))
@@ -26,7 +26,7 @@ import TestSupport
     #expect(try folder.names(in: "").isEmpty)
   }
 
-  @Test("Any window of any number of pieces is what was written there")
+  @Test("A read at any offset returns the bytes written there")
   func windows() throws {
     let folder = try TemporaryFolder()
     let seed = UInt64.random(in: 0...UInt64.max)
@@ -35,7 +35,7 @@ import TestSupport
       let buffer = TemporaryBuffer(folder: folder.path, memoryLimit: Int.random(in: 0...100_000, using: &generator))
       var bytes: [UInt8] = []
       for _ in 0..<Int.random(in: 1...12, using: &generator) {
-        // Large pieces go into the file without being gathered.
+        // Large pieces are written to the file without being collected.
         let largest = [90_000, 90_000, 700_000].randomElement(using: &generator) ?? 0
         let piece = noise(Int.random(in: 0...largest, using: &generator), &generator)
         try buffer.write(piece)
@@ -56,7 +56,7 @@ import TestSupport
     }
   }
 
-  @Test("Behind the end there is nothing")
+  @Test("Reading at or after the end returns no bytes")
   func pastEnd() throws {
     let buffer = TemporaryBuffer(folder: "/tmp")
     try buffer.write([1, 2, 3])
@@ -65,7 +65,7 @@ import TestSupport
     #expect(try window.withUnsafeMutableBytes { try buffer.read(into: $0, at: 4) } == 0)
   }
 
-  @Test("Where no temporary file can be made, the folder is named")
+  @Test("If no temporary file can be created, the folder is named")
   func noTemporaryFile() throws {
     let folder = try TemporaryFolder()
     let buffer = TemporaryBuffer(folder: folder.file("missing"), memoryLimit: 2)
@@ -76,7 +76,7 @@ import TestSupport
         == "a temporary file in \(folder.file("missing")) cannot be made: No such file or directory")
   }
 
-  @Test("An empty buffer gives no bytes", arguments: [-1, 0, 10])
+  @Test("An empty buffer has no bytes", arguments: [-1, 0, 10])
   func emptyBuffer(memoryLimit: Int) throws {
     let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
     try buffer.write([])
@@ -84,7 +84,7 @@ import TestSupport
     #expect(buffer.isEmpty)
   }
 
-  @Test("A buffer can be added to another, and to itself", arguments: [0, 1 << 20])
+  @Test("A buffer can be appended to another, and to itself", arguments: [0, 1 << 20])
   func appendingBuffers(memoryLimit: Int) throws {
     let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
     try buffer.write([1, 2, 3])
@@ -93,7 +93,7 @@ import TestSupport
     #expect(try buffer.allBytes() == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5])
   }
 
-  @Test("Bytes can be added while they are read, and the reader sees what was there", arguments: [0, 1 << 20])
+  @Test("Bytes can be appended while a reader reads the earlier ones", arguments: [0, 1 << 20])
   func appendingWhileReading(memoryLimit: Int) throws {
     let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
     try buffer.write([1, 2, 3])
@@ -104,7 +104,7 @@ import TestSupport
     #expect(buffer.count == 500_003)
   }
 
-  @Test("Pieces are all bytes of a range, wherever they are", arguments: [0, 1 << 20])
+  @Test("The pieces of a range contain all its bytes, in memory or file", arguments: [0, 1 << 20])
   func pieces(memoryLimit: Int) throws {
     let bytes = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     let buffer = TemporaryBuffer(memoryLimit: memoryLimit, windowBytes: 1_000)
@@ -123,7 +123,7 @@ import TestSupport
     }
   }
 
-  @Test("One that is made alike is empty, and stays in memory no longer")
+  @Test("A buffer made like another is empty, and has the same limits")
   func emptyCopy() throws {
     let buffer = TemporaryBuffer(folder: "/nowhere/at all", memoryLimit: 2)
     try buffer.write([1, 2])
@@ -132,7 +132,7 @@ import TestSupport
     #expect(throws: ByteStreamError.self) { try other.write([1, 2, 3]) }
   }
 
-  @Test("Another thread reads what has been stored, and all of it in the end")
+  @Test("Another thread reads the stored bytes, and finally all of them")
   func readingFromAnotherThread() throws {
     let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 17) }
     let buffer = try TemporaryBuffer(arriving: bytes.count)

@@ -6,7 +6,7 @@ import Testing
 struct FormFieldsTests {
   private static func parsed(_ text: String) -> [FormFields.Field]? { FormFields(parsing: text.utf8)?.fields }
 
-  @Test("Names and values are read in their order, however they are written")
+  @Test("Names and values are read in their order, in any encoding")
   func reading() throws {
     let fields = try #require(FormFields(parsing: "a=1&b=&c&a=2&d=x+y%20z%C3%A9&e=1=2".utf8))
     #expect(fields.fields.map(\.name) == ["a", "b", "c", "a", "d", "e"])
@@ -17,10 +17,10 @@ struct FormFieldsTests {
     #expect(Self.parsed("&&")?.isEmpty == true)
   }
 
-  @Test("What is no text is none", arguments: ["a=%", "a=%4", "a=%zz", "a=%FF", "%C3=1", "a=%ED%A0%80"])
+  @Test("Bytes that are no text are refused", arguments: ["a=%", "a=%4", "a=%zz", "a=%FF", "%C3=1", "a=%ED%A0%80"])
   func notText(text: String) { #expect(Self.parsed(text) == nil) }
 
-  @Test("What is written for an address is plain ASCII, and read as it was")
+  @Test("Encoded fields are plain ASCII, and decode to the same text")
   func writing() throws {
     let hostile = ["", "a b", "a+b&c=d%", "\"><script>", "\r\n\0\u{202E}é👩‍👩‍👧", "/../#?"]
     let fields = FormFields(hostile.enumerated().map { (name: $1, value: hostile[hostile.count - 1 - $0]) })
@@ -29,7 +29,7 @@ struct FormFieldsTests {
     #expect(FormFields(parsing: fields.encoded.utf8) == fields)
   }
 
-  @Test("Any text comes back as it was", arguments: Seeds.shards)
+  @Test("Any text survives encoding and decoding", arguments: Seeds.shards)
   func anyText(shard: Int) throws {
     try Seeds.tryEach(200, shard: shard) { seed in
       var generator = SeededGenerator(seed: seed)

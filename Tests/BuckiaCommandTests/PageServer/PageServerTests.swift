@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A server of pages for this computer")
 struct PageServerTests {
-  @Test("Who knows the address gets the page, with everything that keeps it from others")
+  @Test("The address serves the page, with all headers that keep it from other sites")
   func page() throws {
     let pages = try ServedPages()
     let answer = try pages.ask("GET \(pages.path("a/b?c=%C3%A9"))", pages.host)
@@ -22,7 +22,7 @@ struct PageServerTests {
     #expect(answer.headers.keys.contains { $0.hasPrefix("access-control") } == false)
   }
 
-  @Test("The address is of this computer, and has a token of its own each time")
+  @Test("The address is on this computer, with a new token each time")
   func address() throws {
     let pages = try ServedPages()
     #expect(pages.server.address == "http://127.0.0.1:\(pages.server.port)/\(pages.token.text)/")
@@ -31,7 +31,7 @@ struct PageServerTests {
     #expect(throws: LoopbackConnection.Failure.self) { try LoopbackConnection(port: pages.server.port, host: 2) }
   }
 
-  @Test("A port that is taken is said to be")
+  @Test("A port in use is reported")
   func takenPort() throws {
     let pages = try ServedPages()
     let error = #expect(throws: PageServerError.self) {
@@ -40,7 +40,7 @@ struct PageServerTests {
     #expect(error?.description.contains("the port \(pages.server.port) of this computer could not be opened") == true)
   }
 
-  @Test("Without the token there is nothing, whatever is asked for, and no hint of what there is")
+  @Test("Without the token, any request gets the same answer, which reveals nothing")
   func token() throws {
     let pages = try ServedPages()
     let token = pages.token.text
@@ -62,7 +62,7 @@ struct PageServerTests {
     #expect(try pages.ask("GET /\(token)", pages.host).status == 200)
   }
 
-  @Test("A name that leads to this computer from elsewhere is another host, which has nothing here")
+  @Test("Requests with another host name are refused")
   func host() throws {
     let pages = try ServedPages()
     let port = pages.server.port
@@ -82,7 +82,7 @@ struct PageServerTests {
 
   private static let type = "Content-Type: application/x-www-form-urlencoded\r\n"
 
-  @Test("Only forms of one's own pages change anything")
+  @Test("Only forms of the server's own pages can change anything")
   func origins() throws {
     let pages = try ServedPages()
     let own = "Origin: http://127.0.0.1:\(pages.server.port)\r\n"
@@ -105,7 +105,7 @@ struct PageServerTests {
     }
   }
 
-  @Test("Another site can lead a person here, and load nothing")
+  @Test("Another site can link to a page, but load nothing")
   func otherSites() throws {
     let pages = try ServedPages()
     let path = pages.path()
@@ -121,7 +121,7 @@ struct PageServerTests {
     #expect(try status("Origin: http://example.org\r\n") == 403)
   }
 
-  @Test("What changes nothing is GET or HEAD, and what does is POST with a form")
+  @Test("Reading is GET or HEAD, and changing is POST with a form")
   func methods() throws {
     let pages = try ServedPages()
     let head = try pages.ask("HEAD \(pages.path())", pages.host)
@@ -139,7 +139,7 @@ struct PageServerTests {
     #expect(try pages.ask("GET \(pages.path("?a=%"))", pages.host).status == 400)
   }
 
-  @Test("What is too large is refused before it is kept")
+  @Test("A request that is too large is refused before it is kept")
   func sizes() throws {
     var limits = ServerLimits()
     (limits.headBytes, limits.bodyBytes) = (4096, 10_000)
@@ -148,12 +148,12 @@ struct PageServerTests {
     #expect(try pages.ask("POST \(pages.path())", pages.formHeaders, body: form(10_000)).status == 200)
     #expect(try pages.ask("POST \(pages.path())", pages.formHeaders, body: form(10_001)).status == 413)
     #expect(try pages.ask("POST \(pages.path())", pages.formHeaders + "Content-Length: \(Int.max)\r\n").status == 413)
-    // Pieces do not say how many there will be.
+    // Chunks do not announce the total size.
     let pieces = try pages.connect()
     pieces.send("POST \(pages.path()) HTTP/1.1\r\n\(pages.formHeaders)Transfer-Encoding: chunked\r\n\r\n")
     for _ in 0..<40 where pieces.send("400\r\n\(form(1024))\r\n") {}
     #expect(try pieces.answer().status == 413)
-    // Neither does a header.
+    // Nor does a header.
     let filler = String(repeating: "x", count: 5_000)
     #expect(try pages.ask("GET \(pages.path())", pages.host + "X: \(filler)\r\n").status == 431)
     #expect(try pages.ask("GET \(pages.path("?a=\(filler)"))", pages.host).status == 431)
@@ -166,7 +166,7 @@ struct PageServerTests {
   }
 
   @Test(
-    "What is no HTTP is refused",
+    "Input that is not HTTP is refused",
     arguments: ["hello\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\u{16}\u{3}\u{1}\r\n\r\n"])
   func notHTTP(text: String) throws {
     let pages = try ServedPages()
@@ -176,7 +176,7 @@ struct PageServerTests {
     #expect(rest.hasPrefix("HTTP/1.1 4"), "\(rest)")
   }
 
-  @Test("A slow client does not hold up others: it sends nothing, half of a request, or a byte now and then")
+  @Test("A slow client does not hold up others: it sends nothing, half a request, or a byte now and then")
   func slowClients() throws {
     var limits = ServerLimits()
     limits.milliseconds = 3_000
@@ -188,7 +188,7 @@ struct PageServerTests {
     kept.send("GET \(pages.path()) HTTP/1.1\r\n\(pages.host)\r\n")
     #expect(try kept.answer().status == 200)
     let trickle = try pages.connect()
-    // Ends, because the connection is closed.
+    // The loop ends because the server closes the connection.
     let pause = DispatchSemaphore(value: 0)
     while trickle.send("G") { _ = pause.wait(timeout: .now() + .milliseconds(20)) }
     #expect(try silent.rest().isEmpty)
@@ -196,10 +196,10 @@ struct PageServerTests {
     #expect(try kept.rest().isEmpty)
   }
 
-  /// Asks for the first page until there is room for the connection: the server notices the end of an earlier one some
-  /// time later.
+  /// Requests the first page until the connection is admitted: the server notices the end of an earlier one with a
+  /// delay.
   ///
-  /// - Returns: The status; nil if there was never room.
+  /// - Returns: The status; nil if the connection was never admitted.
   private func statusOnceAdmitted(_ pages: ServedPages) throws -> Int? {
     let pause = DispatchSemaphore(value: 0)
     for _ in 0..<2_000 {
@@ -210,7 +210,7 @@ struct PageServerTests {
     return nil
   }
 
-  @Test("There are only so many connections; when one ends there is room for another")
+  @Test("The number of connections is limited; when one ends, another is admitted")
   func connections() throws {
     var limits = ServerLimits()
     limits.connections = 4
@@ -252,7 +252,7 @@ struct PageServerTests {
     withExtendedLifetime((idle, stranger)) {}
   }
 
-  @Test("A connection serves one request after the other, and none before the one in front is answered")
+  @Test("A connection serves one request after another, each once the one before is answered")
   func order() throws {
     let pages = try ServedPages()
     let connection = try pages.connect()
@@ -270,7 +270,7 @@ struct PageServerTests {
     #expect(try last.rest().isEmpty)
   }
 
-  @Test("Pages can be read during a change, and one change waits for the other")
+  @Test("Pages can be read during a change, and changes wait for each other")
   func slowAnswers() throws {
     let isLetGo = DispatchSemaphore(value: 0)
     let pages = try ServedPages { request in
@@ -286,7 +286,7 @@ struct PageServerTests {
     for connection in changing { #expect(try connection.answer().text == "post\n") }
   }
 
-  @Test("A large page arrives whole")
+  @Test("A large page arrives complete")
   func largePage() throws {
     let body = [UInt8](repeating: UInt8(ascii: "x"), count: 20 << 20)
     let pages = try ServedPages { _ in PageResponse(.ok, body: body) }

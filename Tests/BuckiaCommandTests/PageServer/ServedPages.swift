@@ -2,12 +2,12 @@
 import TestSupport
 import Testing
 
-/// A server for tests: it says what it was asked for.
+/// A server for tests, whose answers repeat the request.
 final class ServedPages {
   let server: PageServer
   let token = PageToken()
 
-  /// - Parameter respond: Answers otherwise.
+  /// - Parameter respond: Gives other answers.
   init(limits: ServerLimits = ServerLimits(), respond: (@Sendable (PageRequest) -> PageResponse)? = nil) throws {
     server = try PageServer(port: 0, token: token, limits: limits) { request in
       if let respond { return respond(request) }
@@ -21,17 +21,17 @@ final class ServedPages {
   /// The path of a page.
   func path(_ path: String = "") -> String { "/\(token.text)/\(path)" }
 
-  /// The header field without which nothing is answered.
+  /// The header field without which every request is refused.
   var host: String { "Host: 127.0.0.1:\(server.port)\r\n" }
 
-  /// What a browser says of a form of one of our pages.
+  /// The header fields that a browser sends with a form of one of our pages.
   var formHeaders: String {
     host + "Origin: null\r\nSec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\n"
   }
 
   func connect() throws -> LoopbackConnection { try LoopbackConnection(port: server.port) }
 
-  /// Sends a request on a connection of its own.
+  /// Sends a request on a new connection.
   func ask(_ head: String, _ headers: String, body: String = "") throws -> LoopbackConnection.Answer {
     let connection = try connect()
     let length = body.isEmpty ? "" : "Content-Length: \(body.utf8.count)\r\n"

@@ -20,10 +20,10 @@ struct BrowserTests {
 
   private func focused() throws -> String { try browser.text("document.activeElement.id") }
 
-  @Test("The script runs under the page's policy, and nothing else is loaded or complained about")
+  @Test("The script runs under the page's policy; nothing else is loaded, and nothing is reported")
   func policy() throws {
     #expect(try browser.text("document.querySelectorAll('.scripted[hidden]').length") == "0")
-    // What a value might do if it became markup.
+    // What a value could do if it became markup.
     #expect(throws: HeadlessBrowser.Failure.self) {
       try browser.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x>')")
     }
@@ -42,7 +42,7 @@ struct BrowserTests {
     #expect(logged.isEmpty, "\(logged)")
   }
 
-  @Test("/ goes to the search, which hides what does not match and opens what is folded")
+  @Test("/ moves to the search, which hides entries that do not match and unfolds those that do")
   func search() throws {
     try browser.press("/", code: 191, text: "/")
     #expect(try focused() == "query")
@@ -59,7 +59,7 @@ struct BrowserTests {
     #expect(try browser.text("document.getElementById('query').value") == "")
   }
 
-  @Test("The arrow keys go from entry to entry, and into folds; the Tab key stops at one of them")
+  @Test("The arrow keys move between entries, also into folds; the Tab key stops at one entry only")
   func arrows() throws {
     _ = try browser.evaluate("document.getElementById('entry-1').focus()")
     try browser.press("ArrowDown", code: 40)
@@ -86,7 +86,7 @@ struct BrowserTests {
     #expect(try focused() != "query")
   }
 
-  @Test("What has the focus is seen")
+  @Test("The focus is visible")
   func focusRing() throws {
     try browser.press("Tab", code: 9)
     #expect(try browser.text("document.activeElement.className") == "skip")
@@ -100,7 +100,7 @@ struct BrowserTests {
   }
 
   @Test(
-    "axe-core finds nothing that keeps anybody from using the page",
+    "axe-core finds no accessibility faults",
     .enabled(if: AxeCore.isInstalled, "\(AxeCore.requirement)"), arguments: PageScreen.allCases)
   func accessibility(screen: PageScreen) throws {
     try browser.show(on: screen)
@@ -108,7 +108,7 @@ struct BrowserTests {
     #expect(faults.isEmpty, "\(faults.prefix(5))")
   }
 
-  @Test("axe-core would find it", .enabled(if: AxeCore.isInstalled, "\(AxeCore.requirement)"))
+  @Test("axe-core finds introduced faults", .enabled(if: AxeCore.isInstalled, "\(AxeCore.requirement)"))
   func accessibilityFaults() throws {
     _ = try browser.evaluate(
       """
@@ -119,14 +119,14 @@ struct BrowserTests {
     #expect(faults.map { $0.prefix { $0 != ":" } } == ["color-contrast", "color-contrast", "image-alt"], "\(faults)")
   }
 
-  @Test("The page is dark where the screen is, and never on paper", arguments: PageScreen.allCases)
+  @Test("The page is dark if the screen is, and never on paper", arguments: PageScreen.allCases)
   func background(screen: PageScreen) throws {
     try browser.show(on: screen)
     let background = try browser.text("getComputedStyle(document.body).backgroundColor")
     #expect(background == (screen == .dark ? "rgb(15, 19, 24)" : "rgb(255, 255, 255)"))
   }
 
-  @Test("On paper nothing is folded, and what is only for a screen is left out")
+  @Test("On paper nothing is folded, and parts for the screen only are left out")
   func paper() throws {
     _ = try browser.evaluate("dispatchEvent(new Event('beforeprint'))")
     #expect(try browser.text("document.querySelectorAll('details.fold:not([open])').length") == "0")
@@ -136,7 +136,7 @@ struct BrowserTests {
     #expect(try browser.text("document.querySelector('.tools').checkVisibility()") == "false")
   }
 
-  @Test("A narrow screen has nothing beside its edge, and its tables are still tables for those who hear them")
+  @Test("A narrow screen needs no horizontal scrolling, and tables keep their roles for screen readers")
   func narrow() throws {
     func roles() throws -> [String: Int] {
       let nodes = try browser.send("Accessibility.getFullAXTree")["nodes"] as? [[String: Any]] ?? []
@@ -149,14 +149,14 @@ struct BrowserTests {
     #expect(try browser.text("document.documentElement.scrollWidth <= 320") == "true")
     #expect(try roles() == wide)
     #expect(wide["cell"] ?? 0 >= 50 && wide["rowheader"] ?? 0 >= 25)
-    // The name of a column stands above its values, which have the width of the screen for themselves.
+    // The name of a column is above its values, which can use the whole width.
     let cells = "Array.from(document.querySelectorAll('.entries td'), (cell) => cell.getBoundingClientRect())"
     #expect(try browser.text("\(cells).slice(0, 2).every(({ width }) => width > 120)") == "true")
     let names = "Array.from(document.querySelectorAll('.contents tbody th'), (name) => name.getBoundingClientRect())"
     #expect(try browser.text("\(names).every(({ width }) => width > 120)") == "true")
   }
 
-  @Test("Which version stands where is in sight, wherever in a table", arguments: [PageScreen.light, .narrow])
+  @Test("The headings of the versions are visible anywhere in a table", arguments: [PageScreen.light, .narrow])
   func headings(screen: PageScreen) throws {
     try browser.show(on: screen)
     _ = try browser.evaluate("document.getElementById('entry-15').focus()")

@@ -28,7 +28,7 @@ struct EmbeddedImageTests {
     (.webp, webp("VP8X", [0, 0, 0, 0, 0x7F, 2, 0, 0xDF, 1, 0])),
   ]
 
-  @Test("PNG, JPEG, GIF and the kinds of WebP are known by their bytes, and say how large they are")
+  @Test("PNG, JPEG, GIF and the kinds of WebP are recognised by their bytes, with their sizes")
   func formats() {
     for (format, bytes) in Self.samples {
       let image = EmbeddedImage(bytes)
@@ -38,7 +38,7 @@ struct EmbeddedImageTests {
     }
   }
 
-  @Test("What ends before it has said how large it is is none, wherever it is cut")
+  @Test("Bytes that end before the image's size are no image")
   func cut() {
     for (format, bytes) in Self.samples {
       let shortest = bytes.indices.first { EmbeddedImage(Array(bytes.prefix($0))) != nil } ?? bytes.count
@@ -51,7 +51,7 @@ struct EmbeddedImageTests {
   }
 
   @Test(
-    "Documents are no images, whatever they say they are",
+    "Documents are no images, whatever they claim to be",
     arguments: [
       "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>", "<?xml version=\"1.0\"?><svg/>",
       "<html></html>", "%PDF-1.7", "data:image/png;base64,AAAA", "",
@@ -60,7 +60,7 @@ struct EmbeddedImageTests {
     #expect(EmbeddedImage(Array(text.utf8)) == nil)
   }
 
-  @Test("Few bytes that stand for more pixels than a browser has room for are none")
+  @Test("An image of more pixels than a browser can hold is refused, however few its bytes are")
   func bombs() {
     #expect(EmbeddedImage(Self.png(5_000, 5_000)) != nil)
     #expect(EmbeddedImage(Self.png(10_000, 5_000)) == nil)

@@ -4,19 +4,19 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What stands around the contents of a page")
+@Suite("The frame of a page")
 struct PageFrameTests {
   private static func sample() throws -> [UInt8] {
     let entries = try (1...300).map { $0 % 50 == 0 ? try SamplePage.entryOfAllKinds($0) : SamplePage.entry($0) }
     return try SamplePage.bytes(entries: entries)
   }
 
-  @Test("The page is well-formed, reaches nothing outside, and can be used by ear and by the keyboard")
+  @Test("The page is well-formed, loads nothing, and is accessible by ear and by keyboard")
   func faults() throws {
     #expect(try ParsedPage(Self.sample()).faults == [])
   }
 
-  @Test("Its policy allows the bytes of its own script and style, images in it, and nothing else")
+  @Test("Its policy allows its own script and style by hash, images in the page, and nothing else")
   func policy() throws {
     let text = String(decoding: try Self.sample(), as: UTF8.self)
     func hash(_ element: String) throws -> String {
@@ -33,7 +33,7 @@ struct PageFrameTests {
       "trusted-types 'none'",
     ]
     #expect(policies.first?.attributes["content"] == expected.joined(separator: "; "))
-    // It holds for what stands behind it.
+    // The policy only applies to what follows it.
     let head = try #require(try ParsedPage(Self.sample()).root.children.first)
     #expect(
       head.children.prefix(2).map { $0.attributes["charset"] ?? $0.attributes["http-equiv"] } == [
@@ -41,7 +41,7 @@ struct PageFrameTests {
       ])
   }
 
-  @Test("Style and script load nothing, and the script makes nothing of text")
+  @Test("Style and script load nothing, and the script creates no markup from text")
   func ownTexts() {
     for word in ["@import", "url(", "http:", "https:", "expression("] { #expect(!PageStyle.text.contains(word)) }
     for word in [
@@ -53,20 +53,20 @@ struct PageFrameTests {
     for text in [PageStyle.text, PageScript.text] { #expect(!text.contains("</")) }
   }
 
-  @Test("What needs the script is hidden where there is none")
+  @Test("Controls that need the script are hidden without it")
   func withoutScript() throws {
     let scripted = try ParsedPage(Self.sample()).root.all(class: "scripted")
     #expect(scripted.count == 2)
     #expect(scripted.allSatisfy { $0.attributes["hidden"] == "hidden" })
   }
 
-  @Test("The Tab key stops at one entry; the others are reached from there")
+  @Test("The Tab key stops at one entry, from which the others are reached")
   func tabStops() throws {
     let jumps = try ParsedPage(Self.sample()).root.all(class: "jump")
     #expect(jumps.map { $0.attributes["tabindex"] } == ["0"] + Array(repeating: "-1", count: 299))
   }
 
-  @Test("Long tables are folded behind their beginning, in parts")
+  @Test("Long tables are folded after their first rows, in parts")
   func folds() throws {
     let root = try ParsedPage(Self.sample()).root
     let lists = root.all(class: "entries").map { $0.all("tbody").count }

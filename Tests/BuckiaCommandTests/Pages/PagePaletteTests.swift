@@ -18,10 +18,10 @@ struct PagePaletteTests {
     return (light + 0.05) / (dark + 0.05)
   }
 
-  @Test("Text can be read on every background, in the light and in the dark", arguments: [PagePalette.light, .dark])
+  @Test("Text is legible on every background, light and dark", arguments: [PagePalette.light, .dark])
   func texts(palette: PagePalette) {
     for background in palette.backgrounds {
-      // Only values are marked, and they have the colour of text.
+      // Only values are marked, and they have the text colour.
       for text in palette.texts where background.name != "mark" || text.name == "text" {
         let found = contrast(text.color, background.color)
         #expect(found >= 4.5, "\(text.name) on \(background.name): \(found)")
@@ -33,7 +33,7 @@ struct PagePaletteTests {
     }
   }
 
-  @Test("Both have the same colours, and the style sheet uses no other")
+  @Test("Light and dark have the same colour names, and no others are used")
   func names() {
     func names(_ palette: PagePalette) -> [String] {
       (palette.texts + palette.backgrounds + palette.lines).map(\.name)

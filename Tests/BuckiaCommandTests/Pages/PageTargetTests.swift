@@ -2,11 +2,11 @@
 import TestSupport
 import Testing
 
-@Suite("Where a page goes")
+@Suite("Destinations of a page")
 struct PageTargetTests {
   private struct Failure: Error {}
 
-  @Test("A file appears complete or not at all, and replaces another one only if told to")
+  @Test("A file appears complete or not at all, and replaces another one only on request")
   func file() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("page.html")
@@ -27,7 +27,7 @@ struct PageTargetTests {
     #expect(try folder.names(in: ".") == ["page.html"])
   }
 
-  @Test("A page is handed on while it is written")
+  @Test("A page is passed on while it is written")
   func pieces() throws {
     var longest = 0
     var total = 0
@@ -46,7 +46,7 @@ struct PageTargetTests {
     #expect(seen == seen.sorted() && Set(seen).count == seen.count && seen[0] > 0)
   }
 
-  @Test("What a stream's closure throws is thrown")
+  @Test("An error thrown by a stream's closure is rethrown")
   func streamFailure() {
     #expect(throws: Failure.self) {
       try PageTarget.stream { _ in throw Failure() }.write { try $0.write("<p></p>") }

@@ -10,7 +10,7 @@ struct PageValueTests {
     try ParsedPage(SamplePage.bytes(entries: [entry])).root.all(class: "entries")[0].all("td")
   }
 
-  @Test("What differs between two texts is marked, in both")
+  @Test("The difference between two texts is marked in both")
   func marks() throws {
     let found = try cells(of: SamplePage.entry(1, "'the old bell'", "'the new bell'"))
     #expect(found.map { $0.all("mark").map(\.text) } == [["old"], ["new"]])
@@ -18,7 +18,7 @@ struct PageValueTests {
   }
 
   @Test(
-    "Nothing is marked where all differs, or nothing",
+    "Nothing is marked where everything differs, or nothing",
     arguments: [("one", "two"), ("'b'", "'B'"), ("same", "same"), ("", ""), ("", "a")])
   func noMarks(before: String, after: String) throws {
     let found = try cells(of: SamplePage.entry(1, before, after))
@@ -27,7 +27,7 @@ struct PageValueTests {
   }
 
   @Test(
-    "What differs in several places is marked in each of them, unless what lies between is chance",
+    "Several differences are marked separately, unless the text between them matches by chance",
     arguments: [
       ("'one two three four'", "'one 2 three 4'", ["two", "four"], ["2", "4"]),
       ("'the fox'", "'the old fox'", [], ["old "]),
@@ -40,7 +40,7 @@ struct PageValueTests {
     #expect(found.map { Array($0.text.utf8) } == [before, after].map { Array($0.utf8) })
   }
 
-  @Test("What only one of two texts shows, because both are cut, is not called different")
+  @Test("Text shown for only one value, because both are cut, is not marked as different")
   func cutTexts() throws {
     let texts = ["'The boats lay in two rows along the qu…'", "'The boats lay in three rows along the …'"]
     func marks(_ texts: [String], areCut: Bool) throws -> [[String]] {
@@ -54,11 +54,11 @@ struct PageValueTests {
     }
     #expect(try marks(texts, areCut: true) == [["wo"], ["hree"]])
     #expect(try marks(texts, areCut: false) == [["wo", "qu"], ["hree"]])
-    // Of these, nothing says where in the text they are.
+    // The positions of these texts are unknown.
     #expect(try marks(["'…lay in two rows'", "'The boats lay'"], areCut: true) == [[], []])
   }
 
-  @Test("Of long texts that differ all over, the whole difference is marked")
+  @Test("In long texts with many differences, one range is marked")
   func longTexts() throws {
     let texts = [1, 2].map { factor in "'same \((1...400).map { "\($0 * factor)" }.joined(separator: " ")) same'" }
     let found = try cells(of: SamplePage.entry(1, texts[0], texts[1]))
@@ -77,7 +77,7 @@ struct PageValueTests {
     #expect(flags.map { $0.all("mark").map(\.text) } == [["🇩🇪"], ["🇩🇰"]])
   }
 
-  @Test("Any two texts keep what they are, marked or not", arguments: Seeds.shards)
+  @Test("Any two texts are shown unchanged, marked or not", arguments: Seeds.shards)
   func anyMarks(shard: Int) throws {
     try Seeds.tryEach(200, shard: shard) { seed in
       var generator = SeededGenerator(seed: seed)
@@ -93,7 +93,7 @@ struct PageValueTests {
     }
   }
 
-  @Test("Images are shown with what they are, and large ones are only named")
+  @Test("Images are shown with a description, and large ones are only named")
   func images() throws {
     let root = try ParsedPage(SamplePage.bytes(entries: [SamplePage.entryOfAllKinds(1)])).root
     let images = root.all("img")
@@ -107,7 +107,7 @@ struct PageValueTests {
     #expect(root.all("td").contains { $0.text.contains("JPEG image, 4000 × 3000, 9.00 MB, too large for this page") })
   }
 
-  @Test("What is not shown of a value is told by its size")
+  @Test("The size of a shortened value is shown")
   func sizes() throws {
     let found = try cells(of: SamplePage.entryOfAllKinds(1))
     #expect(found.contains { $0.text == "'aaa…' (12.0 kB)" })

@@ -4,21 +4,21 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// A database, the diffs of a series of its later states, and its last state.
+/// A database, a series of diffs of its later states, and its last state.
 ///
 /// Each state builds on the one before: a row counts the states, so a diff that is lost, applied twice or out of order
-/// is a conflict, and the end is not the expected one.
+/// is a conflict, and leads to another last state.
 struct Chain {
   let bench: Workbench
   let count: Int
 
-  /// How the database keeps its journal.
+  /// The journal mode of the database.
   enum Journal: String, CaseIterable, Sendable {
     case rollback = "DELETE"
     case wal = "WAL"
   }
 
-  /// Makes `base.db`, `end.db` and the folder `sent` with `count` diffs that lead from one to the other.
+  /// Creates `base.db`, `end.db` and the folder `sent` with `count` diffs that lead from one to the other.
   init(count: Int, rowsPerDiff: Int = 20) throws {
     bench = try Workbench()
     self.count = count
@@ -58,7 +58,7 @@ struct Chain {
     try remove("before.db")
   }
 
-  /// Puts a fresh copy of the first state into `database` and one of all diffs into the folder `inbound`.
+  /// Copies the first state to `database` and all diffs to the folder `inbound`.
   func deliver(to database: String, inbound: String, journal: Journal) throws {
     for name in [database, "\(database)-wal", "\(database)-shm", "\(database)-journal", inbound] {
       try remove(name)
@@ -68,7 +68,7 @@ struct Chain {
     try copy("sent", to: inbound)
   }
 
-  /// True if a database is whole, is the last state, and has each diff in its ledger exactly once.
+  /// Expects that a database is intact, is the last state, and has each diff in its ledger exactly once.
   func expectEnd(of database: String, _ comment: Comment) throws {
     #expect(try bench.sql(database, "PRAGMA integrity_check") == ["ok"], comment)
     #expect(try bench.sql(database, "SELECT n FROM state") == ["\(count)"], comment)

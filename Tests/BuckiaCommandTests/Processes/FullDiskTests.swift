@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A full disk", .enabled(if: SmallVolume.isAvailable, SmallVolume.requirement))
 struct FullDiskTests {
-  /// A database on a small volume, and a diff that needs more room than is left there.
+  /// A database on a small volume, and a diff that needs more room than the volume has left.
   private func nearlyFull(
     _ journal: Chain.Journal, of bytes: Int = 4 << 20
   ) throws -> (bench: Workbench, volume: SmallVolume) {
@@ -20,7 +20,7 @@ struct FullDiskTests {
     return (bench, volume)
   }
 
-  @Test("apply says so, changes and records nothing, and works once there is room", arguments: Chain.Journal.allCases)
+  @Test("apply reports it, changes nothing, records nothing, and later works", arguments: Chain.Journal.allCases)
   func apply(journal: Chain.Journal) throws {
     let (bench, volume) = try nearlyFull(journal)
     defer { volume.unmount() }
@@ -41,7 +41,7 @@ struct FullDiskTests {
     #expect(try bench.sql("volume/mine.db", "SELECT count(*) FROM t; PRAGMA integrity_check") == ["41", "ok"])
   }
 
-  @Test("Not even the ledger fits: nothing has changed", arguments: Chain.Journal.allCases)
+  @Test("Without room for the ledger nothing changes", arguments: Chain.Journal.allCases)
   func noRoomAtAll(journal: Chain.Journal) throws {
     let (bench, volume) = try nearlyFull(journal)
     defer { volume.unmount() }
@@ -54,7 +54,7 @@ struct FullDiskTests {
     #expect(try bench.sql("volume/mine.db", "SELECT name FROM sqlite_schema; SELECT b FROM t") == ["t", "here"])
   }
 
-  @Test("diff says so and leaves no file behind", arguments: [[], ["--raw"]])
+  @Test("diff reports it and leaves no file behind", arguments: [[], ["--raw"]])
   func diff(options: [String]) throws {
     let (bench, volume) = try nearlyFull(.rollback)
     defer { volume.unmount() }
@@ -70,7 +70,7 @@ struct FullDiskTests {
     #expect(try bench.buckia(["verify", "volume"]).status == 0)
   }
 
-  @Test("No room for temporary files: diff and apply say which folder it is")
+  @Test("Without room for temporary files, diff and apply name the folder")
   func temporaryFiles() throws {
     let bench = try Workbench()
     let volume = try SmallVolume("small", of: 1 << 20, on: bench)
@@ -92,7 +92,7 @@ struct FullDiskTests {
     #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "x.bdiff"]).status == 0)
     let outcome = try bench.buckia(["apply", "old.db", "x.bdiff"], environment: crowded)
     #expect(outcome.status == 1)
-    // The report says so: other files of the folder would have gone on.
+    // The report contains the error: other files of the folder would have been applied.
     #expect(outcome.output.contains(volume.path), "\(outcome.output)")
     #expect(try bench.sql("old.db", "SELECT * FROM t; SELECT * FROM buckia_ledger; SELECT * FROM buckia_refused") == [])
     #expect(try bench.buckia(["apply", "old.db", "x.bdiff"]).status == 0)
@@ -114,9 +114,9 @@ struct FullDiskTests {
     try bench.buckia(["sync", "--config", "ben.yaml", "--json"])
   }
 
-  @Test("A download that has no room leads to no upload and no deletion, and comes once there is room")
+  @Test("A download without room leads to no upload and no deletion, and is repeated once there is room")
   func download() throws {
-    // In the end it holds the database and its log, the diff, and a copy of the database.
+    // In the end the volume holds the database and its log, the diff, and a copy of the database.
     let (bench, volume) = try nearlyFull(.wal, of: 12 << 20)
     defer { volume.unmount() }
     try settings(bench, folder: "volume", storage: "storage")
@@ -143,7 +143,7 @@ struct FullDiskTests {
     #expect(try bench.names(in: "storage/ben/inbound").isEmpty)
   }
 
-  @Test("A storage that has no room for the backup keeps the diffs that it would have to have")
+  @Test("A storage without room for the backup keeps the diffs that the backup would have included")
   func fullStorage() throws {
     let (bench, volume) = try nearlyFull(.wal)
     defer { volume.unmount() }
@@ -158,7 +158,7 @@ struct FullDiskTests {
     #expect(failures.contains { ($0["step"] as? String) == "backing-up" }, "\(outcome.output)")
     #expect(try bench.sql("here/mine.db", "SELECT count(*) FROM t") == ["41"])
     #expect(try bench.names(in: "volume/storage/ben/inbound").count == 1)
-    // Nothing half is left under any name, hidden or not.
+    // No incomplete file is left under any name, hidden or not.
     let left = try FileManager.default.subpathsOfDirectory(atPath: bench.path("volume/storage"))
     let expected = ["ben", "ben/inbound", ".buckia-storage"]
     #expect(left.filter { !$0.contains("inbound/") && !expected.contains($0) } == [], "\(left)")

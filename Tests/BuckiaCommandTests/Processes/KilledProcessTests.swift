@@ -3,16 +3,17 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-@Suite("Killed at any moment")
+@Suite("Killed at any point")
 struct KilledProcessTests {
-  @Test("apply, killed again and again, applies each diff exactly once in the end", arguments: Chain.Journal.allCases)
+  @Test("apply, killed again and again, finally applies each diff exactly once", arguments: Chain.Journal.allCases)
   func apply(journal: Chain.Journal) throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var random = SeededRandom(seed: seed)
     let chain = try Chain(count: 40)
     try chain.deliver(to: "mine.db", inbound: "inbound", journal: journal)
     var kills = 0
-    // Kills are aimed by what has been done, not by the clock alone, so that slow machines see as many as fast ones.
+    // Each kill waits for progress, not only for the clock, so that slow machines are interrupted as often as fast
+    // ones.
     for target in stride(from: chain.count - 1, through: 1, by: -4) {
       let command = try RunningCommand(
         ["apply", "mine.db", "inbound", "--busy-timeout", "60000"], on: chain.bench)
@@ -27,7 +28,7 @@ struct KilledProcessTests {
     try chain.expectEnd(of: "mine.db", "seed \(seed), \(kills) kills")
   }
 
-  @Test("diff, killed while it writes, leaves no half-written file under the final name, and none for good")
+  @Test("diff, killed while it writes, leaves no incomplete file under the final name, and no others for good")
   func diff() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var random = SeededRandom(seed: seed)
@@ -39,7 +40,7 @@ struct KilledProcessTests {
       "new.db",
       "CREATE TABLE t(id INTEGER PRIMARY KEY, b BLOB); \(rows) INSERT INTO t SELECT x, randomblob(1000000) FROM i")
     var kills = 0
-    // A machine that is fast may need more tries to be interrupted.
+    // A fast machine may need more attempts to be interrupted.
     for round in 0..<100 where round < 12 || kills == 0 {
       let left = try Self.names(in: "out", of: bench)
       let command = try RunningCommand(["diff", "old.db", "new.db", "-o", "out"], on: bench)
@@ -61,7 +62,7 @@ struct KilledProcessTests {
   }
 
   @Test(
-    "share, killed again and again, makes each file once, and their recipient misses none",
+    "share, killed again and again, writes each file once, and its recipient misses none",
     arguments: Chain.Journal.allCases)
   func share(journal: Chain.Journal) throws {
     let seed = UInt64.random(in: 0...UInt64.max)
@@ -108,7 +109,7 @@ struct KilledProcessTests {
       while command.isRunning, waits, try Self.names(in: "outbox", of: bench).count == before.count { usleep(200) }
       usleep(random.next(below: waits ? 3_000 : duration))
       if command.killNow() { kills += 1 }
-      // What is there already, by its name: made and not delivered, or written.
+      // The existing files by name: undelivered or written.
       let undelivered = try Self.undelivered(by: bench.path("anna.db"))
       var written: [String: [UInt8]] = [:]
       for name in try bench.names(in: "outbox") { written[name] = try fileBytes(bench.path("outbox/\(name)")) }
@@ -120,7 +121,7 @@ struct KilledProcessTests {
         #expect(try fileBytes(bench.path("outbox/\(name)")) == bytes, "\(context)")
         if let made = undelivered[name] { #expect(made == bytes, "\(context)") }
       }
-      // Each round has changed something, so it has made one file, and no more.
+      // Each round has changed something, so it has made exactly one file.
       #expect(
         try bench.sql(
           "anna.db",
@@ -142,9 +143,9 @@ struct KilledProcessTests {
     #expect(try bench.sql("ben.db", notes) == bench.sql("anna.db", notes), "seed \(seed)")
   }
 
-  /// The files that a database has made and not delivered, by their names.
+  /// The undelivered files of a database, by name.
   private static func undelivered(by database: String) throws -> [String: [UInt8]] {
-    // To write, because only so a journal that was left behind is rolled back.
+    // Opened for writing, because only that rolls back a journal left behind.
     let connection = try SQLiteConnection(opening: database, as: .readWrite)
     guard try connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'buckia_outbox'") != nil else { return [:] }
     var found: [String: [UInt8]] = [:]
@@ -155,13 +156,13 @@ struct KilledProcessTests {
     return found
   }
 
-  /// All names, hidden ones too.
+  /// All names, including hidden ones.
   private static func names(in folder: String, of bench: Workbench) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: bench.path(folder))
   }
 }
 
-/// Random numbers that a printed seed brings back (splitmix64).
+/// Random numbers that a printed seed reproduces (splitmix64).
 struct SeededRandom {
   private var state: UInt64
 

@@ -16,7 +16,7 @@ struct ManyOfEverythingTests {
 
   @Test("A table may have nearly as many columns as SQLite allows", arguments: ["", " WITHOUT ROWID"])
   func columns(options: String) throws {
-    // A DELETE compares all of them: a chain of so many ANDs is deeper than SQLite takes.
+    // A DELETE compares all columns: the chain of ANDs is deeper than SQLite allows.
     let bench = try Workbench()
     let columns = (0..<1_500).map { "c\($0) INTEGER DEFAULT \($0)" }.joined(separator: ", ")
     try bench.sql(

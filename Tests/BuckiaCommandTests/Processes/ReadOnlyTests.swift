@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-@Suite("A volume that cannot be written", .enabled(if: SmallVolume.isAvailable, SmallVolume.requirement))
+@Suite("A read-only volume", .enabled(if: SmallVolume.isAvailable, SmallVolume.requirement))
 struct ReadOnlyTests {
-  /// Everything a person needs, on a read-only volume: two databases, a folder with a diff, a ledger with an entry.
+  /// A read-only volume with two databases, a folder with a diff, and a ledger with an entry.
   private func readOnly(_ journal: Chain.Journal) throws -> (bench: Workbench, volume: SmallVolume, id: String) {
     let bench = try Workbench()
     let volume = try SmallVolume("disc", of: 4 << 20, on: bench)
@@ -24,7 +24,7 @@ struct ReadOnlyTests {
     return (bench, volume, try #require(first["id"] as? String))
   }
 
-  @Test("What only reads works", arguments: Chain.Journal.allCases)
+  @Test("Commands that only read work", arguments: Chain.Journal.allCases)
   func reading(journal: Chain.Journal) throws {
     let (bench, volume, id) = try readOnly(journal)
     defer { volume.unmount() }
@@ -55,7 +55,7 @@ struct ReadOnlyTests {
     #expect(try bench.sql("disc/old.db", "SELECT count(*) FROM t") == ["3"])
   }
 
-  @Test("An inbound folder that cannot be written: the diff is applied, once, and the file stays with a remark")
+  @Test("With a read-only inbound folder, the diff is applied once, and the file stays with a warning")
   func folder() throws {
     let (bench, volume, _) = try readOnly(.rollback)
     defer { volume.unmount() }
@@ -67,7 +67,7 @@ struct ReadOnlyTests {
     #expect(try bench.sql("mine.db", "SELECT count(*) FROM t; SELECT count(*) FROM buckia_ledger") == ["3", "2"])
   }
 
-  @Test("diff into a folder that cannot be written names the file")
+  @Test("diff into a read-only folder names the file")
   func output() throws {
     let (bench, volume, _) = try readOnly(.rollback)
     defer { volume.unmount() }
@@ -76,7 +76,7 @@ struct ReadOnlyTests {
     #expect(outcome.diagnostics.contains("disc/") && outcome.diagnostics.contains(".bdiff: it cannot be written"))
   }
 
-  @Test("A home that cannot be written is remarked on, and the diff is made")
+  @Test("With a read-only home, diff writes its file and warns")
   func home() throws {
     let (bench, volume, _) = try readOnly(.rollback)
     defer { volume.unmount() }

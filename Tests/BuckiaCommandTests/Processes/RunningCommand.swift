@@ -2,7 +2,7 @@ import BuckiaBytes
 import Foundation
 import Testing
 
-/// A `buckia` that has been started: it can be waited for, or killed.
+/// A started `buckia` process that can be waited for or killed.
 final class RunningCommand {
   private let process = Process()
   private let stem: String
@@ -30,10 +30,10 @@ final class RunningCommand {
     for part in ["out", "err"] { unlink("\(stem).\(part)") }
   }
 
-  /// True if it has not ended yet.
+  /// True if the process has not ended yet.
   var isRunning: Bool { process.isRunning }
 
-  /// What it has printed so far, on standard output and on standard error.
+  /// The output so far, on standard output and on standard error.
   func printed() throws -> (output: String, diagnostics: String) {
     func text(_ part: String) throws -> String {
       String(decoding: try Data(contentsOf: URL(fileURLWithPath: "\(stem).\(part)")), as: UTF8.self)
@@ -41,9 +41,9 @@ final class RunningCommand {
     return (try text("out"), try text("err"))
   }
 
-  /// Waits for the first line that it prints.
+  /// Waits for the first line of output.
   ///
-  /// - Throws: When it ends without one.
+  /// - Throws: If the process ends without one.
   func firstLine() throws -> String {
     while true {
       let isOver = !process.isRunning
@@ -54,7 +54,7 @@ final class RunningCommand {
     }
   }
 
-  /// Waits for the end. A crash is an error.
+  /// Waits for the process to end. A crash is an error.
   func outcome() throws -> Workbench.Outcome {
     process.waitUntilExit()
     let (output, diagnostics) = try printed()
@@ -62,13 +62,14 @@ final class RunningCommand {
     return Workbench.Outcome(status: process.terminationStatus, output: output, diagnostics: diagnostics)
   }
 
-  /// Interrupts it, as Control-C does.
+  /// Interrupts the process, as Control-C does.
   ///
   /// - Parameter signal: Another signal to end it with.
-  /// - Returns: The signal that ended it; nil when it exited by itself.
+  /// - Returns: The signal that ended the process; nil if it exited by itself.
   func interrupt(by signal: Int32 = SIGINT) -> Int32? {
     kill(process.processIdentifier, signal)
-    // One that does not heed the signal would keep the tests waiting for ever. Beside all other tests one that does may take minutes.
+    // A process that ignores the signal would block the tests for ever. While all other tests run, one that heeds it
+    // may take minutes.
     let end = Date(timeIntervalSinceNow: 300)
     while process.isRunning, Date() < end { usleep(10_000) }
     if process.isRunning { kill(process.processIdentifier, SIGKILL) }
@@ -76,7 +77,7 @@ final class RunningCommand {
     return process.terminationReason == .uncaughtSignal ? process.terminationStatus : nil
   }
 
-  /// Kills it without a chance to clean up, as a power cut does.
+  /// Kills the process without a chance to clean up, as a power cut does.
   ///
   /// - Returns: True if it was still at work.
   func killNow() -> Bool {

@@ -4,7 +4,7 @@ import Testing
 @Suite("Several processes at once")
 struct SimultaneousApplyTests {
   @Test(
-    "Processes that apply the same folder at the same time end as if one had",
+    "Several processes that apply one folder at the same time give the result of one",
     arguments: Chain.Journal.allCases, [2, 5])
   func sameFolder(journal: Chain.Journal, processes: Int) throws {
     let chain = try Chain(count: 12)
@@ -30,7 +30,7 @@ struct SimultaneousApplyTests {
     }
   }
 
-  @Test("Who cannot get the lock in time says so, and the others are not disturbed", arguments: Chain.Journal.allCases)
+  @Test("A process that cannot get the lock in time reports it; the others continue", arguments: Chain.Journal.allCases)
   func impatient(journal: Chain.Journal) throws {
     let chain = try Chain(count: 6)
     try chain.deliver(to: "mine.db", inbound: "inbound", journal: journal)
@@ -44,7 +44,7 @@ struct SimultaneousApplyTests {
     try chain.expectEnd(of: "mine.db", "\(statuses)")
   }
 
-  @Test("Ids that processes make at the same time are all different")
+  @Test("Ids made by several processes at the same time are all different")
   func ids() throws {
     let chain = try Chain(count: 1)
     let running = try (0..<4).map { _ in

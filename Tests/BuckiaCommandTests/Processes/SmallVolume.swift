@@ -2,15 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A volume of its own in memory, so small that a test can fill it, and one that can be made read-only.
+/// A volume in memory that is small enough for a test to fill, and that can be made read-only.
 ///
-/// Permissions do not bind the superuser, and only the superuser can mount: this is the way to see both failures.
+/// Permissions do not bind the superuser, and only the superuser can mount: a volume is the way to test both failures.
 final class SmallVolume {
   let path: String
   private let bench: Workbench
   private var isMounted = false
 
-  /// Why there can be no such volume here.
+  /// The reason why this machine cannot have such a volume.
   static let requirement: Comment = "it takes Linux, the superuser, and the right to mount a tmpfs"
 
   /// True if this process may mount volumes.
@@ -40,8 +40,8 @@ final class SmallVolume {
 
   deinit { unmount() }
 
-  /// Takes the volume away with all that is on it. Tests say so at their end: what is not referred to any more may be gone
-  /// before.
+  /// Unmounts the volume and deletes its contents. Tests call this at their end, because an object that is no longer
+  /// used may be released earlier.
   func unmount() {
     guard isMounted else { return }
     isMounted = false
@@ -53,7 +53,7 @@ final class SmallVolume {
     try Self.run("mount", ["-o", "remount,\(readOnly ? "ro" : "rw")", path])
   }
 
-  /// Fills the volume up, but for some bytes.
+  /// Fills the volume, except for some bytes.
   func fill(leaving bytes: Int) throws {
     let filling = "\(path)/filling"
     try Data().write(to: URL(fileURLWithPath: filling))
@@ -62,7 +62,7 @@ final class SmallVolume {
     try Data(count: max(0, free - bytes)).write(to: URL(fileURLWithPath: filling))
   }
 
-  /// Takes the filling out again.
+  /// Frees the filled space again.
   func makeRoom() throws { try FileManager.default.removeItem(atPath: "\(path)/filling") }
 
   private struct Failed: Error { let command: String }

@@ -10,7 +10,7 @@ struct SyncProcessTests {
     bench = try Workbench()
     try TestDatabases.run("CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT)", on: bench.path("before.sqlite"))
     try FileManager.default.copyItem(atPath: bench.path("before.sqlite"), toPath: bench.path("after.sqlite"))
-    // Large enough that a file is not written in one step.
+    // Large enough to be written in several steps.
     try TestDatabases.run(
       "INSERT INTO note VALUES (1, hex(randomblob(1000000)))", on: bench.path("after.sqlite"))
   }
@@ -33,7 +33,7 @@ struct SyncProcessTests {
       atPath: bench.path("\(name)'s outbox"), withIntermediateDirectories: true)
   }
 
-  /// Puts a diff into a person's outbox.
+  /// Writes a diff to a person's outbox.
   private func write(_ name: String) throws {
     let outcome = try bench.buckia(
       ["diff", "before.sqlite", "after.sqlite", "-o", "\(name)'s outbox"], environment: home(name))
@@ -45,7 +45,7 @@ struct SyncProcessTests {
     return try FileManager.default.fileExists(atPath: bench.path(folder)) ? bench.names(in: folder) : []
   }
 
-  /// Waits until something is so, for two minutes at most.
+  /// Waits for a condition, for two minutes at most.
   private func wait(for what: String, until isTrue: () throws -> Bool) throws {
     let end = Date(timeIntervalSinceNow: 120)
     while try !isTrue() {
@@ -55,7 +55,7 @@ struct SyncProcessTests {
   }
 
   @Test(
-    "Watching, it goes on round after round, and leaves no lock when it is ended", arguments: [SIGINT, SIGTERM])
+    "sync --watch runs round after round, and leaves no lock when it is interrupted", arguments: [SIGINT, SIGTERM])
   func watching(signal: Int32) throws {
     try prepare("anna")
     let command = try RunningCommand(
@@ -75,7 +75,7 @@ struct SyncProcessTests {
     #expect(try bench.names(in: "anna's outbox").isEmpty)
   }
 
-  @Test("Two processes that deliver to the same folder at the same time: each file appears there whole")
+  @Test("When two processes deliver to the same folder at the same time, each file appears there complete")
   func delivering() throws {
     var sent: [String: Data] = [:]
     for name in ["anna", "carl"] {

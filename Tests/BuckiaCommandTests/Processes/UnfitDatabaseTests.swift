@@ -3,7 +3,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-@Suite("Databases that are locked, interrupted or no databases")
+@Suite("Locked, interrupted and invalid databases")
 struct UnfitDatabaseTests {
   /// A database of some pages, and a diff for it in `inbound`.
   private func delivered() throws -> Workbench {
@@ -22,7 +22,7 @@ struct UnfitDatabaseTests {
     return bench
   }
 
-  @Test("A locked database is busy: exit 3, nothing recorded, and reading goes on", arguments: [false, true])
+  @Test("A locked database is busy: exit code 3, nothing recorded, and reading still works", arguments: [false, true])
   func locked(isWAL: Bool) throws {
     let bench = try delivered()
     try bench.sql("mine.db", "PRAGMA journal_mode = \(isWAL ? "WAL" : "DELETE")")
@@ -41,11 +41,11 @@ struct UnfitDatabaseTests {
     #expect(try bench.buckia(["apply", "mine.db", "inbound"]).status == 0)
   }
 
-  @Test("A hot journal is rolled back before anything is applied; who only reads says what to do")
+  @Test("apply rolls back a hot journal first; commands that only read give advice")
   func hotJournal() throws {
     let bench = try delivered()
     do {
-      // Half of a transaction as a power cut would leave it: pages written over, the old ones in a synced journal.
+      // Half a transaction, as left by a power cut: pages overwritten, the old ones in a synced journal.
       let other = try SQLiteConnection(opening: bench.path("mine.db"), as: .readWrite)
       try other.execute("PRAGMA cache_size = 1; BEGIN; UPDATE t SET b = hex(zeroblob(199))")
       for suffix in ["", "-journal"] {
@@ -68,7 +68,7 @@ struct UnfitDatabaseTests {
   }
 
   @Test(
-    "A database cut off is an error that names it, and no byte of it changes",
+    "A truncated database is an error that names it, and keeps each byte",
     arguments: [50, 99, 100, 4_096, 5_000, 40_960, -4_096])
   func truncated(count: Int) throws {
     let bench = try delivered()
@@ -85,18 +85,18 @@ struct UnfitDatabaseTests {
     #expect(try bench.names() == ["cut.db", "inbound", "mine.db", "new.db"])
   }
 
-  @Test("A folder in the place of a database is named", arguments: ["apply", "log", "doctor", "diff", "init"])
-  func folder(verb: String) throws {
+  @Test("A folder in place of a database is named", arguments: ["apply", "log", "doctor", "diff", "init"])
+  func folder(command: String) throws {
     let bench = try delivered()
     try FileManager.default.createDirectory(atPath: bench.path("folder.db"), withIntermediateDirectories: true)
-    let rest = verb == "apply" ? ["inbound"] : verb == "diff" ? ["mine.db", "-o", "x.bdiff"] : []
-    let outcome = try bench.buckia([verb, "folder.db"] + rest)
+    let rest = command == "apply" ? ["inbound"] : command == "diff" ? ["mine.db", "-o", "x.bdiff"] : []
+    let outcome = try bench.buckia([command, "folder.db"] + rest)
     #expect(outcome.status == 1)
     #expect(outcome.diagnostics.contains("folder.db: "), "\(outcome.diagnostics)")
     #expect(try bench.names(in: "folder.db").isEmpty)
   }
 
-  @Test("An empty file can be looked at and receive rows, and is no side of a difference")
+  @Test("An empty file can be read and receive rows, but is no side of a comparison")
   func emptyFile() throws {
     let bench = try delivered()
     try Data().write(to: bench.folder.appendingPathComponent("empty.db"))

@@ -2,11 +2,11 @@
   import Foundation
   import Testing
 
-  /// Watches every byte that the binary writes: a library that is loaded before the system's looks into the buffers.
-  @Suite("The bytes that are written")
+  /// Watches every byte that the binary writes: a library that is preloaded before the system's inspects the buffers.
+  @Suite("Written bytes")
   struct WrittenBytesTests {
     private let bench: Workbench
-    /// It stands in each value that is shared.
+    /// The text that each shared value contains.
     private let canary = "canary-\(UUID().uuidString)"
 
     init() throws {
@@ -27,8 +27,8 @@
 
     private func home(_ name: String) -> [String] { ["--home", bench.path("home of \(name)")] }
 
-    /// Two databases of one schema. Sorting the index takes temporary files, where little memory is allowed, and so do the keys of the
-    /// labels that come along with the notes.
+    /// Two databases with one schema. With little memory, sorting the index uses temporary files, as do the keys of the
+    /// labels that are shared with the notes.
     private func makeDatabases() throws {
       let schema = """
         CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT);
@@ -49,7 +49,7 @@
 
     /// Runs the binary under observation.
     ///
-    /// - Returns: The files into which the canary was written. Those that have no name any more end in " (deleted)".
+    /// - Returns: The files into which the canary was written. Deleted files end in " (deleted)".
     private func files(of arguments: [String]) throws -> Set<String> {
       let log = bench.path("written.log")
       if FileManager.default.fileExists(atPath: log) { try FileManager.default.removeItem(atPath: log) }
@@ -60,12 +60,12 @@
           "TMPDIR": bench.path("temporary"),
         ])
       #expect(outcome.status == 0, "\(outcome.output) \(outcome.diagnostics)")
-      // The databases themselves are written in clear: without a log nothing was observed.
+      // The databases contain the canary in clear, so a missing log means that nothing was observed.
       let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
       return Set(lines.map(String.init))
     }
 
-    /// Those files that are neither a database nor its journal.
+    /// The files that are neither a database nor its journal.
     private func strays(_ files: Set<String>, beside database: String) -> Set<String> {
       let allowed = ["", "-wal", "-journal"].flatMap { ["/\(database)\($0)", "/\(database)\($0) (deleted)"] }
       #expect(files.contains { $0.hasSuffix("/\(database)") }, "\(files)")
@@ -73,7 +73,7 @@
     }
 
     @Test(arguments: [false, true])
-    func `what is shared is written as it is into the databases only, unless it is not encrypted`(
+    func `shared values are written in clear to the databases only, unless the share is unencrypted`(
       isUnencrypted: Bool
     ) throws {
       try makeDatabases()
@@ -94,7 +94,7 @@
           #expect(sending.isEmpty && receiving.isEmpty, "round \(round): \(sending) \(receiving)")
           continue
         }
-        // Else the library would see nothing of what it is there for: spools of Buckia's, and files of SQLite's own.
+        // Otherwise there would be nothing to observe: spools of Buckia, and temporary files of SQLite.
         #expect(sending.contains { $0.contains("/temporary/") }, "round \(round): \(sending)")
         #expect(receiving.contains { $0.contains("/temporary/") }, "round \(round): \(receiving)")
         if round == 2 { #expect(receiving.contains { $0.contains("/temporary/etilqs_") }, "\(receiving)") }
@@ -104,7 +104,7 @@
         try bench.sql("ben.db", "SELECT count(*) > 0 FROM buckia_conflict; PRAGMA integrity_check") == ["1", "ok"])
     }
 
-    /// Looks for a text in all that is written, also where one write ends within it and the next goes on, and adds the files to a log.
+    /// Looks for a text in everything that is written, also across two writes, and logs the files.
     private static let observer = #"""
       #define _GNU_SOURCE
       #include <fcntl.h>

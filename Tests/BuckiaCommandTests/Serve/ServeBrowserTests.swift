@@ -17,7 +17,7 @@ struct ServeBrowserTests {
       openingURL: "http://127.0.0.1:\(site.port)\(site.root)conflicts/1", in: bench.folder.path)
   }
 
-  /// What the browser complains about.
+  /// The browser's error messages.
   private var complaints: [String] {
     browser.events.compactMap { event in
       switch event.method {
@@ -28,7 +28,7 @@ struct ServeBrowserTests {
     }
   }
 
-  @Test("What is typed is taken, and what came of it is told and read out")
+  @Test("A typed value is taken, and the result is shown and read aloud")
   func decide() throws {
     _ = try browser.evaluate("document.getElementById('value-1').focus()")
     _ = try browser.evaluate("document.getElementById('value-1').select()")
@@ -45,7 +45,7 @@ struct ServeBrowserTests {
     #expect(complaints == [])
   }
 
-  @Test("An untouched page shows what has changed; on any other it is offered, and what is typed stays")
+  @Test("An untouched page reloads after a change; an edited page offers to, and keeps the typed text")
   func changes() throws {
     try browser.wait(for: "document.readyState === 'complete'")
     #expect(try bench.buckia(["resolve", "ben.db", "1", "--take", "local", "--by", "Eve"]).status == 0)
@@ -61,7 +61,7 @@ struct ServeBrowserTests {
     #expect(complaints == [])
   }
 
-  @Test("When the command has ended the page says so")
+  @Test("The page says when the command has ended")
   func ended() throws {
     try browser.wait(for: "document.readyState === 'complete'")
     #expect(site.command.interrupt() == SIGINT)

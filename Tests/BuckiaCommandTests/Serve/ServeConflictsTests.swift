@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Deciding conflicts on the pages of buckia serve")
 struct ServeConflictsTests {
-  @Test("The conflicts stand side by side with what can be done about them, and a decision is carried out and recorded")
+  @Test("Conflicts are shown side by side with the possible decisions; one is carried out and recorded")
   func decide() throws {
     let site = try ServedSite(ServedDatabases.inConflict())
     let list = try site.page("conflicts")
@@ -24,18 +24,18 @@ struct ServeConflictsTests {
     let resolutions = records.map { $0["resolution"] as? [String: Any] }
     #expect(resolutions.map { $0?["answer"] as? String } == ["local", "incoming", nil, nil, nil])
     #expect(resolutions[1]?["by"] as? String == "Ben")
-    // A reload tells the same, and does nothing.
+    // A reload shows the same message, and changes nothing.
     #expect(try site.page(at: taken.address).message.first == taken.message.first)
     let own = try site.page(at: kept.link("See #1"))
     #expect(own.root.text.contains("How it was decided"))
     #expect(own.root.text.contains("the local version."))
-    // Minds can be changed.
+    // A decision can be changed.
     #expect(try site.press("Take the incoming version", in: own.entry("#1")).isGood)
     #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 1") == ["</script>Anna"])
     #expect(try site.page("conflicts?state=all").root.all(class: "entry").count == 5)
   }
 
-  @Test("Columns get values of their own: typed ones, and those of either side")
+  @Test("Columns get typed values, or those of either side")
   func values() throws {
     let site = try ServedSite(ServedDatabases.inConflict())
     let page = try site.page(at: site.page("conflicts").link("Other values for #1"))
@@ -67,7 +67,7 @@ struct ServeConflictsTests {
     #expect(try site.bench.sql("ben.db", "SELECT n FROM tags ORDER BY name") == ["10", "NULL"])
   }
 
-  @Test("An answer is remembered as a rule, where a rule can decide")
+  @Test("A decision is remembered as a rule, if a rule can decide the conflict")
   func remember() throws {
     let site = try ServedSite(ServedDatabases.inConflict())
     let list = try site.page("conflicts")
@@ -81,7 +81,7 @@ struct ServeConflictsTests {
     #expect(rules?.count == 1)
   }
 
-  @Test("What somebody else has decided meanwhile is told, and stays")
+  @Test("A decision that somebody else has made meanwhile is shown and kept")
   func decidedMeanwhile() throws {
     let site = try ServedSite(ServedDatabases.inConflict())
     let list = try site.page("conflicts")
@@ -101,7 +101,7 @@ struct ServeConflictsTests {
     #expect(try site.bench.sql("ben.db", "SELECT title FROM notes WHERE id = 2") == ["</script>Anna"])
   }
 
-  @Test("A row that was changed since is not overwritten, unless somebody says so on the conflict’s own page")
+  @Test("A row that was changed since is only overwritten if confirmed on the conflict’s own page")
   func changedSince() throws {
     let site = try ServedSite(ServedDatabases.inConflict())
     let list = try site.page("conflicts")
@@ -116,7 +116,7 @@ struct ServeConflictsTests {
   }
 
   @Test(
-    "Many conflicts stand on several pages, and all open ones are decided at once, but for those that come meanwhile"
+    "Many conflicts are listed on several pages, and all are decided at once, except later ones"
   )
   func many() throws {
     let bench = try Workbench()
@@ -151,7 +151,7 @@ struct ServeConflictsTests {
     #expect(all.isGood && all.message == ["Resolved 70 conflicts, 70 rows changed."], "\(all.message)")
     #expect(try bench.sql("ben.db", "SELECT sum(v) FROM b") == ["70"])
     #expect(try bench.sql("ben.db", "SELECT sum(v) FROM a") == ["140"])
-    // Those that were open when the page was made, and no later ones.
+    // Only conflicts that were open when the page was made are decided.
     let rest = try site.page("conflicts")
     try bench.sql("mid.db", "CREATE TABLE a(id INTEGER PRIMARY KEY, v); INSERT INTO a VALUES (1, 7)")
     try bench.sql("late.db", "CREATE TABLE a(id INTEGER PRIMARY KEY, v); INSERT INTO a VALUES (1, 8)")
@@ -161,7 +161,7 @@ struct ServeConflictsTests {
     #expect(try site.page("conflicts").root.all(class: "jump").map(\.text) == ["#141"])
   }
 
-  @Test("Of a merge all conflicts are decided for OURS or THEIRS, and only rows with integer keys can both be kept")
+  @Test("Merge conflicts are all decided for OURS or THEIRS, and only rows with integer keys can both be kept")
   func merged() throws {
     let bench = try Workbench()
     try bench.sql("base.db", "CREATE TABLE t(code TEXT PRIMARY KEY, v)")
@@ -177,7 +177,7 @@ struct ServeConflictsTests {
     #expect(try bench.sql("ben.db", "SELECT sum(v) FROM t") == ["4"])
   }
 
-  @Test("Whatever names and values are, they stay text, and come back as they were")
+  @Test("All names and values stay text, and are sent back unchanged")
   func hostile() throws {
     let bench = try Workbench()
     let (table, column) = (#"t"><script>alert(1)</script>&amp;'"#, "c\n\"><b onclick=alert(1)>")

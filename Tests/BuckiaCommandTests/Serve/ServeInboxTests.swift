@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Settling inbound files on the pages of buckia serve")
+@Suite("Inbound files on the pages of buckia serve")
 struct ServeInboxTests {
-  @Test("A file is looked at, tried, applied and gone")
+  @Test("A file is shown, tried, applied and removed")
   func story() throws {
     let site = try ServedSite(ServedDatabases.apart(), ["--inbound", "inbound"])
     let name = try #require(site.bench.names(in: "inbound").first)
@@ -37,7 +37,7 @@ struct ServeInboxTests {
     #expect(try site.page().entry("applied").all("a").contains { $0.text == "5 conflicts" })
   }
 
-  @Test("A table has a policy of its own, and a column can be left out of conflicts, as for buckia apply")
+  @Test("Policies for tables and ignored columns work as for buckia apply")
   func policies() throws {
     let site = try ServedSite(
       ServedDatabases.apart(),
@@ -51,7 +51,7 @@ struct ServeInboxTests {
     #expect(try site.bench.buckia(["serve", "ben.db", "--on-conflict", "notes=newest"]).status == 64)
   }
 
-  @Test("A file that is refused stays with its reason, until it is set aside")
+  @Test("A refused file stays with its reason, until it is set aside")
   func refused() throws {
     let bench = try ServedDatabases.apart()
     let name = try #require(bench.names(in: "inbound").first)
@@ -75,7 +75,7 @@ struct ServeInboxTests {
     #expect(!gone.isGood && gone.message == ["\(name) is not in inbound any more. Nothing was changed."])
   }
 
-  @Test("With --keep files stay, and with --on-conflict the other policy counts")
+  @Test("With --keep files stay, and --on-conflict sets the policy")
   func options() throws {
     let site = try ServedSite(
       ServedDatabases.apart(), ["--inbound", "inbound", "--keep", "--on-conflict", "take-incoming"])
@@ -84,7 +84,7 @@ struct ServeInboxTests {
     #expect(try site.bench.sql("ben.db", "SELECT DISTINCT title FROM notes") == ["</script>Anna"])
   }
 
-  @Test("A file that Ben himself has made stays in the folder, whatever is pressed")
+  @Test("A file that Ben himself has made stays in the folder, whichever button is pressed")
   func outbox() throws {
     let bench = try ServedDatabases.inConflict()
     #expect(try bench.buckia(["diff", "old.db", "ben.db", "-o", "outbox"]).status == 0)
@@ -96,7 +96,7 @@ struct ServeInboxTests {
   }
 
   @Test(
-    "A file that is encrypted for Ben is looked at and applied with his keys; without them it stays, and that is told")
+    "A file encrypted for Ben is shown and applied with his keys; without them it stays, with the reason")
   func encrypted() throws {
     let bench = try ServedDatabases.apart()
     #expect(try bench.buckia(["identity", "new", "--name", "Ben", "--home", "ben"]).status == 0)

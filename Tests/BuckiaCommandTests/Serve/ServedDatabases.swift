@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Ben's database before and after Anna's diff file meets it.
+/// Ben's database before and after Anna's diff file is applied to it.
 enum ServedDatabases {
-  /// Ben's database, which both have changed, and Anna's diff file in his inbound folder: notes 1 to 3 and both tags are in
-  /// conflict, note 4 is not.
+  /// Ben's database, and Anna's diff file in his inbound folder. Both people changed the database: notes 1 to 3 and
+  /// both tags are in conflict, note 4 is not.
   static func apart() throws -> Workbench {
     let bench = try Workbench()
     try bench.sql(

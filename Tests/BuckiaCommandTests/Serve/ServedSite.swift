@@ -3,22 +3,22 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A `buckia serve` that runs, and somebody who visits its pages as a browser without scripts does.
+/// A running `buckia serve`, with the requests of a browser that runs no scripts.
 final class ServedSite {
-  /// A page that was loaded.
+  /// A loaded page.
   struct Page {
     let status: Int
-    /// The path and the query that it was found at in the end.
+    /// The path and query of the page after redirects.
     let address: String
     let root: ParsedPage.Element
 
-    /// What the page says has happened, a sentence each.
+    /// The sentences in which the page says what has happened.
     var message: [String] { root.all(class: "message").flatMap { $0.all("p") }.map(\.text) }
 
-    /// True if what has happened is what was wanted.
+    /// True if the action succeeded.
     var isGood: Bool { root.all(class: "message").first?.attributes["class"] == "message good" }
 
-    /// The conflicts or files on it, by the beginnings of their headings.
+    /// Returns the conflict or file whose heading contains the text.
     func entry(_ heading: String) throws -> ParsedPage.Element {
       try #require(root.all(class: "entry").first { $0.text.contains(heading) }, "\(heading): \(root.text)")
     }
@@ -33,7 +33,7 @@ final class ServedSite {
   let bench: Workbench
   let command: RunningCommand
   let port: Int
-  /// What all addresses begin with: the token between slashes.
+  /// The start of all addresses: the token between slashes.
   let root: String
 
   /// Starts the command.
@@ -45,9 +45,9 @@ final class ServedSite {
     root = url.path
   }
 
-  // MARK: Asking
+  // MARK: Requests
 
-  /// Sends a request as a browser does, without following where it leads.
+  /// Sends a request as a browser does, without following redirects.
   func ask(
     _ method: String, _ address: String, headers: [String] = [], body: String = ""
   ) throws -> LoopbackConnection.Answer {
@@ -62,7 +62,7 @@ final class ServedSite {
     return try connection.answer()
   }
 
-  /// Loads a page. Whatever is on it, it can reach nothing else, and can be used by ear and by the keyboard.
+  /// Loads a page, and checks that it loads nothing from elsewhere and is accessible by ear and by keyboard.
   func page(_ path: String = "") throws -> Page { try page(at: root + path) }
 
   /// Loads the page that a link leads to.
@@ -81,8 +81,8 @@ final class ServedSite {
   ///
   /// - Parameters:
   ///   - button: What the button begins with.
-  ///   - part: The part of the page that the form is in.
-  ///   - values: What is filled in, by the names of the fields; the others are sent as they are on the page.
+  ///   - part: The part of the page that contains the form.
+  ///   - values: The values by field name; the other fields are sent unchanged.
   func press(
     _ button: String, in part: ParsedPage.Element, _ values: [String: String] = [:]
   ) throws -> Page {
@@ -99,7 +99,7 @@ final class ServedSite {
       case "select":
         let first = element.all("option").first?.attributes["value"] ?? ""
         fields.append((name, values[name] ?? first))
-      // The line end behind the element's name does not belong to what is in it.
+      // The line break after the start tag does not belong to the text.
       case "textarea": fields.append((name, values[name] ?? String(element.text.drop { $0 == "\n" })))
       default: break
       }

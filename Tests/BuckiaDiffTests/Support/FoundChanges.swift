@@ -2,7 +2,7 @@ import BuckiaDiff
 import SQLiteChangesets
 
 extension DatabaseDifference {
-  /// The changes, each as its table and its bytes, in an order of their own.
+  /// The changes as table names and bytes, sorted.
   func changes() throws -> [[UInt8]] {
     try changeset.allBytes().withRawSpan { bytes in
       var changes: [[UInt8]] = []

@@ -1,15 +1,15 @@
 import SQLiteConnections
 import TestSupport
 
-/// An older and a newer database with tables of many pages, made from a seed: what the newer was brought about by, and how
-/// both lie in their files, is as different as SQLite can make it.
+/// An older and a newer database with tables of many pages, made from a seed. Their histories and file layouts differ
+/// as much as SQLite allows.
 struct RandomFiles {
   let folder: TemporaryFolder
   let older: String
   let newer: String
-  /// A connection keeps each log from being copied into its database.
+  /// A connection prevents each log from being checkpointed.
   private let keepers: [Keeper]
-  /// What was done, for the report of a failure.
+  /// The steps taken, for the report of a failure.
   let story: String
 
   private final class Keeper {
@@ -78,11 +78,11 @@ struct RandomFiles {
     for path in [newer, older] {
       let connection = try SQLiteConnection(opening: path, as: .readWrite)
       try connection.execute("\(mode) PRAGMA wal_autocheckpoint = \(random.oneIn(2) ? 0 : 4)")
-      // Now and then the older one is changed too, so that both have a past of their own.
+      // Sometimes the older database is changed, too, so that both have separate histories.
       if path == newer || random.oneIn(4) {
         for _ in 0..<Int.random(in: 0...6, using: &random) {
           let step = Self.step(tables, &random)
-          // What a constraint refuses is left as it is.
+          // A step that a constraint refuses has no effect.
           do { try connection.execute(step) } catch {}
           story.append("\(path == newer ? "newer" : "older"): \(step)")
         }
@@ -118,14 +118,14 @@ struct RandomFiles {
       """
   }
 
-  /// One thing that happens to a database.
+  /// One change of a database.
   private static func step(_ tables: [Table], _ random: inout SeededGenerator) -> String {
     let table = tables[Int.random(in: 0..<tables.count, using: &random)]
     let (name, column, key) = (table.name, table.column, table.key)
     let few = "rowid % \(Int.random(in: 2...90, using: &random)) = 1"
     let some = table.sql.contains("WITHOUT") ? "length(\(key)) % \(Int.random(in: 2...4, using: &random)) = 1" : few
     switch Int.random(in: 0..<18, using: &random) {
-    // Of a long value only the last page changes.
+    // Only the last page of a long value changes.
     case 16, 17:
       return "UPDATE \(name) SET \(column) = substr(\(column), 1, length(\(column)) - 1) || 'q' WHERE \(some)"
     case 0, 1: return "UPDATE \(name) SET \(column) = \(column) || 'y' WHERE \(some)"

@@ -4,18 +4,18 @@ import SQLiteConnections
 import SQLiteSchemas
 import TestSupport
 
-/// Selections of rows and columns for the tables of a database, made at random, and a copy of it that has nothing else.
+/// Random selections of rows and columns for the tables of a database, and a copy of it that contains nothing else.
 struct RandomSelections {
-  /// For each table what is selected of it.
+  /// The selection for each table.
   private(set) var chosen: [TableName: RowSelection] = [:]
   /// The copy, made with DELETE and ALTER TABLE.
   let filtered: String
-  /// What was chosen, for the report of a failure.
+  /// The selections as text, for the report of a failure.
   private(set) var story = ""
 
   /// - Parameters:
   ///   - database: The database.
-  ///   - filtered: Where the copy is to be.
+  ///   - filtered: The path of the copy.
   init(of database: String, copiedTo filtered: String, in folder: TemporaryFolder, _ random: inout SeededGenerator)
     throws
   {

@@ -1,23 +1,23 @@
 import Crypto
 import Foundation
 
-/// Writes files in age's format, well-formed ones and others, without a line of the code that is tested.
+/// Writes files in age's format, well-formed or not, without using any of the tested code.
 ///
-/// Each part can be replaced; the seal is made over what is really there, so that a rule is met and not the seal.
+/// Each part can be replaced; the seal covers the actual bytes, so that a test fails by the rule and not by the seal.
 struct AgeFileBuilder {
   var intro = "age-encryption.org/v1\n"
   /// The header between the first line and the last, line feeds included.
   var stanzas = ""
   var end = "---"
-  /// What stands behind the three dashes; nil for the right seal.
+  /// The text after the three dashes; nil for the right seal.
   var seal: String?
   var fileKey = Data((0..<16).map { UInt8($0) })
   var nonce = Data((0..<16).map { UInt8(100 + $0) })
-  /// The chunks as they are encrypted, each with its place and whether it is marked as the last.
+  /// The plain chunks, each with its index and whether it is marked as the last.
   var chunks: [(plain: Data, index: UInt8, isLast: Bool)] = [(Data("hello".utf8), 0, true)]
   var trailing = Data()
 
-  /// The identity's secret bytes that X25519 stanzas are made for.
+  /// The identity's secret bytes for which X25519 stanzas are made.
   static let secret = Data([UInt8](repeating: 0x42, count: 32))
   static let passphrase = "swordfish"
 
@@ -55,7 +55,7 @@ struct AgeFileBuilder {
     return "-> \(kind) \(Self.base64(share))\n\(Self.base64(body))\n"
   }
 
-  /// Made with Python's `hashlib.scrypt` of the passphrase, N = 2¹⁰, and the file key of the builder.
+  /// Made with Python's `hashlib.scrypt` from the passphrase, N = 2¹⁰, and the builder's file key.
   var scryptStanza: String { "-> scrypt \(Self.scryptSalt) 10\n\(Self.scryptBody)\n" }
   static let scryptSalt = "AAAAAAAAAAAAAAAAAAAAAA"
   static let scryptBody = "92l77+8jNBRVFOIE9aKLpk2luAFDzoh4RS7e4lihgJQ"

@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("age itself", .enabled(if: AgeProgram.isInstalled, Comment(rawValue: AgeProgram.requirement)))
+@Suite("The age program", .enabled(if: AgeProgram.isInstalled, Comment(rawValue: AgeProgram.requirement)))
 struct AgeInteroperationTests {
-  @Test("opens what we encrypt", arguments: AgeRoundTripTests.sizes, [false, true])
+  @Test("age decrypts what we encrypt", arguments: AgeRoundTripTests.sizes, [false, true])
   func opens(count: Int, isArmored: Bool) throws {
     let folder = try TemporaryFolder()
     let identity = AgeIdentity()
@@ -15,11 +15,11 @@ struct AgeInteroperationTests {
     try folder.write(Ciphers.encrypt(plain, for: Encryption(to: recipients), armored: isArmored), to: "sealed")
     let arguments = ["-d", "-i", folder.file("key"), "-o", folder.file("plain"), folder.file("sealed")]
     #expect(try AgeProgram.run("age", arguments) == 0)
-    // age makes no file for nothing.
+    // age creates no file for empty output.
     #expect(try (count == 0 && !folder.has("plain") ? [] : fileBytes(folder.file("plain"))) == plain)
   }
 
-  @Test("is opened by us", arguments: AgeRoundTripTests.sizes, [false, true])
+  @Test("we decrypt what age encrypts", arguments: AgeRoundTripTests.sizes, [false, true])
   func isOpened(count: Int, isArmored: Bool) throws {
     let folder = try TemporaryFolder()
     #expect(try AgeProgram.run("age-keygen", ["-o", folder.file("key")]) == 0)
@@ -32,11 +32,11 @@ struct AgeInteroperationTests {
     #expect(try Ciphers.decrypt(fileBytes(folder.file("sealed")), with: Decryption(identities: identities)) == plain)
   }
 
-  @Test("with a passphrase opens what we encrypt, and no other passphrase does")
+  @Test("age decrypts with our passphrase, and with no other")
   func opensWithPassphrase() throws {
     let folder = try TemporaryFolder()
     let plain = Ciphers.sample(100_000)
-    // As hard as files are made unless told otherwise.
+    // With the default work factor.
     try folder.write(Ciphers.encrypt(plain, for: Encryption(passphrase: Array("sword fish".utf8))), to: "sealed")
     let arguments = ["-d", "-o", folder.file("plain"), folder.file("sealed")]
     #expect(try AgeProgram.run(typing: "sword fishes", arguments) != 0)
@@ -45,7 +45,7 @@ struct AgeInteroperationTests {
     #expect(try fileBytes(folder.file("plain")) == plain)
   }
 
-  @Test("is opened by us with a passphrase", arguments: [false, true])
+  @Test("we decrypt what age encrypts with a passphrase", arguments: [false, true])
   func isOpenedWithPassphrase(isArmored: Bool) throws {
     let folder = try TemporaryFolder()
     let plain = Ciphers.sample(100_000)

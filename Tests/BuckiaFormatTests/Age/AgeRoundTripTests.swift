@@ -8,7 +8,7 @@ struct AgeRoundTripTests {
   static let chunk = 65_536
   static let sizes = [0, 1, 65_535, 65_536, 65_537, 131_072, 196_608, 196_613]
 
-  @Test("comes back as it was", arguments: sizes, [false, true])
+  @Test("decrypting returns the original", arguments: sizes, [false, true])
   func comesBack(count: Int, isArmored: Bool) throws {
     let identity = AgeIdentity()
     let plain = Ciphers.sample(count)
@@ -24,7 +24,7 @@ struct AgeRoundTripTests {
     #expect(try Ciphers.decrypt(sealed, with: Decryption(identities: [identity])) == plain)
   }
 
-  @Test("each of several recipients can open it, and no one else", arguments: [false, true])
+  @Test("each of several recipients can decrypt, and no one else", arguments: [false, true])
   func recipients(isQuantumSafe: Bool) throws {
     let identities = (0..<3).map { _ in AgeIdentity(quantumSafe: isQuantumSafe) }
     let sealed = try Ciphers.encrypt([1, 2, 3], for: Encryption(to: identities.map { try $0.makeRecipient() }))
@@ -38,7 +38,7 @@ struct AgeRoundTripTests {
     }
   }
 
-  @Test("a passphrase opens what it has closed, and another says so")
+  @Test("the right passphrase decrypts, and a wrong one is reported")
   func passphrase() throws {
     let sealed = try Ciphers.encrypt([1, 2, 3], for: Encryption(passphrase: Array("swordfish".utf8), workFactor: 4))
     func released(_ passphrase: String?, _ identities: [AgeIdentity] = []) throws -> String? {
@@ -51,7 +51,7 @@ struct AgeRoundTripTests {
     #expect(try released(nil, [AgeIdentity()]) == "it is encrypted with a passphrase, and none was given")
   }
 
-  @Test("a passphrase does not open what is encrypted for an identity")
+  @Test("a passphrase does not decrypt a file for an identity")
   func missingIdentity() throws {
     let sealed = try Ciphers.encrypt([], for: Encryption(to: [AgeIdentity().makeRecipient()]))
     let (_, error) = try Ciphers.released(sealed, with: Decryption(identities: [], passphrase: [1]))
@@ -76,7 +76,7 @@ struct AgeRoundTripTests {
     #expect(output.bytes.count == count)
   }
 
-  @Test("after a failure nothing more is written")
+  @Test("after a failure nothing more can be written")
   func failure() throws {
     let output = LimitedOutput(byteCount: 100_000)
     let encrypting = try EncryptingOutput(output, for: Encryption(to: [AgeIdentity().makeRecipient()]))
@@ -84,7 +84,7 @@ struct AgeRoundTripTests {
     #expect(#expect(throws: ByteStreamError.self) { try encrypting.finish() }?.code == .alreadyFinished)
   }
 
-  @Test("what is encrypted reaches the output while it is written, and what is decrypted while it is read")
+  @Test("encryption and decryption are streamed")
   func streams() throws {
     let identity = AgeIdentity()
     let output = MemoryOutput()
@@ -92,7 +92,7 @@ struct AgeRoundTripTests {
     let piece = Ciphers.sample(10_000)
     for number in 1...100 {
       try encrypting.write(piece)
-      // Never more than one chunk is held back.
+      // At most one chunk is held back.
       #expect(output.bytes.count >= number * piece.count - Self.chunk)
     }
     try encrypting.finish()

@@ -13,7 +13,7 @@ struct ArmorTests {
     return try Ciphers.released(Array(text.utf8), with: Decryption(identities: [identity])).error?.code.rawValue
   }
 
-  /// The lines of a file whose last line of base64 is padded; or full, with `full`.
+  /// The lines of a file whose last line of base64 is padded, or full with `full`.
   private static func lines(full isFull: Bool = false) throws -> [String] {
     var file = try AgeFileBuilder.x25519()
     let count = try file.bytes.count
@@ -22,7 +22,7 @@ struct ArmorTests {
       .split(separator: "\n").map { "\($0)\n" }
   }
 
-  @Test("a well-formed file can be read, whatever white space stands around it", arguments: [false, true])
+  @Test("a well-formed file can be read, with any white space around it", arguments: [false, true])
   func wellFormed(isFull: Bool) throws {
     let text = try Self.begin + Self.lines(full: isFull).joined() + Self.end
     let space = String(repeating: " \t\r\n", count: 256)
@@ -34,7 +34,7 @@ struct ArmorTests {
     #expect(try Self.released(text + space + " ") == "malformedArmor")
   }
 
-  @Test("text that is not as it must be is refused")
+  @Test("malformed text is refused")
   func malformed() throws {
     let lines = try Self.lines()
     let body = lines.joined()
@@ -61,7 +61,7 @@ struct ArmorTests {
     #expect(try Self.released("x\n" + begin + body + end) == "notEncrypted")
   }
 
-  @Test("bits that fill up the last character are 0")
+  @Test("unused bits of the last character must be 0")
   func canonical() throws {
     var file = try AgeFileBuilder.x25519()
     let count = try file.bytes.count
@@ -76,7 +76,7 @@ struct ArmorTests {
     #expect(try Self.released(Self.begin + altered + "\n" + Self.end) == "malformedArmor")
   }
 
-  @Test("what is written has lines of 64 characters", arguments: [0, 1, 47, 48, 49, 96, 200_000])
+  @Test("output has lines of 64 characters", arguments: [0, 1, 47, 48, 49, 96, 200_000])
   func writes(count: Int) throws {
     let recipient = try AgeIdentity().makeRecipient()
     let bytes = try Ciphers.encrypt(Ciphers.sample(count), for: Encryption(to: [recipient]), armored: true)

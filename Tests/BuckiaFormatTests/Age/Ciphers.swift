@@ -24,7 +24,7 @@ enum Ciphers {
     return plain
   }
 
-  /// Everything that is handed out before an error, and the error.
+  /// The bytes returned before an error, and the error.
   static func released(
     _ bytes: [UInt8], with decryption: Decryption
   ) throws -> (plain: [UInt8], error: ByteStreamError?) {
@@ -37,7 +37,7 @@ enum Ciphers {
     }
   }
 
-  /// Bytes of which no two neighbouring chunks are equal.
+  /// Bytes in which no two neighbouring chunks are equal.
   static func sample(_ count: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8 ^ $0 >> 16) }
   }

@@ -16,7 +16,7 @@ struct KeyTests {
     #expect(try AgeRecipient(parsing: Self.recipient).description == Self.recipient)
   }
 
-  @Test("new identities differ, and are read as they are written", arguments: [false, true])
+  @Test("new identities differ, and can be written and read", arguments: [false, true])
   func newOnes(isQuantumSafe: Bool) throws {
     let identity = AgeIdentity(quantumSafe: isQuantumSafe)
     let recipient = try identity.makeRecipient()
@@ -27,7 +27,7 @@ struct KeyTests {
   }
 
   @Test(
-    "what is no recipient is refused",
+    "an invalid recipient is refused",
     arguments: [
       "", "age1", "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwk",
       "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj ",
@@ -41,25 +41,25 @@ struct KeyTests {
     #expect(error?.code == .invalidRecipient)
   }
 
-  @Test("what is no identity is refused", arguments: ["", identity.lowercased(), recipient, identity + "Q"])
+  @Test("an invalid identity is refused", arguments: ["", identity.lowercased(), recipient, identity + "Q"])
   func noIdentities(text: String) {
     let error = #expect(throws: IdentityError.self) { try AgeIdentity(parsing: text) }
     #expect(error?.code == .invalidIdentity)
   }
 
-  @Test("an identity that is given as a recipient is not shown")
+  @Test("an identity given as a recipient is not shown")
   func secretAsRecipient() {
     let error = #expect(throws: IdentityError.self) { try AgeRecipient(parsing: Self.identity) }
     #expect(error?.description == "this is a secret identity and no recipient: use the age1… that belongs to it")
   }
 
-  @Test("a file of identities may have comments, empty lines and either ending of lines")
+  @Test("a file of identities may have comments, empty lines and any line endings")
   func file() throws {
     let text = "# created: now\r\n\r\n\(Self.identity)\r\n# another\n\(AgeIdentity().secretText)"
     #expect(try AgeIdentity.all(inFile: Array(text.utf8)).count == 2)
   }
 
-  @Test("a line that is no identity is named and not shown")
+  @Test("an invalid line is named by number and not shown")
   func wrongLine() {
     let error = #expect(throws: IdentityError.self) { try AgeIdentity.all(inFile: Array("# one\nsecret\n".utf8)) }
     #expect(
@@ -69,7 +69,7 @@ struct KeyTests {
     #expect(empty?.description == "there is no identity in it")
   }
 
-  @Test("recipients may not be none, too many, or of both strengths")
+  @Test("no recipients, too many, and recipients of both strengths are refused")
   func combinations() throws {
     let classical = try AgeIdentity().makeRecipient()
     let safe = try AgeIdentity(quantumSafe: true).makeRecipient()

@@ -3,8 +3,9 @@ import BuckiaBytes
 import Foundation
 import Testing
 
-/// Stanzas of the specification, <https://c2sp.org/age>. The keys of their files are not published, so what is seen is that the
-/// stanza opens: the seal, made by us with another key, is then wrong, and that is said only where a stanza has opened.
+/// Stanzas of the specification, <https://c2sp.org/age>. Their file keys are not published, so the tests only show that
+/// a stanza opens: the seal, made by us with another key, is then wrong, which is only reported after a stanza has
+/// opened.
 @Suite("The specification's examples")
 struct KnownAnswerTests {
   private static func code(_ stanzas: String, identity: String) throws -> String? {
@@ -30,7 +31,7 @@ struct KnownAnswerTests {
   @Test("the hybrid identity has its recipient")
   func hybridPair() throws {
     let recipient = try AgeIdentity(parsing: Self.hybridIdentity).makeRecipient().description
-    // Its end is the checksum of everything before.
+    // It ends with the checksum of everything before.
     #expect(recipient.hasPrefix("age1pq1x34nzsvr0rxjsgdn8zgyhfe8j7ceq5r9rdelkjuh3y235jzxshfg87pzf5zrqtzdxz95paef6"))
     #expect(recipient.hasSuffix("3tlhl53k2ykx3qheyty7saeq0d3fzv49zc0k"))
     #expect(recipient.utf8.count == 1959)

@@ -1,6 +1,6 @@
 import BuckiaBytes
 
-/// Takes so many bytes, and no more: a volume that is full.
+/// Accepts a number of bytes and no more, like a full volume.
 final class LimitedOutput: ByteOutput {
   private var byteCount: Int
 

@@ -3,7 +3,7 @@ import BuckiaBytes
 import Foundation
 import Testing
 
-/// Each rule of the header, broken once in a file that is sealed as it should be.
+/// Each rule of the header, violated once in a file with a right seal.
 @Suite("Malformed headers")
 struct MalformedHeaderTests {
   private static func decryption() throws -> Decryption {
@@ -28,7 +28,7 @@ struct MalformedHeaderTests {
   private static let fullLine = String(repeating: "A", count: 64)
 
   @Test(
-    "stanzas of other kinds are skipped, whatever they hold",
+    "stanzas of other kinds are skipped, whatever they contain",
     arguments: [
       "-> grease\n\n", "-> !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ a\n\(wrapped)\n", "-> x\n\(fullLine)\n\n",
       "-> x\n\(fullLine)\n\(fullLine)\nAA\n", "-> x25519 \(wrapped)\n\(wrapped)\n", "-> Scrypt a b c\n\n",
@@ -43,7 +43,7 @@ struct MalformedHeaderTests {
   }
 
   @Test(
-    "a stanza that is not written as it must be is refused",
+    "a malformed stanza is refused",
     arguments: [
       "-> \n\n", "->\n\n", "->x\n\n", "->  x\n\n", "-> x \n\n", "-> x  y\n\n", "-> x\r\n\n", "-> x\ty\n\n", "-> é\n\n",
       "-> x\nAA==\n", "-> x\nAB\n", "-> x\nA\n", "-> x\nA A\n", "-> x\nAA\r\n", "-> x\n\(fullLine)A\n",
@@ -57,7 +57,7 @@ struct MalformedHeaderTests {
   }
 
   @Test(
-    "a first line of another kind is refused",
+    "a wrong first line is refused",
     arguments: [
       ("age-encryption.org/v2\n", "notEncrypted"), ("age-encryption.org/v1\r\n", "notEncrypted"),
       ("age-encryption.org/v1 \n", "notEncrypted"), ("age-encryption.org/v\n", "notEncrypted"), ("", "malformedArmor"),
@@ -70,7 +70,7 @@ struct MalformedHeaderTests {
   }
 
   @Test(
-    "a last line that is not as it must be is refused",
+    "a malformed last line is refused",
     arguments: [
       "\n", " \n", " \(wrapped)A\n", "\(wrapped)\n", "  \(wrapped)\n", " \(wrapped) \n", " \(wrapped)\r\n",
       " \(wrapped) x\n",
@@ -82,7 +82,7 @@ struct MalformedHeaderTests {
     #expect(try Self.code(file) == "malformedHeader")
   }
 
-  @Test("a wrong seal is told from everything else")
+  @Test("a wrong seal has its own error")
   func seal() throws {
     var file = try AgeFileBuilder.x25519()
     file.seal = " \(Self.wrapped)\n"
@@ -101,7 +101,7 @@ struct MalformedHeaderTests {
     #expect(try Self.code(file) == "malformedHeader")
   }
 
-  @Test("a header has an end to its length")
+  @Test("the length of a header is limited")
   func length() throws {
     var file = try AgeFileBuilder.x25519()
     file.stanzas = "-> x \(String(repeating: "y", count: 300_000))\n\n" + file.stanzas
@@ -110,7 +110,7 @@ struct MalformedHeaderTests {
     #expect(try Self.code(file) == "malformedHeader")
   }
 
-  @Test("a header that is cut off anywhere is refused")
+  @Test("a truncated header is refused")
   func truncated() throws {
     let bytes = try AgeFileBuilder.x25519().bytes
     let end = bytes.count - 5 - 16
@@ -121,7 +121,7 @@ struct MalformedHeaderTests {
     }
   }
 
-  @Test("a stanza of X25519 that breaks a rule is refused")
+  @Test("an X25519 stanza that violates a rule is refused")
   func x25519() throws {
     let good = try AgeFileBuilder.x25519()
     let (share, body) = try good.x25519Parts()
@@ -150,7 +150,7 @@ struct MalformedHeaderTests {
   }
 
   @Test(
-    "a work factor that is not written as it must be is refused",
+    "a malformed work factor is refused",
     arguments: [
       ("0", "malformedHeader"), ("010", "malformedHeader"), ("+10", "malformedHeader"), ("-10", "malformedHeader"),
       ("0xa", "malformedHeader"), ("10x", "malformedHeader"), ("1e1", "malformedHeader"), ("21", "excessiveWorkFactor"),
@@ -163,7 +163,7 @@ struct MalformedHeaderTests {
   }
 
   @Test(
-    "a stanza of scrypt that breaks a rule is refused",
+    "a scrypt stanza that violates a rule is refused",
     arguments: [
       "-> scrypt AAAAAAAAAAAAAAAAAAAAAA\n\(wrapped)\n", "-> scrypt AAAAAAAAAAAAAAAAAAAAAA 10 x\n\(wrapped)\n",
       "-> scrypt AAAAAAAAAAAAAAAAAAAAAAAA 10\n\(wrapped)\n", "-> scrypt AAAAAAAAAAAAAAAAAAAA 10\n\(wrapped)\n",
@@ -176,7 +176,7 @@ struct MalformedHeaderTests {
     #expect(try Self.code(file) == "malformedHeader")
   }
 
-  @Test("a passphrase shares a file with no other recipient")
+  @Test("a passphrase cannot be combined with another recipient")
   func scryptAlone() throws {
     var file = try AgeFileBuilder.scrypt()
     for other in [file.scryptStanza, try file.x25519Stanza(), "-> grease\n\n"] {

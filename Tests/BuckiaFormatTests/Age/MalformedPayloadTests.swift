@@ -3,7 +3,7 @@ import BuckiaBytes
 import Foundation
 import Testing
 
-/// Each rule of what follows the header.
+/// The rules for everything after the header.
 @Suite("Malformed payloads")
 struct MalformedPayloadTests {
   private static let chunk = Data(Ciphers.sample(64 << 10))
@@ -23,14 +23,14 @@ struct MalformedPayloadTests {
     return try file.bytes
   }
 
-  @Test("well-formed ones can be read")
+  @Test("well-formed payloads can be read")
   func wellFormed() throws {
     #expect(try Self.released(Self.file([(Data(), 0, true)])) == (0, nil))
     #expect(try Self.released(Self.file([(Self.chunk, 0, true)])) == (65_536, nil))
     #expect(try Self.released(Self.file([(Self.chunk, 0, false), (Data([1]), 1, true)])) == (65_537, nil))
   }
 
-  @Test("random bytes that are missing or cut off are refused", arguments: [0, 1, 15])
+  @Test("a missing or truncated nonce is refused", arguments: [0, 1, 15])
   func nonce(count: Int) throws {
     var file = try AgeFileBuilder.x25519()
     file.nonce = file.nonce.prefix(count)
@@ -38,7 +38,7 @@ struct MalformedPayloadTests {
     #expect(try Self.released(file.bytes) == (0, "malformedHeader"))
   }
 
-  @Test("a payload without a last chunk is refused, and all before it is authentic")
+  @Test("a payload without a last chunk is refused, and everything before is authentic")
   func noLast() throws {
     #expect(try Self.released(Self.file([])) == (0, "alteredPayload"))
     #expect(try Self.released(Self.file([(Self.chunk, 0, false)])) == (65_536, "alteredPayload"))
@@ -53,7 +53,7 @@ struct MalformedPayloadTests {
     #expect(try Self.released(Self.file([(Data(), 0, false)])) == (0, "alteredPayload"))
   }
 
-  @Test("what follows the last chunk is refused")
+  @Test("bytes after the last chunk are refused")
   func trailing() throws {
     let full: [(Data, UInt8, Bool)] = [(Self.chunk, 0, true)]
     for count in [1, 15, 16, 17, 70_000] {
@@ -65,14 +65,14 @@ struct MalformedPayloadTests {
       try Self.released(Self.file([(Self.chunk, 0, true), (Data([1]), 1, true)])) == (65_536, "alteredPayload"))
   }
 
-  @Test("chunks are refused out of their order")
+  @Test("chunks out of order are refused")
   func order() throws {
     #expect(try Self.released(Self.file([(Self.chunk, 1, false), (Self.chunk, 0, true)])) == (0, "alteredPayload"))
     #expect(try Self.released(Self.file([(Self.chunk, 0, false), (Data([1]), 2, true)])) == (65_536, "alteredPayload"))
     #expect(try Self.released(Self.file([(Data([1]), 1, true)])) == (0, "alteredPayload"))
   }
 
-  @Test("a payload that is cut off anywhere is refused")
+  @Test("a truncated payload is refused")
   func truncated() throws {
     let bytes = try Self.file([(Self.chunk, 0, false), (Self.chunk, 1, false), (Data([1, 2]), 2, true)])
     let start = bytes.count - 2 * 65_552 - 18
@@ -84,7 +84,7 @@ struct MalformedPayloadTests {
     }
   }
 
-  @Test("a bit that is altered anywhere is noticed")
+  @Test("any altered bit is detected")
   func altered() throws {
     let bytes = try AgeFileBuilder.x25519().bytes
     for place in bytes.indices {
@@ -96,7 +96,7 @@ struct MalformedPayloadTests {
     }
   }
 
-  @Test("an input that has failed goes on failing")
+  @Test("an input that has failed keeps failing")
   func repeated() throws {
     let identity = try AgeIdentity(parsing: KeyTests.identity)
     let bytes = try Self.file([(Data([1]), 0, false)])

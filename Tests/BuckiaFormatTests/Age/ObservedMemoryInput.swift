@@ -1,7 +1,7 @@
 import BuckiaBytes
 import TestSupport
 
-/// Reads bytes that are in memory, and tells how many were read.
+/// Reads bytes in memory, and counts them.
 final class ObservedMemoryInput: ByteInput {
   private let input: MemoryInput
   private(set) var byteCount = 0

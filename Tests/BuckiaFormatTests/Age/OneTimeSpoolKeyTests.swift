@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 15, 16, 17, 4_095, 65_536, 300_001])
-  func `any part is decrypted by itself`(start: Int) throws {
+  func `any part can be decrypted separately`(start: Int) throws {
     var generator = SeededGenerator(seed: UInt64(start))
     let bytes = (0..<700_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
     let key = OneTimeSpoolKey()
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func `equal bytes are different in each place and under each key`() throws {
+  @Test func `equal bytes are encrypted differently by offset and by key`() throws {
     let zeros = [UInt8](repeating: 0, count: 1 << 17)
     let sealed = try applied(OneTimeSpoolKey(), to: zeros, at: 0)
     let blocks = Set((0..<zeros.count / 16).map { Array(sealed[16 * $0..<16 * $0 + 16]) })
@@ -31,7 +31,7 @@ import Testing
     #expect(try applied(OneTimeSpoolKey(), to: zeros, at: 0) != sealed)
   }
 
-  @Test func `a buffer that is sealed gives back what was written, and stores none of it as it is`() throws {
+  @Test func `a sealed buffer returns the written bytes, and stores none of them in clear`() throws {
     let folder = try TemporaryFolder()
     var generator = SeededGenerator(seed: 7)
     try TemporaryBuffer.$sealing.withValue(TemporaryBuffer.Sealing { OneTimeSpoolKey() }) {

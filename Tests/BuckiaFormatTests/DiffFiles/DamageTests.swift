@@ -4,12 +4,12 @@ import Testing
 @testable import BuckiaFormat
 import TestSupport
 
-/// What becomes of a file that was damaged on its way.
+/// Files damaged on their way.
 ///
-/// Not every bit of compressed data means something: a match in a run of zeros may begin elsewhere. So a flipped bit is
+/// Not every bit of compressed data has a meaning: a match in a run of zeros may start elsewhere. So a flipped bit is
 /// either refused or changes nothing that is read.
 @Suite struct DamageTests {
-  /// As small as can be, since every bit of it is tried.
+  /// As small as possible, because every bit of it is tried.
   private static let small = FileSpec(
     tables: [.log()], schema: [Sample.log],
     changes: [TableChanges(Sample.log.name, key: [1, 0], [.insert([7, "a line"])])])
@@ -17,12 +17,12 @@ import TestSupport
     manifest: Sample.fullManifest, tables: [.notes(withdrawn: 1), .log()], annotations: Sample.annotations,
     files: [("a.txt", ""), ("b/photo.txt", "not really")], isSigned: true)
 
-  /// True if a damaged file is refused, or read as the sound one.
+  /// True if a damaged file is refused, or read like the intact one.
   private func isHarmless(_ damaged: [UInt8], _ sound: ReadFile) -> Bool {
     do { return try ReadFile(damaged) == sound } catch { return error is DiffFileError }
   }
 
-  @Test("Cut off at any length it is refused")
+  @Test("A file truncated at any length is refused")
   func truncation() throws {
     let sound = try Self.small.written()
     for length in 0..<sound.count {
@@ -32,7 +32,7 @@ import TestSupport
     }
   }
 
-  @Test("With any single bit flipped it is refused or read as before", arguments: 0..<8)
+  @Test("A file with any single bit flipped is refused or read as before", arguments: 0..<8)
   func flippedBits(bit: Int) throws {
     let bytes = try Self.small.written()
     let sound = try ReadFile(bytes)
@@ -44,7 +44,7 @@ import TestSupport
   }
 
   @Test(
-    "With any single byte of a signed diff changed it is refused or read as before", arguments: [0xff, 0x55] as [UInt8])
+    "A signed diff with any single byte changed is refused or read as before", arguments: [0xff, 0x55] as [UInt8])
   func changedBytes(mask: UInt8) throws {
     let bytes = try Self.signed.written()
     let sound = try ReadFile(bytes)
@@ -55,7 +55,7 @@ import TestSupport
     }
   }
 
-  @Test("With random damage in random files it is refused or read as before")
+  @Test("A random file with random damage is refused or read as before")
   func randomDamage() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)

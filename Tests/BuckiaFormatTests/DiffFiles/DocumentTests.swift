@@ -34,7 +34,7 @@ import Testing
     #expect(error?.description.contains("2000") == true || error?.code == .tooLarge)
   }
 
-  @Test("A definition leaves out what is as usual, and is read the same with it")
+  @Test("A definition omits default values, and is read the same with them")
   func usualValues() throws {
     let column = #""notNull":false,"default":null,"collation":"BINARY""#
     let written =
@@ -53,7 +53,7 @@ import Testing
     #expect(try String(decoding: SchemaDocument.bytes([definition]), as: UTF8.self) == withKey)
   }
 
-  @Test("Null stands for absent")
+  @Test("Null means absent")
   func nullIsAbsent() throws {
     var manifest = Manifest(id: Sample.id)
     manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: .repeating(0))]
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test(
-    "A field that breaks its rule is named",
+    "A field that violates its rule is named",
     arguments: [
       ("\"stream\":\"5", "\"stream\":\"A", "chain.stream"),
       ("\"sequence\":2", "\"sequence\":0", "chain.sequence"),
@@ -89,7 +89,7 @@ import Testing
     #expect(error.description.hasPrefix("manifest.json: \"\(field)\" "), "\(error)")
   }
 
-  @Test("Table definitions are written, read and named by one digest")
+  @Test("Table definitions are written, read and identified by one digest")
   func definitions() throws {
     var odd = TableDefinition(name: "it's \"odd\"\n表", columns: [ColumnDefinition(name: "", declaredType: "int, x")])
     odd.columns.append(ColumnDefinition(name: "rowid", hasExpressionDefault: true, collation: "german"))
@@ -106,7 +106,7 @@ import Testing
     #expect(read == [odd] + Sample.schema)
   }
 
-  @Test("Definitions that nothing could be built from are refused by the writer too")
+  @Test("Impossible definitions are refused by the writer, too")
   func unusableDefinitions() throws {
     let column = ColumnDefinition(name: "a")
     let many = (0...DiffFileLimits.columns).map { ColumnDefinition(name: "c\($0)") }
@@ -131,7 +131,7 @@ import Testing
     #expect(throws: DiffFileError.self) { try SchemaDocument.bytes([Sample.log, Sample.log]) }
   }
 
-  @Test("The module of a virtual table is a field of its own, and other tables have none")
+  @Test("The module of a virtual table is a separate field, which other tables do not have")
   func virtualModuleField() throws {
     let text = String(decoding: try SchemaDocument.bytes(Sample.virtual + [Sample.log]), as: UTF8.self)
     #expect(text.contains(#""primaryKey":[0],"module":{"name":"rtree","coordinates":4}}"#))
@@ -143,7 +143,7 @@ import Testing
     #expect(text.ranges(of: "\"module\"").count == 2)
   }
 
-  @Test("Every virtual table comes out as it went in")
+  @Test("Every virtual table is written and read unchanged")
   func virtualTables() throws {
     var tables = Sample.virtual
     for (place, options) in [
@@ -165,7 +165,7 @@ import Testing
     #expect(try SchemaDocument.parse(SchemaDocument.bytes(tables)) == tables)
   }
 
-  @Test("A module that does not fit its table is refused by the writer too")
+  @Test("A module that does not fit its table is refused by the writer, too")
   func moduleMismatch() throws {
     var misfit = Sample.words
     misfit.columns[0].declaredType = "TEXT"
@@ -180,7 +180,7 @@ import Testing
     }
   }
 
-  @Test("Annotations are written and read, saying nothing twice")
+  @Test("Annotations are written and read without redundancy")
   func annotations() throws {
     let annotations = Sample.annotations
     #expect(try Annotations(parsing: annotations.bytes()) == annotations)
@@ -192,7 +192,7 @@ import Testing
   }
 
   @Test(
-    "Annotations that break a rule are refused",
+    "Annotations that violate a rule are refused",
     arguments: [
       #"{"format":1,"origins":[],"runs":[{"count":1,"origin":0}]}"#,
       #"{"format":1,"origins":["x"],"runs":[]}"#,
@@ -208,7 +208,7 @@ import Testing
     #expect(error.code == .badAnnotations)
   }
 
-  @Test("A header is what POSIX says it is")
+  @Test("A header follows POSIX")
   func tarHeader() {
     let header = TarHeader.bytes(name: "changeset", size: 8_589_934_591)
     #expect(header.count == 512)

@@ -6,7 +6,7 @@ import Testing
 import TestSupport
 
 @Suite struct JSONTests {
-  @Test("Numbers with a fraction or an exponent are read where a person types them")
+  @Test("Numbers with a fraction or an exponent are accepted in values that a person types")
   func realsThatAreTyped() throws {
     func read(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8), numbers: .all) }
     #expect(try read("[1.5,-2.5e-3,1E2,7,-0.0]") == [.real(1.5), .real(-0.0025), .real(100), 7, .real(-0.0)])
@@ -16,7 +16,7 @@ import TestSupport
   }
 
   @Test(
-    "What is not strict JSON is refused with its place",
+    "Text that is not strict JSON is refused with the offset",
     arguments: [
       ("", .truncated, 0), ("{", .truncated, 1), ("[1,", .truncated, 3), ("\"a", .truncated, 2), ("tru", .truncated, 3),
       ("truth", .unexpectedCharacter, 3), ("nil", .unexpectedCharacter, 1), ("'a'", .unexpectedCharacter, 0),
@@ -37,7 +37,7 @@ import TestSupport
   }
 
   @Test(
-    "Bytes that are no UTF-8 are refused",
+    "Bytes that are not UTF-8 are refused",
     arguments: [
       [0x22, 0xff, 0x22], [0x22, 0xc0, 0x80, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22],
       [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22],
@@ -50,7 +50,7 @@ import TestSupport
   }
 
   @Test(
-    "The canonical form is read and written again",
+    "The canonical form is read and written unchanged",
     arguments: [
       "null", "true", "false", "0", "-1", "9223372036854775807", "-9223372036854775808", "[]", "{}", "\"\"",
       "[1,[2,[3]],{\"a\":{\"b\":null}}]", "{\"b\":1,\"a\":2}",
@@ -68,7 +68,7 @@ import TestSupport
     #expect(try JSONParser.parse(Array(text.utf8)) == ["é\u{1F600}/": [1, 2]])
   }
 
-  @Test("Nesting is bounded at sixteen")
+  @Test("Nesting is limited to sixteen levels")
   func nesting() throws {
     func nested(_ depth: Int) -> [UInt8] {
       [UInt8](repeating: 0x5b, count: depth) + [UInt8](repeating: 0x5d, count: depth)
@@ -78,7 +78,7 @@ import TestSupport
     #expect(throws: JSONError(.tooDeep, offset: 16)) { try JSONParser.parse([UInt8](repeating: 0x5b, count: 100_000)) }
   }
 
-  @Test("A document holds no more values than its reader has memory for")
+  @Test("The number of values in a document is limited")
   func tooManyValues() throws {
     func list(_ count: Int) -> [UInt8] { Array("[0\(String(repeating: ",0", count: count - 1))]".utf8) }
     #expect(throws: JSONError(.tooManyValues, offset: 2 * JSONValue.countLimit - 1)) {
@@ -87,20 +87,20 @@ import TestSupport
     _ = try JSONParser.parse(list(JSONValue.countLimit - 1))
   }
 
-  @Test("Two spellings of one accented letter are two names")
+  @Test("Two encodings of one accented letter are different names")
   func unnormalizedNames() throws {
     let value = try JSONParser.parse(Array("{\"\u{e9}\":1,\"e\u{301}\":2}".utf8))
     guard case .object(let object) = value else { return #expect(Bool(false)) }
     #expect(object["e\u{301}"] == 2)
   }
 
-  @Test("Reals are written plain, or by name")
+  @Test("Reals are written as numbers, or by name if not finite")
   func reals() {
     let value: JSONValue = [.real(0.5), .real(1e300), .real(-.infinity), .real(.nan)]
     #expect(value.text() == "[0.5,1e+300,{\"real\":\"-Infinity\"},{\"real\":\"NaN\"}]")
   }
 
-  @Test("People get lines and indentation")
+  @Test("The pretty form has lines and indentation")
   func indentation() {
     let value: JSONValue = ["id": "a", "tables": [["name": "notes", "inserted": 2], ["name": "tags"]], "none": []]
     #expect(
@@ -116,7 +116,7 @@ import TestSupport
         """)
   }
 
-  @Test("Random bytes never do worse than an error")
+  @Test("Random bytes cause at worst an error")
   func randomBytes() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
@@ -130,7 +130,7 @@ import TestSupport
     }
   }
 
-  @Test("What is printed cannot steer a terminal, and is the same document")
+  @Test("Printed documents cannot steer a terminal, and are equivalent")
   func controlCharacters() throws {
     let text = "\u{9b}31m\u{7f}\u{1b}[2J \u{202e}fdp é 日本 \u{e0041}\u{10ffff}"
     let value: JSONValue = ["a\u{85}": .string(text)]
@@ -139,7 +139,7 @@ import TestSupport
       line == #"{"a\u0085":"\u009b31m\u007f\u001b[2J \u202efdp é 日本 \udb40\udc41\udbff\udfff"}"#)
     #expect(value.prettyText().unicodeScalars.allSatisfy { EscapedText.isHarmless($0) || $0 == "\n" })
     #expect(try JSONParser.parse(Array(line.utf8)) == value)
-    // The canonical form, which is hashed and signed, stays as the format has it.
+    // The canonical form, which is hashed and signed, follows the format.
     #expect(value.text().unicodeScalars.contains("\u{9b}"))
   }
 }

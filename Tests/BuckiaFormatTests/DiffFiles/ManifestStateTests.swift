@@ -2,7 +2,7 @@ import Testing
 
 @testable import BuckiaFormat
 
-/// What a manifest says of what its stream has.
+/// The state of a stream in a manifest.
 @Suite struct ManifestStateTests {
   private static let digest = String(repeating: "ab", count: 16)
 
@@ -20,7 +20,7 @@ import Testing
     return manifest
   }
 
-  @Test func `it is read as it was written`() throws {
+  @Test func `a state is written and read unchanged`() throws {
     let manifest = try Self.manifest()
     guard case .object(let object) = manifest.json else { return #expect(Bool(false)) }
     #expect(
@@ -42,7 +42,7 @@ import Testing
     ("\"table\":\"tags\"", "\"table\":\"buckia_ledger\"", "state"),
     ("\"table\":\"tags\"", "\"table\":\"\"", "state"),
   ])
-  func `a part of it that breaks its rule is named`(find: String, put: String, field: String) throws {
+  func `a part of a state that violates its rule is named`(find: String, put: String, field: String) throws {
     let text = try Self.manifest().json.text()
     #expect(text.contains(find))
     let error = try #require(throws: DiffFileError.self) {
@@ -52,14 +52,14 @@ import Testing
     #expect(error.description.hasPrefix("manifest.json: \"\(field)\" "), "\(error)")
   }
 
-  @Test func `a diff without a stream has none`() throws {
+  @Test func `a diff without a stream has no state`() throws {
     var manifest = try Self.manifest()
     manifest.chain = nil
     #expect(throws: DiffFileError.self) { try Manifest(parsing: manifest.json.bytes()) }
   }
 }
 
-/// What a manifest says of rows that are asked for, and of those that are sent again.
+/// The requested and resent rows in a manifest.
 @Suite struct ManifestRowsTests {
   private static func manifest() -> Manifest {
     var manifest = Manifest(
@@ -72,7 +72,7 @@ import Testing
     return manifest
   }
 
-  @Test func `they are read as they were written`() throws {
+  @Test func `requested and resent rows are read back unchanged`() throws {
     let manifest = Self.manifest()
     guard case .object(let object) = manifest.json else { return #expect(Bool(false)) }
     #expect(object["resent"]?.text() == #"[{"table":"notes","buckets":"01fe"},{"table":"tags"}]"#)
@@ -92,7 +92,7 @@ import Testing
     ("\"critical\":[\"resent\"]", "\"critical\":[]", "resent"),
     ("\"kind\":\"delta\"", "\"kind\":\"snapshot\"", "resent"),
   ])
-  func `a part of them that breaks its rule is named`(find: String, put: String, field: String) throws {
+  func `a part that violates its rule is named`(find: String, put: String, field: String) throws {
     let text = Self.manifest().json.text()
     #expect(text.contains(find))
     let error = try #require(throws: DiffFileError.self) {

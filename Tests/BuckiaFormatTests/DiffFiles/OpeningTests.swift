@@ -13,7 +13,7 @@ import TestSupport
 
   private static var zerosDraft: DiffFileDraft { DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .absent) }
 
-  /// A changeset that shrinks to a hundredth.
+  /// A changeset that compresses to a hundredth.
   private static var zeros: TemporaryBuffer {
     var writer = ChangesetWriter()
     writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
@@ -51,7 +51,7 @@ import TestSupport
     #expect(missing?.isTransient == true)
   }
 
-  @Test("In a folder the name is the id")
+  @Test("In a folder the name must be the id")
   func nameIsID() throws {
     let folder = try TemporaryFolder()
     let sound = try written(in: folder)
@@ -66,7 +66,7 @@ import TestSupport
     #expect(refusal(at: renamed, name: .ifNamedByID)?.code == .idMismatch)
   }
 
-  @Test("Limits are kept")
+  @Test("Limits are enforced")
   func limits() throws {
     let output = MemoryOutput()
     try DiffFileWriter().write(Self.zerosDraft, changeset: Self.zeros, to: output)
@@ -76,7 +76,7 @@ import TestSupport
     #expect(refusal(of: output.bytes, limits: DiffFileLimits(freeContentBytes: 100, expansion: 1000)) == nil)
   }
 
-  @Test("Where the size of a file is not known, its content is measured by what has been read of it")
+  @Test("If the size of a file is unknown, its content is compared with the bytes read so far")
   func unknownSize() throws {
     let output = MemoryOutput()
     try DiffFileWriter().write(Self.zerosDraft, changeset: Self.zeros, to: output)
@@ -93,7 +93,7 @@ import TestSupport
     #expect(refusal(DiffFileLimits(freeContentBytes: 100, expansion: 1000)) == nil)
   }
 
-  @Test("The digest of a file that is too long covers its beginning and its size")
+  @Test("The digest of a file that is too long covers its start and its size")
   func digestOfLongFile() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Array("0123456789".utf8), to: "file")
@@ -108,7 +108,7 @@ import TestSupport
     }
   }
 
-  @Test("Who is named as the sender must sign")
+  @Test("The named sender must sign")
   func senderSigns() throws {
     var spec = FileSpec()
     spec.manifest.sender = .init(identity: try Sample.signer().identity)
@@ -118,7 +118,7 @@ import TestSupport
     #expect(refusal(of: try spec.written()) == nil)
   }
 
-  @Test("A file that cannot be read to its end tells who signed it")
+  @Test("The error about a damaged file names the signer")
   func signerOfDamagedFile() throws {
     let signer = try Sample.signer().identity
     let damaged = FileSpec(isSigned: true, corruptions: [.flip(byte: -1, of: "changeset")])
@@ -129,7 +129,7 @@ import TestSupport
   }
 
   @Test(
-    "A file of gigabytes that is no changeset is refused by its beginning",
+    "A file of gigabytes that is no changeset is refused by its first bytes",
     arguments: [[UInt8](), Array("T\u{2}\u{1}\u{0}t\u{0}".utf8), Array("P".utf8)])
   func largeFileJudgedFirst(beginning: [UInt8]) throws {
     let folder = try TemporaryFolder()
@@ -148,11 +148,11 @@ import TestSupport
       found = error
     }
     #expect(found?.code == .badChangeset)
-    // It is asked for each 128 KiB, of which there are 32,768.
+    // The closure is called for each 128 KiB, of which there are 32,768.
     #expect(asked < 64)
   }
 
-  @Test("A large changeset is read as a small one is")
+  @Test("A large changeset is read like a small one")
   func largeChangeset() throws {
     let folder = try TemporaryFolder()
     var writer = ChangesetWriter()
@@ -172,7 +172,7 @@ import TestSupport
     #expect(rawRefusal(at: path)?.code == .badChangeset)
   }
 
-  @Test("Nothing is overwritten unless asked")
+  @Test("Nothing is overwritten unless requested")
   func existingFile() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write([1, 2, 3], to: "taken")
@@ -213,7 +213,7 @@ import TestSupport
     #expect(try folder.names(in: "") == [])
   }
 
-  @Test("A raw changeset is read with its counts, a patchset too")
+  @Test("A raw changeset or patchset is read with its counts")
   func rawChangeset() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Sample.changeset, to: DiffFileName.changeset(Sample.id))
@@ -237,7 +237,7 @@ import TestSupport
     #expect(rawPatch.inspection.summary.tables.map(\.withoutOldValues) == [1])
   }
 
-  @Test("A raw changeset may be empty, have UPDATEs without old values, and tables of SQLite's own")
+  @Test("A raw changeset may be empty, have UPDATEs without old values, and SQLite's own tables")
   func unusualRawChangesets() throws {
     let folder = try TemporaryFolder()
     let empty = try RawChangeset.verified(at: folder.write([], to: "empty"))
@@ -252,7 +252,7 @@ import TestSupport
     #expect(analyzed.inspection.tables.map(\.header.name) == ["sqlite_stat1", "t"])
   }
 
-  @Test("Reading stops when a file is not wanted any more")
+  @Test("Reading stops if the file is no longer wanted")
   func abandoned() throws {
     let folder = try TemporaryFolder()
     let diff = try written(in: folder)
@@ -284,7 +284,7 @@ import TestSupport
     }
   }
 
-  @Test("Raw files that are no changeset are refused")
+  @Test("Raw files that are no changesets are refused")
   func notAChangeset() throws {
     let folder = try TemporaryFolder()
     #expect(rawRefusal(at: try folder.write(Array("text".utf8), to: "text"))?.code == .badChangeset)
@@ -294,13 +294,13 @@ import TestSupport
     #expect(named?.code == .badName)
     #expect(named?.table == "buckia_ledger")
     for count in 1..<Sample.changeset.count {
-      // Whole changes may be missing at the end, which only a manifest can tell.
+      // If whole changes are missing at the end, only a manifest can reveal it.
       let error = rawRefusal(at: try folder.write(Array(Sample.changeset[..<count]), to: "cut"))
       #expect(error == nil || error?.code == .badChangeset, "\(count)")
     }
   }
 
-  @Test("A full disk is the disk's fault")
+  @Test("A full disk is not a fault of the file")
   func fullDisk() throws {
     #if os(Linux)
       let folder = try TemporaryFolder()

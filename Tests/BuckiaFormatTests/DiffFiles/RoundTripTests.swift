@@ -10,7 +10,7 @@ import TestSupport
 @Suite struct RoundTripTests {
   private var changeset: TemporaryBuffer { TemporaryBuffer(Sample.changeset) }
 
-  @Test("What is written to a file is read again")
+  @Test("A written file is read unchanged")
   func writeAndRead() throws {
     let folder = try TemporaryFolder()
     let path = folder.file(DiffFileName.diff(Sample.id))
@@ -25,7 +25,7 @@ import TestSupport
     #expect(try folder.names(in: "") == [DiffFileName.diff(Sample.id)])
   }
 
-  @Test("Every member stands in its place")
+  @Test("The members have a fixed order")
   func memberOrder() throws {
     let spec = FileSpec(
       manifest: Sample.fullManifest, tables: [.notes(withdrawn: 1), .log()], annotations: Sample.annotations,
@@ -40,7 +40,7 @@ import TestSupport
     #expect(read.manifest.audience?.addresses([UInt8](repeating: 8, count: 32)) == false)
   }
 
-  @Test("Attachments that do not fit into memory are read from where they are kept")
+  @Test("Attachments that do not fit into memory are read from temporary files")
   func largeAttachments() throws {
     var generator = SeededGenerator(seed: 5)
     let contents = (0..<3).map { _ in (0..<(3 << 20) / 8).map { _ in generator.next() }.withUnsafeBytes { Array($0) } }
@@ -55,7 +55,7 @@ import TestSupport
     let diff = try DiffFile.verified(from: MemoryInput(output.bytes))
     #expect(diff.attachments.map(\.byteCount) == contents.map { Int64($0.count) })
     for (attachment, content) in zip(diff.attachments, contents) {
-      // Each time from the beginning.
+      // Each time from the start.
       for _ in 0..<2 {
         let copy = MemoryOutput()
         try attachment.forEachPiece { copy.write($0) }
@@ -64,7 +64,7 @@ import TestSupport
     }
   }
 
-  @Test("Bytes that come a few at a time are read as well", arguments: Vector.accepted)
+  @Test("An input that returns a few bytes at a time is read, too", arguments: Vector.accepted)
   func fewBytesAtATime(vector: Vector) throws {
     let file = try vector.file.written()
     let diff = try DiffFile.verified(from: SlowInput(file))
@@ -73,7 +73,7 @@ import TestSupport
     #expect(diff.fileBytes == Int64(file.count))
   }
 
-  @Test("A known schema is only named")
+  @Test("A known schema is only referred to")
   func knownSchema() throws {
     let digest = ContentDigest(of: try SchemaDocument.bytes(Sample.schema))
     var draft = DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .known(digest))
@@ -86,7 +86,7 @@ import TestSupport
     #expect(read.schema == nil)
   }
 
-  @Test("A long changeset is split and put together again", arguments: [1, 100, 200, 212, 213, 214, 10_000])
+  @Test("A long changeset is split and joined again", arguments: [1, 100, 200, 212, 213, 214, 10_000])
   func splitChangeset(splitBytes: Int64) throws {
     var limits = DiffFileLimits()
     limits.splitBytes = splitBytes
@@ -101,7 +101,7 @@ import TestSupport
     if parts.count > 1 { #expect(refusal(of: output.bytes)?.code == .badManifest) }
   }
 
-  @Test("Random changesets of many sizes come back as they were")
+  @Test("Random changesets of many sizes are read back unchanged")
   func randomChangesets() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
@@ -125,7 +125,7 @@ import TestSupport
     }
   }
 
-  @Test("GNU tar lists and unpacks it")
+  @Test("GNU tar lists and unpacks a file")
   func gnuTar() throws {
     let folder = try TemporaryFolder()
     let spec = FileSpec(files: [("a.txt", ""), ("b/photo.txt", "not really")])
@@ -146,7 +146,7 @@ import TestSupport
   }
 }
 
-/// Gives its bytes a few at a time, as a socket may.
+/// Returns its bytes a few at a time, as a socket may.
 final class SlowInput: ByteInput {
   private let bytes: [UInt8]
   private var position = 0
@@ -161,7 +161,7 @@ final class SlowInput: ByteInput {
   }
 }
 
-/// What a program prints, or nil when it fails or is missing.
+/// The output of a program, or nil if it fails or is missing.
 func run(_ program: String, _ arguments: [String]) throws -> String? {
   let run = try ProgramRun(program, arguments)
   return run.hasSucceeded ? run.output : nil

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BuckiaFormat
 
-@Suite("What annotations say of keys")
+@Suite("Keys in annotations")
 struct RowKeysTests {
   private let replicas = [0, 1].compactMap { ReplicaID([UInt8](repeating: $0, count: 16)) }
 
@@ -11,7 +11,7 @@ struct RowKeysTests {
     try Annotations(parsing: Array(#"{"format":1,"origins":[],"runs":[],"keys":\#(keys)}"#.utf8))
   }
 
-  @Test func `they are read as they were written`() throws {
+  @Test func `keys are written and read unchanged`() throws {
     let keys = RowKeys(
       replicas: replicas,
       runs: [
@@ -42,11 +42,11 @@ struct RowKeysTests {
     #"{"replicas":["00000000000000000000000000000000"],"references":[{"table":"t","key":"9223372036854775808","replica":0,"name":1}]}"#,
     #"{"replicas":[],"links":[{"table":"t","columns":["a"],"parent":"p"}]}"#,
   ])
-  func `what breaks a rule is refused`(keys: String) {
+  func `keys that violate a rule are refused`(keys: String) {
     #expect(throws: DiffFileError.self) { try parsed(keys) }
   }
 
-  @Test func `keys that JSON cannot count exactly are text, and no others`() throws {
+  @Test func `only keys that JSON cannot represent exactly are text`() throws {
     let start = #"{"replicas":["00000000000000000000000000000000"],"runs":[{"count":1,"names":[{"replica":0,"keys":["#
     #expect(try parsed(start + #""9223372036854775807"]}]}]}"#).keys?.runs.first?.names.first?.keys == [.max])
     #expect(throws: DiffFileError.self) { try parsed(start + #""-007"]}]}]}"#) }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import BuckiaFormat
 
-/// What a sender's signature binds. Each of these could otherwise be changed on the way.
+/// The data that a sender's signature covers, each of which could otherwise be changed on the way.
 struct SignatureTests {
-  /// Something that a manifest or a file says, and what somebody on the way would rather have it say.
+  /// A change of a manifest or a file that an attacker might want.
   struct Change<Subject>: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let make: @Sendable (inout Subject) -> Void
@@ -34,7 +34,7 @@ struct SignatureTests {
   ]
 
   @Test(arguments: changes)
-  func `a signature binds`(_ change: Change<Manifest>) throws {
+  func `a signature covers each field`(_ change: Change<Manifest>) throws {
     let signer = try Sample.signer()
     var manifest = Sample.fullManifest
     manifest.sender?.identity = signer.identity
@@ -70,7 +70,7 @@ struct SignatureTests {
   ]
 
   @Test(arguments: fileChanges)
-  func `a signed file is refused when it says something else`(_ change: Change<FileSpec>) throws {
+  func `a signed file is refused after a change`(_ change: Change<FileSpec>) throws {
     let original = FileSpec(manifest: Sample.mending, isSigned: true)
     let signed = String(decoding: try ReadFile(original.packed()).manifestBytes, as: UTF8.self)
     var file = original
@@ -82,7 +82,7 @@ struct SignatureTests {
   }
 
   @Test
-  func `a manifest that names another sender has another signature`() throws {
+  func `a manifest with another sender has another signature`() throws {
     let signer = try Sample.signer()
     let other = try ManifestSigner(seed: [UInt8](repeating: 8, count: 32))
     var manifest = Sample.fullManifest

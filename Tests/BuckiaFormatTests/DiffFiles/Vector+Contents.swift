@@ -4,7 +4,7 @@ import SQLiteSchemas
 
 @testable import BuckiaFormat
 
-// What the changes are, and whether everything agrees.
+// The changes, and whether everything agrees.
 
 extension Vector {
   /// A file with one INSERT into a table of one column.
@@ -16,7 +16,7 @@ extension Vector {
       changes: before + [TableChanges(table, key: [1], format: format, [.insert([1])])])
   }
 
-  /// The samples' changeset, spoilt.
+  /// The samples' changeset, with a fault.
   private static func spoilt(_ change: (inout [UInt8]) -> Void) -> FileSpec {
     var bytes = Sample.changeset
     change(&bytes)

@@ -3,10 +3,10 @@ import SQLiteSchemas
 
 @testable import BuckiaFormat
 
-// What the documents say.
+// The documents in a file.
 
 extension Vector {
-  /// A digest of nothing in particular.
+  /// A digest of no particular content.
   static let zeros = String(repeating: "0", count: 64)
 
   /// A file whose manifest has another text in one place.
@@ -75,7 +75,7 @@ extension Vector {
         "\"tables\":[", "\"renames\":[{\"table\":\"a\",\"from\":\"b\",\"to\":\"c\",\"why\":1}],\"tables\":[")),
 
     Vector("a path up", .badManifest, attached("a/../../b")),
-    // To Swift a slash and the combining mark behind it are one character; to a file system they are not.
+    // To Swift a slash and a following combining mark are one character; to a file system they are two.
     Vector("a path up before a combining mark", .badManifest, attached("../\u{301}a")),
     Vector("a backslash before a combining mark", .badManifest, attached("a\\\u{301}b")),
     Vector("an absolute path", .badManifest, attached("/etc/passwd")),

@@ -2,14 +2,14 @@ import BuckiaBytes
 
 @testable import BuckiaFormat
 
-// What shares say: streams, acknowledgements, whom they are for, sums, keys, origins, withdrawals.
+// The fields of shares: streams, acknowledgements, recipients, sums, keys, origins, withdrawals.
 
 extension Sample {
   private static func bucket(_ bucket: UInt8, _ beginning: [UInt8]) -> [Manifest.State.Bucket] {
     [Manifest.State.Bucket(bucket, beginning: beginning)].compactMap { $0 }
   }
 
-  /// A share with two people, which follows another one and takes the place of nothing.
+  /// A share with two people, which follows another one and replaces none.
   static let share = Manifest(
     id: id, sender: Manifest.Sender(replica: .repeating(0x22), incarnation: .repeating(0x33)),
     audience: .recipients(
@@ -30,13 +30,13 @@ extension Sample {
       Manifest.State(table: log.name, rows: 1, digest: .repeating(0xcd)),
     ])
 
-  /// The same for readers who follow it, as all that there is.
+  /// The same as a broadcast snapshot.
   static let broadcast = Manifest(
     id: id, kind: .snapshot, sender: share.sender, audience: .broadcast(.repeating(0x55)),
     chain: Manifest.Chain(stream: .repeating(0x56), sequence: 1, replaces: .repeating(0x55)), ownKeys: ["notes"],
     states: share.states)
 
-  /// Rows that were asked for, and a question of one's own.
+  /// Resent rows and a request.
   static let mending = Manifest(
     id: id, critical: ["resent"], sender: share.sender, audience: share.audience, chain: share.chain,
     acknowledgements: share.acknowledgements, ownKeys: ["notes"], states: share.states,
@@ -46,12 +46,12 @@ extension Sample {
       Manifest.Rows(of: .repeating(0x77), table: "topics", buckets: nil),
     ])
 
-  /// A share in which nothing has changed, but for what was asked for and applied.
+  /// A share without changes, only with requests and acknowledgements.
   static let question = Manifest(
     id: id, kind: .ack, sender: share.sender, audience: share.audience, chain: share.chain,
     acknowledgements: share.acknowledgements, requests: mending.requests)
 
-  /// Changes of two origins with a withdrawal among them, and what others call the rows.
+  /// Changes of two origins, including a withdrawal, and the rows' keys at other replicas.
   static let sharedOrigins = Annotations(
     origins: [id, earlier],
     runs: [
@@ -70,7 +70,7 @@ extension Sample {
 }
 
 extension Vector {
-  /// Shares that are in order.
+  /// Valid shares.
   static let acceptedShares = [
     Vector(
       "a share", nil,
@@ -99,7 +99,7 @@ extension Vector {
 
   private static let stream55 = "\"stream\":\"\(String(repeating: "55", count: 16))\""
 
-  /// Shares that must be refused. `Vectors/refused` has them, too, each with the failure that it is expected to come to in its name.
+  /// Shares that must be refused. `Vectors/refused` contains them, too, each with its expected error in the name.
   static let refusedShares = [
     Vector("a stream of fifteen bytes", .badManifest, share(stream55, stream55.replacing("5555\"", with: "55\""))),
     Vector("number zero of a stream", .badManifest, share("\"sequence\":7", "\"sequence\":0")),

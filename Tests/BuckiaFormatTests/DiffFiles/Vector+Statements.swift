@@ -33,7 +33,7 @@ extension Vector {
     FileSpec(author: Sample.author, corruptions: [.replace(find, by: put, in: "schema.json")])
   }
 
-  /// A file whose view is made by another statement.
+  /// A file whose view is created by another statement.
   private static func view(_ sql: String) -> FileSpec {
     statement("CREATE VIEW titles AS SELECT title FROM notes", sql)
   }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import BuckiaFormat
 
-/// A diff file as a literal, and what opening it must come to.
+/// A diff file as a literal, and the expected result of opening it.
 struct Vector: CustomTestStringConvertible, Sendable {
-  /// What is special about it.
+  /// The special feature of the file.
   let name: String
-  /// The code of the error; nil for a file that is in order.
+  /// The code of the error; nil for a valid file.
   let expected: DiffFileError.Code?
   let file: FileSpec
 
@@ -23,7 +23,7 @@ struct Vector: CustomTestStringConvertible, Sendable {
     container + members + json + manifests + schemas + modules + statements + changesets + contradictions
     + refusedShares
 
-  /// Files that are in order.
+  /// Valid files.
   static let accepted = ordinary + acceptedShares
 
   private static let ordinary = [
@@ -46,7 +46,7 @@ struct Vector: CustomTestStringConvertible, Sendable {
     Vector("the schema of an author", nil, FileSpec(author: Sample.author)),
   ]
 
-  /// Files that our writer would not make like this, but that hold the same.
+  /// Files that our writer would make differently, but with the same contents.
   static let acceptedAsMinimal = [
     Vector("packed by another program", nil, FileSpec()),
     Vector("a window that is larger than it must be", nil, FileSpec(corruptions: [.window(log: 23)])),

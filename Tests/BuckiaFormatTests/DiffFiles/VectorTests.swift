@@ -8,7 +8,7 @@ import Testing
 import TestSupport
 
 @Suite struct VectorTests {
-  @Test("A file that is not in order is refused, with the reason and what to do", arguments: Vector.refused)
+  @Test("An invalid file is refused, with the reason and advice", arguments: Vector.refused)
   func refusedVectors(vector: Vector) throws {
     let error = try #require(refusal(of: vector.file.packed()), "it was accepted")
     #expect(error.code == vector.expected, "\(error)")
@@ -17,7 +17,7 @@ import TestSupport
     #expect(!error.isTransient)
   }
 
-  @Test("A file that is in order is read as it was described", arguments: Vector.accepted)
+  @Test("A valid file is read as described", arguments: Vector.accepted)
   func acceptedVectors(vector: Vector) throws {
     let file = vector.file
     let read = try ReadFile(file.written())
@@ -35,7 +35,7 @@ import TestSupport
     #expect(read.files == Dictionary(uniqueKeysWithValues: file.files.map { ($0.name, Array($0.text.utf8)) }))
   }
 
-  @Test("What another program packs again holds the same", arguments: Vector.accepted)
+  @Test("A file repacked by another program has the same contents", arguments: Vector.accepted)
   func repackedVectors(vector: Vector) throws {
     #if canImport(Darwin)
       // CryptoKit signs the same bytes differently each time.
@@ -44,7 +44,7 @@ import TestSupport
     #expect(try ReadFile(vector.file.packed()) == ReadFile(vector.file.written()))
   }
 
-  @Test("A file that is only put otherwise is accepted", arguments: Vector.acceptedAsMinimal)
+  @Test("A file with another layout is accepted", arguments: Vector.acceptedAsMinimal)
   func reorderedVectors(vector: Vector) throws {
     let read = try ReadFile(vector.file.packed())
     let minimal = try ReadFile(FileSpec().written())
@@ -56,18 +56,18 @@ import TestSupport
 
 /// The files under `Vectors`, whose archives must never change: other versions and other programs have made such files.
 ///
-/// With `BUCKIA_WRITE_VECTORS` set to a folder, the files are written there instead.
+/// If `BUCKIA_WRITE_VECTORS` is set to a folder, the files are written there instead.
 @Suite struct FrozenVectorTests {
   private static let folder = Bundle.module.bundlePath + "/Vectors"
 
-  /// The decompressed archive. What zstd makes of it may differ from version to version.
+  /// The decompressed archive. Its compressed form may differ between versions of zstd.
   private static func archive(of file: [UInt8]) throws -> [UInt8] {
     let output = MemoryOutput()
     try ZstdInput(MemoryInput(file), ZstdWorkspace()).copy(to: output)
     return output.bytes
   }
 
-  @Test("The archive is the same byte for byte, and is read as ever", arguments: Vector.accepted)
+  @Test("The archive is the same byte for byte, and is still read", arguments: Vector.accepted)
   func archiveBytes(vector: Vector) throws {
     let name = vector.name.replacing(" ", with: "-") + ".bdiff"
     let made = try vector.file.written()
@@ -87,7 +87,7 @@ import TestSupport
     #expect(try ReadFile(frozen) == ReadFile(made))
   }
 
-  @Test("A share that is not in order is refused with the failure that its name has", arguments: Vector.refusedShares)
+  @Test("An invalid share is refused with the error in its name", arguments: Vector.refusedShares)
   func refusedShares(vector: Vector) throws {
     let code = try #require(vector.expected)
     let name = "\(vector.name.replacing(" ", with: "-")).\(code.rawValue).bdiff"

@@ -7,7 +7,7 @@ import Testing
 
 struct CardTests {
   @Test
-  func `a card is read as it was made`() throws {
+  func `a card is written and read unchanged`() throws {
     let anna = try person("Anna")
     let card = try IdentityCard(verifying: anna.card.text)
     #expect(card == anna.card)
@@ -17,14 +17,14 @@ struct CardTests {
   }
 
   @Test
-  func `a card survives being broken into lines`() throws {
+  func `a card survives line breaks`() throws {
     let card = try person("Anna").card
     let lines = card.text.enumerated().map { $0.offset % 60 == 59 ? "\($0.element)\r\n " : "\($0.element)" }.joined()
     #expect(try IdentityCard(verifying: "\n\(lines)\n") == card)
   }
 
   @Test
-  func `every changed character of a card is noticed`() throws {
+  func `any changed character of a card is detected`() throws {
     let text = Array(try person("Anna").card.text.utf8)
     for index in text.indices {
       var changed = text
@@ -48,7 +48,7 @@ struct CardTests {
   }
 
   @Test(arguments: ["", "buckia-card-1", "buckia-card-1:", "buckia-card-1:e30", "age1xyz", "buckia-card-1:e30.e30.e30"])
-  func `what is no card is refused`(_ text: String) {
+  func `a text that is no card is refused`(_ text: String) {
     #expect(code { _ = try IdentityCard(verifying: text) } == .invalidCard)
   }
 
@@ -59,7 +59,7 @@ struct CardTests {
   }
 
   @Test
-  func `a card with a member that is unknown is refused, though it is signed`() throws {
+  func `a card with an unknown member is refused, even if it is signed`() throws {
     let anna = try person("Anna")
     let document: JSONValue = [
       "name": "Anna", "made": 1, "signing": .string(anna.card.key),
@@ -70,7 +70,7 @@ struct CardTests {
   }
 
   @Test
-  func `a card's signature is none of a rotation or a manifest`() throws {
+  func `a card's signature is not valid for a rotation or a manifest`() throws {
     let anna = try person("Anna")
     let signed = try SignedText(anna.card.text)
     let key = try Curve25519.Signing.PublicKey(rawRepresentation: anna.card.signingKey.bytes)
@@ -81,7 +81,7 @@ struct CardTests {
   }
 
   @Test
-  func `the fingerprint has twenty letters that are not confused, and both keys change it`() throws {
+  func `the fingerprint has twenty unambiguous letters, and both keys change it`() throws {
     let anna = try person("Anna").card
     let other = try person("Anna", 2).card
     let text = anna.fingerprint.description
@@ -94,11 +94,11 @@ struct CardTests {
   }
 
   @Test
-  func `the fingerprint of known keys stays what it is`() throws {
+  func `the fingerprint of given keys never changes`() throws {
     let signing = try #require(SigningKey(Array(0..<32)))
     let encryption = try #require(EncryptionKey(Array(32..<64)))
     let digest = Array(SHA256.hash(data: Array("buckia/fingerprint/v1\n".utf8) + Array(0..<64)))
-    // The same bits, written as a number and divided.
+    // The same bits, computed another way.
     let bits = digest.flatMap { byte in (0..<8).map { byte >> (7 - $0) & 1 } }
     let letters = Array("abcdefghijklmnopqrstuvwxyz234567")
     let expected = (0..<20).map { place in
@@ -113,12 +113,12 @@ struct CardTests {
     "key 12",
     String(repeating: "a", count: 65), "a" + String(repeating: "\u{301}", count: 200),
   ])
-  func `no one is given a name that misleads`(_ name: String) {
+  func `misleading names are refused`(_ name: String) {
     #expect(code { _ = try person(name) } == .invalidName)
   }
 
   @Test(arguments: ["Anna", "Jörg Müller", "安娜", "👩‍👩‍👧", String(repeating: "ä", count: 64)])
-  func `names of all scripts are taken`(_ name: String) throws {
+  func `names in all scripts are accepted`(_ name: String) throws {
     #expect(try IdentityCard(verifying: person(name).card.text).name == name)
   }
 }

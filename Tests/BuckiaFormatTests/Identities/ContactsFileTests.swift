@@ -19,7 +19,7 @@ struct ContactsFileTests {
   }
 
   @Test
-  func `contacts are kept privately`() throws {
+  func `contacts are stored privately`() throws {
     #expect(try file.read() == Contacts())
     try add(person("Anna"))
     #expect(try file.read().all.map(\.name) == ["Anna"])
@@ -28,7 +28,7 @@ struct ContactsFileTests {
   }
 
   @Test
-  func `contacts that others can write decide nothing`() throws {
+  func `contacts that others can write are not used`() throws {
     try add(person("Anna"))
     try FileManager.default.setAttributes([.posixPermissions: 0o620], ofItemAtPath: file.path)
     #expect(code { _ = try file.read() } == .notPrivate)
@@ -44,7 +44,7 @@ struct ContactsFileTests {
   }
 
   @Test
-  func `a change that fails leaves the file as it was`() throws {
+  func `a failed change leaves the file unchanged`() throws {
     try add(person("Anna"))
     let before = try fileBytes(file.path)
     #expect(code { try add(try person("Anna", 2)) } == .contactExists)
@@ -52,7 +52,7 @@ struct ContactsFileTests {
   }
 
   @Test
-  func `no writer loses what another one has added`() async throws {
+  func `no writer loses a contact that another one has added`() async throws {
     let file = file
     try await withThrowingTaskGroup(of: Void.self) { group in
       for seed in UInt64(1)...12 {

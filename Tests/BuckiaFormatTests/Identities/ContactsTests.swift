@@ -23,7 +23,7 @@ struct ContactsTests {
   }
 
   @Test
-  mutating func `being seen does not mean being trusted`() throws {
+  mutating func `a contact that is only seen is not trusted`() throws {
     guard case .added(let contact) = try add(anna.card.text) else { throw Unexpected() }
     #expect(contact.name == "Anna")
     #expect(contact.state == .seen)
@@ -35,8 +35,8 @@ struct ContactsTests {
   }
 
   @Test
-  mutating func `trusting needs the fingerprint that was compared`() throws {
-    // Between the moment a person reads a fingerprint and confirms it, another program replaced the card.
+  mutating func `trusting needs the compared fingerprint`() throws {
+    // Between reading a fingerprint and confirming it, another program replaced the card.
     try add(person("Anna", 2).card.text)
     #expect(code { try trust("Anna", anna.fingerprint) } == .otherFingerprint)
     #expect(contacts.all.first?.state == .seen)
@@ -53,7 +53,7 @@ struct ContactsTests {
   }
 
   @Test
-  mutating func `another card of the same name gets no trust from it`() throws {
+  mutating func `another card with the same name is not trusted because of it`() throws {
     try add(anna.card.text)
     try trust("Anna", anna.fingerprint)
     let impostor = try person("ANNA", 2).card
@@ -63,7 +63,7 @@ struct ContactsTests {
   }
 
   @Test
-  mutating func `a card that another key to encrypt is put into is refused`() throws {
+  mutating func `a card with a replaced encryption key is refused`() throws {
     try add(anna.card.text)
     try trust("Anna", anna.fingerprint)
     let document: JSONValue = [
@@ -83,10 +83,10 @@ struct ContactsTests {
     #expect(code { try add(anna.card.text) } == .endedKey)
     #expect(code { try add(anna.card.text, named: "New Anna") } == .endedKey)
     #expect(code { try trust("Anna", anna.fingerprint) } == .noSuchContact)
-    // Nor does a rotation bring it back: a thief can sign one.
+    // A rotation does not bring it back either: a thief can sign one.
     let next = try rotated(anna)
     #expect(code { try add(next.rotation.text) } == .endedKey)
-    // New keys are another beginning: seen, not trusted.
+    // New keys start again: seen, not trusted.
     guard case .added(let contact) = try add(next.identity.card.text) else { throw Unexpected() }
     #expect(contact.state == .seen)
   }
@@ -108,37 +108,37 @@ struct ContactsTests {
     #expect(contacts.ended.map(\.key) == [anna.card.key])
     #expect(contacts.ended.first?.reason == .replaced)
     #expect(code { try add(anna.card.text, named: "Old Anna") } == .endedKey)
-    // Once more is no news.
+    // The same rotation again is known.
     guard case .known = try add(next.rotation.text) else { throw Unexpected() }
   }
 
   @Test
-  mutating func `keys that are replaced again before they are confirmed`() throws {
+  mutating func `keys can be replaced again before they are confirmed`() throws {
     try add(anna.card.text)
     try trust("Anna", anna.fingerprint)
     let second = try rotated(anna)
     let third = try rotated(second.identity, 77)
-    // The last rotation alone leads nowhere; all together do, and the contacts are read as they were written.
+    // The last rotation alone leads nowhere, but all together do, and the contacts can be written and read.
     #expect(code { try add(third.rotation.text) } == .noSuchContact)
     try add(second.rotation.text)
     try add(third.rotation.text)
     contacts = try Contacts(document: contacts.document)
     #expect(contacts.contact(named: "Anna")?.fingerprintToConfirm == third.identity.fingerprint)
-    // The first rotation is there already, and does not undo the second.
+    // The first rotation is known already, and does not undo the second.
     guard case .proposed(let contact) = try add(second.rotation.text) else { throw Unexpected() }
     #expect(contact.fingerprintToConfirm == third.identity.fingerprint)
     try trust("Anna", third.identity.fingerprint)
     contacts = try Contacts(document: contacts.document)
     #expect(contacts.ended.map(\.key) == [anna.card.key, second.identity.card.key])
     #expect(contacts.replacedKeys == [third.identity.card.key: [anna.card.key, second.identity.card.key]])
-    // A name that was given later does not change whose keys they were.
+    // A later name does not change whose keys they were.
     _ = try contacts.rename("Anna", to: "Anna from work")
     #expect(contacts.replacedKeys.count == 1)
     #expect(contacts.keys(named: "Anna from work").count == 3)
   }
 
   @Test(arguments: [0, 1, 2])
-  mutating func `all rotations in one text are taken from the known keys on`(known: Int) throws {
+  mutating func `all rotations in one text are applied, starting at the known keys`(known: Int) throws {
     let second = try rotated(anna)
     let third = try rotated(second.identity, 77)
     let people = [anna, second.identity, third.identity]
@@ -155,7 +155,7 @@ struct ContactsTests {
   }
 
   @Test
-  mutating func `a thief's rotation is dropped by confirming the old keys`() throws {
+  mutating func `confirming the old keys drops a thief's rotation`() throws {
     try add(anna.card.text)
     try trust("Anna", anna.fingerprint)
     try add(rotated(anna, 666).rotation.text)
@@ -167,7 +167,7 @@ struct ContactsTests {
   }
 
   @Test
-  mutating func `the owner's rotation is taken after a thief's`() throws {
+  mutating func `the owner's rotation is accepted after a thief's`() throws {
     try add(anna.card.text)
     try add(rotated(anna, 666).rotation.text)
     let next = try rotated(anna)
@@ -189,12 +189,12 @@ struct ContactsTests {
   }
 
   @Test
-  mutating func `one's own card is no contact`() throws {
+  mutating func `one's own card cannot be a contact`() throws {
     #expect(code { try add(me.card.text) } == .ownKey)
   }
 
   @Test
-  mutating func `a card whose name misleads needs another one`() throws {
+  mutating func `a card with a misleading name needs another one`() throws {
     let document: JSONValue = [
       "name": "An\u{202E}na", "made": 1, "signing": .string(anna.card.key),
       "encryption": .string("\(anna.card.encryptionKey)"),
@@ -207,7 +207,7 @@ struct ContactsTests {
   }
 
   @Test
-  mutating func `the document is read as it was written`() throws {
+  mutating func `the document is written and read unchanged`() throws {
     try add(anna.card.text)
     try trust("Anna", anna.fingerprint)
     try add(rotated(anna).rotation.text)
@@ -224,7 +224,7 @@ struct ContactsTests {
     ("\"ended\": []", "\"ended\": [], \"more\": 1", .invalidFile),
     ("buckia-card-1:", "buckia-card-1:A", .invalidCard),
   ])
-  mutating func `a document that was changed by hand is refused`(
+  mutating func `a document changed by hand is refused`(
     _ old: String, _ new: String, _ expected: IdentityError.Code
   ) throws {
     try add(anna.card.text)
@@ -235,5 +235,5 @@ struct ContactsTests {
   }
 }
 
-/// A result that a test does not expect.
+/// The error for an unexpected result.
 struct Unexpected: Error {}

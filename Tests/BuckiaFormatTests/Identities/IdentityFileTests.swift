@@ -19,7 +19,7 @@ struct IdentityFileTests {
   }
 
   @Test
-  func `an identity is read as it was written, and only its owner may read it`() throws {
+  func `an identity is written and read unchanged, and only its owner may read it`() throws {
     let anna = try person("Anna")
     try file.create(anna)
     #expect(try file.read() == anna)
@@ -36,7 +36,7 @@ struct IdentityFileTests {
   }
 
   @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o644])
-  func `a file that others can reach is not used`(_ permissions: Int) throws {
+  func `a file that others can access is not used`(_ permissions: Int) throws {
     try file.create(person("Anna"))
     try setPermissions(permissions)
     #expect(code { _ = try file.read() } == .notPrivate)
@@ -48,14 +48,14 @@ struct IdentityFileTests {
     try real.create(person("Anna"))
     try FileManager.default.createSymbolicLink(atPath: file.path, withDestinationPath: real.path)
     #expect(throws: ByteStreamError.self) { try file.read() }
-    // Nor is one that leads nowhere written through.
+    // A dangling link is not written through either.
     try FileManager.default.removeItem(atPath: real.path)
     #expect(code { try file.create(try person("Anna")) } == .identityExists)
     #expect(!FileManager.default.fileExists(atPath: real.path))
   }
 
   @Test
-  func `a missing file says how to make one`() throws {
+  func `a missing file is an error with advice`() throws {
     #expect(try file.readIfPresent() == nil)
     let error = #expect(throws: IdentityError.self) { try file.read() }
     #expect(error?.code == .noIdentity)
@@ -76,7 +76,7 @@ struct IdentityFileTests {
   }
 
   @Test
-  func `keys of another card are refused`() throws {
+  func `keys that belong to another card are refused`() throws {
     let anna = try person("Anna")
     let other = try person("Anna", 2)
     let mixed = Identity(card: anna.card, signing: other.signing, encryption: anna.encryption, former: [])

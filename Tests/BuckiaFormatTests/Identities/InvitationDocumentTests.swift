@@ -5,7 +5,7 @@ import Testing
 
 @testable import BuckiaFormat
 
-/// Invitations and the answers to them, as documents.
+/// Documents of invitations and the answers to them.
 @Suite struct InvitationDocumentTests {
   private static let time: Int64 = 1_700_000_000_000
   private static let scope = InvitedScope(
@@ -24,7 +24,7 @@ import Testing
       until: Self.time + 1, using: &generator)
   }
 
-  @Test func `an invitation is read as it was made, and fits a QR code`() throws {
+  @Test func `an invitation is written and read unchanged, and fits a QR code`() throws {
     let anna = try person("Anna")
     let made = try invitation(from: anna)
     let read = try Invitation(verifying: "\n \(made.text)\r\n")
@@ -34,12 +34,12 @@ import Testing
     #expect(read.scope == Self.scope)
     #expect(read.folder == "/mnt/shared")
     #expect(read.stream == Self.stream)
-    // What a QR code of version 40 takes in bytes, at the lowest level of correction.
+    // The capacity of a QR code of version 40 in bytes, at the lowest level of correction.
     #expect(made.text.utf8.count <= 2_953)
     #expect(made.text.hasPrefix("buckia-invitation-1:"))
   }
 
-  @Test func `every changed character of an invitation and of an answer is noticed`() throws {
+  @Test func `any changed character of an invitation or an answer is detected`() throws {
     let made = try invitation(from: person("Anna"))
     let answer = try made.answer(by: person("Ben", 2), replica: nil, at: Self.time)
     for text in [made.text, answer.text].map({ Array($0.utf8) }) {
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<200) func `any bytes for an invitation are refused or read, and nothing else happens`(
+  @Test(arguments: 0..<200) func `random changes of an invitation are refused or read, without a crash`(
     seed: UInt64
   )
     throws
@@ -74,7 +74,7 @@ import Testing
     #expect(throws: IdentityError.self, "seed \(seed)") { try Invitation(verifying: damaged) }
   }
 
-  @Test func `an answer proves the secret, and shows nothing of it`() throws {
+  @Test func `an answer proves the secret without revealing it`() throws {
     let made = try invitation(from: person("Anna"))
     let ben = try person("Ben", 2)
     let answer = try made.answer(by: ben, replica: ReplicaID(checked: Array(repeating: 7, count: 16)), at: Self.time)
@@ -93,8 +93,8 @@ import Testing
     #expect(!"\(made)".contains(secret), "a description of the invitation shows no secret outside its text")
   }
 
-  @Test func `the proof is as another program computes it`() throws {
-    // From Python's hashlib and hmac, by the words of the specification alone.
+  @Test func `the proof equals that of another program`() throws {
+    // From Python's hashlib and hmac, following only the specification.
     let card = try IdentityCard(
       verifying: """
         buckia-card-1:eyJuYW1lIjoiQmVuIiwibWFkZSI6MTc5NTQ3NjY0OTc2NSwic2lnbmluZyI6ImY3NTQ1MDAxOGE0NDAxNTQxOWRhM2VkMzhj
@@ -113,7 +113,7 @@ import Testing
       HexText.lowercase(proof) == "903d517a3ebeb06dae2a4ee002e52d36b19ee0ce1302f05b65f5d668c9162a62")
   }
 
-  @Test func `no card can be put in the place of another`() throws {
+  @Test func `no card can replace another one in an answer`() throws {
     let made = try invitation(from: person("Anna"))
     let ben = try person("Ben", 2)
     let mallory = try person("Mallory", 3)
@@ -128,8 +128,8 @@ import Testing
     #expect(code { _ = try Acceptance(verifying: forged.text) } == .badSignature)
   }
 
-  @Test func `an invitation that was changed on the way is answered in vain`() throws {
-    // Mallory passes Anna's invitation on under her own card, with the same number and secret.
+  @Test func `the answer to a changed invitation proves nothing`() throws {
+    // Mallory forwards Anna's invitation with her own card, and the same number and secret.
     let made = try invitation(from: person("Anna"))
     let mallory = try person("Mallory", 3)
     let document = String(decoding: try SignedText(made.text, as: [.invitation]).document, as: UTF8.self)
@@ -142,7 +142,7 @@ import Testing
     #expect(!answer.proves(made.proofKey, ofInvitationWith: made.digest))
   }
 
-  @Test func `a document that is signed for one purpose serves no other`() throws {
+  @Test func `a document signed for one purpose cannot serve another`() throws {
     let anna = try person("Anna")
     let made = try invitation(from: anna)
     let document = try SignedText(made.text, as: [.invitation]).document
@@ -184,13 +184,13 @@ import Testing
       ("expires", 1), ("expires", nil), ("stream", "0102"), ("incarnation", nil), ("secret", "00"), ("secret", nil),
       ("more", 1),
     ] as [(String, JSONValue?)])
-  func `a document that is signed and not in order is refused`(_ name: String, _ value: JSONValue?) throws {
+  func `an invalid document is refused although it is signed`(_ name: String, _ value: JSONValue?) throws {
     let text = try changed(name, to: value == .null ? nil : value)
     let found = code { _ = try Invitation(verifying: text) }
     #expect(found == .invalidInvitation || found == .invalidCard, "\(name)")
   }
 
-  @Test func `what is too long to be said is not offered`() throws {
+  @Test func `an invitation with texts that are too long is not made`() throws {
     let anna = try person("Anna")
     let scope = InvitedScope(
       name: nil,
@@ -206,7 +206,7 @@ import Testing
 
   // MARK: Contacts
 
-  @Test func `a person who is admitted has a name of their own`() throws {
+  @Test func `an admitted person has a unique name`() throws {
     var contacts = Contacts()
     let bens = try (2..<5).map { try person("Ben", UInt64($0)) }
     for ben in bens {
@@ -215,14 +215,14 @@ import Testing
       #expect(contact.state == .trusted && contact.grounds == .invitation && contact.trustedAt == 9)
     }
     #expect(contacts.all.map(\.name) == ["Ben", "Ben 2", "Ben 3"])
-    // The first name that is allowed counts; one that could be taken for something else is not.
+    // The first allowed name is used; a name that could mean something else is not allowed.
     let other = try contacts.admit(
       person("x", 9).card, preferring: ["/etc", "you"], because: .invitation, besides: nil, at: 9)
     #expect(other.name == "guest")
     #expect(try Contacts(document: contacts.document) == contacts)
   }
 
-  @Test func `an ended key is not admitted, and a confirmed fingerprint stays the reason`() throws {
+  @Test func `an ended key is not admitted, and a confirmed fingerprint remains the reason`() throws {
     var contacts = Contacts()
     let ben = try person("Ben", 2)
     _ = try contacts.add(ben.card.text, named: nil, besides: nil, at: 1)

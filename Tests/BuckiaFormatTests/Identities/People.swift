@@ -1,7 +1,7 @@
 import BuckiaFormat
 import TestSupport
 
-/// Makes a person whose keys follow from a number.
+/// Creates a person with keys derived from a number.
 func person(_ name: String, _ seed: UInt64 = 1, at time: Int64 = 1_700_000_000_000) throws -> Identity {
   var generator = SeededGenerator(seed: seed)
   return try Identity(named: name, at: time, using: &generator)
@@ -13,7 +13,7 @@ func rotated(_ identity: Identity, _ seed: UInt64 = 99) throws -> (identity: Ide
   return try identity.rotated(at: 1_700_000_100_000, using: &generator)
 }
 
-/// The code of the `IdentityError` that something throws; nil when it throws none.
+/// The code of the `IdentityError` that a closure throws; nil if it throws none.
 func code(of body: () throws -> Void) -> IdentityError.Code? {
   do {
     try body()

@@ -17,7 +17,7 @@ struct RotationTests {
   }
 
   @Test
-  func `the old key to decrypt is kept, the old key to sign is not`() throws {
+  func `the old decryption key is kept, the old signing key is not`() throws {
     let anna = try person("Anna")
     let next = try rotated(anna).identity
     #expect(next.decryptionSeeds == [next.encryption.bytes, anna.encryption.bytes])
@@ -27,8 +27,8 @@ struct RotationTests {
   }
 
   @Test
-  func `no one takes another's key for their next`() throws {
-    // Mallory's contact would then be believed what Anna signs.
+  func `no one can claim another's key as their next`() throws {
+    // Otherwise Mallory's contacts would attribute to her what Anna signs.
     let anna = try person("Anna")
     let mallory = try person("Mallory", 2)
     let document: JSONValue = ["ends": .string(mallory.card.key), "card": .string(anna.card.text)]
@@ -37,7 +37,7 @@ struct RotationTests {
   }
 
   @Test
-  func `no one ends another's key`() throws {
+  func `no one can end another's key`() throws {
     let anna = try person("Anna")
     let mallory = try person("Mallory", 2)
     let document: JSONValue = ["ends": .string(anna.card.key), "card": .string(mallory.card.text)]
@@ -46,7 +46,7 @@ struct RotationTests {
   }
 
   @Test
-  func `a card is no rotation and a rotation no card`() throws {
+  func `a card is not a rotation, and a rotation not a card`() throws {
     let (next, rotation) = try rotated(person("Anna"))
     #expect(code { _ = try KeyRotation(verifying: next.card.text) } == .invalidCard)
     #expect(code { _ = try IdentityCard(verifying: rotation.text) } == .invalidCard)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("Storage zones of Bunny.net, against a stand-in")
+@Suite("Bunny.net storage zones, against a stand-in")
 struct BunnyStorageTests {
   private func storage(_ server: BunnyStandIn, _ transport: any HTTPTransport) throws -> BunnyStorage {
     try BunnyStorage(
@@ -12,7 +12,7 @@ struct BunnyStorageTests {
       transport: transport)
   }
 
-  /// Changes one bit of what is sent.
+  /// Flips one bit of the sent data.
   private struct DamagingTransport: HTTPTransport {
     let inner: any HTTPTransport
 
@@ -27,7 +27,7 @@ struct BunnyStorageTests {
     }
   }
 
-  @Test("What is sent has its SHA-256 with it, and is not stored where it arrives with another")
+  @Test("An upload carries its SHA-256, and is refused if the received bytes have another")
   func checksums() async throws {
     let server = try await BunnyStandIn()
     let transport = try Servers.transport.get()
@@ -46,7 +46,7 @@ struct BunnyStorageTests {
     #expect(try await good.get(path, GetRequest()).chunks.bytes(upTo: 100) == Array("text".utf8))
   }
 
-  @Test("A part of an object is all that comes")
+  @Test("Only the requested part of an object is transferred")
   func ranges() async throws {
     let server = try await BunnyStandIn()
     let transport = WatchedTransport(try Servers.transport.get())
@@ -66,7 +66,7 @@ struct BunnyStorageTests {
     #expect(transport.statuses.last == 416)
   }
 
-  @Test("A whole object of a certain version is one request, and another version ends with an error")
+  @Test("A whole object of a certain version takes one request, and another version is an error")
   func versions() async throws {
     let server = try await BunnyStandIn()
     let transport = WatchedTransport(try Servers.transport.get())
@@ -87,7 +87,7 @@ struct BunnyStorageTests {
 
   /// The hosts are those of <https://docs.bunny.net/storage/http>.
   @Test(
-    "Each region has an address of its own",
+    "Each region has its own address",
     arguments: [
       (.frankfurt, "storage.bunnycdn.com"), (.london, "uk.storage.bunnycdn.com"),
       (.newYork, "ny.storage.bunnycdn.com"), (.losAngeles, "la.storage.bunnycdn.com"),

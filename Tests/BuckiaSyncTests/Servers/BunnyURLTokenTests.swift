@@ -2,7 +2,7 @@ import BuckiaSync
 import BuckiaStorage
 import Testing
 
-/// The expected addresses are those of the tests that Bunny.net publishes with its C# library
+/// The expected addresses are from the tests that Bunny.net publishes with its C# library
 /// (<https://github.com/BunnyWay/BunnyCDN.TokenAuthentication>), for the scheme without HMAC.
 @Suite("Signed addresses of Bunny.net's CDN")
 struct BunnyURLTokenTests {
@@ -57,12 +57,12 @@ struct BunnyURLTokenTests {
     },
   ]
 
-  @Test("They are those that Bunny.net publishes", arguments: vectors)
+  @Test("Signed addresses equal those that Bunny.net publishes", arguments: vectors)
   func published(vector: Vector) throws {
     #expect(try vector.rules.signed(Self.host + vector.path, key: "SecurityKey") == Self.host + vector.signed)
   }
 
-  @Test("Referrers, the speed limit and the query of the address are part of what is signed")
+  @Test("The signature covers referrers, the speed limit and the query of the address")
   func covered() throws {
     var rules = BunnyTokenRules(expires: Self.expires)
     let plain = try rules.signed("\(Self.host)/a.jpg", key: "SecurityKey")
@@ -74,7 +74,7 @@ struct BunnyURLTokenTests {
     #expect(token(plain) != token(limited))
   }
 
-  @Test("What is no address is refused") func invalid() {
+  @Test("An invalid address is refused") func invalid() {
     #expect(throws: StorageError.self) { try BunnyTokenRules(expires: 1).signed("/a.jpg", key: "k") }
   }
 }

@@ -5,14 +5,14 @@ import Testing
 
 @testable import BuckiaSync
 
-/// The servers that the tests share. Each test has a folder or a bucket of its own.
+/// The servers that the tests share. Each test has its own folder or bucket.
 enum Servers {
   static let s3 = TestServer.s3
   static let apache = TestServer.apache
   static let rclone = TestServer.rclone
   static let transport = Result { try AsyncHTTPTransport(environment: [:]) }
 
-  /// A bucket of its own: of moto, unless another address is given.
+  /// A new bucket, on moto unless another address is given.
   static func bucket(
     at address: String? = nil, over transport: AsyncHTTPTransport? = nil, retries: RetryPolicy = RetryPolicy(),
     _ change: (inout S3Configuration) -> Void = { _ in }
@@ -28,14 +28,14 @@ enum Servers {
     return bucket
   }
 
-  /// A folder of its own, of Apache.
+  /// A new folder on Apache.
   static func apacheFolder(_ part: String = "open") throws -> WebDAVFolder {
     try WebDAVFolder(
       WebDAVConfiguration(address: "\(apache.get().address)/\(part)/test-\(UInt64.random(in: 0...UInt64.max))"),
       transport: transport.get())
   }
 
-  /// A folder of its own, of a WebDAV server.
+  /// A new folder on a WebDAV server.
   static func folder(
     at address: String, over transport: AsyncHTTPTransport? = nil, retries: RetryPolicy = RetryPolicy(),
     honoursConditions: Bool = true
@@ -45,20 +45,20 @@ enum Servers {
     return try WebDAVFolder(configuration, transport: transport ?? Self.transport.get(), retries: retries)
   }
 
-  /// A folder of its own, of WsgiDAV.
+  /// A new folder on WsgiDAV.
   static func wsgidavFolder() throws -> WebDAVFolder { try folder(at: TestServer.wsgidav.get().address) }
 
-  /// A folder of its own, of rclone.
+  /// A new folder on rclone.
   static func rcloneFolder() throws -> WebDAVFolder {
     var configuration = WebDAVConfiguration(
       address: "\(try rclone.get().address)/test-\(UInt64.random(in: 0...UInt64.max))")
-    // rclone ignores If-None-Match: the probe finds that out.
+    // rclone ignores If-None-Match, which the probe detects.
     configuration.honoursConditions = false
     return try WebDAVFolder(configuration, transport: transport.get())
   }
 }
 
-@Suite("All storages do what a storage has to do")
+@Suite("All storages meet the requirements")
 struct ConformanceTests {
   private func faults(of storage: any StorageProvider) async throws -> [StorageConformance.Fault] {
     try await StorageConformance.run(on: storage, in: RemotePath("conformance"))
@@ -81,12 +81,12 @@ struct ConformanceTests {
 
   @Test("WebDAV, against WsgiDAV") func wsgidav() async throws {
     let found = try await faults(of: Servers.wsgidavFolder())
-    // Its entity tags are the second and the size, and it does not look for what is not there.
+    // WsgiDAV makes entity tags from the second and the size, and does not check conditions on missing files.
     let known = ["only the expected version is replaced", "a version changes with the contents"]
     #expect(found.filter { !known.contains($0.rule) } == [])
   }
 
-  @Test("WebDAV, against nginx, which keeps no conditions") func nginx() async throws {
+  @Test("WebDAV, against nginx, which ignores conditions") func nginx() async throws {
     let found = try await faults(of: Servers.folder(at: TestServer.nginx.get().address, honoursConditions: false))
     #expect(found == [])
   }
@@ -96,14 +96,14 @@ struct ConformanceTests {
     #expect(found == [])
   }
 
-  @Test("S3, against rclone, where it has that") func rcloneS3() async throws {
+  @Test("S3, against rclone versions that have it") func rcloneS3() async throws {
     guard let server = try TestServer.rcloneS3.get() else { return }
     let found = try await faults(of: Servers.bucket(at: server.address) { $0.honoursConditions = false })
     #expect(found == [])
   }
 
   @Test(
-    "A server whose certificate an authority of its own has signed, straight and through a proxy",
+    "A server whose certificate a private authority has signed, directly and through a proxy",
     arguments: [false, true])
   func encrypted(throughProxy: Bool) async throws {
     let server = try TestServer("apache", certificate: TestCertificate())
@@ -115,7 +115,7 @@ struct ConformanceTests {
     #expect(found == [])
   }
 
-  @Test("A server behind a proxy that sees everything") func proxied() async throws {
+  @Test("A server behind a proxy that decrypts all traffic") func proxied() async throws {
     var settings = HTTPSettings()
     settings.proxy = .server(host: "127.0.0.1", port: try TestServer.proxy.get().port)
     let transport = try AsyncHTTPTransport(settings, environment: [:])
@@ -123,18 +123,18 @@ struct ConformanceTests {
     #expect(found == [])
   }
 
-  /// Bytes that break off while they are read end with an error, which who reads them can repeat. Anything else would be a wrong answer.
+  /// A read that breaks off ends with an error, and the caller can repeat it. Any other fault would be a wrong answer.
   private func expectNothingWrong(_ faults: [StorageConformance.Fault]) {
     #expect(faults.filter { !$0.finding.hasPrefix("throws") } == [])
     #expect(faults.count < 4, "\(faults)")
   }
 
-  /// What a relay does to the connections of a test, by their numbers.
+  /// What a relay does to the connections of a test, by number.
   enum Network: CaseIterable, Sendable {
     case slow, cuttingRequests, cuttingAnswers, cuttingBoth
 
     func behaviour(_ number: Int) -> Relay.Behaviour {
-      // A connection is used for many requests, and is cut in the middle of one of them.
+      // A connection serves many requests, and is cut in the middle of one of them.
       let bytes = 600 + number * 97_777 % 900_000
       return switch self {
       case .slow: .delay(2)
@@ -172,9 +172,9 @@ struct ConformanceTests {
   }
 }
 
-@Suite("What servers really do is found out")
+@Suite("Probing the abilities of servers")
 struct ProbeTests {
-  @Test("nginx keeps no condition, and lighttpd does")
+  @Test("nginx ignores conditions, and lighttpd honours them")
   func others() async throws {
     let nginx = try await StorageProbe.run(on: Servers.folder(at: TestServer.nginx.get().address))
     #expect(!nginx.putsIfAbsent && !nginx.putsIfVersion)
@@ -183,7 +183,7 @@ struct ProbeTests {
     #expect(lighttpd.putsIfAbsent && lighttpd.putsIfVersion && lighttpd.readsRanges && lighttpd.moves)
   }
 
-  @Test("rclone ignores that nothing may be there")
+  @Test("rclone ignores the condition that no object exists")
   func rclone() async throws {
     let configuration = WebDAVConfiguration(address: "\(try Servers.rclone.get().address)/probe")
     let storage = try WebDAVFolder(configuration, transport: Servers.transport.get())
@@ -194,7 +194,7 @@ struct ProbeTests {
     #expect(found.moves)
   }
 
-  @Test("Apache heeds it")
+  @Test("Apache honours conditions")
   func apache() async throws {
     let found = try await StorageProbe.run(on: Servers.apacheFolder())
     #expect(found.putsIfAbsent)
@@ -202,7 +202,7 @@ struct ProbeTests {
     #expect(found.readsRanges)
   }
 
-  @Test("moto heeds it")
+  @Test("moto honours conditions")
   func s3() async throws {
     let bucket = try await Servers.bucket()
     #expect(try await StorageProbe.run(on: bucket).putsIfAbsent)

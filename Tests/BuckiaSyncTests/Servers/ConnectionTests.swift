@@ -16,7 +16,7 @@ struct ConnectionTests {
     return try await transport.send(HTTPTransportRequest("GET", HTTPAddress(address)))
   }
 
-  @Test("A server is trusted by its authority, and by its key where that is pinned")
+  @Test("A server is trusted by its authority, and by its key if that is pinned")
   func certificates() async throws {
     let certificate = try TestCertificate()
     let server = try await FaultServer(certificate: (certificate.certificate, certificate.key)) { _ in .answer(200) }
@@ -43,7 +43,7 @@ struct ConnectionTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("A certificate that is not trusted says why, and what to do")
+  @Test("The error about an untrusted certificate has the reason and advice")
   func untrusted() async throws {
     let cases: [(TestCertificate, trusts: Bool, told: String)] = [
       (try TestCertificate(), false, "authorities: [file.pem]"),
@@ -62,7 +62,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("What keeps a connection from being made is said in words, and what to do about it")
+  @Test("The error about a failed connection has a plain reason and advice")
   func told() async throws {
     let plain = try await FaultServer { _ in .answer(200) }
     let cases: [(address: String, proxy: Int?, told: String)] = [
@@ -77,13 +77,13 @@ struct ConnectionTests {
       }
       #expect(error.code == .unreachable)
       #expect(error.description.contains(told), "\(error)")
-      // What libraries say is for those who write programs.
+      // The messages of libraries are for programmers.
       for word in ["NIO", "errno", "Error", "connect("] { #expect(!error.message.contains(word), "\(error)") }
     }
     withExtendedLifetime(plain) {}
   }
 
-  @Test("A pinned key is no key of a connection without encryption")
+  @Test("A pinned key is refused for an unencrypted connection")
   func pinnedPlain() async throws {
     let server = try await FaultServer { _ in .answer(200) }
     let error = try await #require(throws: StorageError.self) {
@@ -93,7 +93,7 @@ struct ConnectionTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("A proxy is asked to connect, with its name and password, and its refusal is told")
+  @Test("A proxy receives its name and password, and its refusal is reported")
   func proxy() async throws {
     let proxy = try await FaultServer { request in
       .answer(request.header("Proxy-Authorization") == nil ? 407 : 502)
@@ -120,7 +120,7 @@ struct ConnectionTests {
     #expect(error.description.contains("storage.invalid"))
   }
 
-  @Test("A server that takes no connection is not waited for longer than may be", .timeLimit(.minutes(5)))
+  @Test("A server that accepts no connection is not waited for longer than the limit", .timeLimit(.minutes(5)))
   func noConnection() async throws {
     let server = try await DeafServer()
     let error = try await #require(throws: StorageError.self) {
@@ -134,7 +134,7 @@ struct ConnectionTests {
     withExtendedLifetime(server) {}
   }
 
-  @Test("What is no HTTP is no answer")
+  @Test("A response that is not HTTP is an error")
   func garbage() async throws {
     let server = try await FaultServer { _ in .garbage(Array("SSH-2.0-OpenSSH_9.2\r\n".utf8)) }
     let error = try await #require(throws: StorageError.self) { try await send(to: server.address) { _ in } }

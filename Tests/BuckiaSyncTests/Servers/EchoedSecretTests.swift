@@ -9,7 +9,7 @@ import Testing
 struct EchoedSecretTests {
   private static let secret = "correcthorse7"
 
-  /// How a storage is asked.
+  /// Makes a request to a storage.
   enum Kind: String, CaseIterable, Sendable { case s3, webDAV, bunny }
 
   private func storage(_ kind: Kind, at address: String) throws -> any StorageProvider {
@@ -34,7 +34,7 @@ struct EchoedSecretTests {
     }
   }
 
-  /// Refuses everything, with what came in its header and with the password itself.
+  /// Refuses everything, with the received header and the password itself in the answer.
   private func server(_ status: Int, isXML: Bool) async throws -> FaultServer {
     try await FaultServer { request in
       let fields = ["X-Amz-Security-Token", "Authorization", "AccessKey"].compactMap { request.header($0) }
@@ -46,7 +46,7 @@ struct EchoedSecretTests {
     }
   }
 
-  @Test("They are in no error", arguments: Kind.allCases, [401, 403, 503])
+  @Test("No error contains the secrets", arguments: Kind.allCases, [401, 403, 503])
   func errors(kind: Kind, status: Int) async throws {
     let inHeader = Data("anna:\(Self.secret)".utf8).base64EncodedString()
     for isXML in [true, false] {

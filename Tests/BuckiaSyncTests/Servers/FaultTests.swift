@@ -7,8 +7,9 @@ import Testing
 
 @testable import BuckiaSync
 
-/// What servers, networks and people do wrong, tried on an S3 bucket. What is between a storage and a server is the same for all.
-@Suite("When servers fail")
+/// Faults of servers, networks and people, tested on an S3 bucket. All storages share the code between them and a
+/// server.
+@Suite("Faults of servers")
 struct FaultTests {
   private let path: RemotePath
 
@@ -33,7 +34,7 @@ struct FaultTests {
     try await #require(throws: StorageError.self) { try await body() }
   }
 
-  /// Does one thing after the other, and the last for ever.
+  /// Gives one answer after another, and repeats the last one.
   private func server(_ behaviours: FaultServer.Behaviour...) async throws -> FaultServer {
     let rest = NIOLockedValueBox(behaviours)
     return try await FaultServer { _ in
@@ -44,7 +45,7 @@ struct FaultTests {
   // MARK: Answers
 
   @Test(
-    "Each status has a meaning, and says what to do",
+    "Each status leads to an error with a meaning and advice",
     arguments: [
       (400, "invalid-answer", 1), (401, "unauthorized", 1), (403, "forbidden", 1), (405, "unsupported-by-storage", 1),
       (409, "storage-conflict", 1), (413, "unsupported-by-storage", 1), (429, "too-many-requests", 3),
@@ -58,12 +59,12 @@ struct FaultTests {
     #expect(error.status == status)
     #expect(error.path == path)
     #expect(error.description.contains("\(status)"))
-    // An attempt may not get as far as the server.
+    // An attempt may not reach the server.
     #expect(attempts == 1 ? server.requests.count == 1 : (2...attempts).contains(server.requests.count))
     #expect(!"\(error)".contains("hidden"))
   }
 
-  @Test("What an S3 server gives as the reason is told, without what would act on a terminal")
+  @Test("The reason that an S3 server gives is reported, without terminal control characters")
   func reasons() async throws {
     let body = "<Error><Code>InvalidAccessKeyId</Code><Message>The key \u{1B}[31mis unknown</Message></Error>"
     let server = try await server(.answer(403, body: Array(body.utf8)))
@@ -73,17 +74,17 @@ struct FaultTests {
     #expect(!error.description.contains("\u{1B}"))
   }
 
-  @Test("A passing fault is passed over", arguments: [500, 503, 429, 408])
+  @Test("A temporary fault is retried", arguments: [500, 503, 429, 408])
   func passing(status: Int) async throws {
     let server = try await server(.answer(status), .answer(status), .answer(200, headers: [("ETag", "\"1\"")]))
-    // On a busy machine an attempt may not get as far as the server.
+    // On a busy machine an attempt may not reach the server.
     try await bucket(server, attempts: 8).put(StorageContents(Array("text".utf8)), to: path, .none)
     #expect(server.requests.count == 3)
-    // The bytes are sent again each time, and signed again.
+    // Each attempt sends and signs the bytes again.
     #expect(server.requests.allSatisfy { $0.body == Array("text".utf8) })
   }
 
-  @Test("A server that wants to be left alone is")
+  @Test("Retry-After in seconds is honoured")
   func retryAfter() async throws {
     let server = try await server(.answer(503, headers: [("Retry-After", "1")]), .answer(204))
     let start = ContinuousClock.now
@@ -104,7 +105,7 @@ struct FaultTests {
     return format.string(from: date)
   }
 
-  @Test("A server that wants to be left alone until a date is")
+  @Test("Retry-After with a date is honoured")
   func retryAfterDate() async throws {
     // Dates have whole seconds.
     let end = Date(timeIntervalSince1970: Date(timeIntervalSinceNow: 3).timeIntervalSince1970.rounded(.down))
@@ -122,7 +123,7 @@ struct FaultTests {
     #expect((3_000_000...3_600_000).contains(error.retryAfter ?? 0))
   }
 
-  @Test("A condition that an earlier attempt has made untrue is no failure")
+  @Test("A condition that an earlier attempt has made false is not a failure")
   func lostAnswer() async throws {
     // The first attempt stores the object, and its answer is lost.
     let tag = "\"1cb251ec0d568de6a929b520c4aed8d1\""  // MD5 of "text"
@@ -141,7 +142,7 @@ struct FaultTests {
 
   // MARK: Connections
 
-  @Test("Nothing listens")
+  @Test("No server listens")
   func refused() async throws {
     let port: Int
     do {
@@ -173,14 +174,14 @@ struct FaultTests {
     #expect(server.requests.count >= 3)
   }
 
-  @Test("The server says nothing more")
+  @Test("The server falls silent")
   func stalled() async throws {
     let server = try await server(.stall)
     let error = try await failure { try await bucket(server, idleSeconds: 0.2, attempts: 2).delete(path) }
     #expect(error.code == .timedOut)
   }
 
-  @Test("The server stops in the middle of an object, and the rest comes with the next request")
+  @Test("The server stops in the middle of an object, and the next request gets the rest")
   func stalledBody() async throws {
     let folder = try TemporaryFolder()
     let body = Array("0123456789".utf8)
@@ -193,7 +194,7 @@ struct FaultTests {
     #expect(server.requests.last?.header("If-Match") == "\"1\"")
   }
 
-  @Test("The server says nothing more in the middle of an object, and the rest comes with the next request")
+  @Test("The server falls silent in the middle of an object, and the next request gets the rest")
   func silentBody() async throws {
     let folder = try TemporaryFolder()
     let body = Array("0123456789".utf8)
@@ -206,7 +207,7 @@ struct FaultTests {
     #expect(server.requests.last?.header("Range") == "bytes=4-")
   }
 
-  @Test("A server that falls silent in the middle of an object again and again is given up, and leaves no file")
+  @Test("A server that repeatedly falls silent in the middle of an object is given up, and leaves no file")
   func alwaysSilentBody() async throws {
     let folder = try TemporaryFolder()
     let server = try await server(.stallAfter(announced: 10, sent: [1, 2]))
@@ -228,7 +229,7 @@ struct FaultTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
-  @Test("Another part than was asked for is refused")
+  @Test("A part other than the requested one is refused")
   func otherRange() async throws {
     let server = try await server(.answer(206, headers: [("Content-Range", "bytes 0-4/10")], body: [1, 2, 3, 4, 5]))
     let error = try await failure {
@@ -237,7 +238,7 @@ struct FaultTests {
     #expect(error.code == .invalidAnswer)
   }
 
-  @Test("A server that knows no ranges sends the whole, of which the part is taken")
+  @Test("If a server does not support ranges and sends the whole, the part is taken from it")
   func noRanges() async throws {
     let server = try await server(.answer(200, body: Array("0123456789".utf8)))
     let bytes = try await bucket(server).get(path, GetRequest(offset: 3, count: 4)).chunks.bytes(upTo: 100)
@@ -246,7 +247,7 @@ struct FaultTests {
 
   // MARK: Redirects
 
-  @Test("Circles end")
+  @Test("Redirect loops end")
   func redirectLoop() async throws {
     let server = try await server(.answer(307, headers: [("Location", "/bucket/folder/object")]))
     let error = try await failure { _ = try await bucket(server).get(path, GetRequest()) }
@@ -254,7 +255,7 @@ struct FaultTests {
     #expect(server.requests.count <= 7)
   }
 
-  @Test("Nothing is sent to another server")
+  @Test("No redirect to another server is followed")
   func otherServer() async throws {
     let other = try await server(.answer(200))
     let server = try await server(.answer(307, headers: [("Location", "\(other.address)/x")]))
@@ -265,7 +266,7 @@ struct FaultTests {
   }
 
   @Test(
-    "A redirect that leads to another page is no answer about an object", arguments: ["/", "/login?next=x", "/bucket/"])
+    "A redirect to another page is no answer about an object", arguments: ["/", "/login?next=x", "/bucket/"])
   func lostPath(target: String) async throws {
     let server = try await FaultServer { request in
       request.target == target
@@ -287,7 +288,7 @@ struct FaultTests {
     return .answer(200, body: Array("<ListBucketResult>\(contents)\(more)</ListBucketResult>".utf8))
   }
 
-  @Test("Names that would leave the folder or are none are left out, and counted")
+  @Test("Invalid names and names outside the folder are left out, and counted")
   func hostileNames() async throws {
     let server = try await server(
       listing(["f/ok", "f/../../etc/passwd", "f//x", "f/a\u{85}b", "f/照片 🐰", "f/folder/"]))
@@ -296,7 +297,7 @@ struct FaultTests {
     #expect(found.unusableNames == 3)
   }
 
-  @Test("A listing that does not go on, goes on for ever, or has no sizes is refused")
+  @Test("A listing that cannot continue, never ends, or has no sizes is refused")
   func brokenListings() async throws {
     let bodies = [
       listing(["f/a"], more: "<IsTruncated>true</IsTruncated>"),
@@ -312,7 +313,7 @@ struct FaultTests {
     }
   }
 
-  @Test("A listing that breaks off in the middle is asked for again")
+  @Test("A listing that breaks off in the middle is requested again")
   func interruptedListing() async throws {
     let page = "<ListBucketResult><Contents><Key>f/a</Key><Size>1</Size></Contents></ListBucketResult>"
     let part = Array(page.utf8.prefix(20))
@@ -324,7 +325,7 @@ struct FaultTests {
     #expect(server.requests.count >= 4)
   }
 
-  @Test("Documents that define entities, or whose elements lie too deep, are refused")
+  @Test("Documents that define entities, or nest elements too deeply, are refused")
   func hostileXML() throws {
     let bomb = #"<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>"#
     let outside = #"<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>"#
@@ -335,7 +336,7 @@ struct FaultTests {
     }
   }
 
-  @Test("A document type is not overlooked in another encoding")
+  @Test("A document type is detected in any encoding")
   func encodedDocumentType() throws {
     let declaration = #"<?xml version="1.0" encoding="UTF-16"?>"#
     let document = #"<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>"#
@@ -349,7 +350,7 @@ struct FaultTests {
     }
   }
 
-  @Test("Of 100,000 objects each is listed once")
+  @Test("A listing of 100,000 objects lists each once")
   func manyObjects() async throws {
     let server = try await FaultServer { request in
       let token = request.target.split(separator: "&").first { $0.hasPrefix("continuation-token=") }
@@ -370,7 +371,7 @@ struct FaultTests {
 
   // MARK: Clocks, credentials, cancellation
 
-  @Test("A clock that is wrong is set right for signatures, by the server's")
+  @Test("Signatures use the server's time if the clock is wrong")
   func clockSkew() async throws {
     let date = "Tue, 24 Nov 2026 10:00:00 GMT"
     let skewed = "<Error><Code>RequestTimeTooSkewed</Code><Message>too large</Message></Error>"
@@ -388,7 +389,7 @@ struct FaultTests {
     #expect(error.code == .clockSkew)
   }
 
-  @Test("A transfer that is not wanted any more ends", .timeLimit(.minutes(5)))
+  @Test("A cancelled download ends", .timeLimit(.minutes(5)))
   func cancelled() async throws {
     let server = try await server(.stall)
     let storage = try bucket(server, idleSeconds: 3600)
@@ -399,10 +400,10 @@ struct FaultTests {
     await #expect(throws: CancellationError.self) { try await task.value }
   }
 
-  @Test("An upload that is not wanted any more ends, and the server has not got it", .timeLimit(.minutes(5)))
+  @Test("A cancelled upload ends, and the server does not have the object", .timeLimit(.minutes(5)))
   func cancelledUpload() async throws {
     let server = try await server(.answer(200))
-    // It would take minutes.
+    // The upload would take minutes.
     let storage = try bucket(server, idleSeconds: 3600) { $0.bytesPerSecond = 1000 }
     let path = path
     let task = Task { try await storage.put(StorageContents(Array(repeating: 1, count: 400_000)), to: path, .none) }
@@ -412,29 +413,29 @@ struct FaultTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("No more bytes a second are sent than may")
+  @Test("The limit of bytes per second applies to uploads")
   func uploadBandwidth() async throws {
     let server = try await server(.answer(200, headers: [("ETag", "\"1\"")]))
     let storage = try bucket(server, idleSeconds: 60) { $0.bytesPerSecond = 100_000 }
     let start = ContinuousClock.now
     for _ in 0..<3 { try await storage.put(StorageContents(Array(repeating: 1, count: 60_000)), to: path, .none) }
-    // 180,000 bytes, of which the first piece need not wait.
+    // 180,000 bytes, of which the first piece does not wait.
     #expect(ContinuousClock.now - start >= .seconds(1))
   }
 
-  @Test("No more bytes a second pass than may")
+  @Test("The limit of bytes per second applies to downloads")
   func bandwidth() async throws {
     let server = try await server(.answer(200, body: Array(repeating: 1, count: 60_000)))
     let storage = try bucket(server, idleSeconds: 60) { $0.bytesPerSecond = 100_000 }
     let start = ContinuousClock.now
     for _ in 0..<3 { _ = try await storage.get(path, GetRequest()).chunks.bytes(upTo: 100_000) }
-    // 180,000 bytes, of which the first piece need not wait.
+    // 180,000 bytes, of which the first piece does not wait.
     #expect(ContinuousClock.now - start >= .seconds(1))
   }
 
-  @Test("Who reads slowly is not taken for a server that has stopped")
+  @Test("A slow reader is not taken for a silent server")
   func slowReader() async throws {
-    // More than what is kept ready of an answer that is not read.
+    // More than is buffered of an answer that is not read.
     let size = 32 << 20
     let server = try await server(.answer(200, body: Array(repeating: 1, count: size)))
     let storage = try bucket(server, idleSeconds: 1)
@@ -445,11 +446,11 @@ struct FaultTests {
     #expect(count == size)
   }
 
-  @Test("What is sent slowly because it has to be is not given up")
+  @Test("An upload slowed down by its own limit is not given up")
   func slowSender() async throws {
     let server = try await server(.answer(200, headers: [("ETag", "\"1\"")]))
     let storage = try bucket(server, idleSeconds: 0.4) { $0.bytesPerSecond = 50_000 }
-    // The second waits for what the first has used up.
+    // The second upload waits for the bytes that the first has used up.
     for _ in 0..<2 { try await storage.put(StorageContents(Array(repeating: 1, count: 60_000)), to: path, .none) }
     #expect(server.requests.count == 2)
   }

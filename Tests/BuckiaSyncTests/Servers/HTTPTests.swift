@@ -7,7 +7,7 @@ import Testing
 @Suite("Addresses, dates and settings of HTTP")
 struct HTTPTests {
   @Test(
-    "An address is taken apart and put together",
+    "An address is parsed and formatted",
     arguments: [
       ("https://a.example", "https://a.example/"), ("HTTPS://A.Example:443/x", "https://a.example/x"),
       ("http://127.0.0.1:9000/b?c=d", "http://127.0.0.1:9000/b?c=d"), ("http://[::1]:80/x", "http://[::1]/x"),
@@ -16,7 +16,7 @@ struct HTTPTests {
   func addresses(text: String, expected: String) throws { #expect(try HTTPAddress(text).description == expected) }
 
   @Test(
-    "What is none is refused, and not repeated",
+    "An invalid address is refused, and not repeated",
     arguments: [
       "", "a.example", "ftp://a.example", "https://", "https://user:password@a.example", "https://a.example:0",
       "https://a.example:70000", "https://a.example:x", "https://a.example/ b", "https://a.example/#x",
@@ -37,7 +37,7 @@ struct HTTPTests {
     for text in ["%", "%4", "%zz", "%ff"] { #expect(PercentEncoding.decoded(text) == nil) }
   }
 
-  @Test("A reference is understood from where it stands")
+  @Test("A relative reference is resolved")
   func references() throws {
     let address = try HTTPAddress("https://h:8443/a/b?c")
     #expect(try address.resolving("/x").description == "https://h:8443/x")
@@ -46,7 +46,7 @@ struct HTTPTests {
     #expect(try address.resolving("http://other/x").description == "http://other/x")
   }
 
-  @Test("Dates are read as the standards write them")
+  @Test("Dates are read in all standard formats")
   func dates() {
     #expect(HTTPDate.milliseconds("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777_000)
     for text in ["", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Foo 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT"] {
@@ -64,7 +64,7 @@ struct HTTPTests {
     }
   }
 
-  @Test("Pauses grow, differ, and end")
+  @Test("Pauses grow, vary, and are limited")
   func pauses() {
     let policy = RetryPolicy()
     #expect(policy.pause(after: 1, wanted: nil, random: 0) == 100)

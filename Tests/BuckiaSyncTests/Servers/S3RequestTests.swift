@@ -4,13 +4,13 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("What S3 servers are asked for")
+@Suite("Requests to S3 servers")
 struct S3RequestTests {
   private let credentials = S3Credentials(accessKey: "testing", secret: "testing")
 
   // MARK: Listings
 
-  @Test("A listing begins behind a name at the server, and is cut here where that does not heed it")
+  @Test("A listing after a name is requested from the server, and filtered here if the server ignores it")
   func startAfter() async throws {
     let keys = ["f/a", "f/b", "f/c"].map { "<Contents><Key>\($0)</Key><Size>1</Size></Contents>" }
     let body = Array("<ListBucketResult>\(keys.joined())</ListBucketResult>".utf8)
@@ -24,18 +24,18 @@ struct S3RequestTests {
     #expect(server.requests.first?.target.contains("&start-after=f%2Fb") == true)
   }
 
-  @Test("moto lists no more than what comes after the name")
+  @Test("moto only lists the names after the given one")
   func startAfterAtMoto() async throws {
     let bucket = try await Servers.bucket()
     for name in ["f/a", "f/b", "f/c"] { try await bucket.put(StorageContents([1]), to: RemotePath(name), .none) }
-    // Of one page nothing is left out here.
+    // A single page is not filtered here.
     let page = try await bucket.list(ListRequest(folder: RemotePath("f"), after: RemotePath("f/b")))
     #expect(page.objects.map(\.path.text) == ["f/c"])
   }
 
   // MARK: Moves
 
-  @Test("A move is one copy at the server and one deletion: the bytes do not come here")
+  @Test("A move is one copy on the server and one deletion, without a download")
   func moved() async throws {
     let bucket = try await Servers.bucket()
     let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
@@ -53,7 +53,7 @@ struct S3RequestTests {
 
   // MARK: Parts
 
-  /// Takes uploads in parts, and keeps nothing.
+  /// Accepts uploads in parts, and keeps nothing.
   private struct PartTaker: HTTPTransport {
     func send(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
       let isUpload = request.url.queryItems.contains { $0.0 == "uploadId" }
@@ -68,7 +68,7 @@ struct S3RequestTests {
     }
   }
 
-  @Test("Several large objects together have no more parts under way than the server stands", arguments: [1, 3])
+  @Test("Several large objects together upload no more parts at once than the limit", arguments: [1, 3])
   func partsAtOnce(limit: Int) async throws {
     var configuration = S3Configuration(endpoint: "http://127.0.0.1:1", region: "us-east-1", bucket: "bucket")
     configuration.partBytes = 5 << 20

@@ -18,7 +18,7 @@ struct S3Tests {
     }
   }
 
-  @Test("A large object goes in parts, and comes back whole")
+  @Test("A large object is uploaded in parts, and downloaded unchanged")
   func parts() async throws {
     let folder = try TemporaryFolder()
     let bucket = try await Servers.bucket { $0.partBytes = 5 << 20 }
@@ -33,7 +33,7 @@ struct S3Tests {
     #expect(try fileBytes(folder.file("copy")) == bytes)
   }
 
-  @Test("An upload that was interrupted goes on with the parts that are missing")
+  @Test("An interrupted upload continues with the missing parts")
   func resumed() async throws {
     let folder = try TemporaryFolder()
     let bytes = pattern(22 * Self.mebibyte)
@@ -54,7 +54,7 @@ struct S3Tests {
     #expect(try fileBytes(folder.file("copy")) == bytes)
   }
 
-  @Test("Parts of a former state of the file are not taken for those of the present one")
+  @Test("Parts of a former state of the file are not reused for the current one")
   func changedSince() async throws {
     let folder = try TemporaryFolder()
     var bytes = pattern(17 * Self.mebibyte)
@@ -76,7 +76,7 @@ struct S3Tests {
     #expect(try fileBytes(folder.file("copy")) == bytes)
   }
 
-  @Test("A large object replaces nothing where nothing may be there")
+  @Test("A large object replaces nothing if it must not exist")
   func conditionInParts() async throws {
     let bucket = try await Servers.bucket { $0.partBytes = 5 << 20 }
     let path = try RemotePath("object")
@@ -88,7 +88,7 @@ struct S3Tests {
     #expect(try await bucket.stat(path)?.byteCount == 1)
   }
 
-  @Test("A presigned address lets somebody without credentials read and write one object")
+  @Test("A presigned address allows reading and writing one object without credentials")
   func presigned() async throws {
     let bucket = try await Servers.bucket()
     let path = try RemotePath("some folder/photo 1.jpg")
@@ -100,7 +100,7 @@ struct S3Tests {
     #expect(throws: StorageError.self) { try bucket.presignedAddress(of: path, for: .read, seconds: 604_801) }
   }
 
-  @Test("Media have the type that browsers want")
+  @Test("Media have the types that browsers expect")
   func contentType() async throws {
     let bucket = try await Servers.bucket()
     let transport = try Servers.transport.get()
@@ -112,7 +112,7 @@ struct S3Tests {
     }
   }
 
-  @Test("The name of a bucket that is not there is said")
+  @Test("The name of a missing bucket is in the error")
   func noBucket() async throws {
     let storage = try S3Bucket(
       S3Configuration(endpoint: Servers.s3.get().address, region: "us-east-1", bucket: "no-such-bucket-here"),
@@ -122,7 +122,7 @@ struct S3Tests {
     #expect(error.description.contains("bucket"))
   }
 
-  @Test("Parts are as large as the number of parts demands")
+  @Test("The size of parts follows from their greatest number")
   func partSizes() throws {
     let configuration = S3Configuration(endpoint: "http://x", region: "x", bucket: "b")
     #expect(configuration.partBytes(for: 1 << 30) == 8 << 20)
@@ -130,7 +130,7 @@ struct S3Tests {
     #expect(configuration.partBytes(for: 5 << 40) % (1 << 20) == 0)
   }
 
-  @Test("The bucket's name goes before the host or into the path")
+  @Test("The name of the bucket is put before the host or into the path")
   func styles() throws {
     var configuration = S3Configuration(endpoint: "https://s3.example:8443/base", region: "x", bucket: "anna")
     #expect(try configuration.address().description == "https://s3.example:8443/base/anna")
@@ -141,7 +141,7 @@ struct S3Tests {
   }
 }
 
-/// Counts the parts that are sent, and lets one fail.
+/// Counts the uploaded parts, and lets one fail.
 final class PartTransport: HTTPTransport, @unchecked Sendable {
   private let inner: any HTTPTransport
   private let failingPart: Int?

@@ -3,11 +3,11 @@ import Testing
 
 @testable import BuckiaSync
 
-/// The keys and figures are those that AWS publishes: the Signature Version 4 test suite, and the examples of the S3 API reference
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>).
+/// The keys and numbers are those that AWS publishes: the Signature Version 4 test suite, and the examples of the S3
+/// API reference (<https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>).
 @Suite("Signatures for S3")
 struct SignatureV4Tests {
-  /// A case of the documentation of S3.
+  /// A case from the documentation of S3.
   struct S3Example: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let method: String
@@ -45,7 +45,7 @@ struct SignatureV4Tests {
   /// 24 May 2013.
   private static let day = ISOTime(seconds: 1_369_353_600)
 
-  @Test("They are those of the documentation of S3", arguments: examples)
+  @Test("Signatures equal those in the documentation of S3", arguments: examples)
   func documented(example: S3Example) throws {
     var request = HTTPTransportRequest(example.method, try HTTPAddress(example.url), headers: example.headers)
     request.headers[S3Authorization.payloadField] = example.payload
@@ -54,7 +54,7 @@ struct SignatureV4Tests {
     #expect(request.headers["X-Amz-Date"] == "20130524T000000Z")
   }
 
-  @Test("A presigned address is that of the documentation of S3")
+  @Test("A presigned address equals the one in the documentation of S3")
   func presigned() throws {
     let address = Self.s3.presigned("GET", try HTTPAddress("\(Self.bucket)/test.txt"), seconds: 86_400, at: Self.day)
     #expect(
@@ -62,7 +62,7 @@ struct SignatureV4Tests {
         == "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404")
   }
 
-  /// A case of the test suite: the request, and the signature of its `.authz` file.
+  /// A case of the test suite: the request, and the signature in its `.authz` file.
   struct SuiteCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let method: String
@@ -84,7 +84,7 @@ struct SignatureV4Tests {
       signature: "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
   ]
 
-  @Test("They are those of the test suite", arguments: suite)
+  @Test("Signatures equal those of the test suite", arguments: suite)
   func testSuite(example: SuiteCase) throws {
     let signature = SignatureV4(
       credentials: S3Credentials(accessKey: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
@@ -95,7 +95,7 @@ struct SignatureV4Tests {
     #expect(request.headers["Authorization"]?.hasSuffix("Signature=\(example.signature)") == true)
   }
 
-  @Test("Spaces in values are one, and values of one name stand together")
+  @Test("Repeated spaces become one, and values of one name are joined")
   func canonicalFields() {
     var headers: HTTPHeaders = ["B": "  two   words ", "a": "1"]
     headers.add("A", "2")

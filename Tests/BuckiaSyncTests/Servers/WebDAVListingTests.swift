@@ -5,9 +5,9 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("Listings of WebDAV servers that are asked for only once")
+@Suite("Listings of WebDAV servers with few requests")
 struct WebDAVListingTests {
-  /// A server with the folders `a` and `b`, each with one file, and with tags for folders as Nextcloud has them.
+  /// A server with the folders `a` and `b`, each with one file, and with folder tags as in Nextcloud.
   private final class Cloud: Sendable {
     private let tags = NIOLockedValueBox(["": 1, "a": 1, "b": 1])
     private let givesIDs: Bool
@@ -50,7 +50,7 @@ struct WebDAVListingTests {
     try await storage.listAll(nil).objects.map(\.byteCount)
   }
 
-  @Test("A folder whose tag is the same is not asked for again, and one that has changed is")
+  @Test("An unchanged folder tag saves a request, and a changed folder is listed again")
   func unchanged() async throws {
     let cloud = Cloud(givesIDs: true)
     let server = try await FaultServer { cloud.answer(to: $0) }
@@ -67,7 +67,7 @@ struct WebDAVListingTests {
     #expect(server.requests.map(\.target) == ["/dav/", "/dav/b/"])
   }
 
-  @Test("Where a folder's tag need not change with what is in it, all folders are asked for")
+  @Test("If folder tags need not change with their contents, all folders are listed")
   func otherServers() async throws {
     let cloud = Cloud(givesIDs: false)
     let server = try await FaultServer { cloud.answer(to: $0) }
@@ -77,7 +77,7 @@ struct WebDAVListingTests {
     #expect(server.requests.count == 6)
   }
 
-  @Test("Folders that lie in each other without an end are an error")
+  @Test("Endlessly nested folders are an error")
   func endless() async throws {
     let server = try await FaultServer { request in
       func folder(_ path: String) -> String {

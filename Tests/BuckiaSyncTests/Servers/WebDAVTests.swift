@@ -15,7 +15,7 @@ struct WebDAVTests {
       transport: Servers.transport.get())
   }
 
-  @Test("A name and a password are sent at once, and a wrong one is told")
+  @Test("A name and a password are sent at once, and a wrong one is reported")
   func passwords() async throws {
     let path = try RemotePath("object")
     try await closed(WebDAVCredentials(user: "anna", password: "secret word")).put(
@@ -34,13 +34,13 @@ struct WebDAVTests {
   }
 
   @Test(
-    "An entity tag names one version however a server writes it",
+    "An entity tag names one version in any notation",
     arguments: [
       "abc", "\"abc\"", "W/\"abc\"", "W/abc", "\"abc-gzip\"", "W/\"abc--gzip\"", "\"abc;gzip\"", "\"abc-br\"",
     ])
   func entityTags(text: String) { #expect(ObjectVersion(entityTag: text).text == "\"abc\"") }
 
-  @Test("A server that answers with other paths than it was asked for is told, and not taken for empty")
+  @Test("A server that answers with other paths than the requested ones is an error, not an empty folder")
   func rewrittenPaths() async throws {
     let server = try await FaultServer { _ in
       let body = """
@@ -60,7 +60,7 @@ struct WebDAVTests {
     }
   }
 
-  @Test("A folder of the name of an object is not deleted with all that is in it")
+  @Test("A folder with the name of an object is not deleted with its contents")
   func foldersStay() async throws {
     for storage in try [Servers.apacheFolder(), Servers.rcloneFolder()] {
       try await storage.put(StorageContents([1]), to: RemotePath("photos/one"), .none)
@@ -70,7 +70,7 @@ struct WebDAVTests {
     }
   }
 
-  @Test("A folder that somebody removes meanwhile is made again")
+  @Test("A folder that is removed meanwhile is created again")
   func removedFolder() async throws {
     let storage = try Servers.apacheFolder()
     try await storage.put(StorageContents([1]), to: RemotePath("photos/one"), .none)
@@ -81,7 +81,7 @@ struct WebDAVTests {
     #expect(try await storage.listAll(nil).objects.map(\.path.text) == ["photos/two"])
   }
 
-  @Test("A folder whose surroundings do not exist is told")
+  @Test("A folder whose parent folder does not exist is an error")
   func noSurroundings() async throws {
     let storage = try WebDAVFolder(
       WebDAVConfiguration(address: "\(Servers.apache.get().address)/open/none/of/these"),
@@ -93,7 +93,7 @@ struct WebDAVTests {
     #expect(try await storage.listAll(nil).objects.isEmpty)
   }
 
-  @Test("A server moves an object by itself: its bytes do not come here")
+  @Test("A server moves an object itself, without a download")
   func moved() async throws {
     let name = "test-\(UInt64.random(in: 0...UInt64.max))"
     for server in try ["\(Servers.apache.get().address)/open", Servers.rclone.get().address] {
@@ -119,7 +119,7 @@ struct WebDAVTests {
     return try await MultiStatus(answer.document(named: "multistatus"), below: HTTPAddress(base))
   }
 
-  @Test("An answer as Nextcloud gives it")
+  @Test("An answer in Nextcloud's form")
   func nextcloud() async throws {
     let found = try await entries(
       """
@@ -142,7 +142,7 @@ struct WebDAVTests {
     #expect(found.entries[1].object.modifiedAt == 1_795_514_400_000)
   }
 
-  @Test("References with scheme and host, other prefixes, and what lies elsewhere")
+  @Test("References with scheme and host are resolved, and foreign ones are left out")
   func references() async throws {
     func response(_ href: String) -> String {
       "<response><href>\(href)</href><propstat><prop><resourcetype/><getcontentlength>1</getcontentlength></prop>"
@@ -158,13 +158,13 @@ struct WebDAVTests {
     #expect(found.unusableNames == 2)
   }
 
-  @Test("What is no answer of WebDAV is refused", arguments: ["", "<html/>", "{}", "<multistatus xmlns='DAV:'>"])
+  @Test("An answer that is not WebDAV is refused", arguments: ["", "<html/>", "{}", "<multistatus xmlns='DAV:'>"])
   func noAnswer(text: String) async throws {
     let error = try await #require(throws: StorageError.self) { _ = try await entries(text) }
     #expect(error.code == .invalidAnswer)
   }
 
-  @Test("How much room there is")
+  @Test("The free space is read")
   func quota() async throws {
     let body = """
       <d:multistatus xmlns:d="DAV:"><d:response><d:href>/dav/</d:href><d:propstat><d:prop>

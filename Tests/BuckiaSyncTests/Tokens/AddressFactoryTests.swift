@@ -23,7 +23,7 @@ struct AddressFactoryTests {
     }
   }
 
-  @Test("An address of Bunny.net for a folder has the folder and the end in its token")
+  @Test("A Bunny.net address for a folder has the folder and the expiry in its token")
   func bunnyFolder() throws {
     let permissions = StoragePermissions.none.adding(.read, in: try RemotePath("7f3a/ä"))
     let made = try bunny.makeToken(AccessTokenOptions(permissions, validSeconds: 60))
@@ -35,7 +35,7 @@ struct AddressFactoryTests {
     #expect(!made.address.value.contains("pull-zone-key"))
   }
 
-  @Test("An address of Bunny.net for one object is for that alone")
+  @Test("A Bunny.net address for one object is for that object alone")
   func bunnyObject() throws {
     let made = try bunny.makeToken(AccessTokenOptions(.none.adding(.read, to: try RemotePath("a/b.jpg"))))
     #expect(made.address.value.hasPrefix("https://demo.b-cdn.net/a/b.jpg?token="))
@@ -44,7 +44,7 @@ struct AddressFactoryTests {
     #expect(made.address.value == (try rules.signed("https://demo.b-cdn.net/a/b.jpg", key: "pull-zone-key")))
   }
 
-  @Test("Bunny.net's addresses cannot say more than to read in one place")
+  @Test("A Bunny.net address can only express reading in one place")
   func bunnyLimits() async throws {
     let folder = try RemotePath("a")
     for permissions: StoragePermissions in [
@@ -71,7 +71,7 @@ struct AddressFactoryTests {
     #expect(!made.address.value.contains("s3cret"))
   }
 
-  @Test("A presigned address cannot say anything else")
+  @Test("A presigned address cannot express other permissions")
   func presignedLimits() async throws {
     let object = try RemotePath("a")
     for permissions: StoragePermissions in [

@@ -6,16 +6,16 @@ import Testing
 
 @testable import BuckiaSync
 
-/// Against a stand-in that follows the documentation: the service itself has no test account.
+/// Uses a stand-in that follows the documentation: the service has no test accounts.
 @Suite("Making keys of Backblaze B2")
 struct B2KeyFactoryTests {
   private let time = TestClock()
 
-  /// What the stand-in knows.
+  /// The state of the stand-in.
   private final class Service: Sendable {
     let sessions = NIOLockedValueBox(0)
     let keys = NIOLockedValueBox<[String]>([])
-    /// Changes what is answered to a call.
+    /// Changes the answer to a call.
     let twist: @Sendable (String, JSONObject) -> JSONObject
 
     init(_ twist: @escaping @Sendable (String, JSONObject) -> JSONObject = { $1 }) { self.twist = twist }
@@ -89,7 +89,7 @@ struct B2KeyFactoryTests {
     AccessTokenOptions(.none.adding(actions, in: try RemotePath("7f3a/inbound")), validSeconds: 60, name: "anna-phone")
   }
 
-  @Test("A key has the capabilities, the folder and the end that were asked for")
+  @Test("A key has the requested capabilities, folder and expiry")
   func key() async throws {
     let (factory, transport) = try factory(Service())
     let key = try await factory.makeToken(try inbound([.read, .write, .delete, .list]))
@@ -103,7 +103,7 @@ struct B2KeyFactoryTests {
     #expect(transport.sent.dropFirst().allSatisfy { $0.url.host == "api001.example" && $0.method == "POST" })
   }
 
-  @Test("A key is ended at once, and ending it again is no error")
+  @Test("A key is revoked at once, and revoking it again is no error")
   func deletion() async throws {
     let service = Service()
     let (factory, _) = try factory(service)
@@ -113,7 +113,7 @@ struct B2KeyFactoryTests {
     try await factory.deleteKey(key.id)
   }
 
-  @Test("When the session has ended in between, a new one is made, once")
+  @Test("An expired session is renewed once")
   func expiredSession() async throws {
     let service = Service()
     let (factory, transport) = try factory(service)
@@ -124,7 +124,7 @@ struct B2KeyFactoryTests {
   }
 
   @Test(
-    "A key that allows another thing than was asked for is deleted and not handed out",
+    "A key with other capabilities than requested is deleted and not returned",
     arguments: [
       ("capabilities", JSONValue.array(["listFiles", "writeFiles", "deleteFiles"])), ("namePrefix", ""),
       ("namePrefix", "7f3a/"),
@@ -144,7 +144,7 @@ struct B2KeyFactoryTests {
     #expect(service.keys.withLockedValue { $0 } == [])
   }
 
-  @Test("A token is not sent to an unencrypted address that the answer names")
+  @Test("A token is not sent to an unencrypted address from the answer")
   func downgrade() async throws {
     let service = Service { call, answer in
       guard call == "b2_authorize_account" else { return answer }
@@ -159,7 +159,7 @@ struct B2KeyFactoryTests {
     #expect(transport.sent.count == 1)
   }
 
-  @Test("What a key cannot say, and names it cannot have, are refused before anything is asked")
+  @Test("Permissions that a key cannot express, and invalid names, are refused without a request")
   func limits() async throws {
     let (factory, transport) = try factory(Service())
     let folder = try RemotePath("a")
@@ -179,7 +179,7 @@ struct B2KeyFactoryTests {
     #expect(transport.sent.isEmpty)
   }
 
-  @Test("A bucket that is not there, and a wrong key, are named in the error")
+  @Test("A missing bucket and a wrong key are named in the error")
   func refusals() async throws {
     let (missing, _) = try factory(Service(), bucket: "other")
     let options = try inbound()
@@ -194,7 +194,7 @@ struct B2KeyFactoryTests {
     #expect(error.map { !"\($0)".contains("guess") } == true)
   }
 
-  @Test("A call whose answer is lost is not made again: the first key would be unknown")
+  @Test("A call whose answer is lost is not repeated: the first key would be unknown")
   func lostAnswer() async throws {
     let service = Service()
     let transport = StubTransport { request in

@@ -5,11 +5,11 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("Saying who asks with a token")
+@Suite("Authorization with a token")
 struct BearerAuthorizationTests {
   private let time = TestClock()
 
-  /// A server that takes one token, and the exchange with it.
+  /// A server that accepts one token, and an exchange with it.
   private func exchange(
     accepting good: String, _ source: (any TokenSource)?, first: String = "first"
   ) async throws -> (HTTPExchange, StubTransport) {
@@ -32,7 +32,7 @@ struct BearerAuthorizationTests {
     get throws { HTTPTransportRequest("GET", try HTTPAddress("https://storage.example/x")) }
   }
 
-  @Test("A token that is refused in the middle of a round is renewed once, for all requests together")
+  @Test("A token refused in the middle of a round is renewed once, for all requests together")
   func renewal() async throws {
     let renewals = NIOLockedValueBox(0)
     let time = time
@@ -50,7 +50,7 @@ struct BearerAuthorizationTests {
     #expect(transport.sent.filter { $0.headers["Authorization"] == "Bearer second" }.count == 20)
   }
 
-  @Test("A refusal that comes late, of the token before, renews nothing; one that comes much later does")
+  @Test("A late refusal of the previous token causes no renewal; one that comes much later does")
   func lateRefusal() async throws {
     let renewals = NIOLockedValueBox(0)
     let time = time
@@ -74,7 +74,7 @@ struct BearerAuthorizationTests {
     #expect(try await !authorization.renew(after: refusal, .text("", status: 403), isFirst: true))
   }
 
-  @Test("A server that refuses the renewed token, too, is asked no third time")
+  @Test("If a server refuses the renewed token, too, there is no third request")
   func lasting() async throws {
     let time = time
     let source = FunctionTokenSource { _ in AccessToken(SecretText("second"), expires: time.now + 3_600_000) }
@@ -85,7 +85,7 @@ struct BearerAuthorizationTests {
     #expect(transport.sent.count == 2)
   }
 
-  @Test("Where nothing renews the token, the refusal is the error")
+  @Test("Without a source of tokens, the refusal is the error")
   func noSource() async throws {
     let (exchange, transport) = try await exchange(accepting: "another", nil)
     let request = try request
@@ -94,7 +94,7 @@ struct BearerAuthorizationTests {
     #expect(transport.sent.count == 1)
   }
 
-  @Test("A renewal that fails is the error, with its reason")
+  @Test("If the renewal fails, its error has the reason")
   func failedRenewal() async throws {
     let source = FunctionTokenSource { _ in throw StorageError(.signInEnded, "the sign-in has ended; sign in again") }
     let (exchange, _) = try await exchange(accepting: "another", source)

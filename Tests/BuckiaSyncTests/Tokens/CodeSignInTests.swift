@@ -46,7 +46,7 @@ struct CodeSignInTests {
       == 200
   }
 
-  @Test("With Authlib's server: an app that has a secret says it, with characters that have to be encoded")
+  @Test("With Authlib's server: a client secret is sent, with characters that have to be encoded")
   func secret() async throws {
     let servers = try await SignInServers.shared()
     let client = try real(servers.authlib, clientID: "secret", secret: "s3cr&t+%")
@@ -65,7 +65,7 @@ struct CodeSignInTests {
     #expect(await code { try await client.revoke(signIn.token) } == .unsupported)
   }
 
-  @Test("With Authlib's server: a person who refuses is an error, in words for people")
+  @Test("With Authlib's server: a person who refuses is an error with a plain message")
   func refusal() async throws {
     let servers = try await SignInServers.shared()
     let client = try real(servers.authlib)
@@ -76,7 +76,7 @@ struct CodeSignInTests {
     #expect(error?.message.hasPrefix("the sign-in was refused; nothing was changed") == true)
   }
 
-  @Test("With Authlib's server: a code that somebody else has caught is worth nothing to them")
+  @Test("With Authlib's server: an intercepted code is useless")
   func interceptedCode() async throws {
     let servers = try await SignInServers.shared()
     let client = try real(servers.authlib)
@@ -86,7 +86,7 @@ struct CodeSignInTests {
       HTTPTransportRequest("POST", try HTTPAddress(begun.address), body: .bytes([])))
     caught.withLockedValue { $0 = consent.headers["Location"] ?? "" }
     let code = try #require(caught.withLockedValue { $0 }.firstMatch(of: /code=([^&]*)/)).1
-    // They know the state, and begin with a verifier of their own.
+    // The interceptors know the state, and start with another verifier.
     let other = try await client.beginSignIn(returningTo: "http://127.0.0.1:1/x")
     #expect(
       await BuckiaSyncTests.code {
@@ -94,7 +94,7 @@ struct CodeSignInTests {
       } == .signInEnded)
   }
 
-  @Test("With Authlib's server: after it has changed its keys, people can still sign in")
+  @Test("With Authlib's server: after its keys have changed, people can still sign in")
   func newKey() async throws {
     let servers = try await SignInServers.shared()
     let client = try real(servers.authlib)
@@ -103,7 +103,7 @@ struct CodeSignInTests {
     #expect(try await client.signIn { try await SignInServers.browse($0) }.identity?.subject == "anna")
   }
 
-  @Test("With Authlib's server: a manager renews by itself, however many ask, and only once")
+  @Test("With Authlib's server: a manager renews a token once, however many callers request it")
   func manager() async throws {
     let servers = try await SignInServers.shared()
     let client = try real(servers.authlib)
@@ -121,14 +121,14 @@ struct CodeSignInTests {
 
   // MARK: The address
 
-  @Test("The challenge is that of RFC 7636, appendix B")
+  @Test("The challenge equals that of RFC 7636, appendix B")
   func challenge() {
     #expect(
       CodeSignIn.challenge(of: SecretText("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
         == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
   }
 
-  @Test("The address has all that the server wants to know, keeps its own query, and is another each time")
+  @Test("The address has all parameters, keeps its own query, and is different each time")
   func address() async throws {
     let client = try server.client()
     let first = try await client.beginSignIn(returningTo: "https://app.example/back")
@@ -142,10 +142,10 @@ struct CodeSignInTests {
     #expect(first.verifier.value.utf8.count == 43)
   }
 
-  // MARK: What the browser brings
+  // MARK: The browser's answer
 
   @Test(
-    "What the browser brings has to be the answer to this sign-in",
+    "Only the answer to this sign-in is accepted",
     arguments: [
       ("?code=c&state=other", .wrongState), ("?code=c", .wrongState), ("", .wrongState), ("?", .wrongState),
       ("?code=c&state=S&state=S", .invalidAnswer), ("?code=c&code=d&state=S", .invalidAnswer),
@@ -165,7 +165,7 @@ struct CodeSignInTests {
     #expect(!transport.sent.contains { $0.url.path == "/token" })
   }
 
-  @Test("A server that names itself in its answers has to do so")
+  @Test("A server that announces its name in answers has to send it")
   func missingIssuer() async throws {
     server.metadata.withLockedValue { $0["authorization_response_iss_parameter_supported"] = true }
     let client = try server.client()
@@ -175,7 +175,7 @@ struct CodeSignInTests {
         == .wrongState)
   }
 
-  @Test("The code is redeemed with the verifier, and the identity has to be that of this sign-in")
+  @Test("The code is redeemed with the verifier, and the identity has to belong to this sign-in")
   func redemption() async throws {
     let server = server
     let client = try server.client()

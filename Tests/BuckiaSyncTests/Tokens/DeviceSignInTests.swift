@@ -14,7 +14,7 @@ struct DeviceSignInTests {
 
   private func real(_ time: TestClock) async throws -> (OAuthClient, String) {
     let issuer = try await SignInServers.shared().authlib
-    // The server's tokens are of now.
+    // The server's tokens use the current time.
     time.advance(TokenClock.system.now() - time.now)
     let configuration = OAuthConfiguration(issuer: issuer, clientID: "public")
     return (try OAuthClient(configuration, transport: SignInServers.transport, clock: time.clock), issuer)
@@ -36,7 +36,7 @@ struct DeviceSignInTests {
   }
 
   @Test(
-    "With Authlib's server: the person refuses, or the code has ended",
+    "With Authlib's server: the person refuses, or the code has expired",
     arguments: [("refuse", StorageError.Code.accessDenied), ("ended", .signInExpired)])
   func refusal(_ answer: String, _ expected: StorageError.Code) async throws {
     let (client, issuer) = try await real(TestClock())
@@ -46,7 +46,7 @@ struct DeviceSignInTests {
   }
 
   @Test(
-    "With Authlib's server: no one comes, and the app asks no longer than the code is good, and slower when it is told to"
+    "With Authlib's server: without an answer, polling ends when the code expires, and slows down on request"
   )
   func noOne() async throws {
     let time = TestClock()
@@ -71,7 +71,7 @@ struct DeviceSignInTests {
     return .text(JSONValue.object(JSONObject(members.map { JSONObject.Member($0.key, $0.value) })).text())
   }
 
-  /// Answers one after the other; the last again and again.
+  /// Gives one answer after another, and repeats the last one.
   private func answer(_ answers: [StubProvider.Answer]) {
     let rest = NIOLockedValueBox(answers[...])
     server.token.withLockedValue {
@@ -85,7 +85,7 @@ struct DeviceSignInTests {
   private func refusal(_ word: String) -> StubProvider.Answer { { _ in .text(#"{"error":"\#(word)"}"#, status: 400) } }
 
   @Test(
-    "It is asked at the interval that the server names, slower when it complains, and slower when it does not answer")
+    "Polling keeps the server's interval, and slows down on request and after failures")
   func intervals() async throws {
     let server = server
     let answer = deviceAnswer(["interval": 2])
@@ -103,7 +103,7 @@ struct DeviceSignInTests {
     #expect(server.time.waited == [2000, 2000, 7000, 7000, 14_000, 28_000])
   }
 
-  @Test("Without an interval, five seconds are usual; one that is none does not make us ask without a pause")
+  @Test("The interval is five seconds by default, and an invalid one is limited")
   func usualInterval() async throws {
     let client = try server.client()
     for (value, expected) in [(nil, 5000), (0, 1000), (-5, 1000), (.integer(.max), 600_000)] as [(JSONValue?, Int64)] {
@@ -114,7 +114,7 @@ struct DeviceSignInTests {
   }
 
   @Test(
-    "What is no answer to the question is refused",
+    "An invalid answer is refused",
     arguments: [
       ("device_code", .null), ("user_code", .null), ("user_code", 7), ("verification_uri", .null),
       ("verification_uri", "javascript:alert(1)"), ("verification_uri", "http://login.example/device"),
@@ -127,7 +127,7 @@ struct DeviceSignInTests {
     #expect(await code { _ = try await client.beginDeviceSignIn() } == .invalidAnswer)
   }
 
-  @Test("A server without this way is an error that names the other")
+  @Test("A server without device sign-in is an error that names the alternative")
   func unsupported() async throws {
     server.metadata.withLockedValue { $0["device_authorization_endpoint"] = .null }
     let client = try server.client()
@@ -136,7 +136,7 @@ struct DeviceSignInTests {
     #expect(error?.message == "https://login.example has no sign-in with a code; sign in with a browser")
   }
 
-  @Test("What the server answers with is checked as with a browser: who has signed in, and a lasting error ends it")
+  @Test("The answer is checked as with a browser: the identity is verified, and a lasting error ends polling")
   func checks() async throws {
     let answer = deviceAnswer()
     server.device.withLockedValue { $0 = { _ in answer } }
@@ -151,7 +151,7 @@ struct DeviceSignInTests {
     #expect(await code { _ = try await client.finish(begun) } == .invalidAnswer)
   }
 
-  @Test("Giving up ends the waiting")
+  @Test("Cancelling ends the waiting")
   func cancellation() async throws {
     let answer = deviceAnswer()
     server.device.withLockedValue { $0 = { _ in answer } }

@@ -6,11 +6,11 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("What a sign-in server says of itself")
+@Suite("The metadata of a sign-in server")
 struct DiscoveryTests {
   private let server = StubProvider()
 
-  @Test("It is asked once, at the place that the standard names")
+  @Test("The metadata is requested once, from the standard address")
   func address() async throws {
     let transport = server.transport
     let client = try server.client(transport)
@@ -20,7 +20,7 @@ struct DiscoveryTests {
   }
 
   @Test(
-    "What lacks something, or leads to where others can listen, is refused",
+    "Metadata with a missing member or an insecure address is refused",
     arguments: [
       ("issuer", "https://login.example/"), ("issuer", "https://evil.example"), ("issuer", .null), ("issuer", 7),
       ("authorization_endpoint", .null), ("authorization_endpoint", "http://login.example/authorize"),
@@ -43,7 +43,7 @@ struct DiscoveryTests {
   }
 
   @Test(
-    "What is no such document is refused, and the address is in the error",
+    "An answer without metadata is refused, and the address is in the error",
     arguments: ["", "<html>", "[]", "null", "{", #"{"issuer":"a","issuer":"b"}"#, String(repeating: "[", count: 5000)])
   func noDocument(_ text: String) async throws {
     let client = try server.client(StubTransport { _ in .text(text) })
@@ -52,7 +52,7 @@ struct DiscoveryTests {
     #expect(error?.message.contains("https://login.example") == true)
   }
 
-  @Test("A body without an end is not read to its end")
+  @Test("An endless body is not read to its end")
   func hugeBody() async throws {
     let read = NIOLockedValueBox(0)
     let body = ByteChunks {
@@ -66,7 +66,7 @@ struct DiscoveryTests {
     #expect(read.withLockedValue { $0 } < 20)
   }
 
-  @Test("A fault of the server is told as such, and asked about again later", arguments: [500, 404, 302])
+  @Test("A fault of the server is reported as such, and the request is repeated later", arguments: [500, 404, 302])
   func fault(_ status: Int) async throws {
     let isBroken = NIOLockedValueBox(true)
     let server = server
@@ -79,7 +79,7 @@ struct DiscoveryTests {
   }
 
   @Test(
-    "Settings that cannot be right are refused at once",
+    "Invalid settings are refused at once",
     arguments: ["http://login.example", "login.example", "https://a?b", ""])
   func settings(_ issuer: String) async throws {
     let configuration = OAuthConfiguration(issuer: issuer, clientID: "app")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("Who has signed in")
+@Suite("Verifying identity tokens")
 struct IdentityTokenTests {
   private let server = StubProvider()
 
@@ -30,13 +30,13 @@ struct IdentityTokenTests {
         == SignedInIdentity(issuer: StubProvider.issuer, subject: "anna", email: "anna@example.com", name: "Anna"))
   }
 
-  @Test("A token without a key's name is tried with all keys of its kind")
+  @Test("A token without a key id is tried with all keys of its type")
   func withoutID() async throws {
     #expect(try await verify(try await TestKeys.rsaSigned(server.claims(), keyID: nil)).subject == "anna")
   }
 
   @Test(
-    "Claims that are missing, wrong or somebody else's are refused",
+    "Missing, wrong and foreign claims are refused",
     arguments: [
       ("iss", "https://evil.example", .invalidToken), ("iss", .null, .invalidToken), ("aud", "other", .invalidToken),
       ("aud", ["other", "another"], .invalidToken), ("aud", ["app", "other"], .invalidToken),
@@ -54,19 +54,19 @@ struct IdentityTokenTests {
   }
 
   @Test(
-    "A clock that differs by less than the leeway does no harm",
+    "A clock difference within the leeway is accepted",
     arguments: [("exp", 1_799_999_941), ("iat", 1_800_000_060), ("nbf", 1_800_000_060)] as [(String, JSONValue)])
   func clockSkew(_ name: String, _ value: JSONValue) async throws {
     #expect(try await verify(try await TestKeys.rsaSigned(server.claims([name: value]))).subject == "anna")
   }
 
-  @Test("Several audiences are accepted where the token names us as the party that it is for")
+  @Test("Several audiences are accepted if the token names us as its authorized party")
   func authorizedParty() async throws {
     let claims = server.claims(["aud": ["other", "app"], "azp": "app"])
     #expect(try await verify(try await TestKeys.rsaSigned(claims)).subject == "anna")
   }
 
-  @Test("A token that is not signed is refused")
+  @Test("An unsigned token is refused")
   func unsigned() async throws {
     for algorithm: JSONValue in ["none", "None", "", 7] {
       let text = TestKeys.token(["alg": algorithm, "kid": "rsa"], server.claims()) { _ in [] }
@@ -74,7 +74,7 @@ struct IdentityTokenTests {
     }
   }
 
-  @Test("The server's public key is never taken for a shared secret")
+  @Test("The server's public key is never used as a shared secret")
   func keyConfusion() async throws {
     let modulus = try #require(try TestKeys.webKeys().text().firstMatch(of: /"n":"([^"]*)"/)).1
     let secrets: [[UInt8]] = [
@@ -104,7 +104,7 @@ struct IdentityTokenTests {
     #expect(await code { _ = try await verify(text) } == .invalidToken)
   }
 
-  @Test("A key in the token itself is not used")
+  @Test("A key inside the token is not used")
   func embeddedKey() async throws {
     let key = try await TokenSigningKey.ed25519(seed: TestKeys.seed)
     let own = try Curve25519.Signing.PrivateKey(rawRepresentation: TestKeys.seed).publicKey.rawRepresentation
@@ -118,7 +118,7 @@ struct IdentityTokenTests {
     #expect(transport.sent.allSatisfy { $0.url.host == "login.example" })
   }
 
-  @Test("A signature with one key under the name of another, or by a key for encryption, is refused")
+  @Test("A signature under another key's name, or by an encryption key, is refused")
   func wrongKey() async throws {
     let text = try await TestKeys.rsaSigned(server.claims(), keyID: "ec")
     #expect(await code { _ = try await verify(text) } == .invalidToken)
@@ -128,7 +128,7 @@ struct IdentityTokenTests {
     #expect(await code { _ = try await verify(own) } == .invalidToken)
   }
 
-  @Test("A key that is for another algorithm is not used for this one")
+  @Test("A key for another algorithm is not used for this one")
   func ownAlgorithm() async throws {
     let published = try TestKeys.webKeys().text().replacing(#""use":"sig""#, with: #""use":"sig","alg":"PS256""#)
     server.keys.withLockedValue { $0 = { _ in .text(published) } }
@@ -136,7 +136,7 @@ struct IdentityTokenTests {
     #expect(await code { _ = try await verify(text) } == .invalidToken)
   }
 
-  @Test("A server that has changed its keys is asked for them once more, and not again for each forgery")
+  @Test("New keys of a server are requested once, and not again for each forgery")
   func newKeys() async throws {
     let asked = NIOLockedValueBox(0)
     server.keys.withLockedValue {
@@ -159,7 +159,7 @@ struct IdentityTokenTests {
   }
 
   @Test(
-    "Keys that are damaged, or too many, are an answer that is not used",
+    "An answer with damaged or too many keys is refused",
     arguments: [
       "{}", #"{"keys":7}"#, #"{"keys":[7]}"#, #"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}"#,
       #"{"keys":[{"kty":"RSA"}]}"#, "no", "{\"keys\":[" + String(repeating: "{},", count: 200) + "{}]}",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("The port to which a browser comes back")
+@Suite("The port to which the browser returns")
 struct LoopbackListenerTests {
   private func status(_ address: String, _ method: String = "GET", host: String? = nil) async throws -> Int {
     var request = HTTPTransportRequest(method, try HTTPAddress(address))
@@ -20,12 +20,12 @@ struct LoopbackListenerTests {
     listener.address.firstMatch(of: /:(\d+)\//).flatMap { Int($0.1) }
   }
 
-  @Test("Only the answer is taken; what others ask for in between changes nothing")
+  @Test("Only the answer is accepted; other requests in between change nothing")
   func foreignRequests() async throws {
     let listener = try await LoopbackListener(port: 0)
     let address = listener.address
     #expect(address.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/signed-in/) != nil)
-    // Before it is known what the answer is, nothing is.
+    // Until the expected answer is known, no request is accepted.
     #expect(try await status("\(address)?state=good") == 400)
     listener.accept { $0.hasSuffix("?state=good") }
     let origin = String(address.dropLast("/signed-in".count))
@@ -34,7 +34,7 @@ struct LoopbackListenerTests {
     #expect(try await status("\(address)?state=bad") == 400)
     #expect(try await status(address) == 400)
     #expect(try await status("\(address)?state=good", "POST") == 400)
-    // A web site whose name was made to lead to this computer.
+    // A web site whose host name was pointed at this computer.
     #expect(try await status("\(address)?state=good", host: "evil.example") == 400)
     #expect(try await status("\(address)?state=good") == 200)
     #expect(try await listener.target(within: 60) == "/signed-in?state=good")
@@ -46,7 +46,7 @@ struct LoopbackListenerTests {
     }
   }
 
-  @Test("A connection that says nothing does not keep others from coming")
+  @Test("A silent connection does not block others")
   func idleConnections() async throws {
     let listener = try await LoopbackListener(port: 0)
     listener.accept { _ in true }
@@ -71,7 +71,7 @@ struct LoopbackListenerTests {
     await listener.close()
   }
 
-  @Test("A port that is taken is an error that says which")
+  @Test("A port in use is an error that names it")
   func takenPort() async throws {
     let listener = try await LoopbackListener(port: 0)
     let port = try #require(number(of: listener))
@@ -85,7 +85,7 @@ struct LoopbackListenerTests {
     await listener.close()
   }
 
-  @Test("Giving up ends the waiting, and the port is free")
+  @Test("Cancelling ends the waiting, and frees the port")
   func cancellation() async throws {
     let server = StubProvider()
     let client = try server.client()
@@ -93,13 +93,13 @@ struct LoopbackListenerTests {
     await #expect(throws: CancellationError.self) { try await waiting.value }
   }
 
-  @Test("A person who does not come back in time is an error")
+  @Test("A person who does not return in time is an error")
   func timeout() async throws {
     let client = try StubProvider().client()
     #expect(await code { _ = try await client.signIn(within: 1) { _ in } } == .signInExpired)
   }
 
-  @Test("What the app throws when it opens the address is its error")
+  @Test("An error that the app throws when it opens the address is rethrown")
   func failedOpening() async throws {
     struct NoBrowser: Error {}
     let client = try StubProvider().client()

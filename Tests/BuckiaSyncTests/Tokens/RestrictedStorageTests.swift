@@ -5,9 +5,9 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("A storage of which a part may be used")
+@Suite("A storage with restricted permissions")
 struct RestrictedStorageTests {
-  /// Notes what reaches the storage.
+  /// Records the calls that reach the storage.
   private struct Watched: StorageProvider {
     let storage: LocalFolder
     let calls = NIOLockedValueBox<[String]>([])
@@ -61,7 +61,7 @@ struct RestrictedStorageTests {
     return false
   }
 
-  @Test("Each call needs its own permission, and without it never reaches the storage")
+  @Test("Each call needs its permission, and never reaches the storage without it")
   func calls() async throws {
     let path = try RemotePath("a/inbound/1")
     let new = try RemotePath("a/inbound/9")
@@ -83,7 +83,7 @@ struct RestrictedStorageTests {
     }
   }
 
-  @Test("Moving needs to read and delete here, and to write there")
+  @Test("A move needs permission to read and delete the source and write the target")
   func move() async throws {
     let old = try RemotePath("a/inbound/1")
     let new = try RemotePath("b/inbound/2")
@@ -100,7 +100,7 @@ struct RestrictedStorageTests {
     #expect(try await watched.storage.stat(new) != nil)
   }
 
-  @Test("A listing leaves out what may not be listed, and one with nothing in it is refused")
+  @Test("A listing leaves out forbidden objects, and a listing without permitted ones is refused")
   func listing() async throws {
     let inbound = restricted(StoragePermissions.none.adding(.list, in: try RemotePath("a/inbound")))
     #expect(try await inbound.listAll(nil).objects.map(\.path.text) == ["a/inbound/1", "a/inbound/2"])
@@ -112,7 +112,7 @@ struct RestrictedStorageTests {
     #expect(try await one.listAll(try RemotePath("a")).objects.map(\.path.text) == ["a/secret"])
   }
 
-  @Test("Reading all and writing inbound: a round of somebody who sends works, and no more")
+  @Test("With permission to read all and write one inbound folder, a sender can deliver, and no more")
   func sender() async throws {
     let storage = restricted(.readingAll(writing: try RemotePath("b/inbound")))
     _ = try await storage.put(StorageContents([1]), to: RemotePath("b/inbound/new"), .none)
@@ -125,14 +125,14 @@ struct RestrictedStorageTests {
         == "a/secret: this is not allowed here: delete; nothing was done. Ask for a token that allows it")
   }
 
-  @Test("What is forbidden is forbidden also if it is missing")
+  @Test("A forbidden path is refused whether or not an object exists")
   func existence() async throws {
     let storage = restricted(.none.adding(.read, in: try RemotePath("a/inbound")))
     #expect(await forbidden { _ = try await storage.stat(RemotePath("a/secret")) })
     #expect(await forbidden { _ = try await storage.stat(RemotePath("a/nothing")) })
   }
 
-  @Test("When the time is over, nothing is allowed any more")
+  @Test("After the permissions expire, nothing is allowed")
   func expiry() async throws {
     let time = TestClock()
     let storage = RestrictedStorage(watched, allowing: .full, until: time.now + 1000, clock: time.clock)

@@ -9,7 +9,7 @@ import Testing
 struct SecretPrintingTests {
   private static let secret = "gR3pM3-s3cr3t"
 
-  /// Everything that printing, interpolating, dumping or mirroring a value shows.
+  /// The text that printing, interpolating, dumping and mirroring a value show.
   private func shown(_ value: Any) -> String {
     var text = "\(value) \(String(describing: value)) \(String(reflecting: value))"
     dump(value, to: &text)
@@ -48,14 +48,14 @@ struct SecretPrintingTests {
     for value in values {
       let text = shown(value)
       #expect(!text.contains(Self.secret), "\(type(of: value))")
-      // Nor as numbers of a list.
+      // Nor as a list of numbers.
       #expect(!text.contains("65, 65, 65"), "\(type(of: value))")
     }
     let begun = CodeSignIn(configuration, try await Metadata.make(), returningTo: "http://127.0.0.1:1/x")
     #expect(!shown(begun).contains(begun.verifier.value))
   }
 
-  @Test("No error of a server that repeats our secrets repeats them")
+  @Test("No error repeats secrets that a server repeats")
   func errors() async throws {
     for body in [
       Self.secret, #"{"access_token":"\#(Self.secret)"}"#, #"{"error":7,"x":"\#(Self.secret)"}"#,

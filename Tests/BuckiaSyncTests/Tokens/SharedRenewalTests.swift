@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Programs that share a file of tokens")
 struct SharedRenewalTests {
-  /// A server that takes each refresh token once, and takes its time.
+  /// A slow server that accepts each refresh token once.
   private final class Server: TokenSource {
     private let taken = NIOLockedValueBox<[String]>([])
     private let time: TestClock
@@ -31,7 +31,7 @@ struct SharedRenewalTests {
   }
 
   @Test(
-    "Of several that renew a token at the same time one does, and the others have its token", arguments: [false, true])
+    "If several programs renew a token at once, one does, and the others get its token", arguments: [false, true])
   func oneRenewal(isSystemStore: Bool) async throws {
     let folder = try TemporaryFolder()
     let time = TestClock()
@@ -43,9 +43,9 @@ struct SharedRenewalTests {
     let values = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<4 {
         group.addTask {
-          // As in another program: a manager and a store of its own.
+          // As in another program: a separate manager and store.
           let path = folder.file("tokens")
-          // Without a desktop, the best place of the system is the file.
+          // Without a desktop, the system's store falls back to the file.
           let store: any TokenStore =
             isSystemStore
             ? await SystemTokenStore(service: "example", file: path, environment: [:]) : FileTokenStore(path: path)

@@ -33,7 +33,7 @@ struct SignedTokenTests {
     }
   }
 
-  /// Claims that are in order, with one of them changed.
+  /// Valid claims, with one of them changed.
   private func claims(_ name: String = "", _ value: JSONValue? = nil) throws -> JSONObject {
     var claims = JSONObject([
       .init("iss", "https://share.example"), .init("sub", "anna"), .init("aud", "storage"),
@@ -44,7 +44,7 @@ struct SignedTokenTests {
     return claims
   }
 
-  @Test("A token comes back with its permissions", arguments: [SignatureAlgorithm.hs256, .es256, .edDSA])
+  @Test("A verified token has its permissions", arguments: [SignatureAlgorithm.hs256, .es256, .edDSA])
   func roundTrip(_ algorithm: SignatureAlgorithm) async throws {
     let key = try await Self.key(algorithm, id: "k1")
     let token = try factory(key).makeToken(try options)
@@ -83,14 +83,14 @@ struct SignedTokenTests {
     }
   }
 
-  @Test("A token that is changed anywhere is refused")
+  @Test("A token changed anywhere is refused")
   func tampering() async throws {
     let key = try await Self.key(.edDSA)
     let text = try factory(key).makeToken(try options).value.value
     let verifier = verifier([key.verificationKey])
     _ = try verifier.verify(text)
     let bytes = Array(text.utf8)
-    // The last character's low bits are no part of the signature.
+    // The last character's low bits do not belong to the signature.
     for index in stride(from: 0, to: bytes.count - 1, by: 3) {
       var changed = bytes
       changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
@@ -99,7 +99,7 @@ struct SignedTokenTests {
   }
 
   @Test(
-    "A token that is not signed is refused, however it is written",
+    "An unsigned token is refused, however it names the algorithm",
     arguments: ["none", "None", "NONE", "nOnE", "", "HS257", "RS256", "ES256K"])
   func unsigned(_ algorithm: String) async throws {
     let key = try await Self.key(.hs256)
@@ -110,7 +110,7 @@ struct SignedTokenTests {
     }
   }
 
-  @Test("A public key is never taken for a shared secret")
+  @Test("A public key is never used as a shared secret")
   func keyConfusion() async throws {
     let claims = try claims()
     let ecdsa = try await TokenVerificationKey.ecdsaP256(pem: TestKeys.ecdsaPublic)
@@ -123,7 +123,7 @@ struct SignedTokenTests {
     }
   }
 
-  @Test("A key is used for its own algorithm alone, also where the signature would be right")
+  @Test("A key is only used for its own algorithm, even if the signature would be valid")
   func mislabelled() async throws {
     let key = try await Self.key(.edDSA)
     let text = try TestKeys.token(["alg": "ES256"], .object(try claims())) { try key.signature(of: Array($0.utf8)) }
@@ -142,7 +142,7 @@ struct SignedTokenTests {
     #expect(await code { _ = try verifier([]).verify(forged) } == .invalidToken)
   }
 
-  @Test("Times are kept to, with the leeway and no more")
+  @Test("Times are enforced, with the leeway and no more")
   func times() async throws {
     let key = try await Self.key(.hs256)
     let token = try factory(key).makeToken(try options).value.value
@@ -157,7 +157,7 @@ struct SignedTokenTests {
     #expect(await code { _ = try verifier.verify(token) } == .expired)
   }
 
-  @Test("A leeway of more than an hour is none that is honoured")
+  @Test("A leeway of more than an hour is not honoured")
   func leeway() async throws {
     let key = try await Self.key(.hs256)
     let token = try factory(key).makeToken(try options).value.value
@@ -167,7 +167,7 @@ struct SignedTokenTests {
   }
 
   @Test(
-    "Claims that are missing, of another kind or somebody else's are refused",
+    "Missing, malformed and foreign claims are refused",
     arguments: [
       ("iss", nil), ("iss", "https://share.example/"), ("iss", ["https://share.example"]), ("aud", nil),
       ("aud", "other"),
@@ -181,7 +181,7 @@ struct SignedTokenTests {
     #expect(throws: StorageError.self) { try verifier([key.verificationKey]).verify(text) }
   }
 
-  @Test("Claims in the forms that are allowed are accepted")
+  @Test("Claims in all permitted forms are accepted")
   func friendlyClaims() async throws {
     let key = try await Self.key(.hs256)
     for (name, value): (String, JSONValue) in [
@@ -193,7 +193,7 @@ struct SignedTokenTests {
   }
 
   @Test(
-    "What is no token is refused",
+    "A text that is no token is refused",
     arguments: [
       "", ".", "..", "...", "a.b.c", "e30.e30.e30", "bnVsbA.e30.AAAA", "eyJhbGciOiJIUzI1NiJ9.e30",
       "eyJhbGciOiJIUzI1NiJ9.e30.",
@@ -205,7 +205,7 @@ struct SignedTokenTests {
     #expect(await code { _ = try verifier([key.verificationKey]).verify(text) } == .invalidToken)
   }
 
-  @Test("A header that demands an extension, or says the same thing twice, is refused")
+  @Test("A header with a critical extension, or a repeated member, is refused")
   func hostileHeader() async throws {
     let key = try await Self.key(.hs256)
     let claims = try claims()
@@ -220,7 +220,7 @@ struct SignedTokenTests {
     #expect(await code { _ = try verifier([key.verificationKey]).verify(text) } == .invalidToken)
   }
 
-  @Test("Keys that are none are refused")
+  @Test("Invalid keys are refused")
   func badKeys() async throws {
     #expect(
       await code { _ = try await TokenSigningKey.hmacSHA256(secret: Array(repeating: 1, count: 31)) } == .invalidSetting

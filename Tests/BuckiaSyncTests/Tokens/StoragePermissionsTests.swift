@@ -4,7 +4,7 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("What somebody may do")
+@Suite("Permissions for a storage")
 struct StoragePermissionsTests {
   private func path(_ text: String) throws -> RemotePath { try RemotePath(text) }
 
@@ -37,7 +37,7 @@ struct StoragePermissionsTests {
     #expect(StoragePermissions.none.description == "nothing")
   }
 
-  @Test("One is a part of another only if that allows each thing everywhere")
+  @Test("Permissions are a subset if the others allow each action everywhere")
   func subsets() throws {
     let inbound = StoragePermissions.none.adding([.read, .write], in: try path("a/inbound"))
     let split = StoragePermissions.none.adding(.read, in: try path("a")).adding(.write, in: try path("a/inbound"))
@@ -50,7 +50,7 @@ struct StoragePermissionsTests {
     #expect(StoragePermissions.none.isSubset(of: .none))
   }
 
-  @Test("As a claim they come back as they were")
+  @Test("Permissions survive being written as a claim")
   func claim() throws {
     let permissions = StoragePermissions.readingAll(writing: try path("7f3a/inbound"))
       .adding([.write, .delete], to: try path("7f3a/backup.sqlite"))
@@ -62,7 +62,7 @@ struct StoragePermissionsTests {
   }
 
   @Test(
-    "A claim that is not wholly understood allows nothing",
+    "A claim that is not fully understood allows nothing",
     arguments: [
       "{}", "7", "[7]", "[{}]", #"[{"actions":"read"}]"#, #"[{"actions":["read","fly"]}]"#, #"[{"actions":[7]}]"#,
       #"[{"actions":["read"],"prefix":""}]"#, #"[{"actions":["read"],"prefix":"/"}]"#,

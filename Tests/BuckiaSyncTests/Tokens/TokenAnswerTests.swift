@@ -6,12 +6,12 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("What a sign-in server gives out")
+@Suite("The answers of a sign-in server")
 struct TokenAnswerTests {
   private let server = StubProvider()
   private let old = AccessToken(SecretText("old"), refreshToken: SecretText("old refresh"), scopes: ["a"])
 
-  @Test("A new token takes the place of the old one, with the new refresh token if there is one")
+  @Test("A new token replaces the old one, with the new refresh token if there is one")
   func rotation() async throws {
     server.token.withLockedValue {
       $0 = { request in
@@ -32,7 +32,7 @@ struct TokenAnswerTests {
     #expect(second.expires == server.time.now + 60_000)
   }
 
-  @Test("A refresh token is sent once, whatever becomes of the answer: a server may take the second for theft")
+  @Test("A refresh token is sent once, whatever the answer: a server may take the second use for theft")
   func onlyOnce() async throws {
     for answer: StubProvider.Answer in [
       { _ in .text("", status: 503) }, { _ in throw StorageError(.interrupted, "gone") },
@@ -47,7 +47,7 @@ struct TokenAnswerTests {
   }
 
   @Test(
-    "What is no token is refused",
+    "An answer without a valid token is refused",
     arguments: [
       ("access_token", .null), ("access_token", ""), ("access_token", 7), ("access_token", "a\nX: y"),
       ("access_token", "ä"),
@@ -62,7 +62,7 @@ struct TokenAnswerTests {
   }
 
   @Test(
-    "Each refusal has its own error, in words for people",
+    "Each refusal has its own error, in plain words",
     arguments: [
       ("invalid_grant", .signInEnded, "the sign-in has ended or was withdrawn; sign in again"),
       ("invalid_client", .unknownClient, "the sign-in server does not know this app"),
@@ -83,13 +83,13 @@ struct TokenAnswerTests {
     #expect(error?.message.unicodeScalars.contains { $0.value < 0x20 } == false)
   }
 
-  @Test("Without a refresh token nothing is asked")
+  @Test("Without a refresh token no request is made")
   func noRefreshToken() async throws {
     let client = try server.client()
     #expect(await code { _ = try await client.refreshed(AccessToken(SecretText("x"))) } == .signInEnded)
   }
 
-  @Test("An app with a secret says it in the way that the server takes")
+  @Test("A client secret is sent in the way that the server accepts")
   func secrets() async throws {
     for (methods, field) in [
       (["client_secret_basic"], "Basic YXBwJTI2OnMlM0ElMjU="), (["client_secret_post"], nil),
@@ -110,7 +110,7 @@ struct TokenAnswerTests {
     }
   }
 
-  @Test("Withdrawing ends the refresh token first, then the token")
+  @Test("Revoking ends the refresh token first, then the token")
   func revocation() async throws {
     let transport = server.transport
     let client = try server.client(transport)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("Having a valid token")
+@Suite("Providing a valid token")
 struct TokenManagerTests {
   private let time = TestClock()
   private let store = MemoryTokenStore()
@@ -22,7 +22,7 @@ struct TokenManagerTests {
       refreshToken: SecretText("refresh \(text)"))
   }
 
-  /// Gives `new 1`, `new 2` and so on.
+  /// Issues `new 1`, `new 2` and so on.
   private final class Source: TokenSource {
     let count = NIOLockedValueBox(0)
     let failure = NIOLockedValueBox<StorageError?>(nil)
@@ -44,7 +44,7 @@ struct TokenManagerTests {
     }
   }
 
-  @Test("A token is renewed before it expires, and not before the margin")
+  @Test("A token is renewed within the margin before it expires, and not earlier")
   func margin() async throws {
     let source = Source(time)
     let manager = await manager([source])
@@ -58,7 +58,7 @@ struct TokenManagerTests {
     #expect(source.count.withLockedValue { $0 } == 1)
   }
 
-  @Test("A token that lives shorter than the margin is used for three quarters of its life")
+  @Test("A token with a lifetime shorter than the margin is used for three quarters of it")
   func shortLife() async throws {
     let manager = await manager([Source(time)], margin: 300_000)
     try await manager.save(token("old", for: 40), for: .storage)
@@ -68,7 +68,7 @@ struct TokenManagerTests {
     #expect(try await manager.token(for: .storage).value.value == "new 1")
   }
 
-  @Test("A token without an end is never renewed")
+  @Test("A token without an expiry is never renewed")
   func endless() async throws {
     let source = Source(time)
     let manager = await manager([source])
@@ -78,7 +78,7 @@ struct TokenManagerTests {
     #expect(source.count.withLockedValue { $0 } == 0)
   }
 
-  @Test("However many ask at once, one renewal is made, and all get its token")
+  @Test("Simultaneous requests lead to one renewal, and all get its token")
   func oneRenewal() async throws {
     let (gate, opening) = AsyncStream.makeStream(of: Void.self)
     let source = Source(time, gate: gate)
@@ -98,7 +98,7 @@ struct TokenManagerTests {
     #expect(source.count.withLockedValue { $0 } == 1)
   }
 
-  @Test("Giving up does not end the renewal that others wait for")
+  @Test("Cancelling a request does not end the renewal that others wait for")
   func cancellation() async throws {
     let (gate, opening) = AsyncStream.makeStream(of: Void.self)
     let source = Source(time, gate: gate)
@@ -112,7 +112,7 @@ struct TokenManagerTests {
     #expect(await store.token(for: .storage)?.value.value == "new 1")
   }
 
-  @Test("A caller that gives up waits no longer, even when the server never answers")
+  @Test("A cancelled caller does not wait any longer, even if the server never answers")
   func promptCancellation() async throws {
     let (gate, opening) = AsyncStream.makeStream(of: Void.self)
     let source = Source(time, gate: gate)
@@ -127,7 +127,7 @@ struct TokenManagerTests {
     #expect(try await manager.token(for: .storage).value.value == "new 1")
   }
 
-  @Test("Times that cannot be are no reason to stop", arguments: [Int64.min, -1, 0, 1, .max])
+  @Test("Impossible times cause no crash", arguments: [Int64.min, -1, 0, 1, .max])
   func extremeTimes(_ number: Int64) async throws {
     for other in [Int64.min, 0, .max] {
       let token = AccessToken(SecretText("old"), issued: number, expires: other)
@@ -142,7 +142,7 @@ struct TokenManagerTests {
     }
   }
 
-  @Test("A failed renewal keeps the old token as long as it is good, says why, and is not tried again at once")
+  @Test("A failed renewal keeps a valid token, reports the reason, and is not repeated at once")
   func failure() async throws {
     let source = Source(time)
     source.failure.withLockedValue { $0 = StorageError(.unavailable, "the server is down") }
@@ -163,7 +163,7 @@ struct TokenManagerTests {
     #expect(await manager.problem(for: .storage) == nil)
   }
 
-  @Test("Where the first way fails, the next is taken; where all fail, the error names them")
+  @Test("If the first source fails, the next is used; if all fail, the error names them")
   func fallback() async throws {
     let failing = FunctionTokenSource { _ in throw StorageError(.signInEnded, "the sign-in has ended") }
     var manager = await manager([failing, Source(time)])
@@ -176,7 +176,7 @@ struct TokenManagerTests {
     #expect(error?.message == "the sign-in has ended; the next way failed, too: it is down")
   }
 
-  @Test("Without a token, and without what gets one, the error says what to do")
+  @Test("Without a token and a source, the error has advice")
   func nothing() async throws {
     let manager = await manager()
     let error = await #expect(throws: StorageError.self) { try await manager.token(for: .inbound(of: "anna")) }
@@ -188,7 +188,7 @@ struct TokenManagerTests {
     #expect(await code { _ = try await manager.token(for: .storage) } == .expired)
   }
 
-  @Test("What another program has renewed meanwhile is taken from the store")
+  @Test("A token that another program has renewed is taken from the store")
   func otherProgram() async throws {
     let source = Source(time)
     let manager = await manager([source])
@@ -199,7 +199,7 @@ struct TokenManagerTests {
     #expect(source.count.withLockedValue { $0 } == 0)
   }
 
-  @Test("A token that is saved while a renewal is under way wins over its result")
+  @Test("A token saved during a renewal takes precedence over its result")
   func savedMeanwhile() async throws {
     let (gate, opening) = AsyncStream.makeStream(of: Void.self)
     let source = Source(time, gate: gate)
@@ -213,7 +213,7 @@ struct TokenManagerTests {
     #expect(await store.token(for: .storage)?.value.value == "signed in")
   }
 
-  @Test("A token that is removed is gone here and in the store; what renews it stays")
+  @Test("A removed token is removed here and in the store; its source stays")
   func removal() async throws {
     let manager = await manager()
     try await manager.save(token("old"), for: .storage)
@@ -222,7 +222,7 @@ struct TokenManagerTests {
     #expect(await store.token(for: .storage) == nil)
   }
 
-  @Test("A new token that cannot be stored is used all the same, and the problem is told")
+  @Test("A new token that cannot be stored is used anyway, and the problem is reported")
   func fullDisk() async throws {
     struct FullStore: TokenStore {
       func token(for context: TokenContext) -> AccessToken? { nil }
@@ -238,7 +238,7 @@ struct TokenManagerTests {
     #expect(await manager.problem(for: .storage)?.code == .storeUnavailable)
   }
 
-  @Test("A source whose token has expired already is no source")
+  @Test("A source that returns an expired token counts as none")
   func expiredSource() async throws {
     let time = time
     let manager = await manager([FunctionTokenSource { _ in AccessToken(SecretText("x"), expires: time.now - 1) }])

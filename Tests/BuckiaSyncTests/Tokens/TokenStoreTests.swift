@@ -5,7 +5,7 @@ import Testing
 
 @testable import BuckiaSync
 
-@Suite("Keeping tokens")
+@Suite("Storing tokens")
 struct TokenStoreTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("tokens.json") }
@@ -20,7 +20,7 @@ struct TokenStoreTests {
     return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? 0
   }
 
-  @Test("A file gives back what was kept, for each context, also to the next program")
+  @Test("A file returns the stored tokens for each context, also to the next program")
   func roundTrip() async throws {
     let store = FileTokenStore(path: path)
     #expect(try await store.token(for: .storage) == nil)
@@ -36,7 +36,7 @@ struct TokenStoreTests {
     #expect(try await store.token(for: .inbound(of: "anna")) != nil)
   }
 
-  @Test("Only its owner can read the file, and what is beside it")
+  @Test("Only the owner can read the file and those beside it")
   func isPrivate() async throws {
     try await FileTokenStore(path: path).save(token, for: .storage)
     for name in try folder.names(in: ".") { #expect(try permissions(folder.file(name)) == 0o600, "\(name)") }
@@ -44,7 +44,7 @@ struct TokenStoreTests {
   }
 
   @Test(
-    "A file that others can read or write is not used, and not written over", arguments: [0o640, 0o604, 0o620, 0o666])
+    "A file that others can read or write is neither used nor overwritten", arguments: [0o640, 0o604, 0o620, 0o666])
   func open(_ mode: Int) async throws {
     let store = FileTokenStore(path: path)
     try await store.save(token, for: .storage)
@@ -65,7 +65,7 @@ struct TokenStoreTests {
   }
 
   @Test(
-    "What is no file of tokens is left alone, and the error says what to do",
+    "A file without tokens is left alone, and the error has advice",
     arguments: [
       "", "{", "[]", "{}", #"{"version":2,"tokens":{}}"#, #"{"version":1}"#, #"{"version":1,"tokens":[]}"#,
       #"{"version":1,"tokens":{"storage":7}}"#, #"{"version":1,"tokens":{"storage":{}}}"#,
@@ -81,14 +81,14 @@ struct TokenStoreTests {
     #expect(try fileBytes(path) == Array(text.utf8))
   }
 
-  @Test("Members that a later version has added to a token do not make it unusable")
+  @Test("Unknown members of a later version are ignored")
   func additions() async throws {
     try folder.write(Array(#"{"version":1,"tokens":{"storage":{"value":"x","new":[1]}}}"#.utf8), to: "tokens.json")
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     #expect(try await FileTokenStore(path: path).token(for: .storage) == AccessToken(SecretText("x")))
   }
 
-  @Test("Who changes the file waits until another program has changed it, and keeps what that has written")
+  @Test("A program waits until another has changed the file, and keeps what that wrote")
   func otherProgram() async throws {
     let path = path
     let (held, holding) = AsyncStream.makeStream(of: Void.self)
@@ -97,7 +97,7 @@ struct TokenStoreTests {
         let lock = try PosixFile(updating: "\(path).lock")
         #expect(lock.lock())
         holding.finish()
-        // Time enough for one that does not wait.
+        // Enough time for a program that does not wait.
         Thread.sleep(forTimeInterval: 0.3)
         let output = try AtomicFileOutput(at: path, replacing: true, isPrivate: true)
         try output.write(Array(#"{"version":1,"tokens":{"storage":{"value":"theirs"}}}"#.utf8))
@@ -115,7 +115,7 @@ struct TokenStoreTests {
     #expect(try await store.token(for: .inbound(of: "anna"))?.value.value == "ours")
   }
 
-  @Test("Programs that keep tokens at the same time lose none")
+  @Test("Programs that store tokens at the same time lose none")
   func concurrency() async throws {
     let path = path
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -133,7 +133,8 @@ struct TokenStoreTests {
   }
 
   #if os(Linux)
-    /// A stand-in for `secret-tool`, which keeps a secret in a file by its last argument, and notes its arguments.
+    /// A stand-in for `secret-tool`, which stores a secret in a file named by its last argument, and records its
+    /// arguments.
     private func makeTool(_ body: String? = nil) throws {
       let script = """
         #!/bin/sh
@@ -146,8 +147,8 @@ struct TokenStoreTests {
           clear) rm -f "secret $last" ;;
         esac
         """
-      // Another process writes it: what this one has open for writing, a program that is started at that moment inherits for a while, and the
-      // system runs no file that is open for writing.
+      // Another process writes the script: a program started meanwhile inherits files that this process has open for
+      // writing, and the system runs no file that is open for writing.
       let writer = try ProgramRun(
         "/bin/sh",
         ["-c", #"printf '%s' "$1" > "$2" && chmod 755 "$2""#, "sh", body ?? script, folder.file("secret-tool")])
@@ -158,7 +159,7 @@ struct TokenStoreTests {
       ["PATH": "\(folder.path):/usr/bin:/bin", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/none"]
     }
 
-    @Test("The desktop's secret service keeps tokens, which never stand in arguments")
+    @Test("The desktop's secret service stores tokens, which never appear in arguments")
     func secretService() async throws {
       try makeTool()
       let store = await SystemTokenStore(service: "test", file: path, environment: environment)
@@ -175,7 +176,7 @@ struct TokenStoreTests {
     }
 
     @Test(
-      "Where there is no secret service, a file is used, and the reason is told",
+      "Without a secret service, a file is used, and the reason is reported",
       arguments: [
         (
           "#!/bin/sh\necho 'Cannot autolaunch D-Bus\u{1b}[31m' >&2\nexit 1\n",
@@ -187,7 +188,7 @@ struct TokenStoreTests {
       try makeTool(script)
       let store = await SystemTokenStore(service: "test", file: path, environment: environment)
       if reason.isEmpty {
-        // A program that just dies says no more than one that finds nothing.
+        // A program that just dies looks like one that finds nothing.
         #expect(await code { try await store.save(token, for: .storage) } == .storeUnavailable)
         return
       }

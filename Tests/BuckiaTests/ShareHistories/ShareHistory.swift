@@ -1,7 +1,7 @@
 import TestSupport
 
-/// What people who share from the first step on do, drawn from a seed. Steps say who acts and on which of the rows or files that are
-/// there, counted around, so each step can be left out.
+/// A random history of people who share with each other from the first step, made from a seed. Steps select persons,
+/// rows and files by numbers modulo their count, so each step can be left out.
 struct ShareHistory: Sendable {
   /// The tables that all people have.
   enum Schema: String, CaseIterable, Sendable {
@@ -9,12 +9,12 @@ struct ShareHistory: Sendable {
       keylessPhotos
   }
 
-  /// What all do about conflicts. Only `latestByClocks` has clocks before the first edit.
+  /// The policy of all people. Only `latestByClocks` has clocks before the first edit.
   enum Policy: String, CaseIterable, Sendable {
     case keepLocal, takeIncoming, latest, latestByClocks
   }
 
-  /// How it begins: who has rows, and how people came to their databases.
+  /// The beginning: who has rows, and how people got their databases.
   enum Beginning: String, CaseIterable, Sendable {
     case empty, oneHasRows, eachHasRows, copies, copiesOfDataset, invitation, lateComer
   }
@@ -24,19 +24,19 @@ struct ShareHistory: Sendable {
     case one, all, mixed, topics
   }
 
-  /// What happens in a step.
+  /// The action of a step.
   enum Action: String, CaseIterable, Sendable {
     case edit, share, apply, applyOne, applyAgain, resync, keep, undo, backUp, restore, rotate, confirm, move, join
   }
 
-  /// One step.
+  /// A step of a history.
   struct Step: Sendable {
     var action: Action
-    /// The number of the person who acts, counted around.
+    /// The number of the person who acts, modulo the number of people.
     var person: Int
-    /// The number of the other person, counted around.
+    /// The distance to the number of the other person, modulo the number of people.
     var other: Int
-    /// Chooses among what is there then.
+    /// Selects among the rows, files or people that exist then.
     var choice: UInt64
   }
 
@@ -82,7 +82,7 @@ struct ShareHistory: Sendable {
       for person in 1..<people { add(.apply, by: person) }
       for _ in 0..<pick([2, 4, 8]) { add(.edit, by: Int.random(in: 1..<people, using: &random)) }
     }
-    // Rare events come in one history out of three, so that most histories are judged by all that is promised.
+    // One history in three has rare events, so that all checks apply to most histories.
     let rare: [Action] =
       random.oneIn(3) ? [.resync, .keep, .undo, .backUp, .restore, .restore, .rotate, .confirm, .move] : []
     for _ in 0..<pick([6, 12, 24, 36]) {
@@ -101,10 +101,10 @@ struct ShareHistory: Sendable {
     }
   }
 
-  /// True if one of the steps is of this kind.
+  /// True if a step has one of these actions.
   func has(_ actions: Action...) -> Bool { steps.contains { actions.contains($0.action) } }
 
-  /// The shortest history that still fails in the same way, as far as leaving out steps finds it.
+  /// The shortest history that leaving out steps finds, and that still fails in the same way.
   func shrunk(_ tries: Int = 200, fails: (ShareHistory) -> Bool) -> ShareHistory {
     var best = self
     var left = tries
@@ -137,8 +137,8 @@ extension ShareHistory: CustomStringConvertible {
 }
 
 extension ShareHistory.Schema {
-  /// The statements that make the tables. `a` and `b` are values, `topic` never changes, `id` is a key, and any other column names the
-  /// table whose `id` it refers to.
+  /// The statements that make the tables. `a` and `b` are values, `topic` never changes, `id` is a key, and any other
+  /// column has the name of the table whose `id` it refers to.
   var sql: String {
     switch self {
     case .text: "CREATE TABLE note(id TEXT PRIMARY KEY, a, b, topic)"
@@ -191,9 +191,9 @@ extension ShareHistory.Schema {
     }
   }
 
-  /// True if the keys are texts, which mean the same row everywhere.
+  /// True if the keys are texts, which name the same row at every replica.
   var hasTextKeys: Bool { [.text, .textAlbums, .nullKeys, .caseless].contains(self) }
 
-  /// The table that a column refers to; nil where it is no reference.
+  /// The table that a column refers to; nil if the column is no reference.
   func parent(of column: String) -> String? { ["album", "photo", "tag", "folder"].first { $0 == column } }
 }

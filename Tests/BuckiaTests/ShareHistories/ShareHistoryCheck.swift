@@ -2,14 +2,14 @@ import Buckia
 import SQLiteConnections
 import TestSupport
 
-/// What has to hold when all have shared everything with all.
+/// The checks after all people have shared everything with each other.
 struct ShareHistoryCheck {
   private typealias Fault = ShareHistoryRun.Fault
   private typealias Person = ShareHistoryRun.Person
 
   private let run: ShareHistoryRun
   private var history: ShareHistory { run.history }
-  /// Each person's rows by content: keys given by databases are replaced by what they lead to.
+  /// Each person's rows by content: assigned keys are replaced by the rows that they refer to.
   private let rows: [[String]]
   /// All values in records of open conflicts, and in those of all conflicts.
   private let disputed: Set<String>
@@ -44,13 +44,13 @@ struct ShareHistoryCheck {
     }
   }
 
-  /// Each value is written into one row.
+  /// Finds values in two rows. Edits write each value to one row.
   private func doubled() throws -> [Fault] {
-    // Copies that are no dataset may count a row that was edited as another one.
+    // Copies without a dataset may take an edited row for another one.
     guard history.beginning != .copies else { return [] }
     return try run.people.flatMap { person in
       try history.schema.tables.compactMap { table in
-        // Of a row that only its content identifies, two people make two rows when both edit it.
+        // Two edits of a row that is identified by its content make two rows.
         let all = table.columns.joined(separator: ", ")
         let query =
           [.keyless, .nullKeys, .keylessPhotos].contains(history.schema)
@@ -66,12 +66,12 @@ struct ShareHistoryCheck {
   }
 
   private func unequal() throws -> [Fault] {
-    // An undo is local, and so is what stays when a row has left a scope.
+    // An undo is local, and so are rows that stay after they have left a scope.
     guard !history.has(.undo, .keep), history.sharing != .topics else { return [] }
     return run.people.dropFirst().compactMap { person in
       let (left, right) = (rows[0], rows[person.number])
       var only = [Self.without(right, left), Self.without(left, right)]
-      // With clocks, conflicts end alike everywhere, but for rows that a constraint refuses.
+      // With clocks, conflicts end alike at all replicas, except for rows that a constraint refuses.
       if history.policy != .latestByClocks || ![.text, .integer].contains(history.schema) {
         only = only.map { $0.filter { !isDisputed($0) } }
       }
@@ -81,7 +81,7 @@ struct ShareHistoryCheck {
     }
   }
 
-  /// True if an open conflict speaks of a row, or of one that it leads to.
+  /// True if an open conflict has a value of the row, or of a row that it refers to.
   private func isDisputed(_ row: String) -> Bool {
     row.split(whereSeparator: { !$0.isLetter && !$0.isNumber }).contains { disputed.contains(String($0)) }
   }
@@ -95,14 +95,14 @@ struct ShareHistoryCheck {
   }
 
   private func words() throws -> [Fault] {
-    // Otherwise people share more with one than the other shares with them.
+    // Otherwise the two people do not share the same rows.
     guard history.people == 2, history.sharing != .topics, rows[0] == rows[1], !history.has(.keep) else { return [] }
     let words = try run.people.map { try DatabaseManager($0.path, home: $0.home).status(includesWords: true).words }
     let differ = words[0].map(\.words) != words[1].map(\.words) || words.joined().contains { $0.problem != nil }
     return differ ? [Fault(kind: .words, description: "\(words[0]) and \(words[1])")] : []
   }
 
-  /// The elements of a sorted list that another one has not.
+  /// The elements of a list that another list lacks.
   private static func without(_ others: [String], _ list: [String]) -> [String] {
     var left = Dictionary(grouping: others, by: { $0 }).mapValues(\.count)
     return list.filter {

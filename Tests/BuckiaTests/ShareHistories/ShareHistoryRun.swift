@@ -6,25 +6,25 @@ import TestSupport
 
 /// People who take the steps of a history, each with a home, an identity, contacts and a database.
 final class ShareHistoryRun {
-  /// Something that does not hold.
+  /// A check that has failed.
   struct Fault: Error, CustomStringConvertible {
-    /// What kinds of faults there are.
+    /// The kinds of faults.
     enum Kind: String, CaseIterable, Sendable {
       /// A call throws, or a diff is refused.
       case refused
-      /// The rows of a stream are not those that its sender has summed up.
+      /// The rows of a stream differ from the state digest of its sender.
       case stateDiffers
       /// There is always something left to send.
       case endless
       /// Diffs wait although everything was sent.
       case waiting
-      /// A row refers to nothing.
+      /// A reference dangles.
       case dangling
-      /// A row is there twice.
+      /// A row exists twice.
       case doubled
-      /// People have different rows, and no open conflict says so.
+      /// People have different rows without an open conflict about them.
       case unequal
-      /// A value that was written and never replaced is in no row and no record.
+      /// A value that was written and never replaced is in no row and no conflict record.
       case lost
       /// People with the same rows have different words.
       case words
@@ -40,16 +40,16 @@ final class ShareHistoryRun {
     let name: String
     let path: String
     var home: BuckiaHome
-    /// Files on their way here, by the number of the sender.
+    /// Files in transit to this person, by the number of the sender.
     var pending: [Int: [String]] = [:]
     /// The diffs that were applied here.
     var applied: [String] = []
-    /// The senders of whom a diff waits for another one.
+    /// The senders with a diff that waits for its predecessor.
     var gaps: Set<Int> = []
     var isIn = true
-    /// The database as it was once.
+    /// An earlier state of the database.
     var backup: [UInt8]?
-    /// The keys of the person and of the others, by name. They are read once, since to verify them takes long.
+    /// The keys of the person, and those of others by name. They are read once, because verifying them takes long.
     private var identity: Identity?
     private var recipients: [String: ShareRecipient] = [:]
 
@@ -73,14 +73,14 @@ final class ShareHistoryRun {
       return recipient
     }
 
-    /// Forgets the keys that it has read.
+    /// Forgets the keys, so that they are read again.
     func readKeysAgain() { (identity, recipients) = (nil, [:]) }
   }
 
   let history: ShareHistory
   let folder: TemporaryFolder
   let people: [Person]
-  /// What was done, as a person would write it down.
+  /// The steps that were taken, as lines for a person to read.
   private(set) var script: [String] = []
   /// Values that were written by an edit, and those that another edit has replaced or deleted.
   private(set) var written: Set<String> = []
@@ -96,7 +96,7 @@ final class ShareHistoryRun {
     people = try (0..<history.people).map { try Person($0, in: folder) }
   }
 
-  /// Takes all steps, lets all share with all until nothing is left, and looks for what does not hold.
+  /// Takes all steps, lets all people share until nothing is left to send, and returns the failed checks.
   func faults() throws -> [Fault] {
     do {
       try begin()
@@ -134,7 +134,7 @@ final class ShareHistoryRun {
     if history.has(.join) { people.last?.isIn = false }
   }
 
-  /// Homes of people who trust each other, made once since keys take long to make.
+  /// Homes of people who trust each other, made once because making keys takes long.
   private static let acquainted = Result {
     let folder = try TemporaryFolder()
     let homes = Person.names.map { BuckiaHome(path: folder.file($0)) }
@@ -143,7 +143,7 @@ final class ShareHistoryRun {
     return folder
   }
 
-  /// Lets all trust all whom they do not know yet.
+  /// Lets each person trust all others whom they do not know yet.
   private static func introduce(_ homes: [BuckiaHome]) throws {
     let cards = try homes.map { try $0.identity().card }
     for (home, own) in zip(homes, cards) {
@@ -198,7 +198,7 @@ final class ShareHistoryRun {
       note("\(person.name): cp \(person.name).backup \(person.name).sqlite")
       let before = try values(of: person)
       try folder.write(backup, to: "\(person.name).sqlite")
-      // What no one else has is lost with the database.
+      // Values that no other person has are lost with the database.
       let others = try people.filter { $0.number != person.number }.reduce(into: Set<String>()) {
         try $0.formUnion(values(of: $1))
       }
@@ -300,7 +300,7 @@ final class ShareHistoryRun {
     if kind == 4 { return "DELETE FROM \(table.name) WHERE rowid = \(row)" }
     if schema == .caseless, random.oneIn(6) { return "UPDATE note SET id = upper(id) WHERE rowid = \(row)" }
     var columns = ["a", "b"]
-    // Rows that change what they belong to leave scopes; that is tried where all is shared.
+    // Rows that change their parent leave scopes, so this is done only if all rows are shared.
     if history.sharing != .topics {
       columns += table.columns.filter {
         schema.parent(of: $0) != nil && schema != .links && $0 != table.name || $0 == "folder"
@@ -319,7 +319,7 @@ final class ShareHistoryRun {
 
   // MARK: Exchange
 
-  /// What is shared between two people.
+  /// The scope that one person shares with another.
   func scope(_ person: Person, _ other: Person?) -> ShareScope {
     let tables = history.schema.tables.map { SharedTable(TableName($0.name)) }
     guard history.sharing == .topics, let other else { return ShareScope(name: "all", tables: tables) }
@@ -331,7 +331,7 @@ final class ShareHistoryRun {
       })
   }
 
-  /// Which rows two people share where they share by topic; these overlap.
+  /// The rows that two people share by topic. Those of different pairs overlap.
   func topicCondition(_ person: Person, _ other: Person) -> String {
     "topic IN (0, \(1 + (person.number + other.number) % 2))"
   }
@@ -374,7 +374,7 @@ final class ShareHistoryRun {
     var files: [String] = []
     for sender in senders {
       let queue = person.pending[sender.number] ?? []
-      // Files that are taken one by one overtake others.
+      // Files that are applied one by one overtake others.
       files += singly ? queue.suffix(count).reversed() : Array(queue.prefix(count))
       person.pending[sender.number] = singly ? Array(queue.dropLast(count)) : Array(queue.dropFirst(count))
     }
@@ -432,7 +432,7 @@ final class ShareHistoryRun {
     history.has(.rotate) && [.untrusted, .endedKey].contains(diff.code)
   }
 
-  /// Puts a person's clock where the history says, so that the order of ids does not depend on the machine.
+  /// Sets a person's clock as the history says, so that the order of ids does not depend on the machine.
   @discardableResult
   private func tick(_ person: Person, _ choice: UInt64) throws -> String {
     ticks += 1
@@ -444,7 +444,7 @@ final class ShareHistoryRun {
     return id
   }
 
-  /// Lets everyone share with everyone and apply everything until nothing is sent.
+  /// Lets all people share with each other and apply everything until nothing is sent.
   private func settle() throws -> [Fault] {
     for person in people {
       person.isIn = true

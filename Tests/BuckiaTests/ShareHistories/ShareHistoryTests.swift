@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Random histories of people who share from the first step on.
+/// Random histories of people who share with each other from the first step.
 @Suite struct ShareHistoryTests {
   @Test(arguments: Seeds.shards)
   func shareHistories(shard: Int) throws {

@@ -2,7 +2,7 @@ import SQLiteChangesets
 import TestSupport
 
 extension ChangesetWriter {
-  /// Adds a change that is well-formed and need not make sense.
+  /// Adds a random change that is well-formed but need not make sense.
   mutating func appendArbitraryChange(of table: ChangesetTable, _ random: inout SeededGenerator) {
     let isPatchset = table.format == .patchset
     let columns = table.keyFlags.indices
@@ -28,7 +28,7 @@ extension ChangesetWriter {
     }
   }
 
-  /// Adds a value, most of them such as stand in some row.
+  /// Adds a random value, in most cases one that some row has.
   mutating func appendArbitraryValue(_ random: inout SeededGenerator) {
     switch Int.random(in: 0..<12, using: &random) {
     case 0: appendNull()
@@ -38,7 +38,7 @@ extension ChangesetWriter {
     case 4: [UInt8]([0xff, 0xfe]).withUnsafeBytes { append(.text, $0) }
     case 5: [UInt8]([0]).withUnsafeBytes { append(.blob, $0) }
     case 6: append(.blob, UnsafeRawBufferPointer(start: nil, count: 0))
-    // SQLite never writes it, but anybody else can.
+    // SQLite never writes NaN, but other programs can.
     case 7: append(real: .nan)
     default: append(integer: Int64.random(in: 1...4, using: &random))
     }

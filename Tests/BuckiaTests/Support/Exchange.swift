@@ -11,13 +11,13 @@ import TestSupport
 /// Two people's databases and the folder between them.
 struct Exchange {
   let folder: TemporaryFolder
-  /// What both had in the beginning.
+  /// The database with which both begin.
   let base: String
   /// The receiver's copy.
   let mine: String
-  /// Where diff files arrive.
+  /// The folder where diff files arrive.
   let inbound: String
-  /// What the receiver and the senders keep for themselves.
+  /// The home of the receiver and the senders.
   let home: BuckiaHome
 
   init(_ schema: String) throws {
@@ -31,7 +31,7 @@ struct Exchange {
 
   var database: DatabaseManager { DatabaseManager(mine, home: home) }
 
-  /// Somebody changes a copy of the base and sends what changed.
+  /// Edits a copy of the base, and sends the changes.
   @discardableResult
   func send(
     _ edits: String, raw: Bool = false, to output: DiffOutput? = nil, signedBy identity: Identity? = nil
@@ -57,14 +57,14 @@ struct Exchange {
     try database.processInboundChanges([inbound], options: options, resolver: resolver)
   }
 
-  /// The only file of the inbound folder, verified, as the engine takes it.
+  /// The only file of the inbound folder, verified, as input of the engine.
   func changes() throws -> IncomingChanges {
     let name = try #require(try folder.names(in: "inbound").first)
     let diff = try DiffFile.verified(at: "\(inbound)/\(name)")
     return IncomingChanges(diff, file: name)
   }
 
-  /// Puts a changeset of one's own making into the inbound folder, as a diff file.
+  /// Writes a given changeset to the inbound folder, as a diff file.
   @discardableResult
   func plant(
     _ changeset: [UInt8], definitions: [TableDefinition], author: AuthorSchema? = nil,
@@ -77,7 +77,7 @@ struct Exchange {
     return path
   }
 
-  /// Puts a raw changeset of one's own making into the inbound folder.
+  /// Writes a given raw changeset to the inbound folder.
   @discardableResult
   func plantRaw(_ changeset: [UInt8], id: KSUID = Exchange.id(at: 1_700_000_000)) throws -> String {
     let path = "\(inbound)/\(DiffFileName.changeset(id))"
@@ -95,10 +95,10 @@ struct Exchange {
   /// Rows of the receiver's database.
   func rows(_ sql: String) throws -> [String] { try TestDatabases.rows(sql, on: mine) }
 
-  /// Rows of the receiver's database as a person reads them, columns parted by bars.
+  /// Rows of the receiver's database as readable text, with columns separated by bars.
   func texts(_ sql: String) throws -> [String] { try TestDatabases.texts(sql, on: mine) }
 
-  /// Everything in the receiver's database that is not ours: tables with their rows, and the schema.
+  /// The tables, with their rows, and the schema of the receiver's database, without those of Buckia.
   func everythingButOurs() throws -> [String: [String]] {
     var all = try TestDatabases.content(of: mine)
     all["schema"] = try rows(

@@ -4,9 +4,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import TestSupport
 
-/// Several people who edit the same rows apart, and send what they have changed to all others.
+/// Several people who edit the same rows independently, and send their changes to all others.
 struct Group {
-  /// One of them.
+  /// A member of the group.
   struct Member {
     let database: DatabaseManager
     let shared: String
@@ -21,9 +21,9 @@ struct Group {
   var options = ApplyOptions(conflicts: .latest)
 
   /// - Parameters:
-  ///   - count: How many members there are.
+  ///   - count: The number of members.
   ///   - schema: The statements that make the database with which all begin.
-  ///   - ordersIDs: True if each new diff is later than all before it, from any person; else those of one second are in any order.
+  ///   - ordersIDs: True if each diff has a greater id than all before it. Otherwise, ids of one second have no order.
   init(_ count: Int, _ schema: String, ordersIDs: Bool = true) throws {
     folder = try TemporaryFolder()
     try TestDatabases.run(schema, on: folder.file("base.sqlite"))
@@ -40,7 +40,7 @@ struct Group {
 
   func edit(_ member: Int, _ sql: String) throws { try TestDatabases.run(sql, on: members[member].database.path) }
 
-  /// Sends what a member has changed to all others.
+  /// Sends the changes of a member to all others.
   @discardableResult
   mutating func send(_ member: Int) throws -> DiffReport {
     let report = try members[member].database.createDatabaseDiff(
@@ -52,7 +52,7 @@ struct Group {
     return report
   }
 
-  /// Applies some of the files that a member has got.
+  /// Applies some of the files that a member has received, or all of them.
   @discardableResult
   mutating func apply(_ member: Int, _ files: [String]? = nil) throws -> ApplyReport {
     let files = files ?? members[member].mail
@@ -62,7 +62,7 @@ struct Group {
     return try members[member].database.processInboundChanges(files, options: options)
   }
 
-  /// Lets everybody have everything.
+  /// Sends and applies until nothing is left to send.
   mutating func settle() throws {
     var isSettled = false
     while !isSettled {
@@ -74,12 +74,12 @@ struct Group {
     }
   }
 
-  /// The rows of a member, without what Buckia keeps.
+  /// The rows of a member, without Buckia's tables.
   func content(_ member: Int) throws -> [String: [String]] {
     try TestDatabases.content(of: members[member].database.path).filter { !$0.key.hasPrefix("buckia_") }
   }
 
-  /// The rows of a query at a member.
+  /// The rows of a query on a member's database.
   func rows(_ member: Int, _ sql: String) throws -> [String] {
     try TestDatabases.texts(sql, on: members[member].database.path)
   }

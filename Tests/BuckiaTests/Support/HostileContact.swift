@@ -8,13 +8,13 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Somebody with keys and contacts who shares a database with others, signed and encrypted; a hostile one alters what goes out.
+/// A person with keys and contacts who shares a database, signed and encrypted. A hostile one alters the files.
 final class HostileContact {
   let name: String
   let path: String
   let home: BuckiaHome
   private let folder: TemporaryFolder
-  /// The last file that was altered for each recipient: the next one follows that, and not the file that the database has written.
+  /// The last altered file for each recipient. The next file follows it, not the file that the database has written.
   private var altered: [String: Manifest.Chain.Predecessor] = [:]
 
   init(_ name: String, in folder: TemporaryFolder, _ sql: String) throws {
@@ -42,7 +42,7 @@ final class HostileContact {
     }
   }
 
-  /// The replica that the database is.
+  /// The id of the database's replica.
   func replica() throws -> ReplicaID {
     let id = try #require(try DatabaseManager(path, home: home).status().replica).id
     return try #require(ReplicaID(hex: id))
@@ -51,12 +51,12 @@ final class HostileContact {
   func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
   func rows(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: path) }
 
-  /// Shares, and sends a file with other contents than it was written with, if it is altered.
+  /// Shares a scope, and sends a file with other contents if there are alterations.
   ///
   /// - Parameters:
-  ///   - widening: What becomes of rows that a recipient's change would bring in.
+  ///   - widening: The policy for rows that a recipient's change would bring in.
   ///   - changes: The changes of the file, instead of those of the share.
-  ///   - alter: Changes anything else in the file. It is signed and encrypted afterwards, as an honest one.
+  ///   - alter: Alters other parts of the file, which is signed and encrypted afterwards like an honest one.
   @discardableResult
   func share(
     _ scope: ShareScope, with other: HostileContact, changes: ChangesetWriter? = nil,
@@ -78,7 +78,7 @@ final class HostileContact {
     let diff = try DiffFile.verified(at: try #require(report.path))
     let definitions = try diff.schema.flatMap { $0.isEmpty ? nil : $0 } ?? definitions()
     var draft = DiffFileDraft(manifest: diff.manifest, schema: .included(definitions), annotations: diff.annotations)
-    // Sums would only show that the rows are not those of the share.
+    // State digests would only show that the rows are not those of the share.
     draft.manifest.states = []
     if changes != nil, draft.manifest.kind == .ack { draft.manifest.kind = .delta }
     if draft.manifest.chain?.follows != nil, let last = altered[other.name] { draft.manifest.chain?.follows = last }
@@ -99,7 +99,7 @@ final class HostileContact {
     return report
   }
 
-  /// Sets the clock, so that the next diff is later than all of earlier seconds.
+  /// Sets the clock, so that the next diff is later than all diffs of earlier seconds.
   ///
   /// - Parameter second: Seconds since `KSUID.epoch`.
   func setClock(_ second: UInt32) throws {
@@ -129,7 +129,7 @@ final class HostileContact {
     }
   }
 
-  /// Applies what has arrived, from known senders only.
+  /// Applies the files that have arrived, from known senders only.
   @discardableResult
   func receive(_ policies: ConflictPolicies = .keepLocal) throws -> [DiffOutcome] {
     try DatabaseManager(path, home: home).processInboundChanges(
@@ -139,7 +139,7 @@ final class HostileContact {
 }
 
 extension ChangesetWriter {
-  /// The changes of one table: each with its operation and, for each column, the old value and the new one; nil where there is none.
+  /// The changes of one table: each has its operation and, for each column, the old and the new value, or nil.
   init(
     _ table: String, key: [UInt8], _ changes: [(ChangeOperation, old: [ChangesetValue?], new: [ChangesetValue?])]
   ) {

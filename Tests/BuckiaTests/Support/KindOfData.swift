@@ -1,20 +1,20 @@
 import SQLiteConnections
 import Testing
 
-/// One kind of data that SQLite can hold: a database, and what happens to it.
+/// A kind of data that SQLite can store: a database, and edits of it.
 struct KindOfData: Sendable, CustomTestStringConvertible {
   let testDescription: String
-  /// Makes the older database.
+  /// The statements that make the old database.
   let schema: String
-  /// Makes the newer one of it. What a session cannot see while it watches, such as VACUUM, stands in `unwatched`.
+  /// The statements that make the new one from it. `unwatched` has those that no session records, such as VACUUM.
   let edits: String
-  /// What happens to the newer database without being recorded.
+  /// Statements that change the new database without being recorded.
   var unwatched = ""
-  /// Why `sqlite3session_diff` finds less than there is; nil where it finds all.
+  /// Why `sqlite3session_diff` does not find all changes; nil if it does.
   var missedBySession: String?
-  /// Why a session of SQLite 3.40 that watches does not record all; nil where it does.
+  /// Why a session of SQLite 3.40 does not record all changes; nil if it does.
   var notRecorded: String?
-  /// What of it stays at home when the tables are made elsewhere.
+  /// The tables that cannot be created elsewhere.
   var lost: Set<String> = []
 
   init(
@@ -35,7 +35,7 @@ struct KindOfData: Sendable, CustomTestStringConvertible {
   private static let generated = "it has generated columns"
   private static let takenForEqual = "SQLite takes the values for equal"
 
-  /// Values of every storage class, at their ends and between.
+  /// Values of every storage class, with the extremes.
   private static let values = [
     "NULL", "0", "1", "-1", "9223372036854775807", "-9223372036854775808", "9007199254740993", "0.0", "1.0", "-1.5",
     "1e308", "5e-324", "9e999", "-9e999", "9223372036854775808", "1e18", "''", "'0'", "'1'", "' 1 '", "'1.0'", "'1e3'",
@@ -51,7 +51,7 @@ struct KindOfData: Sendable, CustomTestStringConvertible {
     values.enumerated().map { "INSERT INTO t(\(columns)) VALUES (\(first + $0), \($1));" }.joined(separator: "\n")
   }
 
-  /// The values in a column of each type; every row gets the value of its neighbour, and some go and come.
+  /// The values in a column of a type. Rows get the values of their neighbours, and some are deleted and inserted.
   private static func column(_ type: String, _ options: String = "", prefix: String = "") -> KindOfData {
     KindOfData(
       "all values in a column of type '\(type)'\(options.isEmpty ? "" : ", \(options)")\(prefix.isEmpty ? "" : ", \(prefix)")",

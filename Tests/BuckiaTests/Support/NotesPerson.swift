@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Somebody who shares all notes with others, under the policy `latest`.
+/// A person who shares all notes with others, under the policy `latest`.
 final class NotesPerson {
   static let schema = "CREATE TABLE note(id TEXT PRIMARY KEY, title TEXT);"
 
@@ -15,8 +15,8 @@ final class NotesPerson {
   private let isSigning: Bool
 
   /// - Parameters:
-  ///   - ordersIDs: True if a later diff has a greater id, from any person; else those of one second are in any order.
-  ///   - isSigning: True if they sign and encrypt what they share, for people they have met. Each has a home of their own then.
+  ///   - ordersIDs: True if each diff has a greater id than all before it. Otherwise, ids of one second have no order.
+  ///   - isSigning: True if the person has a home of their own, signs shares, and encrypts them for people met before.
   init(_ name: String, in folder: TemporaryFolder, ordersIDs: Bool = true, isSigning: Bool = false) throws {
     self.name = name
     self.folder = folder
@@ -29,11 +29,11 @@ final class NotesPerson {
     try DatabaseManager(path).keepClocks()
   }
 
-  /// Two who have the same notes, and have heard of each other.
+  /// Makes two people who have the same notes, and have received shares from each other.
   ///
   /// - Parameters:
   ///   - notes: The notes of the first one, as VALUES.
-  ///   - others: What the second one has added.
+  ///   - others: The notes that the second one adds.
   static func acquainted(
     _ first: String, _ second: String, in folder: TemporaryFolder, notes: String, others: String,
     isSigning: Bool = false
@@ -63,7 +63,7 @@ final class NotesPerson {
     }
   }
 
-  /// Goes on with new keys, which somebody confirms.
+  /// Rotates the keys, and lets another person confirm the new ones.
   func rotateKeys(confirmedBy other: NotesPerson) throws {
     _ = try home.rotateIdentity()
     let identity = try home.identity()
@@ -73,10 +73,10 @@ final class NotesPerson {
 
   // MARK: Files
 
-  /// Shares all notes with somebody, or with several at once.
+  /// Shares all notes with one or several people.
   ///
-  /// - Parameter isDelivered: True if the file goes where they read.
-  /// - Returns: The file; nil where there was nothing to say.
+  /// - Parameter isDelivered: True if the file is written to their inbound folders.
+  /// - Returns: The file, or nil if there was nothing to send.
   @discardableResult
   func share(
     with others: [NotesPerson], delivering isDelivered: Bool = true,
@@ -103,7 +103,7 @@ final class NotesPerson {
     return try #require(report.path)
   }
 
-  /// Lets a file arrive.
+  /// Writes a file to the inbound folder.
   func deliver(_ file: String?) throws { if let file { try deliver(path: file) } }
 
   func deliver(path file: String) throws {
@@ -111,9 +111,9 @@ final class NotesPerson {
     _ = try folder.write(fileBytes(file), to: "for \(self.name)/\(name)")
   }
 
-  /// Applies what has arrived.
+  /// Applies the files that have arrived.
   ///
-  /// - Parameter states: What may become of a file.
+  /// - Parameter states: The states that a file may have afterwards.
   @discardableResult
   func receive(expecting states: Set<DiffState> = [.applied, .alreadyApplied]) throws -> [DiffOutcome] {
     var options = ApplyOptions()
@@ -128,7 +128,7 @@ final class NotesPerson {
 
   // MARK: Time
 
-  /// Makes everything that is recorded older.
+  /// Dates all records back.
   func age(days: Int) throws {
     let time = days * 86_400_000
     try run(
@@ -136,7 +136,7 @@ final class NotesPerson {
     )
   }
 
-  /// Applies a diff of somebody else that has nothing to do with the notes.
+  /// Applies a stranger's diff that does not concern the notes.
   func hear(in folder: TemporaryFolder) throws {
     let name = "stranger \(try rows("SELECT count(*) FROM buckia_ledger")[0])"
     let other = try TestDatabases.run(
@@ -158,7 +158,7 @@ final class NotesPerson {
     return copy
   }
 
-  /// Puts a copy in the place of the database.
+  /// Replaces the database with a copy.
   func restore(_ copy: String) throws {
     try FileManager.default.removeItem(atPath: path)
     try FileManager.default.copyItem(atPath: copy, toPath: path)
@@ -170,11 +170,11 @@ final class NotesPerson {
 
   func notes() throws -> [String] { try rows("SELECT id, title FROM note ORDER BY id") }
 
-  /// The notes whose deletion is still known.
+  /// The notes that have a tombstone.
   func deletions() throws -> [String] {
     try rows(
       """
-      SELECT c.k0 FROM buckia_clock_1 AS c JOIN buckia_stamp AS s ON s.stamp = c.stamps
+      SELECT c.k0 FROM buckia_clock_1 AS c JOIN buckia_row_version AS s ON s.row_version = c.row_versions
       WHERE s.operation = 'delete' ORDER BY 1
       """)
   }

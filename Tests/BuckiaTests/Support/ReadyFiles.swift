@@ -1,7 +1,7 @@
 import BuckiaApply
 import SQLiteConnections
 
-/// Files that are there already, or cannot be read.
+/// A source of files that are verified already, or cannot be read.
 final class ReadyFiles: IncomingFileSource {
   private final class Reader: IncomingFileReader {
     private var files: ArraySlice<IncomingFile>
@@ -23,12 +23,12 @@ final class ReadyFiles: IncomingFileSource {
   func willReceive(_ index: Int) throws {}
   func didReceive(_ files: [ReceivedFile]) { outcomes += files.map(\.outcome) }
 
-  /// Lets a database receive files, at any time.
+  /// Lets a database receive files at a given time.
   ///
   /// - Parameters:
   ///   - files: The files, in their order.
   ///   - path: The database.
-  ///   - time: The time that is the present one for it, in milliseconds since 1970.
+  ///   - time: The present time for the receiver, in milliseconds since 1970.
   static func receive(
     _ files: [IncomingFile], into path: String, at time: Int64 = 2_000_000_000_000
   ) throws -> [DiffOutcome] {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Buckia
 
-/// Databases that take part, and the home that knows them.
+/// Databases that are replicas, and the home that records them.
 struct ReplicaBench {
   let folder: TemporaryFolder
   let home: BuckiaHome
@@ -21,16 +21,16 @@ struct ReplicaBench {
     try folder.makeFolder("inbound")
   }
 
-  /// Makes the ledger, or finds it, and returns what is told of the replica.
+  /// Creates the ledger if it is missing, and returns the warnings about the replica.
   @discardableResult
-  func initialize(_ path: String? = nil, home: BuckiaHome? = nil) throws -> [Remark] {
+  func initialize(_ path: String? = nil, home: BuckiaHome? = nil) throws -> [Warning] {
     try DatabaseManager(path ?? self.path, home: home ?? self.home).initialize().warnings
   }
 
-  /// Applies a new file with one row, and returns what is told of the replica.
+  /// Applies a new file with one row, and returns the warnings about the replica.
   @discardableResult
   func apply(to path: String? = nil, home: BuckiaHome? = nil, _ options: ApplyOptions = ApplyOptions()) throws
-    -> [Remark]
+    -> [Warning]
   {
     let row = Int64.random(in: 1...Int64.max)
     let file = "inbound/\(Exchange.id(at: 1_700_000_000)).changeset"
@@ -41,7 +41,7 @@ struct ReplicaBench {
     return report.warnings
   }
 
-  /// Changes a row and makes a diff.
+  /// Inserts a row and makes a diff.
   @discardableResult
   func diff(of path: String? = nil, _ options: DiffOptions = DiffOptions()) throws -> DiffReport {
     let path = path ?? self.path
@@ -51,12 +51,12 @@ struct ReplicaBench {
       since: before, output: .folder(folder.file("outbox")), options: options)
   }
 
-  /// What the database says it is.
+  /// The replica that the database has recorded.
   func replica(_ path: String? = nil) throws -> Replica? {
     try Replica.read(on: SQLiteConnection(opening: path ?? self.path, as: .readOnly))
   }
 
-  /// Puts a file in the place of another one, which goes: in its bytes, or by a new file.
+  /// Replaces the contents of a file, in place or by a new file.
   func replace(_ target: String? = nil, with source: String, inPlace: Bool = true) throws {
     let target = URL(fileURLWithPath: target ?? path)
     try Data(contentsOf: URL(fileURLWithPath: source)).write(to: target, options: inPlace ? [] : .atomic)

@@ -5,7 +5,7 @@ import SQLiteConnections
 import TestSupport
 import Testing
 
-/// Somebody who shares parts of a database: the database, what is known of its replica, and the folder that others write into.
+/// A person who shares parts of a database, with a home, and a folder that others write to.
 final class SharingPerson {
   let name: String
   let path: String
@@ -33,7 +33,7 @@ final class SharingPerson {
       scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options)
   }
 
-  /// Applies what has come.
+  /// Applies the files that have arrived.
   @discardableResult
   func receive(_ options: ApplyOptions = ApplyOptions()) throws -> ApplyReport {
     let report = try DatabaseManager(path, home: home).processInboundChanges(
@@ -46,7 +46,7 @@ final class SharingPerson {
 
   func rows(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: path) }
 
-  /// The tables whose sums are not those of their rows.
+  /// The tables whose state digests differ from those of their rows.
   func alteredStates() throws -> [String] {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     return try StateEntry.altered(on: connection).map { "\($0.owner) \($0.table.text)" }
@@ -54,11 +54,11 @@ final class SharingPerson {
 }
 
 extension ApplyReport {
-  /// The tables of which a sender has other rows, and how many rows differ.
+  /// The tables in which a sender has other rows, and the number of buckets that differ.
   var differences: [[String]] { diffs.flatMap(\.warnings).differences }
 }
 
-extension [Remark] {
-  /// The tables of which a sender has other rows, and how many rows differ.
+extension [Warning] {
+  /// The tables in which a sender has other rows, and the number of buckets that differ.
   var differences: [[String]] { filter { $0.code == .stateDiffers }.map { [String]($0.arguments.prefix(2)) } }
 }

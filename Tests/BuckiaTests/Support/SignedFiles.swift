@@ -12,7 +12,7 @@ func sign(fileAt path: String, by person: UInt8) throws {
     DiffFileDraft(manifest: manifest, schema: .included(diff.schema ?? [])), changeset: diff.changeset, to: path)
 }
 
-/// Signs as one of several people.
+/// The signer for one of several people.
 func signer(_ person: UInt8) throws -> ManifestSigner {
   try ManifestSigner(seed: [UInt8](repeating: person, count: 32))
 }

@@ -23,14 +23,14 @@ struct StreamAuthor {
     primaryKey: [0])
 
   let stream: StreamID
-  /// Who signs; nil for no signature.
+  /// The person who signs; nil for no signature.
   var person: UInt8?
-  /// Who signs instead, with keys of their own.
+  /// An identity that signs instead, with its own keys.
   var identity: Identity?
-  /// The seconds of the next id.
+  /// The time of the next id, in seconds since 1970.
   var time: Int64 = 1_600_000_000
 
-  /// - Parameter number: Which stream it is.
+  /// - Parameter number: The number of the stream.
   init(_ number: UInt8 = 1, person: UInt8? = nil) throws {
     stream = try StreamID([UInt8](repeating: number, count: 16)).required
     self.person = person
@@ -39,7 +39,7 @@ struct StreamAuthor {
   /// Makes the file that follows another one.
   ///
   /// - Parameters:
-  ///   - row: The id of the row that it inserts; its number where nothing is said.
+  ///   - row: The id of the inserted row; by default the sequence number of the file.
   ///   - changeset: The changes, instead of that INSERT.
   mutating func next(
     after last: File?, row: Int64? = nil, kind: Manifest.Kind = .delta, sequence: Int64? = nil,
@@ -61,7 +61,7 @@ struct StreamAuthor {
     return File(id: id, digest: written.manifestDigest, sequence: number, bytes: output.bytes)
   }
 
-  /// Makes the first so many files of the stream.
+  /// Makes the first files of the stream.
   mutating func files(_ count: Int) throws -> [File] {
     var files: [File] = []
     for _ in 0..<count { files.append(try next(after: files.last)) }
@@ -71,7 +71,7 @@ struct StreamAuthor {
 
 extension Optional {
   fileprivate struct Missing: Error {}
-  /// The value; an error where there is none.
+  /// The value, or an error if there is none.
   fileprivate var required: Wrapped {
     get throws {
       guard let self else { throw Missing() }

@@ -1,13 +1,13 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// All rows of a database, each value told apart by its storage class and bytes, and each row by its rowid where nothing else
-/// tells it apart.
+/// All rows of a database. Values are distinguished by their storage class and bytes, and rows without a key by their
+/// rowids.
 struct WholeContent: Equatable {
-  /// For each table its rows, in no order.
+  /// The rows of each table, sorted.
   let rows: [[UInt8]: [String]]
 
-  /// - Parameter onlyOrdinaryColumns: True if generated columns are left out, which are computed where they are.
+  /// - Parameter onlyOrdinaryColumns: True if generated columns are left out.
   init(of path: String, leavingOut lost: Set<String> = [], onlyOrdinaryColumns: Bool = false) throws {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     var tables: [String] = []
@@ -32,7 +32,7 @@ struct WholeContent: Equatable {
         lines.append((0..<row.columnCount).map { Self.text(of: row, at: $0) }.joined(separator: "|"))
       }
       if !hasKey {
-        // A query of its own: with 2,000 columns there is no room for it.
+        // A separate query, because a query with 2,000 columns has no room for the rowid.
         var place = 0
         try connection.forEachRow(of: "SELECT _rowid_ \(source)") { row in
           lines[place] += "|\(row.integer(at: 0))"
@@ -54,7 +54,7 @@ struct WholeContent: Equatable {
     }
   }
 
-  /// The bytes, or of many their number and a hash.
+  /// The bytes, or their number and a hash if there are many.
   private static func digest(_ bytes: UnsafeRawBufferPointer) -> String {
     guard bytes.count > 64 else { return bytes.map { String($0, radix: 16) }.joined(separator: ".") }
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325

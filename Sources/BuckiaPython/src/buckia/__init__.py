@@ -23,7 +23,7 @@ from ._conflicts import (
     ResolveReport,
 )
 from ._database import Database
-from ._documents import Remark, SkippedItem
+from ._documents import WarningCode, SkippedItem
 from ._errors import (
     BusyError,
     CannotBorrowError,
@@ -126,7 +126,7 @@ __all__ = [
     "PathLike",
     "Policy",
     "Progress",
-    "Remark",
+    "WarningCode",
     "ReplicatedTable",
     "Resolution",
     "ResolveReport",

@@ -64,8 +64,8 @@ def _moment(text: str) -> datetime:
 
 
 @dataclass(frozen=True)
-class Remark:
-    """What is worth knowing, for programs; the warnings say it for people."""
+class WarningCode:
+    """A warning for programs; the warnings say the same for people."""
 
     code: str
     """A word that stays the same between versions."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from ._conflicts import ConflictRecord
-from ._documents import Remark
+from ._documents import WarningCode
 from ._values import DiffState, TrustMode
 
 
@@ -66,7 +66,7 @@ class DiffOutcome:
     """True if the file has been removed, because all it holds is in the database."""
     warnings: list[str]
     """What is worth knowing although it is no refusal."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
     changed_tables: list[str]
     """The tables that changed."""
@@ -94,7 +94,7 @@ class ApplyReport:
     """The folders of which nothing was removed, because they hold files that were made from this very database."""
     warnings: list[str]
     """What is worth knowing about the database; what is about one file is with that."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
     seconds: float
     """How long it took."""
@@ -173,7 +173,7 @@ class UndoneDiff:
     """The tables that changed."""
     warnings: list[str]
     """What is worth knowing."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
 
 
@@ -201,7 +201,7 @@ class UndoReport:
     """True if everything was only tried."""
     warnings: list[str]
     """What is worth knowing."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
 
 
@@ -219,5 +219,5 @@ class InitReport:
     """The shared database that it belongs to."""
     warnings: list[str]
     """What is worth knowing."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
-from ._documents import Remark, SkippedItem
+from ._documents import WarningCode, SkippedItem
 from ._values import Value
 
 
@@ -66,7 +66,7 @@ class DiffReport:
     """True if the newer database's whole schema travels, for those who adopt it."""
     warnings: list[str]
     """What is worth knowing."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
     seconds: float
     """How long it took."""
@@ -146,7 +146,7 @@ class ShareReport:
     """True if changes are left for another call, because the one output was taken by an earlier file."""
     warnings: list[str]
     """What is worth knowing."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
     seconds: float
     """How long it took."""
@@ -180,7 +180,7 @@ class ChangesetReport:
     """What is in it."""
     warnings: list[str]
     """What is worth knowing."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
     seconds: float
     """How long it took."""

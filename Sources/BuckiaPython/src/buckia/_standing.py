@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Optional
 
 from ._conflicts import ConflictRecord
-from ._documents import Remark, SkippedItem
+from ._documents import WarningCode, SkippedItem
 from ._home import Contact
 from ._values import TrustMode
 
@@ -93,7 +93,7 @@ class Status:
     """How many conflicts are `open`, and in `total`."""
     warnings: list[str]
     """What is worth knowing."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
 
 
@@ -117,7 +117,7 @@ class Examination:
     """What does not."""
     warnings: list[str]
     """What does, but with something to know."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
 
 
@@ -165,7 +165,7 @@ class MergeReport:
     """What could not be compared or taken."""
     warnings: list[str]
     """What is worth knowing."""
-    remarks: list[Remark]
+    warning_codes: list[WarningCode]
     """The same for programs."""
     seconds: float
     """How long it took."""

@@ -234,7 +234,7 @@ public struct SignIn: Sendable, Hashable {
   public let identity: SignedInIdentity?
 }
 
-/// Who has signed in, as the server has vouched for it with its signature (OpenID Connect Core 1.0, section 2).
+/// Who has signed in, as the server has recorded for it with its signature (OpenID Connect Core 1.0, section 2).
 public struct SignedInIdentity: Sendable, Hashable {
   /// The server.
   public let issuer: String

@@ -56,7 +56,7 @@ public actor FileTokenStore: RenewalLocking {
 
   /// Reads the token of a context; nil if there is none.
   public func token(for context: TokenContext) throws -> AccessToken? {
-    guard let document = try translating(tokens)[context.rawValue] else { return nil }
+    guard let document = try mappingKeys(tokens)[context.rawValue] else { return nil }
     guard let token = AccessToken(document) else { throw fault("the token for \(context) is damaged") }
     return token
   }
@@ -114,7 +114,7 @@ public actor FileTokenStore: RenewalLocking {
   }
 
   /// Does something with the file, and turns what it throws into errors of ours.
-  private func translating<Result>(_ body: () throws -> Result) throws -> Result {
+  private func mappingKeys<Result>(_ body: () throws -> Result) throws -> Result {
     do { return try StorageError.wrapping(body) } catch let error as IdentityError {
       switch error.code {
       case .notPrivate: throw StorageError(.notPrivate, error.description)
@@ -128,7 +128,7 @@ public actor FileTokenStore: RenewalLocking {
   ///
   /// - Parameter body: Returns true if there is something to write.
   private func change(_ body: (inout JSONObject) -> Bool) throws {
-    try translating {
+    try mappingKeys {
       try file.locked {
         var tokens = try tokens()
         guard body(&tokens) else { return }

@@ -1,8 +1,8 @@
 import TestSupport
 
-/// Texts that try to be something else than text.
+/// Texts that imitate markup and control characters.
 enum HostileText {
-  /// What such a text is made of.
+  /// The pieces of such a text.
   private static let pieces = [
     "<script>alert(1)</script>", "</script>", "</style>", "</title>", "<!--", "-->", "]]>", "<![CDATA[", "\"", "'", "`",
     "&", "&amp;", "&#0;", "&lt;", "<", ">", "<b", "\" onclick=\"alert(1)", "javascript:alert(1)", "//example.org/x.js",

@@ -1,7 +1,7 @@
 @testable import BuckiaCommand
 import Testing
 
-/// Pages for tests: one table with entries that are given.
+/// Pages for tests: one table with given entries.
 enum SamplePage {
   /// A GIF of one pixel.
   static let pixel: [UInt8] =
@@ -12,7 +12,7 @@ enum SamplePage {
   /// The bytes of a page.
   static func bytes(
     title: String = "Changes in a file", facts: [(name: String, value: String)] = [("file", "a.bdiff")],
-    table: String = "notes", remark: String = "some changes", rest: String? = nil, entries: [PageEntry]
+    table: String = "notes", note: String = "some changes", rest: String? = nil, entries: [PageEntry]
   ) throws -> [UInt8] {
     var bytes: [UInt8] = []
     _ = try PageTarget.stream { bytes.append(contentsOf: $0) }.write { page in
@@ -20,7 +20,7 @@ enum SamplePage {
         title: title, facts: facts, noun: "changes", counts: ["Inserted"],
         tables: [(table, "table-1", ["1"])], rest: rest)
       try frame.write(on: page) {
-        var list = try EntryList(table, id: "table-1", remark: remark, versions: ["Before", "After"], on: page)
+        var list = try EntryList(table, id: "table-1", note: note, versions: ["Before", "After"], on: page)
         for (place, entry) in entries.enumerated() { try list.add(entry, isReachedByTab: place == 0) }
         try list.end(rest: rest)
       }

@@ -3,48 +3,48 @@ import CBuckiaZstd
 
 @testable import BuckiaFormat
 
-/// One thing that is wrong with a file. Sizes and digests are made after the first two, and before all others.
+/// One fault of a file. Sizes and digests are computed after the first two, and before all others.
 enum Corruption: Sendable {
   /// Another text in `manifest.json` or `schema.json`.
   case replace(String, by: String, in: String)
-  /// A member has other bytes, and the manifest knows.
+  /// A member has other bytes, which the manifest describes.
   case content(of: String, [UInt8])
 
-  /// A member has other bytes than the manifest says.
+  /// A member has other bytes than the manifest describes.
   case flip(byte: Int, of: String)
-  /// A header has a text at an offset that does not belong there.
+  /// A header contains a text at an offset where it does not belong.
   case header(of: String, at: Int, is: String)
-  /// A header says another size.
+  /// A header has another size.
   case claimedSize(of: String, Int64)
-  /// The padding behind a member is not zero.
+  /// The padding after a member is not zero.
   case padding(of: String)
-  /// A member stands where another belongs.
+  /// A member is in the place of another.
   case swap(String, String)
   case omit(String)
   case double(String)
   case rename(String, to: String)
   case add(String, [UInt8])
-  /// `manifest.sig` holds a signature by the samples' key, over the manifest or another text.
+  /// `manifest.sig` contains a signature by the samples' key, over the manifest or another text.
   case signature(over: String? = nil)
 
-  /// So many zeros end the archive.
+  /// The archive ends with this number of zeros.
   case end(zeros: Int)
   /// The last byte of the archive is not zero.
   case endsInOne
-  /// The archive is nothing but zeros.
+  /// The archive consists of zeros.
   case allZeros(Int)
 
   case uncompressed
   case noChecksum
   case window(log: Int32)
 
-  /// Bits of a byte of the file are flipped; below 0 the bytes are counted from the end.
+  /// Bits of a byte of the file are flipped; negative indices count from the end.
   case flipBits(UInt8, at: Int)
   case before([UInt8])
   case after([UInt8])
   /// The whole file a second time.
   case twice
-  /// Only the first bytes are left; below 0 so many are missing at the end.
+  /// Only the first bytes are left; a negative number is removed from the end.
   case length(Int)
   /// The file is something else.
   case text(String)
@@ -94,7 +94,7 @@ extension Corruption {
     }
   }
 
-  /// The literal names a member that the file does not have.
+  /// Thrown if a corruption names a member that the file does not have.
   struct NoSuchMember: Error {
     let name: String
   }
@@ -130,7 +130,7 @@ extension Corruption {
   }
 }
 
-/// How another program compresses an archive.
+/// The way in which another program compresses an archive.
 struct Packing {
   var isCompressed = true
   var hasChecksum = true
@@ -150,7 +150,7 @@ struct Packing {
     let isDone = output.withUnsafeMutableBytes { out in
       bytes.withUnsafeBytes { input in
         target = ZSTD_outBuffer(dst: out.baseAddress, size: out.count, pos: 0)
-        // Two steps, so that the size is not known in advance and the window is the one asked for.
+        // Two steps, so that the size is not known in advance and the window is the requested one.
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
         _ = ZSTD_compressStream2(context, &target, &source, ZSTD_e_continue)
         return ZSTD_compressStream2(context, &target, &source, ZSTD_e_end) == 0

@@ -5,13 +5,13 @@ import TestSupport
 
 @testable import BuckiaFormat
 
-/// A diff file as a literal: what its manifest says, what its members hold, and what is wrong with it.
+/// A diff file as a literal: its manifest, its members, and its faults.
 ///
-/// Whatever is left out is as in a small file that is in order.
+/// The defaults describe a small, valid file.
 struct FileSpec: Sendable {
-  /// What the manifest says besides tables, schema and members.
+  /// The manifest, except tables, schema and members.
   var manifest = Manifest(id: Sample.id)
-  /// What the manifest says of the changes.
+  /// The manifest's description of the changes.
   var tables: [Manifest.Table] = [.notes(), .log()]
   var schema: [TableDefinition]? = Sample.schema
   /// The author's schema as SQL.
@@ -20,12 +20,12 @@ struct FileSpec: Sendable {
   var annotations: Annotations?
   /// Attachments: names and texts.
   var files: [(name: String, text: String)] = []
-  /// True if the samples' key signs it.
+  /// True if the samples' key signs the file.
   var isSigned = false
-  /// What is done to it that the writer would not do, in this order.
+  /// Faults that the writer would not produce, in this order.
   var corruptions: [Corruption] = []
 
-  /// What the writer is told.
+  /// The draft for the writer.
   var draft: DiffFileDraft {
     get throws {
       DiffFileDraft(
@@ -39,7 +39,7 @@ struct FileSpec: Sendable {
     }
   }
 
-  /// The file as our writer makes it.
+  /// The file made by our writer.
   func written(level: Int = 1) throws -> [UInt8] {
     var writer = DiffFileWriter()
     writer.level = level
@@ -49,7 +49,7 @@ struct FileSpec: Sendable {
     return output.bytes
   }
 
-  /// The archive as this literal says, right or wrong, put together without the writer.
+  /// The archive described by this literal, with its faults, built without the writer.
   func archive() throws -> [UInt8] {
     var contents: [ArchiveMember] = []
     if let schema { contents.append(ArchiveMember("schema.json", try SchemaDocument.bytes(schema, author: author))) }
@@ -83,7 +83,7 @@ struct FileSpec: Sendable {
     return archive
   }
 
-  /// The file as this literal says, right or wrong, compressed as another program would.
+  /// The file described by this literal, with its faults, compressed as by another program.
   func packed() throws -> [UInt8] {
     var packing = Packing()
     for corruption in corruptions { corruption.change(packing: &packing) }
@@ -93,7 +93,7 @@ struct FileSpec: Sendable {
   }
 }
 
-/// A member as it is put into the archive, right or wrong.
+/// A member of the archive, valid or not.
 struct ArchiveMember: Sendable {
   var name: String
   var bytes: [UInt8]
@@ -108,7 +108,7 @@ struct ArchiveMember: Sendable {
   }
 }
 
-/// Everything that opening a diff file gives its reader, but for what is about the file itself.
+/// Everything that opening a diff file returns, except information about the file itself.
 struct ReadFile: Equatable {
   let manifest: Manifest
   let manifestBytes: [UInt8]
@@ -140,13 +140,13 @@ struct ReadFile: Equatable {
     self.files = files
   }
 
-  /// Opens a file that is in memory.
+  /// Opens a file in memory.
   init(_ file: [UInt8]) throws {
     try self.init(DiffFile.verified(from: MemoryInput(file), byteCount: Int64(file.count)))
   }
 }
 
-/// The error that opening a file in memory ends in, or nil when it is accepted.
+/// The error of opening a file in memory, or nil if it is accepted.
 func refusal(
   of file: [UInt8], limits: DiffFileLimits = DiffFileLimits(), temporaryFolder: String = TemporaryBuffer.standardFolder
 ) -> DiffFileError? {
@@ -159,7 +159,7 @@ func refusal(
   }
 }
 
-/// The error that opening a file by its name ends in, or nil when it is accepted.
+/// The error of opening a file by its name, or nil if it is accepted.
 func refusal(at path: String, name: DiffFile.NameRule = .ifNamedByID) -> DiffFileError? {
   do throws(DiffFileError) {
     _ = try DiffFile.verified(at: path, name: name)

@@ -4,7 +4,7 @@ import SQLiteSchemas
 
 @testable import BuckiaFormat
 
-/// What the tests' diff files are made of.
+/// The contents of the tests' diff files.
 enum Sample {
   static let id = KSUID(timestamp: 107_608_047, payloadHigh: 0xb5a1_cd34_b5f9_9d11, payloadLow: 0x54fb_6853_345c_9735)
   static let earlier = KSUID(timestamp: 107_608_046, payloadHigh: 1, payloadLow: 2)
@@ -55,7 +55,7 @@ enum Sample {
       + [ColumnDefinition(name: "the \"name\"", declaredType: "TEXT")],
     primaryKey: [0], module: .spatial(SpatialIndex(coordinates: 4)))
 
-  /// A full-text table with everything that can be said of one.
+  /// A full-text table with every option.
   static let words = TableDefinition(
     name: "words", columns: [ColumnDefinition(name: "title"), ColumnDefinition(name: "lang")],
     module: .fullText(
@@ -73,9 +73,9 @@ enum Sample {
     TableChanges("words", key: [1, 0, 0], [.insert([1, "a bell", "en"])]),
   ]
 
-  // MARK: Everything that a manifest can say
+  // MARK: A manifest with all fields
 
-  /// Every field filled, those included that only later versions of the program use.
+  /// Every field filled, including those that only later versions of the program use.
   static let fullManifest = Manifest(
     id: id, kind: .delta, critical: ["chain", "audience"], dataset: .repeating(0x11),
     sender: Manifest.Sender(
@@ -95,7 +95,7 @@ enum Sample {
     renames: [ColumnRename(table: "notes", from: "words", to: "text")],
     additional: JSONObject([.init("authority", []), .init("mood", ["calm": true, "level": -3])]))
 
-  /// Changes of three origins, a withdrawal among them.
+  /// Changes of three origins, including a withdrawal.
   static let annotations = Annotations(
     origins: [id, earlier],
     runs: [
@@ -116,7 +116,7 @@ extension FixedBytes {
 }
 
 extension Manifest.Table {
-  /// What a manifest says of the changes of `notes`.
+  /// The manifest's description of the changes of `notes`.
   static func notes(
     _ name: String = "notes", columns: Int = 3, inserted: Int64 = 2, updated: Int64 = 1, deleted: Int64 = 1,
     withdrawn: Int64 = 0
@@ -126,7 +126,7 @@ extension Manifest.Table {
       withdrawn: withdrawn)
   }
 
-  /// What a manifest says of the changes of the table without a primary key.
+  /// The manifest's description of the changes of the table without a primary key.
   static func log(_ name: String = Sample.log.name, key: Key = .rowid) -> Manifest.Table {
     Manifest.Table(name: name, columns: 2, key: key, inserted: 1)
   }

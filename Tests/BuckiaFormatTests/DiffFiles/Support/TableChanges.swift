@@ -2,7 +2,7 @@ import SQLiteChangesets
 
 /// The changes of one table as a literal.
 struct TableChanges: Sendable {
-  /// What happens to one row.
+  /// The change of one row.
   enum Row: Sendable {
     case insert([Cell])
     case update(old: [Cell], new: [Cell])
@@ -38,7 +38,7 @@ struct TableChanges: Sendable {
     self.rows = rows
   }
 
-  /// The changeset that holds all of them.
+  /// The changeset with all of them.
   static func bytes(_ tables: [TableChanges]) -> [UInt8] {
     var writer = ChangesetWriter()
     for table in tables {

@@ -4,14 +4,14 @@ import Foundation
 
 @testable import BuckiaSync
 
-/// The real OpenID Connect servers that tests talk to: started once, and ended with the tests.
+/// The real OpenID Connect servers that tests use: started once, and ended with the tests.
 struct SignInServers: Sendable {
-  /// Authlib's.
+  /// Authlib's server.
   let authlib: String
   /// oidc-provider-mock.
   let mock: String
 
-  /// The servers are missing.
+  /// The error if the servers cannot be started.
   struct NotStarted: Error, CustomStringConvertible {
     let description: String
   }
@@ -20,12 +20,12 @@ struct SignInServers: Sendable {
   static func shared() async throws -> SignInServers { try await starting.value }
 
   private static let starting = Task {
-    // It takes a while the first time, and none of Swift's threads is to wait for it.
+    // The first start takes a while, and must not block a thread of Swift's pool.
     try await withCheckedThrowingContinuation { continuation in
       DispatchQueue.global().async { continuation.resume(with: Result { try start() }) }
     }
   }
-  /// Held for as long as the process lives: the servers end when their standard input does.
+  /// Kept as long as the process lives: the servers end when their standard input does.
   private static let input = Pipe()
 
   private static func start() throws -> SignInServers {
@@ -54,16 +54,16 @@ struct SignInServers: Sendable {
     return SignInServers(authlib: "http://127.0.0.1:\(ports[0])", mock: "http://127.0.0.1:\(ports[1])")
   }
 
-  /// What reaches them.
+  /// The transport to the servers.
   static let transport: any HTTPTransport = {
     var settings = HTTPSettings()
     settings.proxy = .none
     do { return try AsyncHTTPTransport(settings) } catch { return StubTransport { _ in throw error } }
   }()
 
-  /// What a browser does: opens the address of a server where somebody agrees, and goes where that sends it.
+  /// Acts as a browser: opens the address of a server where a person agrees, and follows the redirect.
   ///
-  /// - Returns: What the app answers.
+  /// - Returns: The app's answer.
   @discardableResult
   static func browse(_ address: String) async throws -> (status: Int, text: String) {
     var request = HTTPTransportRequest("POST", try HTTPAddress(address))
@@ -84,7 +84,7 @@ struct SignInServers: Sendable {
     return (response.status, String(decoding: try await response.body.bytes(upTo: 1 << 20), as: UTF8.self))
   }
 
-  /// Tells a server what a person does.
+  /// Tells a server what the person does.
   static func post(_ address: String) async throws {
     let response = try await transport.send(HTTPTransportRequest("POST", try HTTPAddress(address), body: .bytes([])))
     guard response.status == 204 else { throw NotStarted(description: "the test server answers \(response.status)") }

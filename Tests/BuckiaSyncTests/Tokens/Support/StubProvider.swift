@@ -5,13 +5,13 @@ import NIOConcurrencyHelpers
 
 @testable import BuckiaSync
 
-/// A sign-in server that answers whatever a test wants.
+/// A sign-in server with answers that a test chooses.
 final class StubProvider: Sendable {
   typealias Answer = @Sendable (HTTPTransportRequest) async throws -> HTTPTransportResponse
 
   static let issuer = "https://login.example"
   let time = TestClock()
-  /// Changes of what it says of itself; null leaves a member out.
+  /// Changes of its metadata; null leaves a member out.
   let metadata = NIOLockedValueBox<[String: JSONValue]>([:])
   let keys = NIOLockedValueBox<Answer>({ _ in .text(try TestKeys.webKeys().text()) })
   let token = NIOLockedValueBox<Answer>({ _ in .text("{}", status: 400) })
@@ -51,7 +51,7 @@ final class StubProvider: Sendable {
     try OAuthClient(configuration, transport: transport ?? self.transport, retries: .impatient, clock: time.clock)
   }
 
-  /// Claims of an ID token that are in order, with some of them changed; null leaves a claim out.
+  /// Valid claims of an ID token, with some of them changed; null leaves a claim out.
   func claims(_ changes: [String: JSONValue] = [:], nonce: String? = nil) -> JSONValue {
     var claims: [String: JSONValue] = [
       "iss": .string(Self.issuer), "sub": "anna", "aud": "app", "exp": .integer(time.now / 1000 + 600),
@@ -62,7 +62,7 @@ final class StubProvider: Sendable {
     return .object(JSONObject(claims.filter { $0.value != .null }.map { JSONObject.Member($0.key, $0.value) }))
   }
 
-  /// What the token endpoint answers when all is well.
+  /// A successful answer of the token endpoint.
   static func tokens(_ idToken: String, _ more: [(String, JSONValue)] = []) -> HTTPTransportResponse {
     var members = JSONObject([
       .init("access_token", "access"), .init("token_type", "Bearer"), .init("expires_in", 3600),

@@ -12,7 +12,7 @@ final class StubTransport: HTTPTransport {
     self.answer = answer
   }
 
-  /// What was asked, in order.
+  /// The requests, in order.
   var sent: [HTTPTransportRequest] { requests.withLockedValue { $0 } }
 
   func send(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
@@ -44,7 +44,7 @@ extension HTTPTransportRequest {
 }
 
 extension RetryPolicy {
-  /// One that does not wait.
+  /// A transport that answers at once.
   static var impatient: RetryPolicy {
     var policy = RetryPolicy()
     policy.firstPause = 0
@@ -53,7 +53,7 @@ extension RetryPolicy {
   }
 }
 
-/// The code of the error that is thrown; nil for none, or another error.
+/// The code of the thrown error; nil for none, or another error.
 func code(_ body: () async throws -> Void) async -> StorageError.Code? {
   do { try await body() } catch { return (error as? StorageError)?.code }
   return nil

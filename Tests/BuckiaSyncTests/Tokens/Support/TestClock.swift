@@ -1,7 +1,7 @@
 import BuckiaSync
 import NIOConcurrencyHelpers
 
-/// A clock that goes on when somebody waits, and at no other time.
+/// A clock that advances when somebody waits, and at no other time.
 final class TestClock: Sendable {
   private let time: NIOLockedValueBox<Int64>
   private let pauses = NIOLockedValueBox<[Int64]>([])
@@ -10,7 +10,7 @@ final class TestClock: Sendable {
   init(_ time: Int64 = 1_800_000_000_000) { self.time = NIOLockedValueBox(time) }
 
   var now: Int64 { time.withLockedValue { $0 } }
-  /// How long it was waited, each time, in milliseconds.
+  /// The length of each wait, in milliseconds.
   var waited: [Int64] { pauses.withLockedValue { $0 } }
 
   func advance(_ milliseconds: Int64) { time.withLockedValue { $0 += milliseconds } }

@@ -4,7 +4,7 @@ import JWTKit
 
 @testable import BuckiaSync
 
-/// Keys that were made for these tests, and are used nowhere else.
+/// Keys made for these tests, and used nowhere else.
 enum TestKeys {
   static let seed = (0..<32).map { UInt8($0) }
   static let secret = (0..<32).map { UInt8(200 - $0) }
@@ -87,7 +87,7 @@ enum TestKeys {
     Base64URL.text(Base64URL.bytes(text ?? "") ?? [])
   }
 
-  /// A token that is signed by what a function makes of its bytes.
+  /// A token with the signature that a function makes.
   static func token(
     _ header: JSONValue, _ claims: JSONValue, signedBy sign: (String) throws -> [UInt8]
   ) rethrows -> String {
@@ -95,7 +95,7 @@ enum TestKeys {
     return "\(signed).\(Base64URL.text(try sign(signed)))"
   }
 
-  /// Signs as a server with the RSA key does.
+  /// Signs with the RSA key, as a server does.
   static func rsaSigned(_ claims: JSONValue, keyID: String? = "rsa") async throws -> String {
     let keys = await JWTKeyCollection().add(rsa: try Insecure.RSA.PrivateKey(pem: rsaPrivate), digestAlgorithm: .sha256)
     let signer = try await keys.getKey()
