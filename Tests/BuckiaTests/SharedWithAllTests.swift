@@ -103,6 +103,25 @@ import Testing
     for person in people { #expect(try person.rows("SELECT text FROM note") == ["again"], "\(person.name)") }
   }
 
+  @Test(arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest], [true, false])
+  func `a deleted row whose key another row has now does not come back through a relay`(
+    _ policies: ConflictPolicies, keepsClocks: Bool
+  ) throws {
+    if keepsClocks { for person in people { try DatabaseManager(person.path).keepClocks() } }
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    var second = Self.now()
+    try anna.run("INSERT INTO note VALUES (1, 'of anna')")
+    try share(by: anna, &second)
+    for person in [ben, cara] { try person.receive(policies) }
+    try ben.run("DELETE FROM note")
+    try share(by: ben, &second)
+    try ben.run("INSERT INTO note VALUES (1, 'of ben')")
+    try share(by: ben, &second)
+    try share(by: cara, &second)
+    try settle(policies, &second)
+    for person in people { #expect(try person.rows("SELECT text FROM note") == ["of ben"], "\(person.name)") }
+  }
+
   @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicies.keepLocal, .takeIncoming, .latest])
   func `a second share with one of several people does not bring back a row that they have deleted`(
     key: String, _ policies: ConflictPolicies

@@ -195,6 +195,15 @@ package enum RowClocks {
     let made = try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0
     return RowVersion(number: made, diff: diff, operation: operation, columns: columns)
   }
+
+  /// Records that a diff of this database has deleted the row with an integer key.
+  package static func noteDeletion(
+    of key: Int64, by diff: KSUID, in clock: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    let version = try rowVersion(in: clock, by: diff, .delete, ColumnSet(), .own, on: connection)
+    try connection.run(
+      cached: "REPLACE INTO main.buckia_clock_\(clock)(k0, row_versions) VALUES (?1, ?2)", key, version.number)
+  }
 }
 
 /// The key in the tables of a clock: columns `k0`, `k1` … with the affinity and the collation of the user's table, by

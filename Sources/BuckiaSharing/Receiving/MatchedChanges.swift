@@ -226,8 +226,9 @@ struct MatchedChanges: ~Copyable {
     if let here, isInTheWay || name != nil, try !showsContent(row, bytes, of: table, here, name) {
       contested[table.name, default: []].insert(table.key(row, bytes))
     }
-    // A row whose key has another spelling is deleted and inserted.
-    if let here, !here.hasSameKey(as: row, bytes, of: table) { return .unknown }
+    // A row whose key has another spelling is deleted and inserted. Without a version, the sender relays what was here
+    // before the key was changed.
+    if let here, name == nil || name?.version != nil, !here.hasSameKey(as: row, bytes, of: table) { return .unknown }
     return .local(here, name, said: said)
   }
 

@@ -72,7 +72,9 @@ extension KeyMapping {
     _ deleted: (hash: UInt64?, diff: KSUID), _ key: Int64, of version: UInt64?, _ table: KeyedTable
   ) throws -> Int64 {
     let gone = try newKeys.scattered { try taken[table.name]?.contains($0) == true || !isUnused($0, in: table) }
-    if let hash = version ?? deleted.hash, try RowClocks.number(of: table.local, on: connection) == nil {
+    if let clock = try RowClocks.number(of: table.local, on: connection) {
+      try RowClocks.noteDeletion(of: gone, by: deleted.diff, in: clock, on: connection)
+    } else if let hash = version ?? deleted.hash {
       try Tombstones.note(
         IntegerKey.encoded(gone), of: table.name, table.hash(hash, ofRowWith: key, underKey: gone), by: deleted.diff,
         on: connection)

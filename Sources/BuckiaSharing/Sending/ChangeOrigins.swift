@@ -72,7 +72,10 @@ package struct ChangeOrigins {
       let called = naming.next()
       if !run.isWithdrawal, runs.count < Self.runLimit, let table = reader.table.flatMap({ tables.table(of: $0) }) {
         let row = change.operation == .insert ? reader.new : reader.old
-        let isRespelled = try respelled.look(at: change, of: row, bytes, table, on: connection)
+        let isRespelled =
+          try respelled.look(at: change, of: row, bytes, table, on: connection)
+          || called.contains { $0.version != nil }
+            && sources[table.name]?.isRespelled(change, row, bytes, taken, sent) == true
         let found =
           try sources[table.name]?.originOfSpelling(insteadOf: change, row, bytes, taken, sent, on: connection)
           ?? sources[table.name]?.origin(of: change, reader, bytes, isRespelled: isRespelled, taken, sent, others, id)
@@ -168,6 +171,18 @@ package struct ChangeOrigins {
       guard let first = columns.values.first else { return nil }
       return columns.count == places.count && columns.values.allSatisfy { $0 == first }
         ? OriginRun(count: 1, diff: first) : OriginRun(count: 1, diff: id, columns: columns)
+    }
+
+    /// True for the INSERT of a received row whose key was spelled otherwise here.
+    func isRespelled(
+      _ change: Change, _ row: [ValueSlice], _ bytes: RawSpan, _ taken: TakenChanges, _ sent: SentValues
+    ) throws -> Bool {
+      guard change.operation == .insert, !table.comparesKeysByBytes, table.hasKey(row) else { return false }
+      let key = table.key(row, bytes)
+      guard let rowVersions else { return taken.diff(ofRow: key, in: table.name, isHere: true) == nil }
+      return try rowVersions.row(key, isHere: true).insertion.map {
+        try !isKeyPresent(setBy: $0, in: row, bytes, key, taken, sent)
+      } ?? false
     }
 
     /// The origin of the DELETE of a row that is here under another spelling of its key: that of the INSERT with that
